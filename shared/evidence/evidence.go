@@ -7,8 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Evidence is everything that was read for the findings of one check of one cluster.
-// What several instances share stands once.
+// Evidence is everything that was read for the findings of one check of one cluster. What
+// several instances share is stored once.
 type Evidence struct {
 	At        time.Time // the time of the check
 	Region    string
@@ -19,34 +19,32 @@ type Evidence struct {
 	Profiles  map[string]Fact[InstanceProfile] // by ARN
 	Roles     map[string]Fact[Role]            // by name
 	Policies  map[string]Fact[Policies]        // by role name
-	// Documents are what the policies of roles say that may be a controller's, by role
-	// name. Known with Why: some of them could not be read.
+	// Documents are the policies of roles that may be a controller's, by role name. Known with
+	// Why: some of them could not be read.
 	Documents map[string]Fact[[]PolicyDocument]
 	Images    map[string]Fact[Image]          // by AMI id
 	Templates map[string]Fact[LaunchTemplate] // by id:version
 	Groups    map[roll.Group]Group
 	Network   Network
-	// Sound are instances whose nodes are Ready and have no finding: one for each group and
-	// instance profile; nil if Alone.
+	// Sound are the groups and instance profiles of instances with a Ready node and no finding,
+	// each pair once; nil if Alone.
 	Sound []Sound
 	// Zones count the cluster's nodes by availability zone; nil if Alone.
 	Zones []Zone
-	// Alone: one instance alone was looked at, as before an act. That others are not among
-	// the members of its group then says nothing of them.
+	// Alone: only one instance was read, as before an act. The members of its group are then
+	// incomplete.
 	Alone bool
-	// Findings are all findings of the check, watching ones too, for what shows only in
-	// several.
+	// Findings are all findings of the check, including those in stage watching.
 	Findings []roll.Finding
-	// Proven are the decisive causes that earlier checks found, of the same trouble.
+	// Proven are the decisive causes that earlier checks found for the same findings.
 	Proven map[roll.FindingKey][]roll.Proof
-	// Unread are the calls that failed, as the facts say why, and whether for a reason that passes by
-	// itself.
+	// Unread are the reasons of failed calls, and whether each passes by itself.
 	Unread map[string]bool
-	// Gaps are those of the snapshot: what it could not read.
+	// Gaps are the gaps of the snapshot.
 	Gaps []roll.Gap
 }
 
-// Remembered is what earlier checks saw of the nodes, by their names.
+// Remembered returns what earlier checks saw of the nodes, by node name.
 func (e *Evidence) Remembered() map[string]Remembered {
 	out := map[string]Remembered{}
 	for name, n := range e.Nodes {
@@ -57,23 +55,23 @@ func (e *Evidence) Remembered() map[string]Remembered {
 	return out
 }
 
-// Sound is an instance in order, and what it may have in common with one that is not.
+// Sound is what an instance without a finding may share with one that has a finding.
 type Sound struct {
 	Group   roll.Group
 	Profile string // ARN of its instance profile, "" if it is not known
 }
 
-// Zone is how the nodes of one availability zone are.
+// Zone counts the nodes of one availability zone.
 type Zone struct {
 	Zone  string
 	Nodes int
-	// Silent is since when the nodes of it are silent that are (Ready=Unknown), in order.
+	// Silent are the times since which nodes of the zone are silent (Ready=Unknown), sorted.
 	Silent []time.Time
-	// Shifted: ARC shifts the cluster away from the zone now.
+	// Shifted: an ARC zonal shift away from the zone is active.
 	Shifted bool
 }
 
-// Case is one finding with the evidence that is about it.
+// Case is one finding and its evidence.
 type Case struct {
 	*Evidence
 	Finding roll.Finding

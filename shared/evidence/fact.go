@@ -1,28 +1,26 @@
-// Package evidence is the vocabulary of what a diagnosis rests on: what was read of
-// an instance, its role, its network, its user data, its node and its cluster, each
-// with what could not be read and why.
+// Package evidence is the vocabulary of a diagnosis: what was read of an instance, its role,
+// its network, its user data, its node and its cluster, and what could not be read and why.
 //
-// The values are cut down from what AWS and Kubernetes answer to what causes are
-// told by. Everything that costs a call is a Fact, so that "not asked", "there is
-// none" and "could not be read" are never taken for each other. Secrets do not enter:
-// user data and console output are kept as findings about the text, not as text.
+// The values hold only what analyzers need of the answers of AWS and Kubernetes. Everything
+// that costs a call is a Fact, so that "not asked", "does not exist" and "could not be read"
+// are never confused. Secrets are not kept: user data and console output are kept as findings
+// about the text, not as text.
 //
 // The package is pure: values only, no I/O, no clock.
 package evidence
 
-// State is what became of a question.
+// State says whether a fact is known.
 type State uint8
 
-// The states. The zero value is NotAsked, so that what nobody read is never taken for
-// an answer.
+// The states. The zero value is NotAsked, so that an unread fact is never taken for an answer.
 const (
-	NotAsked   State = iota // nobody asked; Why may tell the reason, such as sampling
+	NotAsked   State = iota // not read; Why may give the reason, such as sampling
 	Known                   // it was read
-	Absent                  // it was asked for, and there certainly is none
-	Unreadable              // it was asked for, and could not be read: Why tells
+	Absent                  // it was read, and certainly does not exist
+	Unreadable              // it could not be read, for the reason in Why
 )
 
-// String is the state as a word.
+// String returns the state as a word.
 func (s State) String() string {
 	switch s {
 	case Known:
@@ -39,36 +37,36 @@ func (s State) String() string {
 type Fact[T any] struct {
 	Value T // the zero value unless Known
 	State State
-	// Why says why it was not asked or could not be read: a sentence without its full
-	// stop that names the call, on what, and what to do, such as
+	// Why is the reason why it was not or could not be read: a sentence without its full stop
+	// that names the call, its object and what to do, such as
 	// "iam:GetRole on my-role: no permission for rollcall-inspect".
 	Why string
 }
 
-// Read is a fact that is known.
+// Read returns a known fact.
 func Read[T any](v T) Fact[T] { return Fact[T]{Value: v, State: Known} }
 
-// None is a fact of which it is known that there is none.
+// None returns a fact about something that does not exist.
 func None[T any]() Fact[T] { return Fact[T]{State: Absent} }
 
-// Failed is a fact that could not be read.
+// Failed returns a fact that could not be read.
 func Failed[T any](why string) Fact[T] { return Fact[T]{State: Unreadable, Why: why} }
 
-// Skipped is a fact that was not asked for.
+// Skipped returns a fact that was not read.
 func Skipped[T any](why string) Fact[T] { return Fact[T]{State: NotAsked, Why: why} }
 
-// AnswerOf begins the reason why something is not known where the answer of an API lacks what it
-// always has, as one that was cut down does: that is as if the call had failed.
+// AnswerOf begins the reason of a fact whose answer lacks something that the API always
+// returns. Such an answer was cut down, and counts as a failed call.
 const AnswerOf = "the answer of "
 
 // Known reports whether there is a value.
 func (f Fact[T]) Known() bool { return f.State == Known }
 
-// Settled reports whether the question is answered: there is a value, or certainly none.
+// Settled reports whether there is a value, or certainly none.
 func (f Fact[T]) Settled() bool { return f.State == Known || f.State == Absent }
 
-// Then is a fact that follows from another one. While the first is not known, the second is
-// not known either, for the same reason.
+// Then returns the fact that follows from another. If the first is not known, the second is not
+// known for the same reason.
 func Then[A, B any](f Fact[A], next func(A) Fact[B]) Fact[B] {
 	if !f.Known() {
 		return Fact[B]{State: f.State, Why: f.Why}
@@ -76,7 +74,7 @@ func Then[A, B any](f Fact[A], next func(A) Fact[B]) Fact[B] {
 	return next(f.Value)
 }
 
-// Gap tells why there is no answer, "" if there is one.
+// Gap returns the reason why the fact is not settled, "" if it is.
 func (f Fact[T]) Gap() string {
 	switch {
 	case f.Settled():
@@ -89,8 +87,8 @@ func (f Fact[T]) Gap() string {
 	return "it was not asked for"
 }
 
-// Missing says why a value that a check needs is not known, also where the thing, which
-// what names, certainly does not exist.
+// Missing returns the reason why a needed value is not known. It also covers a thing that does
+// not exist; what names the thing.
 func (f Fact[T]) Missing(what string) string {
 	switch {
 	case f.State == Absent:

@@ -117,8 +117,8 @@ func (o *Observer) freeInterfaces(ctx context.Context, account string, ids []str
 
 func managed(o *types.OperatorResponse) bool { return o != nil && aws.ToBool(o.Managed) }
 
-// publicAddresses counts the public IPv4 addresses of an interface. Each belongs to one of
-// its private addresses; that of the first is also named by itself.
+// publicAddresses counts the public IPv4 addresses of an interface. Each belongs to one of its
+// private addresses. The first one also stands in Association.
 func publicAddresses(n *types.NetworkInterface) (count int) {
 	for _, a := range n.PrivateIpAddresses {
 		if a.Association != nil && aws.ToString(a.Association.PublicIp) != "" {

@@ -1,12 +1,11 @@
-// Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes and puts a snapshot
-// of one cluster together, with what it could not read.
+// Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes into a snapshot of one
+// cluster. The snapshot also says what could not be read, and why.
 //
-// The order of reading carries the argument: instances first, then nodes. A node
-// that registers in between is then seen beside its instance; the other way round
-// its instance would look like one that never came.
+// Instances are read before nodes. A node that registers in between is then seen together with
+// its instance. In the other order its instance would look as if it had never registered.
 //
-// Nothing here returns "no instances" or "no nodes" for something that failed:
-// every failure becomes a roll.Gap, and what a gap covers is not judged.
+// A failed call never becomes "no instances" or "no nodes". Every failure becomes a roll.Gap,
+// and what a gap covers is not judged.
 package observe
 
 import (
@@ -35,28 +34,27 @@ type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// Observer looks at the clusters of one account and region.
+// Observer reads the clusters of one account and region.
 type Observer struct {
 	ec2         *ec2.Client
 	eks         *eks.Client
 	autoScaling *autoscaling.Client
-	zonalShift  *arczonalshift.Client // is asked about clusters that ARC may shift only
+	zonalShift  *arczonalshift.Client // only for clusters that ARC may shift
 	kube        dialer
-	region      string // a cluster that is gone cannot tell its own
+	region      string // a deleted cluster does not report its own
 	principal   func(context.Context) string
 	pages       *rate.Limiter
 	jitter      time.Duration
 }
 
-// Options are what an observer is made of.
+// Options configure an observer.
 type Options struct {
 	AWS  aws.Config
 	Kube dialer
-	// Principal tells whose credentials are used, for messages; it may return "".
+	// Principal names the caller's credentials in messages; it may return "".
 	Principal func(context.Context) string
-	// PageInterval is the least time between two pages of DescribeInstances, or of
-	// DescribeInstanceStatus, in this process. The quota is the account's, and Karpenter lives on it too. Zero is
-	// one second.
+	// PageInterval is the least time between two EC2 pages in this process. The quota belongs to
+	// the account, and Karpenter needs it too. Zero is one second.
 	PageInterval time.Duration
 }
 
@@ -81,11 +79,11 @@ func New(o Options) *Observer {
 	}
 }
 
-// Snapshot looks at one cluster. watch is what of its nodes matters beside their
-// readiness. It never fails: what could not be read is in the snapshot's gaps.
+// Snapshot reads one cluster. watch names what matters of its nodes beside readiness. It never
+// fails: what could not be read is in the snapshot's gaps.
 //
-// Of a cluster that does not exist it shows the instances that were certainly its own,
-// which are left over, and no nodes.
+// For a cluster that does not exist it returns the leftover instances that certainly belonged
+// to it, and no nodes.
 func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
 	switch {
@@ -109,7 +107,7 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 	return s
 }
 
-// begin describes the cluster, on which all else rests.
+// begin describes the cluster.
 func (o *Observer) begin(ctx context.Context, name string, at time.Time) (s *roll.Snapshot, arn string) {
 	s = &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
 	var gap *roll.Gap
@@ -119,16 +117,15 @@ func (o *Observer) begin(ctx context.Context, name string, at time.Time) (s *rol
 	return s, arn
 }
 
-// gone reports whether EKS knows no such cluster.
+// gone reports whether the EKS cluster does not exist.
 func gone(s *roll.Snapshot) bool {
 	return len(s.Gaps) > 0 && s.Gaps[0].Kind == roll.GapClusterGone
 }
 
-// Target looks at one instance of a cluster again, and at every node: right before
-// something is done to it. The nodes are listed anew and not read by name, since a node
-// that registered meanwhile has a name that nobody knows yet, and since an outage that
-// began meanwhile shows in the others. The instance comes last here: it is one short call, and a
-// hold that a person sets while the nodes are listed must be seen.
+// Target reads one instance and all nodes again, right before an act on the instance. It lists
+// the nodes instead of reading one by name: a node that registered meanwhile has an unknown
+// name, and an outage that began meanwhile shows in the other nodes. The instance is read last,
+// so that a hold that a person sets during the listing is seen.
 func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
 	s.Target = id
@@ -150,12 +147,12 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 	return s
 }
 
-// inOrder reports nodes to which nothing can be done: a target is looked at again.
+// inOrder reports nodes that need no act. A target is read again.
 func inOrder(n *roll.Node) bool {
 	return n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" && n.CordonedBy == "" && len(n.Conditions) == 0 && !n.Unschedulable && n.DeletedAt.IsZero()
 }
 
-// readNodes lists the nodes. trim takes from each what is not needed of it.
+// readNodes lists the nodes. trim removes what is not needed of each.
 func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.Watch, trim func(*roll.Node)) {
 	fail := func(err error) {
 		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
@@ -203,9 +200,9 @@ func addGap(s *roll.Snapshot, g roll.Gap) {
 	}
 }
 
-// faults counts the failures of one call that is made again and again. One gap tells it
-// all, or enough; and after a missing permission, a throttle or the end of time, which
-// meet every call, none is made any more.
+// faults notes the failures of one call that is made repeatedly. The first failure becomes a
+// gap. After a missing permission, a throttle or a timeout, which would meet every call, over
+// is set and no further call is made.
 type faults struct {
 	o    *Observer
 	s    *roll.Snapshot
@@ -232,14 +229,14 @@ func limited[I, O, F any](o *Observer, call project.Method[I, O, F]) project.Met
 	}
 }
 
-// turn waits for this process's next turn to ask EC2 for a page, a little longer
-// than it must, so that many processes do not ask in step.
+// turn waits until this process may request the next page from EC2. Jitter keeps processes
+// from sending their requests in step.
 func (o *Observer) turn(ctx context.Context) error {
 	if err := o.pages.Wait(ctx); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("no turn to ask EC2 before the check's time is over: %w", context.DeadlineExceeded)
+		return fmt.Errorf("the rate limit for EC2 pages leaves no time in this check: %w", context.DeadlineExceeded)
 	}
 	if o.jitter <= 0 {
 		return nil

@@ -1,27 +1,30 @@
-// Package bundle reads and writes a look at a cluster as a directory of files, in the
-// shapes that the AWS CLI and kubectl print, so that anyone can make one by hand.
+// Package bundle reads and writes an observation of a cluster as a directory of files. The
+// files have the shapes that the AWS CLI and kubectl print, so anyone can make them by hand.
 //
-// A [Bundle] answers the clients of the AWS SDK and of package kube in the place of the
-// services, so observe and collect look at it as at an account. What differs is how it says no. A file that is not there, or
-// empty, is an error of each call that needs it (awserr.NotCaptured, kube.ErrNotCaptured),
-// never an empty answer; so is a thing that a file lacks which names things one by one,
-// such as roles.json. Files that list all there is are taken at their word: an instance
-// that instances.json lacks EC2 does not know, and likewise node groups, access entries,
-// Auto Scaling groups, and every kind of Kubernetes object. A file that says itself that
-// it is only a page (NextToken) is refused, and one thing by itself, where a list is
-// printed even of one, tells of nothing else.
+// A [Bundle] answers the clients of the AWS SDK and of package kube in place of the
+// services. Packages observe and collect therefore read it like an account. It differs in
+// how it reports what is missing:
 //
-// Whatever is wrong with the files is told at once, with line and column; nothing is
-// guessed. Accepted is what is unambiguous: byte order marks and UTF-16 of PowerShell,
-// times of both versions of the AWS CLI, and what --query and jq make of a list. User data and console output are texts and cannot be wrong; user
-// data may also stand there in base64, in gzip, or as describe-instance-attribute answers.
+//   - A missing or empty file is an error of each call that needs it (awserr.NotCaptured,
+//     kube.ErrNotCaptured), never an empty answer.
+//   - Some files name things one by one, such as roles.json. What such a file lacks is an
+//     error too.
+//   - Other files list all there is. An instance that instances.json lacks does not exist. The
+//     same holds for node groups, access entries, Auto Scaling groups and Kubernetes objects.
+//   - A file that says that it is only a page (NextToken) is refused. A single thing where the
+//     tools print a list says nothing about other things.
 //
-// A file of kubectl may hold a Status by which the API server said no: then the bundle
-// says the same, which is how one tells of an API server that does not answer.
+// All faults of all files are reported together, with line and column. Nothing is guessed.
+// Accepted are byte order marks and the UTF-16 of PowerShell, the times of both versions of
+// the AWS CLI, and what --query and jq make of a list. User data and console output are plain
+// texts. User data may also be base64, gzip, or the answer of describe-instance-attribute.
 //
-// Termination protection and zonal shifts, which no file made by hand can show, are taken
-// to be off: a bundle answers "what if", and whoever acts reads both again.
+// A file of kubectl may hold a Status with which the API server refused. The bundle then
+// refuses in the same way. This is how a bundle shows an API server that does not answer.
 //
-// A [Recorder] sees what clients are answered, and writes it as a bundle, redacted. That answers the same questions in the same way;
-// what failed is left out of it.
+// No file made by hand can show termination protection or zonal shifts, so both count as
+// off. A bundle answers "what if": whoever acts reads both again.
+//
+// A [Recorder] remembers the answers that clients receive and writes them as a redacted
+// bundle. That bundle gives the same answers. Calls that failed are left out of it.
 package bundle

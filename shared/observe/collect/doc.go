@@ -1,20 +1,17 @@
-// Package collect reads the evidence of a check: what AWS and the Kubernetes API tell
-// about the instances and nodes with findings, for package diagnose to say why.
+// Package collect reads the evidence of a check: what AWS and the Kubernetes API report about
+// the instances and nodes with findings. Package diagnose explains the findings with it.
 //
-// It asks lazily: only what the kinds of the findings at hand are diagnosed by
-// (needs.go), once for each distinct role, subnet, AMI, launch template, VPC and group,
-// however many instances share them, and about few instances of many (sample.go):
-// console output and user data, which cost a call for each instance, and what
-// Kubernetes tells of single nodes. The quotas are the account's, and Karpenter and
-// others live on them too.
+// It reads only what the kinds of the findings need (needs.go). It reads each role, subnet,
+// AMI, launch template, VPC and group once, however many instances share it. Console output,
+// user data and single nodes cost a call each, so it reads them for a sample (sample.go). The
+// API quotas belong to the account, and Karpenter needs them too.
 //
-// Collecting never fails. What could not be read is an evidence.Fact that says so, in
-// the words of awserr and kube: a missing permission names the action. After a missing
-// permission, a throttle or the end of time, which would meet every call of the action,
-// it is not asked again. Calls of one action follow each other, so that what is read,
-// and what is not, does not depend on who comes first; different actions run beside
-// each other, a few at a time.
+// Collecting never fails. What could not be read is an evidence.Fact with the reason, in the
+// words of awserr and kube: a missing permission names the action. A missing permission, a
+// throttle or a timeout would meet every call of the action, so the action is not called
+// again. Calls of one action run one after the other, so that the result does not depend on
+// timing. Different actions run in parallel, a few at a time.
 //
-// User data and console output are read in memory. Nothing of their text leaves the
-// package but what userdata.Boot and console.Log hold.
+// User data and console output stay in memory. Only what userdata.Boot and console.Log hold
+// leaves the package.
 package collect
