@@ -264,10 +264,8 @@ func swallowed(f userdata.Flag, k userdata.Kubelet) bool {
 // of their own, and every one of its nodes works with that
 // (karpenter-provider-aws, pkg/providers/amifamily/bootstrap).
 func (b *start) karpenters(f userdata.Flag, j userdata.Join) bool {
-	for _, d := range j.Documents {
-		if d.Karpenter && d.Part == f.Part {
-			return true
-		}
+	if slices.Contains(j.Karpenter, f.Part) {
+		return true
 	}
 	if b.Finding.Owner != roll.OwnerKarpenter || !b.Group().NodeClass.Known() || b.custom() {
 		return false

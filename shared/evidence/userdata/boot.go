@@ -7,51 +7,72 @@ import (
 	"strings"
 )
 
-// Boot is all that user data says about the node that it would make, for a
-// linter to judge. What it finds wrong is told by who reads that text on the
-// instance and what becomes of it there (Fault).
+// Boot is what user data says about the node that it would make.
 //
-// It holds no text of the user data but: names of clusters, addresses of API
-// servers, address ranges, labels, taints, names of kubelet flags, values of the
-// flags whose values are kept (KeptFlag), and names of fetched files. Each has
-// the form of what it is meant to be, else it is not kept and its State is
-// Malformed.
+// It holds no text of the user data but names of clusters, addresses of API servers, labels,
+// taints, names of kubelet flags, values of the flags that KeptFlag lists, and names of fetched
+// files. A value that does not have the expected form is not kept.
 type Boot struct {
 	Size   int    // bytes as given; EC2 keeps at most MaxRaw of them
 	SHA256 string // of the bytes as given, in hexadecimal
 	Empty  bool   // there is nothing but white space
 
-	Gzip         bool // the whole is compressed, which cloud-init, nodeadm and Bottlerocket undo
-	EncodedTwice bool // what EC2 hands out is itself base64; a Fault tells who reads that
+	EncodedTwice bool // what EC2 hands out is itself base64; a Fault names the readers that fail on it
 
-	// Clusters are those that it is meant to bootstrap a node of, distinct, in order. Where
-	// the text leaves that open none is named, and Unreadable says what stood in the way.
+	// Clusters are the clusters that it bootstraps a node of, distinct, in order. Where the
+	// text leaves the name open, Unreadable has the reason.
 	Clusters   []string
 	Unreadable []Problem
 
 	Formats []Format // the forms found, distinct, in order
 	Faults  []Fault  // in the order found
 
-	// Joins are the ways in which it would join the instance to a cluster, in the
-	// order in which they were found: one for each call of a script, one for all
-	// NodeConfigs together. None does not mean that the instance is no node: EKS
-	// adds its own part to the user data of managed node groups that bring no AMI
+	// Joins are the ways in which it joins the instance to a cluster, in order: one for each
+	// call of a script, one for all NodeConfigs together. An instance without any may still be
+	// a node: EKS adds its own part to the user data of managed node groups that bring no AMI
 	// of their own, and an AMI may join by itself.
 	Joins []Join
 
-	// Traces are the tools that would join the instance to a cluster and that the text names
-	// where it does not parse: what a reader gives up shows all the same what it was meant for.
+	// Traces are the joining tools that text names which does not parse.
 	Traces []Trace
-	// Opaque: a script runs or fetches something that is not in the user data, and that is not
-	// one of the usual commands: it may do anything, also join a cluster.
+	// Opaque: a script runs or fetches something that is not in the user data and is not a
+	// usual command. It may do anything, also join a cluster.
 	Opaque bool
 
-	Proxy Proxy
-	// Edits are what the user data changes under the tools' feet; flags and
-	// settings are then not all to be seen here.
-	Edits   []Edit
+	Proxy   Proxy
+	Edits   []Edit // flags and settings may then differ from what Joins says
 	Fetches []Fetch
 }
+
+// For reports whether the user data bootstraps a node of the named cluster.
+// Cluster names are case-sensitive.
+func (b Boot) For(cluster string) bool { return slices.Contains(b.Clusters, cluster) }
+
+// Uses reports whether the user data joins by the tool.
+func (b Boot) Uses(t Tool) bool {
+	return slices.ContainsFunc(b.Joins, func(j Join) bool { return j.Tool == t })
+}
+
+// Unread reports whether a part was not followed, so that b may lack what stands there.
+func (b Boot) Unread() bool {
+	return slices.ContainsFunc(b.Faults, func(f Fault) bool { return f.Effect == Unread })
+}
+
+// Format is a form of user data, or of a part of it.
+type Format string
+
+// The formats.
+const (
+	Shell        Format = "shell"                // #!/bin/bash and other POSIX shells, #cloud-boothook
+	CloudConfig  Format = "cloud-config"         // #cloud-config
+	Archive      Format = "cloud-config-archive" // #cloud-config-archive
+	Multipart    Format = "mime"                 // MIME multipart
+	NodeConfig   Format = "nodeconfig"           // node.eks.aws NodeConfig, for nodeadm (AL2023)
+	Bottlerocket Format = "bottlerocket"         // TOML settings
+	PowerShell   Format = "powershell"           // <powershell>, or EC2Launch v2 tasks
+	Include      Format = "include"              // #include: addresses that are fetched at boot
+	Unknown      Format = "unknown"              // none of these
+)
 
 // Tool is what joins an instance to a cluster.
 type Tool string
@@ -62,54 +83,28 @@ const (
 	Nodeadm              Tool = "nodeadm"                // a NodeConfig, Amazon Linux 2023
 	BottlerocketSettings Tool = "bottlerocket"           // [settings.kubernetes]
 	WindowsScript        Tool = "Start-EKSBootstrap.ps1" // EKS's Windows images
-	KubeletCommand       Tool = "kubelet"                // the user data starts the kubelet by itself
-	NodeadmCommand       Tool = "nodeadm init"           // called by a script, on files that the user data writes
+	KubeletCommand       Tool = "kubelet"                // the user data starts the kubelet itself
+	NodeadmCommand       Tool = "nodeadm init"           // a script calls it on files that the user data writes
 )
 
 // Join is one way in which user data joins the instance to a cluster.
 type Join struct {
-	Tool Tool
-	Config
+	Tool     Tool
+	Part     string // which part of the user data, by position, as in Problem
+	Cluster  Setting
+	Endpoint Setting // URL of the API server
+	CA       Certificate
+	// InstanceIDName: the node is named after the instance's id, by nodeadm's feature gate
+	// InstanceIdNodeName or Bottlerocket's hostname-override-source.
+	InstanceIDName bool
+	Kubelet        Kubelet
 	// Conditional: it stands in a branch that may not be taken.
 	Conditional bool
-	// Missing are the fields without which the tool stops, by their paths. A
-	// launch template of a managed node group may leave them out, since EKS adds
-	// them; what the instance itself holds may not.
+	// Missing are the fields without which the tool stops, by their paths. A launch template of
+	// a managed node group may omit them, since EKS adds them; the instance's own user data may not.
 	Missing []string
-	// Documents are the NodeConfigs that were merged into Config, in nodeadm's
-	// order: the last one wins, list of flags by list of flags appended
-	// (nodeadm/internal/api/merge.go). Karpenter puts its own last.
-	Documents []Document
-}
-
-// Document is one NodeConfig.
-type Document struct {
-	Config
-	Karpenter bool // it carries the comment with which Karpenter marks its own
-	DropIn    bool // written to /etc/eks/nodeadm.d, which is merged after the user data
-}
-
-// Config is what one call or document gives.
-type Config struct {
-	Part string // which part of the user data, by position, as in Problem
-
-	Cluster     Setting
-	Endpoint    Setting // URL of the API server
-	CA          Certificate
-	ServiceCIDR Setting
-	ClusterDNS  Setting // addresses, separated by commas
-	IPFamily    Setting // ipv4 or ipv6
-	// Runtime is bootstrap.sh's --container-runtime, UseMaxPods its --use-max-pods,
-	// AuthMode Bottlerocket's authentication-mode.
-	Runtime, UseMaxPods, AuthMode Setting
-	// BootstrapToken: Bottlerocket's bootstrap-token is set; it is a secret.
-	BootstrapToken bool
-	// InstanceIDName: nodeadm's feature gate InstanceIdNodeName is on, or Bottlerocket's
-	// hostname-override-source is instance-id, so that the node is named after the
-	// instance's id.
-	InstanceIDName bool
-
-	Kubelet Kubelet
+	// Karpenter are the parts with NodeConfigs that carry Karpenter's comment.
+	Karpenter []string
 }
 
 // State says how a setting is given.
@@ -119,8 +114,8 @@ type State string
 const (
 	Absent    State = ""          // it is not given
 	Given     State = "given"     // its value is known
-	Dynamic   State = "dynamic"   // its value is computed on the instance: not checked, neither right nor wrong
-	Malformed State = "malformed" // it has not the form that such a value has, and is not kept
+	Dynamic   State = "dynamic"   // the instance computes its value: not checked, neither right nor wrong
+	Malformed State = "malformed" // it does not have the form of such a value, and is not kept
 	Withheld  State = "not kept"  // it is given, and may be a secret
 )
 
@@ -133,7 +128,7 @@ type Setting struct {
 // Is reports whether the setting is given and has the value.
 func (s Setting) Is(value string) bool { return s.State == Given && s.Value == value }
 
-// setting makes a Setting of text of which valid tells the form.
+// setting is the Setting of a text that must have a form.
 func setting(text string, valid func(string) bool) Setting {
 	switch {
 	case strings.Contains(text, unknown):
@@ -154,15 +149,14 @@ func (s Setting) over(other Setting) Setting {
 	return s
 }
 
-// Proxy says which proxy settings the user data makes, in whatever way. Their
-// values are not kept: a proxy's URL may hold a password.
+// Proxy says which proxy settings the user data makes. Their values are not kept: a proxy's
+// URL may hold a password.
 type Proxy struct{ HTTP, HTTPS, No bool }
 
 // Any reports whether a proxy is set.
 func (p Proxy) Any() bool { return p.HTTP || p.HTTPS }
 
-// Edit is something on the image that the user data changes before or after it
-// joins a cluster.
+// Edit is a change of the image by the user data.
 type Edit string
 
 // The edits.
@@ -173,8 +167,18 @@ const (
 	RestartsKubelet      Edit = "starts or restarts the kubelet's service"
 )
 
+// Fetch is a program for one architecture that the user data fetches and installs or runs.
+type Fetch struct {
+	Name        string // the file's name, without its address
+	Arch        string // amd64 or arm64, from the words of the address
+	Part        string
+	Conditional bool // in a branch, which may ask for the architecture
+}
+
 // Bounds that keep a Boot small whatever the input.
 const (
+	maxClusters  = 16
+	maxProblems  = 16
 	maxJoins     = 8
 	maxDocuments = 16
 	maxFaults    = 48
@@ -187,25 +191,19 @@ func (r *reader) finish(data []byte) Boot {
 	sum := sha256.Sum256(data)
 	b.SHA256 = hex.EncodeToString(sum[:])
 	b.Empty = len(strings.TrimSpace(string(data))) == 0
-	b.Gzip = strings.HasPrefix(string(data), string(gzipMagic))
-	b.Fetches = r.used()
-	b.Traces = r.traces
+	b.Fetches = r.usedFetches()
 	if len(r.nodeConfigs) > 0 {
 		b.Joins = append(b.Joins, mergedJoin(Nodeadm, r.nodeConfigs))
 	}
 	return b
 }
 
-// join keeps a way of joining.
+// join keeps a way of joining. The last place is that of the NodeConfigs.
 func (r *reader) join(j Join) {
-	if !r.full() {
+	if len(r.boot.Joins) < maxJoins-1 {
 		r.boot.Joins = append(r.boot.Joins, j)
 	}
 }
-
-// full reports whether no more ways of joining are kept, so that their arguments
-// need not be read. The last place is that of the NodeConfigs.
-func (r *reader) full() bool { return len(r.boot.Joins) >= maxJoins-1 }
 
 func (r *reader) edit(e Edit) {
 	if !slices.Contains(r.boot.Edits, e) {
@@ -213,13 +211,20 @@ func (r *reader) edit(e Edit) {
 	}
 }
 
-// Uses reports whether the user data joins by the tool.
-func (b Boot) Uses(t Tool) bool {
-	return slices.ContainsFunc(b.Joins, func(j Join) bool { return j.Tool == t })
+func (r *reader) format(f Format) {
+	if !slices.Contains(r.boot.Formats, f) {
+		r.boot.Formats = append(r.boot.Formats, f)
+	}
 }
 
-// Unread reports whether some of it was not followed, so that what is not in b
-// may still be in the user data.
-func (b Boot) Unread() bool {
-	return slices.ContainsFunc(b.Faults, func(f Fault) bool { return f.Effect == Unread })
+// cluster takes the name that a bootstrap call or document gives.
+func (r *reader) cluster(name, part string, f Format) {
+	switch {
+	case strings.Contains(name, unknown):
+		r.unread(part, f, Computed)
+	case !validName(name):
+		r.unread(part, f, NoName)
+	case len(r.boot.Clusters) < maxClusters && !slices.Contains(r.boot.Clusters, name):
+		r.boot.Clusters = append(r.boot.Clusters, name)
+	}
 }

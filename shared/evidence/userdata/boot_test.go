@@ -2,7 +2,6 @@ package userdata
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ import (
 func outline(b Boot) string {
 	var out strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	for name, set := range map[string]bool{"empty": b.Empty, "gzip": b.Gzip, "encoded twice": b.EncodedTwice} {
+	for name, set := range map[string]bool{"empty": b.Empty, "encoded twice": b.EncodedTwice} {
 		if set {
 			say("%s", name)
 		}
@@ -29,14 +28,12 @@ func outline(b Boot) string {
 			head += ", in a branch"
 		}
 		say("%s by %s", j.Part, head)
-		outlineConfig(say, j.Config)
+		outlineJoin(say, j)
 		if len(j.Missing) > 0 {
 			say("  missing: %s", strings.Join(j.Missing, " "))
 		}
-		if len(j.Documents) > 1 {
-			for _, d := range j.Documents {
-				say("  document %s karpenter=%v dropin=%v cluster=%s flags=%d taints=%d", d.Part, d.Karpenter, d.DropIn, d.Cluster.Value, len(d.Kubelet.Flags), len(d.Kubelet.Taints))
-			}
+		if len(j.Karpenter) > 0 {
+			say("  by Karpenter: %s", strings.Join(j.Karpenter, " "))
 		}
 	}
 	if b.Proxy != (Proxy{}) {
@@ -51,7 +48,7 @@ func outline(b Boot) string {
 	return out.String()
 }
 
-func outlineConfig(say func(string, ...any), c Config) {
+func outlineJoin(say func(string, ...any), c Join) {
 	set := func(name string, s Setting) {
 		switch {
 		case s.State == Given:
@@ -63,16 +60,7 @@ func outlineConfig(say func(string, ...any), c Config) {
 	set("cluster", c.Cluster)
 	set("endpoint", c.Endpoint)
 	if c.CA.State != Absent {
-		say("  ca: %s pem=%v %.8s", c.CA.State, c.CA.PEM, c.CA.SHA256)
-	}
-	set("cidr", c.ServiceCIDR)
-	set("dns", c.ClusterDNS)
-	set("family", c.IPFamily)
-	set("runtime", c.Runtime)
-	set("use max pods", c.UseMaxPods)
-	set("auth", c.AuthMode)
-	if c.BootstrapToken {
-		say("  bootstrap token")
+		say("  ca: %s %.8s", c.CA.State, c.CA.SHA256)
 	}
 	if c.InstanceIDName {
 		say("  instance id name")
@@ -125,11 +113,7 @@ func outlineKubelet(say func(string, ...any), set func(string, Setting), k Kubel
 		}
 		say("%s", text)
 	}
-	set("max pods", k.MaxPods)
-	set("node ip", k.NodeIP)
 	set("hostname", k.HostnameOverride)
-	set("cloud provider", k.CloudProvider)
-	set("pause image", k.PauseImage)
 	set("fail cgroup v1", k.FailCgroupV1)
 }
 
@@ -153,7 +137,7 @@ func checkBoots(t *testing.T, cases []bootCase) {
 
 func TestBootTellsWhatWasGiven(t *testing.T) {
 	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"))
-	if b.Size != 39 || b.SHA256 != "935c1a86d1a661554acb5ce9d44e26a659b4382cb2dac251b8f56c810e5161ef" || b.Empty || b.Gzip {
+	if b.Size != 39 || b.SHA256 != "935c1a86d1a661554acb5ce9d44e26a659b4382cb2dac251b8f56c810e5161ef" || b.Empty {
 		t.Errorf("got %+v", b)
 	}
 	if !b.Uses(BootstrapScript) || b.Uses(Nodeadm) || b.Unread() {
@@ -182,11 +166,11 @@ func TestRegisteredTaintsAreThoseThatTheKubeletSees(t *testing.T) {
 func TestCertificatesAreComparedWithoutTheirLineBreaks(t *testing.T) {
 	one := CertificateOf(exampleCA)
 	other := CertificateOf(b64("-----BEGIN CERTIFICATE-----\r\nY2\r\nE=\r\n-----END CERTIFICATE-----"))
-	if one != other || !one.PEM || one.State != Given {
+	if one != other || one.State != Given {
 		t.Errorf("%+v differs from %+v", one, other)
 	}
 	for text, state := range map[string]State{"": Absent, " \n": Absent, "not base64!": Malformed, "Y2E=": Given, unknown: Dynamic} {
-		if got := CertificateOf(text); got.State != state || got.PEM {
+		if got := CertificateOf(text); got.State != state {
 			t.Errorf("%q: got %+v, want %q", text, got, state)
 		}
 	}
@@ -216,7 +200,7 @@ func TestFlagListsAreDisjoint(t *testing.T) {
 			t.Errorf("%s takes a value and takes none", name)
 		}
 	}
-	for _, name := range slices.Concat(keptFlags, slices.Collect(maps.Keys(flagSettings))) {
+	for _, name := range keptFlags {
 		if !isKubeletFlag(name) || !KeptFlag(name) {
 			t.Errorf("%s is no flag of the kubelet, or its value is not kept", name)
 		}

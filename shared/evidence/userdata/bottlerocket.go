@@ -1,7 +1,6 @@
 package userdata
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,12 +9,12 @@ import (
 )
 
 // bottlerocket takes what matters out of Bottlerocket's settings. The API refuses what
-// its model does not know; which settings it knows depends on the version, so that only
-// those are judged here that are read (Bottlerocket, settings reference;
+// its model does not know. Which settings it knows depends on the version, so only those
+// are judged here that are read (Bottlerocket, settings reference;
 // sources/early-boot-config). A host in standalone mode runs a kubelet that joins no
 // cluster.
 func (r *reader) bottlerocket(text, part string) {
-	if len(text) > maxTOML || countAny(text, "[{") > maxTOMLBrackets {
+	if len(text) > maxTOML || brackets(text, "[{") > maxTOMLBrackets {
 		r.problem(part, Bottlerocket, TooLarge)
 		return
 	}
@@ -30,8 +29,11 @@ func (r *reader) bottlerocket(text, part string) {
 		b.fault(NoSettings, "settings")
 		return
 	}
-	b.network(settings)
-	kubernetes := b.table(settings, "settings", "kubernetes")
+	network := typed[map[string]any](b, settings, "settings.", "network")
+	_, https := network["https-proxy"]
+	_, no := network["no-proxy"]
+	r.boot.Proxy = Proxy{HTTP: r.boot.Proxy.HTTP, HTTPS: r.boot.Proxy.HTTPS || https, No: r.boot.Proxy.No || no}
+	kubernetes := typed[map[string]any](b, settings, "settings.", "kubernetes")
 	if _, given := settings["kubernetes"]; given && kubernetes == nil {
 		r.unread(part, Bottlerocket, Unparseable) // it may have been meant for any cluster
 	}
@@ -42,7 +44,7 @@ func (r *reader) bottlerocket(text, part string) {
 		text, _ := name.(string)
 		r.cluster(text, part, Bottlerocket)
 	}
-	b.kubernetes(kubernetes)
+	r.join(b.kubernetes(kubernetes))
 }
 
 type bottlerocketReader struct {
@@ -54,104 +56,51 @@ func (b bottlerocketReader) fault(why Reason, field string) {
 	b.r.fault(Fault{Problem: Problem{b.part, Bottlerocket, why}, Field: field, By: ByBottlerocket, Effect: Fails})
 }
 
-// table is a table in a table, nil if there is none.
-func (b bottlerocketReader) table(in map[string]any, path, key string) map[string]any {
-	value, ok := in[key]
-	if !ok {
-		return nil
+// typed is the value of a key. One of another type is a fault, and the zero value.
+func typed[T any](b bottlerocketReader, in map[string]any, path, key string) T {
+	value, ok := in[key].(T)
+	if _, given := in[key]; given && !ok {
+		b.fault(WrongType, path+key)
 	}
-	t, ok := value.(map[string]any)
-	if !ok {
-		b.fault(WrongType, path+"."+key)
-	}
-	return t
+	return value
 }
+
+const kubernetesPath = "settings.kubernetes."
 
 // text is a setting that is a string.
-func (b bottlerocketReader) text(in map[string]any, key string, valid func(string) bool) Setting {
-	value, ok := in[key]
-	if !ok {
-		return Setting{}
-	}
-	s, ok := value.(string)
-	if !ok {
-		b.fault(WrongType, "settings.kubernetes."+key)
+func (b bottlerocketReader) text(k map[string]any, key string, valid func(string) bool) Setting {
+	value := typed[string](b, k, kubernetesPath, key)
+	if _, isText := k[key].(string); k[key] != nil && !isText {
 		return Setting{State: Malformed}
 	}
-	return setting(s, valid)
+	return setting(value, valid)
 }
 
-func (b bottlerocketReader) network(settings map[string]any) {
-	network := b.table(settings, "settings", "network")
-	if _, ok := network["https-proxy"]; ok {
-		b.r.boot.Proxy.HTTPS = true
-	}
-	if _, ok := network["no-proxy"]; ok {
-		b.r.boot.Proxy.No = true
-	}
-}
-
-func (b bottlerocketReader) kubernetes(k map[string]any) {
-	j := Join{Tool: BottlerocketSettings}
-	j.Part = b.part
+func (b bottlerocketReader) kubernetes(k map[string]any) Join {
+	j := Join{Tool: BottlerocketSettings, Part: b.part}
 	j.Cluster = b.text(k, "cluster-name", validName)
 	j.Endpoint = b.text(k, "api-server", validEndpoint)
-	if ca := b.text(k, "cluster-certificate", func(string) bool { return true }); ca.State == Given {
-		j.CA = CertificateOf(ca.Value)
+	j.CA = CertificateOf(typed[string](b, k, kubernetesPath, "cluster-certificate"))
+	for _, address := range oneOrMore(k["cluster-dns-ip"]) {
+		if _, ok := address.(string); !ok {
+			b.fault(WrongType, kubernetesPath+"cluster-dns-ip")
+		}
 	}
-	j.ClusterDNS = b.addresses(k, "cluster-dns-ip")
-	j.AuthMode = b.text(k, "authentication-mode", oneOf("aws", "tls"))
-	_, j.BootstrapToken = k["bootstrap-token"]
 	j.Kubelet.HostnameOverride = b.text(k, "hostname-override", validHost)
-	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // else the private DNS name, as EC2 tells it
-	j.Kubelet.NodeIP = b.text(k, "node-ip", validAddresses)
-	j.Kubelet.CloudProvider = b.text(k, "cloud-provider", validHost)
-	j.Kubelet.PauseImage = b.text(k, "pod-infra-container-image", validImage)
-	switch n := k["max-pods"].(type) {
-	case nil:
-	case int64:
-		j.Kubelet.MaxPods = setting(fmt.Sprint(n), validNumber)
-	default:
-		b.fault(WrongType, "settings.kubernetes.max-pods")
-		j.Kubelet.MaxPods = Setting{State: Malformed}
+	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // else the private DNS name, as EC2 gives it
+	for _, key := range []string{"authentication-mode", "node-ip", "cloud-provider", "pod-infra-container-image"} {
+		typed[string](b, k, kubernetesPath, key)
 	}
-	j.Kubelet.Labels = b.labels(b.table(k, "settings.kubernetes", "node-labels"))
-	j.Kubelet.Taints = b.taints(b.table(k, "settings.kubernetes", "node-taints"))
-	j.Missing = missingSettings(j.Config)
-	b.r.join(j)
-}
-
-// missingSettings are those that the variants for Kubernetes on AWS need
-// (Bottlerocket, settings.kubernetes, "Settings needed for aws-k8s-* variants").
-func missingSettings(c Config) []string {
-	var out []string
-	for field, state := range map[string]State{
-		"settings.kubernetes.cluster-name": c.Cluster.State, "settings.kubernetes.api-server": c.Endpoint.State,
-		"settings.kubernetes.cluster-certificate": c.CA.State,
-	} {
-		if state == Absent {
-			out = append(out, field)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// addresses is a setting that is one address or a list of them.
-func (b bottlerocketReader) addresses(k map[string]any, key string) Setting {
-	var all []string
-	for _, v := range oneOrMore(k[key]) {
-		s, ok := v.(string)
-		if !ok {
-			b.fault(WrongType, "settings.kubernetes."+key)
-			return Setting{State: Malformed}
-		}
-		all = append(all, s)
-	}
-	if len(all) > maxProblems {
-		return Setting{State: Malformed}
-	}
-	return setting(strings.Join(all, ","), validAddresses)
+	typed[int64](b, k, kubernetesPath, "max-pods")
+	j.Kubelet.Labels = b.labels(typed[map[string]any](b, k, kubernetesPath, "node-labels"))
+	j.Kubelet.Taints = b.taints(typed[map[string]any](b, k, kubernetesPath, "node-taints"))
+	// The variants for Kubernetes on AWS need these (Bottlerocket, settings.kubernetes,
+	// "Settings needed for aws-k8s-* variants").
+	j.Missing = absent([]need{
+		{kubernetesPath + "api-server", j.Endpoint.State != Absent}, {kubernetesPath + "cluster-certificate", j.CA.State != Absent},
+		{kubernetesPath + "cluster-name", j.Cluster.State != Absent},
+	})
+	return j
 }
 
 func oneOrMore(v any) []any {
@@ -169,7 +118,7 @@ func (b bottlerocketReader) labels(table map[string]any) []Label {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		value, ok := table[key].(string)
 		if !ok {
-			b.fault(WrongType, "settings.kubernetes.node-labels")
+			b.fault(WrongType, kubernetesPath+"node-labels")
 			continue
 		}
 		out = addLabel(out, newLabel(key, value, b.part))
@@ -187,7 +136,7 @@ func (b bottlerocketReader) taints(table map[string]any) []Taint {
 			value, effect, cut := strings.Cut(s, ":")
 			switch {
 			case !ok:
-				b.fault(WrongType, "settings.kubernetes.node-taints")
+				b.fault(WrongType, kubernetesPath+"node-taints")
 				continue
 			case len(out) == maxTaints:
 				return markDuplicates(out)

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -8,208 +9,121 @@ import (
 // bootstrapScript joins a node on Amazon Linux 2 and on EKS's Ubuntu images.
 const bootstrapScript = "/etc/eks/bootstrap.sh"
 
-// bootstrapOptions are the options of bootstrapScript; each takes a value
-// (awslabs/amazon-eks-ami, templates/al2/runtime/bootstrap.sh). The first
-// argument that is neither is the cluster's name.
-var bootstrapOptions = []string{
-	"--apiserver-endpoint", "--aws-api-retry-attempts", "--b64-cluster-ca", "--cluster-id",
-	"--container-runtime", "--containerd-config-file", "--dns-cluster-ip", "--docker-config-json",
-	"--enable-docker-bridge", "--enable-local-outpost", "--ip-family", "--kubelet-extra-args",
-	"--local-disks", "--mount-bpf-fs", "--pause-container-account", "--pause-container-version",
-	"--service-ipv4-cidr", "--service-ipv6-cidr", "--use-max-pods",
-}
-
-// call follows a command with its arguments and gives what is known of its
-// output. A command that is not known does nothing.
-func (s *shell) call(args []field) (output string) {
-	if len(args) == 0 || s.depth > maxCalls {
+// call walks what a command runs, and returns what is known of its output. A command that is
+// not known does nothing here, and makes the script opaque.
+func (w *walk) call(args []field) (output string) {
+	if len(args) == 0 || w.depth > maxCalls {
 		return ""
 	}
 	name, rest := args[0].text, args[1:]
-	s.notice(args)
-	if body, ok := s.functions[name]; ok {
-		params := s.params
-		s.params = texts(rest)
-		s.depth++
-		output = s.stmt(body)
-		s.depth--
-		s.params = params
-		if s.halted == returned {
-			s.halted = running
+	command := path.Base(name)
+	w.notice(command, args)
+	text, written := w.files[name]
+	wrapped, wraps := unwrap(command, rest)
+	switch body := w.functions[name]; {
+	case body != nil:
+		params := w.params
+		w.params = texts(rest)
+		w.nested(func() { output = w.stmt(body) }, "return")
+		w.params = params
+		return output
+	case name == bootstrapScript:
+		w.bootstrap(rest)
+		return ""
+	case written:
+		w.script(text, rest)
+		return ""
+	case wraps:
+		output = w.call(wrapped)
+		if command == "exec" && len(wrapped) > 0 {
+			w.ended = "exit"
 		}
 		return output
 	}
-	if name == bootstrapScript {
-		s.bootstrap(rest)
-		return ""
-	}
-	if text, ok := s.r.files[name]; ok {
-		s.script(text, rest)
-		return ""
-	}
-	if wrapped, ok := unwrap(base(name), rest); ok {
-		if base(name) == "exec" && len(wrapped) > 0 {
-			defer func() { s.halted = exited }()
-		}
-		return s.call(wrapped)
-	}
-	switch command := base(name); command {
+	switch command {
 	case "exit", "return":
-		s.halted = exited
-		if command == "return" {
-			s.halted = returned
-		}
+		w.ended = command
 	case "shift":
-		if len(rest) == 0 && len(s.params) > 0 {
-			s.params = s.params[1:]
-		}
-	case "set":
-		if i := slices.IndexFunc(rest, func(f field) bool { return f.text == "--" }); i >= 0 {
-			s.params = texts(rest[i+1:])
+		if len(rest) == 0 && len(w.params) > 0 {
+			w.params = w.params[1:]
 		}
 	case "read", "unset", "mapfile", "readarray":
 		for _, f := range rest {
-			if _, ok := s.vars[f.text]; ok {
-				s.vars[f.text] = unknown
-			}
+			w.vars[f.text] = unknown
 		}
 	case "eval":
-		s.depth++
-		s.run(strings.Join(texts(rest), " "))
-		s.depth--
+		w.include(strings.Join(texts(rest), " "))
 	case "source", ".":
-		if len(rest) > 0 {
-			if text, ok := s.r.files[rest[0].text]; ok {
-				s.depth++
-				s.run(text)
-				s.depth--
-			}
+		if len(rest) > 0 && !slices.Contains(harmless, rest[0].text) {
+			w.include(w.files[rest[0].text])
 		}
 	case "cat", "echo", "printf", "tee":
-		return s.write(command, rest)
+		return w.write(command, rest)
 	case "nodeadm":
-		s.nodeadm(rest)
+		w.nodeadm(rest)
 	case "kubelet":
-		s.kubelet(rest)
+		w.kubelet(rest)
 	case "curl", "wget":
-		s.fetch(command, rest)
+		w.fetch(command, rest)
 	default:
 		if isShell(command) {
-			s.shell(rest)
+			w.shell(rest)
 		}
 	}
-	s.opaque(base(name), rest)
+	if slices.ContainsFunc(args, isAddress) || !slices.Contains(usual, command) && !w.followed(command, rest) {
+		w.boot.Opaque = true
+	}
 	return ""
 }
 
-// bootstrap reads the arguments of bootstrap.sh.
-func (s *shell) bootstrap(args []field) {
-	s.bootstrapJoin(args)
-	strange := false
-	for i := 0; i < len(args); i++ {
-		switch arg := args[i].text; {
-		case arg == "-h" || arg == "--help":
-			return
-		case slices.Contains(bootstrapOptions, arg):
-			i++
-			// A bare flag as the value was meant to have more in its quotes, and
-			// what follows it belongs to that flag.
-			strange = strange || i < len(args) && strings.HasPrefix(args[i].text, "-") && !strings.ContainsAny(args[i].text, "= ")
-		case strings.HasPrefix(arg, "-") && strings.Contains(arg, "="):
-			// bootstrap.sh takes it for the name and fails; the intent is plain.
-		case strings.HasPrefix(arg, "-"):
-			strange = true
-		case strange:
-			// This may be the value of that option, and a value may be a secret.
-			s.problem(Unclear)
-			return
-		case args[i].loose:
-			s.problem(Computed)
-			return
-		default:
-			s.r.cluster(arg, s.part, Shell)
-			return
+// harmless are files of the image that set none of the variables that scripts name a cluster in.
+var harmless = []string{"/etc/profile", "/etc/environment", "/etc/os-release", "/etc/bashrc"}
+
+// include walks text that runs in this shell. Text that is not known may set any variable.
+func (w *walk) include(text string) {
+	if text == "" || strings.Contains(text, unknown) {
+		for name := range w.vars {
+			w.vars[name] = unknown
 		}
 	}
-	s.problem(NoName)
+	w.nested(func() { w.run(text) }, "return")
 }
 
-// nodeadm follows nodeadm init. Without a source, or from the instance's user
-// data, it reads the NodeConfig that is found on its own.
-func (s *shell) nodeadm(args []field) {
-	if len(args) == 0 || args[0].text != "init" {
-		return
-	}
-	var docs []nodeDocument
-	defer func() { s.nodeadmJoin(docs) }()
-	for i := 1; i < len(args); i++ {
-		source, ok := "", false
-		switch option, value, eq := strings.Cut(args[i].text, "="); {
-		case option != "-c" && option != "--config-source":
-		case eq:
-			source, ok = value, true
-		case i+1 < len(args):
-			source, ok = args[i+1].text, true
-		}
-		if !ok || strings.HasPrefix(source, "imds:") {
-			continue
-		}
-		text, ok := s.r.files[strings.TrimPrefix(source, "file://")]
-		if !ok || !s.r.spend(len(text)) {
-			s.problem(Elsewhere)
-			continue
-		}
-		doc := s.r.nodeDocument(text, s.part, false, true)
-		if doc.ok {
-			docs = append(docs, doc)
-		}
-		if doc.cluster != "" {
-			s.r.cluster(doc.cluster, s.part, NodeConfig)
-		}
-	}
+// script walks a file that runs in a shell of its own.
+func (w *walk) script(text string, args []field) {
+	own := *w
+	own.params, own.functions = texts(args), newWalk(w.reader, script{}).functions
+	own.vars = w.copyOf(w.vars)
+	own.nested(func() { own.run(text) })
 }
 
-// script runs a file in a shell of its own.
-func (s *shell) script(text string, args []field) {
-	c := s.child()
-	c.depth++
-	c.params = texts(args)
-	c.functions = newShell(s.r, s.part).functions
-	c.run(text)
-}
-
-// shell follows bash and its like: -c and a text, a file, or standard input.
-func (s *shell) shell(args []field) {
-	for len(args) > 0 {
-		arg := args[0].text
-		if arg == "" || arg[0] != '-' && arg[0] != '+' {
-			break
-		}
+// shell walks what bash and its like run: -c and a text, a file, or standard input.
+func (w *walk) shell(args []field) {
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		option := args[0].text
 		args = args[1:]
 		switch {
-		case strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c"):
+		case !strings.HasPrefix(option, "--") && strings.Contains(option, "c"):
 			if len(args) > 0 {
-				s.script(args[0].text, args[min(2, len(args)):])
+				w.script(args[0].text, args[min(2, len(args)):])
 			}
 			return
-		case strings.HasSuffix(arg, "o") || arg == "--rcfile" || arg == "--init-file": // -eo pipefail
+		case strings.HasSuffix(option, "o"): // -eo pipefail
 			args = args[min(1, len(args)):]
 		}
 	}
 	switch {
 	case len(args) == 0:
-		s.script(s.stdin, nil)
+		w.script(w.stdin, nil)
 	case args[0].text == bootstrapScript:
-		s.bootstrap(args[1:])
+		w.bootstrap(args[1:])
 	default:
-		if text, ok := s.r.files[args[0].text]; ok {
-			s.script(text, args[1:])
-		}
+		w.script(w.files[args[0].text], args[1:])
 	}
 }
 
-// write follows the commands with which scripts write files.
-func (s *shell) write(command string, args []field) (output string) {
+// write returns the text that a command writes.
+func (w *walk) write(command string, args []field) (output string) {
 	var names []string
 	add := false
 	for _, f := range args {
@@ -219,26 +133,25 @@ func (s *shell) write(command string, args []field) (output string) {
 			names = append(names, f.text)
 		}
 	}
-	switch command {
-	case "echo":
+	switch {
+	case command == "echo":
 		return strings.Join(names, " ") + "\n"
-	case "printf":
+	case command == "printf":
 		if len(names) != 1 || strings.ContainsAny(names[0], `%\`) {
 			return unknown
 		}
 		return names[0]
-	case "tee":
+	case command == "tee":
 		for _, name := range names {
-			s.r.store(name, s.stdin, add)
+			w.store(name, w.stdin, add)
 		}
-		return s.stdin
-	}
-	if len(names) == 0 || len(names) == 1 && names[0] == "-" {
-		return s.stdin
+		return w.stdin
+	case len(names) == 0:
+		return w.stdin
 	}
 	for _, name := range names {
-		text, ok := s.r.files[name]
-		if !ok || !s.r.spend(len(text)) {
+		text, ok := w.files[name]
+		if !ok || !w.spend(len(text)) {
 			return unknown
 		}
 		output += text
@@ -246,8 +159,8 @@ func (s *shell) write(command string, args []field) (output string) {
 	return output
 }
 
-// wrappers run the command that follows their options. The value lists the
-// options that take a value, and how many arguments come before the command.
+// wrappers run the command that follows their options. valued are the options that take a
+// value, skip is how many arguments come before the command.
 var wrappers = map[string]struct {
 	valued []string
 	skip   int
@@ -257,45 +170,65 @@ var wrappers = map[string]struct {
 	"exec":           {valued: []string{"-a"}},
 	"nice":           {valued: []string{"-n"}},
 	"timeout":        {valued: []string{"-k", "-s"}, skip: 1},
-	"stdbuf":         {valued: []string{"-i", "-o", "-e"}},
 	"nohup":          {},
 	"command":        {},
-	"builtin":        {},
-	"setsid":         {},
 	"time":           {},
 	"cloud-init-per": {skip: 2},
 }
 
-// unwrap gives the command that a wrapper runs.
-func unwrap(command string, args []field) ([]field, bool) {
+// unwrap gives the command that a wrapper runs, none for one that only asks where it is.
+func unwrap(command string, args []field) (wrapped []field, ok bool) {
 	w, ok := wrappers[command]
-	if !ok {
-		return nil, false
-	}
 	skip := w.skip
-	for len(args) > 0 {
+	for ok && len(args) > 0 {
 		switch arg := args[0].text; {
+		case command == "command" && (arg == "-v" || arg == "-V"):
+			return nil, true
 		case slices.Contains(w.valued, arg):
-			args = args[min(2, len(args)):]
-		case strings.HasPrefix(arg, "-"):
-			if command == "command" && (arg == "-v" || arg == "-V") {
-				return nil, true // only asks where it is
-			}
 			args = args[1:]
-		case (command == "env" || command == "sudo") && strings.Contains(arg, "="):
-			args = args[1:]
+		case strings.HasPrefix(arg, "-"), (command == "env" || command == "sudo") && strings.Contains(arg, "="):
 		case skip > 0:
 			skip--
-			args = args[1:]
 		default:
 			return args, true
 		}
+		args = args[min(1, len(args)):]
 	}
-	return nil, true
+	return nil, ok
+}
+
+// usual are commands that scripts of user data use and that join no cluster, whatever their
+// arguments are. Package managers are among them: packages of Amazon Linux join none.
+var usual = strings.Fields(`
+	[ [[ : awk basename cat cd chmod chown cp cut date declare dirname dnf echo exit export false grep
+	growpart head hostname hostnamectl id install ip iptables jq ln local logger ls lsblk mkdir mkfs mkfs.ext4
+	mkfs.xfs mkswap modprobe mount mv printf pwd read readlink resize2fs return rm sed seq service set shift sleep
+	sort swapoff swapon sync sysctl systemctl tail tee test timedatectl touch tr trap true ulimit umask umount
+	uname unset update-ca-trust useradd usermod wait wc xfs_growfs yum`)
+
+// followed reports whether what a command runs stands in the user data: the text behind -c, a
+// file that the user data writes, or what comes in from a command before it.
+func (w *walk) followed(command string, args []field) bool {
+	if command == "eval" {
+		return len(args) > 0
+	}
+	if !isShell(command) && command != "source" && command != "." {
+		return false
+	}
+	for _, f := range args {
+		if strings.HasPrefix(f.text, "-") && strings.Contains(f.text, "c") {
+			return true
+		}
+		if !strings.HasPrefix(f.text, "-") {
+			_, known := w.files[f.text]
+			return known
+		}
+	}
+	return !strings.Contains(w.stdin, unknown)
 }
 
 func isShell(name string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, base(name))
+	return slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(name))
 }
 
 func texts(args []field) []string {

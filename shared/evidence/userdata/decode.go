@@ -44,24 +44,21 @@ func decodeBase64(s string) ([]byte, bool) {
 	return data, err == nil
 }
 
-var gzipMagic = []byte{0x1f, 0x8b}
-
-// inflate undoes gzip if data is gzip, and gives nothing when the result would
-// be more than limit bytes.
-func inflate(data []byte, limit int) ([]byte, Reason) {
-	if !bytes.HasPrefix(data, gzipMagic) {
-		return data, ""
+// inflate undoes gzip if data is gzip, and takes what it returns from the room that is left.
+func (r *reader) inflate(data []byte) ([]byte, Reason) {
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		zr, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil, Undecodable
+		}
+		data, err = io.ReadAll(io.LimitReader(zr, int64(r.room)+1))
+		if err != nil && len(data) <= r.room {
+			return nil, Undecodable
+		}
 	}
-	zr, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, Undecodable
-	}
-	text, err := io.ReadAll(io.LimitReader(zr, int64(limit)+1))
-	switch {
-	case len(text) > limit:
+	if len(data) > r.room {
 		return nil, TooLarge
-	case err != nil:
-		return nil, Undecodable
 	}
-	return text, ""
+	r.room -= len(data)
+	return data, ""
 }

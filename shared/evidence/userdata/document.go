@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"bytes"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,14 +12,12 @@ import (
 const (
 	// maxDepth bounds parts within parts, and scripts that run scripts.
 	maxDepth = 8
-	// maxWork bounds what following scripts may cost: about one unit for each
-	// byte parsed or produced by an expansion. User data that people write takes
-	// some ten thousand.
+	// maxWork bounds the cost of walking scripts: about one unit for each byte parsed or
+	// produced by an expansion. User data that people write takes some ten thousand.
 	maxWork = 4 << 20
-	// The parsers descend once for each nesting, and a Go stack that grows past
-	// its limit ends the process, so what could nest without end is not given to
-	// them. A nested bracket costs mvdan.cc/sh up to 12 KB of stack, and toml
-	// time that grows with the square of the depth.
+	// The parsers descend once for each nesting, and a Go stack that grows past its limit ends
+	// the process. A nested bracket costs mvdan.cc/sh up to 12 KB of stack, and toml time that
+	// grows with the square of the depth.
 	maxScript         = 64 << 10
 	maxScriptBrackets = 4096
 	maxYAML           = 256 << 10
@@ -26,15 +25,15 @@ const (
 	maxTOMLBrackets   = 1024
 )
 
-// Read reads user data as EC2 hands it to the instance: what Decode returns. It also
-// accepts it still in base64, and already decompressed. It never fails: what it could not
-// read is a Fault. The answer is shared with others who read the same user data: nobody may
-// change it.
+// Read reads user data as EC2 hands it to the instance: what Decode returns. It also accepts
+// user data still in base64, and already decompressed. It never fails: a part that it could not
+// read is a Fault. The answer is shared by all who read the same user data, so it must not be
+// changed.
 func Read(data []byte) Boot {
 	return boots.Get(memo.Of(data), func() Boot { return readAnew(data) })
 }
 
-// boots are the answers for what was read last: the instances of one template share user data.
+// boots are the latest answers: the instances of one template share user data.
 var boots = memo.Memo[memo.Key, Boot]{Most: 256}
 
 func readAnew(data []byte) (boot Boot) {
@@ -54,21 +53,20 @@ func readAnew(data []byte) (boot Boot) {
 const whole = "user data"
 
 type reader struct {
-	boot Boot // the answer, as far as it is known
+	boot Boot // the answer so far
 	room int  // bytes of text that may still be read
 	work int  // see maxWork
 
-	files      map[string]string // what the user data writes on the instance's disk
-	scripts    []script          // what it runs there
-	merged     string            // cluster of the merged NodeConfig
-	mergedPart string            // the part that named it
+	files   map[string]string // what the user data writes on the instance's disk
+	scripts []script          // what it runs there
 
-	nodeConfigs []nodeDocument    // those that nodeadm merges
-	cut         map[string]int    // lines cut from the beginning of a part
-	exported    map[string]bool   // variables that reach the programs that scripts run
-	fetches     []fetch           // what curl and wget fetch
-	texts       map[string]string // of the parts, by their names
-	traces      []Trace
+	nodeConfigs []nodeDocument // those that nodeadm merges
+	merged      string         // cluster of the merged NodeConfig
+	mergedPart  string         // the part that named it
+
+	cut     map[string]int    // lines cut from the beginning of a part
+	texts   map[string]string // of the parts, by their names
+	fetches []fetch           // what curl and wget fetch
 }
 
 // script is what runs on the instance. own: it is the part's own text, so that
@@ -79,20 +77,15 @@ type script struct {
 }
 
 func newReader() *reader {
-	return &reader{
-		room: MaxText, work: maxWork, files: map[string]string{},
-		cut: map[string]int{}, exported: map[string]bool{}, texts: map[string]string{},
-	}
+	return &reader{room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}}
 }
 
 func (r *reader) read(data []byte) Boot {
 	r.document(data, "", whole, 0)
-	// Scripts are followed last because cloud-init writes every file before it
-	// runs them, whatever the order of the parts.
+	// Scripts come last because cloud-init writes every file before it runs them, whatever
+	// the order of the parts.
 	for _, s := range r.scripts {
-		sh := newShell(r, s.part)
-		sh.own = s.own
-		sh.run(s.text)
+		newWalk(r, s).run(s.text)
 	}
 	r.dropIns()
 	r.trace()
@@ -108,20 +101,17 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		r.problem(part, Unknown, TooDeep)
 		return
 	}
-	data, why := inflate(data, r.room)
-	if why == "" && len(data) > r.room {
-		why = TooLarge
-	}
+	data, why := r.inflate(data)
 	if why != "" {
 		r.problem(part, Unknown, why)
 		return
 	}
-	r.room -= len(data)
-
 	raw := string(data)
 	text := r.text(data, part)
 	if text == "" {
-		r.empty(mediaType, part)
+		if mediaType == nodeConfigMedia {
+			r.fault(Fault{Problem: Problem{part, NodeConfig, WrongKind}, By: ByNodeadm, Effect: Fails})
+		}
 		return
 	}
 	r.texts[part] = text
@@ -173,12 +163,12 @@ func (r *reader) text(data []byte, part string) string {
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	// A carriage return would end up in a value; that such a script fails on the
 	// instance does not change what it was meant for.
-	whole := strings.ReplaceAll(string(data), "\r\n", "\n")
-	text := strings.TrimLeft(whole, " \t\r\n")
+	all := strings.ReplaceAll(string(data), "\r\n", "\n")
+	text := strings.TrimLeft(all, " \t\r\n")
 	if strings.HasPrefix(text, "## template: jinja") {
 		_, text, _ = strings.Cut(text, "\n")
 	}
-	r.cut[part] = strings.Count(whole[:len(whole)-len(text)], "\n")
+	r.cut[part] = strings.Count(all[:len(all)-len(text)], "\n")
 	return text
 }
 
@@ -193,32 +183,34 @@ var formatOf = map[string]Format{
 	nodeConfigMedia:             NodeConfig,
 }
 
-// sniff tells the form from the text, by the same first lines that cloud-init
-// goes by, and by what nodeadm, Bottlerocket and EC2Launch look for.
+// firstWords are the first lines by which cloud-init knows a document.
+var firstWords = []struct {
+	prefix string
+	format Format
+}{
+	{"#!", Shell},
+	{"#cloud-boothook", Shell},
+	{"#cloud-config-archive", Archive}, // before the prefix of it that follows
+	{"#cloud-config", CloudConfig},
+	{"#include", Include},
+	{"#part-handler", Unknown},
+	{"#upstart-job", Unknown},
+}
+
+// sniff finds the format of a text, by what cloud-init, nodeadm, Bottlerocket and EC2Launch
+// look for.
 func sniff(text string) Format {
-	for _, p := range []struct {
-		prefix string
-		format Format
-	}{
-		{"#!", Shell},
-		{"#cloud-boothook", Shell},
-		{"#cloud-config-archive", Archive}, // before the prefix of it that follows
-		{"#cloud-config", CloudConfig},
-		{"#include", Include},
-		{"#part-handler", Unknown},
-		{"#upstart-job", Unknown},
-	} {
-		if strings.HasPrefix(text, p.prefix) {
-			return p.format
+	for _, w := range firstWords {
+		if strings.HasPrefix(text, w.prefix) {
+			return w.format
 		}
 	}
-	head := asciiLower(text[:min(len(text), 1024)])
+	head := strings.ToLower(text[:min(len(text), 1024)])
 	switch {
 	case strings.HasPrefix(head, "content-type:"), strings.HasPrefix(head, "mime-version:"),
 		strings.HasPrefix(head, "from ") && strings.Contains(head, "\ncontent-type:"):
 		return Multipart
-	case text[0] == '<', strings.Contains(asciiLower(text), "<powershell>"),
-		strings.Contains(head, "version:") && strings.Contains(head, "tasks:"):
+	case text[0] == '<', powershellTag.MatchString(text), strings.Contains(head, "version:") && strings.Contains(head, "tasks:"):
 		return PowerShell
 	case strings.Contains(text, nodeConfigGroup):
 		return NodeConfig
@@ -228,16 +220,12 @@ func sniff(text string) Format {
 	return Unknown
 }
 
-// shellScript takes a script to be run. Interpreters other than a shell are not
-// followed.
+// shellScript takes a script to be run. Other interpreters are not followed.
 func (r *reader) shellScript(text, part string) {
 	if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "#!") {
 		words := strings.Fields(line[2:])
-		if len(words) > 0 && base(words[0]) == "env" {
-			words = words[1:]
-			for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-				words = words[1:]
-			}
+		if len(words) > 0 && path.Base(words[0]) == "env" {
+			words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
 		}
 		if len(words) == 0 || !isShell(words[0]) {
 			r.problem(part, Shell, Unsupported)
@@ -253,17 +241,11 @@ func (r *reader) spend(n int) bool {
 	return r.work >= 0
 }
 
-func countAny(text, chars string) int {
+// brackets counts the characters of a text that open a nesting.
+func brackets(text, opening string) int {
 	n := 0
-	for i := range len(text) {
-		if strings.IndexByte(chars, text[i]) >= 0 {
-			n++
-		}
+	for _, c := range []byte(opening) {
+		n += strings.Count(text, string(rune(c)))
 	}
 	return n
-}
-
-// base is the last element of a slash-separated path.
-func base(path string) string {
-	return path[strings.LastIndexByte(path, '/')+1:]
 }

@@ -3,21 +3,32 @@ package userdata
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/BurntSushi/toml"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Fault is something in user data that stops a reader: this package, or the one
-// on the instance.
+// Problem is a part that could not be read to the end. It holds none of the user data's text.
+type Problem struct {
+	Part   string // which part, by position: "user data", "part 2", "write_files 3 in part 1"
+	Format Format
+	Reason Reason
+}
+
+// String is the problem as a sentence without its full stop.
+func (p Problem) String() string {
+	return fmt.Sprintf("%s (%s) %s", p.Part, p.Format, p.Reason)
+}
+
+// Fault is something in user data that stops a reader: this package, or the one on the instance.
 type Fault struct {
 	Problem
-	Line   int    // where it begins in the part's own text, from 1, as near as the parser tells; else 0
+	Line   int    // where it begins in the part's text, from 1, as near as the parser says; else 0
 	Field  string // the field's path or the option's name, of those that the reader knows; "" for others
-	By     Reader // who stumbles
+	By     Reader // who fails
 	Effect Effect // what becomes of the part
 }
 
@@ -25,7 +36,7 @@ type Fault struct {
 // does not parse".
 func (f Fault) String() string { return f.where() + " " + f.what() }
 
-// Faulty is what is to be mended: "part 1, line 8 (nodeconfig), which does not parse".
+// Faulty is what has to be fixed: "part 1, line 8 (nodeconfig), which does not parse".
 func (f Fault) Faulty() string { return f.where() + ", which " + f.what() }
 
 func (f Fault) where() string {
@@ -68,7 +79,25 @@ const (
 	Depends Effect = "depends on the version" // some versions of the reader cope
 )
 
-// The reasons of what a reader on the instance stumbles over.
+// Reason says what is wrong with a part.
+type Reason string
+
+// The reasons why a part is not read to its end.
+const (
+	Unparseable Reason = "does not parse"
+	Undecodable Reason = "is not valid base64 or gzip"
+	Truncated   Reason = "ends before its closing boundary"
+	TooLarge    Reason = "is too large to read"
+	TooDeep     Reason = "is nested too deeply to read"
+	TooComplex  Reason = "takes too much work to follow"
+	Computed    Reason = "bootstraps a cluster whose name is computed on the instance"
+	NoName      Reason = "bootstraps a node but gives no valid EKS cluster name"
+	Unclear     Reason = "has an option before the cluster's name that bootstrap.sh does not have"
+	Elsewhere   Reason = "refers to configuration that is not in the user data"
+	Unsupported Reason = "has a form that is not read"
+)
+
+// The reasons why a reader on the instance fails.
 const (
 	EncodedAgain    Reason = "is base64 within the base64 that EC2 undoes"
 	ByteOrderMark   Reason = "begins with a byte order mark"
@@ -90,40 +119,42 @@ const (
 	IgnoredArgument Reason = "has arguments that bootstrap.sh ignores"
 )
 
-// whoFails says who reads a format on the instance. Unknown stands for what is
-// compressed and cannot be expanded.
-var whoFails = map[Format][]Reader{
+// instanceReaders are the readers of a format on the instance. Unknown stands for compressed
+// data that cannot be expanded.
+var instanceReaders = map[Format][]Reader{
 	Shell: {ByShell}, CloudConfig: {CloudInit}, Archive: {CloudInit},
 	Multipart: {CloudInit, ByNodeadm}, NodeConfig: {ByNodeadm}, Bottlerocket: {ByBottlerocket},
 	Unknown: {CloudInit, ByNodeadm, ByBottlerocket},
 }
 
-// problem keeps what stands in the way of an answer. What does not parse here
-// does not parse there; everything else is a limit of this package.
-func (r *reader) problem(part string, f Format, why Reason) {
-	r.problemAt(part, f, why, nil)
-}
+// problem keeps why a part was not read. What does not parse here does not parse there;
+// everything else is a limit of this package.
+func (r *reader) problem(part string, f Format, why Reason) { r.problemAt(part, f, why, nil) }
 
 // problemAt is problem with the parser's error, which may name a line.
 func (r *reader) problemAt(part string, f Format, why Reason, err error) {
 	r.unread(part, f, why)
-	fault := Fault{Problem: Problem{Part: part, Format: f, Reason: why}, Line: errorLine(err)}
+	fault := Fault{Problem: Problem{part, f, why}, Line: errorLine(err), By: Rollcall, Effect: Unread}
 	switch {
-	case why == Unclear || why == NoName || why == Computed:
-		// A Join tells more exactly.
 	case why == Unparseable && f != PowerShell && f != Unknown, why == Undecodable:
-		for _, by := range whoFails[f] {
+		for _, by := range instanceReaders[f] {
 			fault.By, fault.Effect = by, Fails
 			r.fault(fault)
 		}
+		return
 	case why == Truncated && f == Multipart:
 		// cloud-init reads the last part all the same; nodeadm's multipart.Reader
 		// ends with "unexpected EOF".
 		fault.By, fault.Effect = ByNodeadm, Fails
-		r.fault(fault)
-	default:
-		fault.By, fault.Effect = Rollcall, Unread
-		r.fault(fault)
+	}
+	r.fault(fault)
+}
+
+// unread keeps why the clusters are not all known.
+func (r *reader) unread(part string, f Format, why Reason) {
+	p := Problem{part, f, why}
+	if len(r.boot.Unreadable) < maxProblems && !slices.Contains(r.boot.Unreadable, p) {
+		r.boot.Unreadable = append(r.boot.Unreadable, p)
 	}
 }
 
@@ -138,8 +169,13 @@ func (r *reader) fault(f Fault) {
 	}
 }
 
-// errorLine is the line that a parser's error names, 0 if it names none. Only
-// the number is taken: the rest of the error may quote the text.
+// yamlLine matches yaml's errors, which have no type: "yaml: line 3: did not find ...".
+// Errors of its parser count lines from 0, those of its scanner from 1 (yaml/v3, parserc.go;
+// decode.go, parser.fail).
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (did not find expected (?:key|'-'|','|node content|<))?`)
+
+// errorLine is the line that a parser's error names, 0 if it names none. The rest of the
+// error is not kept: it may quote the text.
 func errorLine(err error) int {
 	var script syntax.ParseError
 	if errors.As(err, &script) {
@@ -152,26 +188,16 @@ func errorLine(err error) int {
 	if err == nil {
 		return 0
 	}
-	// yaml has no type for it: "yaml: line 3: ...".
-	text, ok := strings.CutPrefix(err.Error(), "yaml: line ")
-	if !ok {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
 		return 0
 	}
-	digits, message, _ := strings.Cut(text, ": ")
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 0 {
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
 		return 0
 	}
-	// Where the tokens are fine but stand in no order, it counts lines from 0.
-	if slices.ContainsFunc(disorder, func(s string) bool { return strings.HasPrefix(message, s) }) {
+	if m[2] != "" {
 		n++
 	}
 	return n
-}
-
-// disorder is how yaml's messages begin that come from its parser and not from
-// its scanner (yaml/v3, parserc.go; decode.go, parser.fail).
-var disorder = []string{
-	"did not find expected key", "did not find expected '-'", "did not find expected ','",
-	"did not find expected node content", "did not find expected <",
 }

@@ -71,17 +71,18 @@ const (
 	maxFlagValue = 2 << 10
 )
 
-// kubeletFlags reads words as the kubelet does (spf13/pflag, parseArgs).
-func kubeletFlags(words []word, part func(at int) string) (flags []Flag, values []string) {
+// kubeletFlags reads words as the kubelet does (spf13/pflag, parseArgs). values are those of
+// the flags, kept or not.
+func kubeletFlags(words []word, part func(word) string) (flags []Flag, values []string) {
 	seen := map[string]bool{}
 	for i := 0; i < len(words) && len(flags) < maxFlags; i++ {
-		if computedWord(words[i]) {
+		if words[i].computed() {
 			continue
 		}
-		f := Flag{Part: part(words[i].at)}
+		f := Flag{Part: part(words[i])}
 		name, value, joined := f.begin(words[i])
 		if name != "" && !joined && !f.Has(SingleDash) && !slices.Contains(booleanFlags, name) {
-			if next, ok := f.next(words, i); ok {
+			if next, ok := f.next(name, words[i+1:]); ok {
 				value, joined = next.text, true
 				f.quotes(next)
 				i++
@@ -98,11 +99,8 @@ func kubeletFlags(words []word, part func(at int) string) (flags []Flag, values 
 	return flags, values
 }
 
-// computedWord holds for a word of which nobody can say which flag it is, or
-// whether it is one.
-func computedWord(w word) bool {
-	return strings.HasPrefix(strings.TrimLeft(w.text, `'"`), unknown)
-}
+// computed reports whether the word is computed on the instance, so that it may be any flag.
+func (w word) computed() bool { return strings.HasPrefix(strings.TrimLeft(w.text, `'"`), unknown) }
 
 func (f *Flag) note(a Anomaly) {
 	if !f.Has(a) {
@@ -125,9 +123,13 @@ func (f *Flag) quotes(w word) {
 	}
 }
 
+// shortFlag matches -v, -v=2 and -v2, the only one-letter flag that has a value.
+var shortFlag = regexp.MustCompile(`^-v(?:=?([0-9]{1,9}))?$`)
+
 // begin takes a word apart. name is "" for what is no flag.
 func (f *Flag) begin(w word) (name, value string, joined bool) {
 	f.quotes(w)
+	short := shortFlag.FindStringSubmatch(w.text)
 	switch {
 	case strings.HasPrefix(w.text, "--"):
 		name, value, joined = strings.Cut(w.text[2:], "=")
@@ -135,8 +137,8 @@ func (f *Flag) begin(w word) (name, value string, joined bool) {
 			f.note(BadSyntax)
 			return "", value, joined
 		}
-	case shortFlag(w.text):
-		name, value, joined = "v", strings.TrimPrefix(w.text[2:], "="), len(w.text) > 2
+	case short != nil:
+		name, value, joined = "v", short[1], short[1] != ""
 	case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
 		f.note(SingleDash)
 		name, value, joined = strings.Cut(w.text[1:], "=")
@@ -146,40 +148,35 @@ func (f *Flag) begin(w word) (name, value string, joined bool) {
 	return strings.ReplaceAll(name, "_", "-"), value, joined
 }
 
-// shortFlag holds for -v, -v=2 and -v2, the only one-letter flag that has a value.
-func shortFlag(s string) bool {
-	return s == "-v" || strings.HasPrefix(s, "-v") && validNumber(strings.TrimPrefix(s[2:], "="))
-}
-
-// next is the word that becomes the value of a flag without one. What follows a
-// flag that is not known is its value unless it looks like a flag.
-func (f *Flag) next(words []word, i int) (word, bool) {
-	name, _, _ := strings.Cut(strings.TrimLeft(words[i].text, "-"), "=")
-	known := isKubeletFlag(strings.ReplaceAll(name, "_", "-"))
-	if i+1 == len(words) {
+// next is the word that becomes the value of a flag without one. What follows an unknown flag
+// is its value unless it looks like a flag.
+func (f *Flag) next(name string, rest []word) (word, bool) {
+	known := isKubeletFlag(name)
+	switch {
+	case len(rest) == 0:
 		if known {
 			f.note(ValueMissing)
 		}
 		return word{}, false
-	}
-	if looks := strings.HasPrefix(words[i+1].text, "--"); looks && !known {
+	case !strings.HasPrefix(rest[0].text, "--"):
+	case !known:
 		return word{}, false
-	} else if looks {
+	default:
 		f.note(FlagAsValue)
 	}
-	return words[i+1], true
+	return rest[0], true
 }
 
-// nameForm is that of kubelet flags, and of hardly any secret.
-var nameForm = regexp.MustCompile(`^[a-z]{1,24}(-[a-z0-9]{1,24}){0,7}$`)
+// flagName is the form of kubelet flags, and of hardly any secret.
+var flagName = form(`[a-z]{1,24}(-[a-z]{1,24}){0,7}`)
 
-// valueForm has the characters of the values that are kept, and quotes, so that
+// flagValue has the characters of the values that are kept, and quotes, so that
 // it can be shown which of them reached the kubelet.
-var valueForm = regexp.MustCompile(`^[A-Za-z0-9._:/=,<>%@+\-\[\]'" ]*$`)
+var flagValue = form(`[A-Za-z0-9._:/=,<>%@+\-\[\]'" ]*`)
 
 func (f *Flag) take(name, value string, given bool) {
 	known := isKubeletFlag(name)
-	if known || nameForm.MatchString(name) && !strings.ContainsAny(name, "0123456789") {
+	if known || flagName(name) {
 		f.Name = name
 	}
 	f.GoneBy = goneFlags[name]
@@ -193,7 +190,7 @@ func (f *Flag) take(name, value string, given bool) {
 	case !given:
 	case !KeptFlag(name):
 		f.State = Withheld
-	case len(value) > maxFlagValue || !valueForm.MatchString(value):
+	case len(value) > maxFlagValue || !flagValue(value):
 		f.State = Malformed
 	default:
 		f.Value, f.State = swallowed(value), Given
@@ -222,11 +219,6 @@ var keptFlags = []string{
 	"pods-per-core", "protect-kernel-defaults", "read-only-port", "register-node",
 	"register-with-taints", "reserved-cpus", "root-dir", "rotate-certificates",
 	"serialize-image-pulls", "system-reserved", "topology-manager-policy", "v",
-}
-
-func isKubeletFlag(name string) bool {
-	_, gone := goneFlags[name]
-	return gone || slices.Contains(presentFlags, name) || slices.Contains(booleanFlags, name)
 }
 
 // booleanFlags take no value but one joined by "=".

@@ -64,7 +64,7 @@ func checkBounds(t *testing.T, b Boot) {
 		t.Errorf("unbounded: %+v", b)
 	}
 	for _, j := range b.Joins {
-		if len(j.Documents) > maxDocuments || len(j.Missing) > 4 {
+		if len(j.Karpenter) > maxDocuments || len(j.Missing) > 4 {
 			t.Errorf("unbounded: %+v", j)
 		}
 		if k := j.Kubelet; len(k.Flags) > maxFlags || len(k.Taints) > maxTaints || len(k.Labels) > maxLabels {

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/textproto"
+	"regexp"
 	"strings"
 )
 
@@ -25,18 +26,19 @@ func (r *reader) multipart(text, part string, depth int) {
 		r.problem(part, Multipart, Unparseable)
 		return
 	}
-	mediaType, boundary := contentType(header)
-	r.strictType(header, part)
-	if !strings.HasPrefix(mediaType, "multipart/") {
+	mediaType, boundary := r.contentType(header, part)
+	switch {
+	case !strings.HasPrefix(mediaType, "multipart/"):
 		rest, _ := io.ReadAll(body)
 		r.body(rest, header, mediaType, part, depth)
-		return
-	}
-	if boundary == "" {
+	case boundary == "":
 		r.problem(part, Multipart, Unparseable)
-		return
+	default:
+		r.parts(multipart.NewReader(body, boundary), part, depth)
 	}
-	parts := multipart.NewReader(body, boundary)
+}
+
+func (r *reader) parts(parts *multipart.Reader, part string, depth int) {
 	for i := 1; ; i++ {
 		if i > maxParts {
 			r.problem(part, Multipart, TooComplex)
@@ -46,27 +48,25 @@ func (r *reader) multipart(text, part string, depth int) {
 		if err == io.EOF { //nolint:errorlint // only the bare one: a wrapped one says that a boundary is missing
 			return
 		}
-		name := fmt.Sprintf("part %d", i)
-		if part != whole {
-			name = fmt.Sprintf("%s.%d", part, i)
-		}
 		if err != nil {
 			r.problem(part, Multipart, Unparseable)
 			return
 		}
-		// The last part of a document without a closing boundary is still there
-		// to be read: cloud-init reads it.
+		name := fmt.Sprintf("part %d", i)
+		if part != whole {
+			name = fmt.Sprintf("%s.%d", part, i)
+		}
+		// cloud-init reads the last part of a document without a closing boundary.
 		content, err := io.ReadAll(p)
 		if err != nil {
 			r.problem(name, Multipart, Truncated)
 		}
-		partType, inner := contentType(p.Header)
-		r.strictType(p.Header, name)
-		if strings.HasPrefix(partType, "multipart/") {
-			content = fmt.Appendf(nil, "Content-Type: %s; boundary=%q\n\n%s", partType, inner, content)
-			partType = ""
+		mediaType, boundary := r.contentType(p.Header, name)
+		if strings.HasPrefix(mediaType, "multipart/") {
+			content = fmt.Appendf(nil, "Content-Type: %s; boundary=%q\n\n%s", mediaType, boundary, content)
+			mediaType = ""
 		}
-		r.body(content, p.Header, partType, name, depth)
+		r.body(content, p.Header, mediaType, name, depth)
 		if err != nil {
 			return
 		}
@@ -85,29 +85,23 @@ func (r *reader) body(content []byte, header textproto.MIMEHeader, mediaType, pa
 	r.document(content, mediaType, part, depth+1)
 }
 
-// strictType tells of a header that is read here, and by cloud-init, but not by
-// nodeadm, which gives the whole document up for it
-// (nodeadm/internal/configprovider/mime.go).
-func (r *reader) strictType(header textproto.MIMEHeader, part string) {
-	value := header.Get("Content-Type")
-	if _, _, err := mime.ParseMediaType(value); err != nil && value != "" {
-		r.fault(Fault{Problem: Problem{part, Multipart, BadContentType}, By: ByNodeadm, Effect: Fails})
-	}
-}
+var unquotedBoundary = regexp.MustCompile(`(?i)boundary=([^;]*)`)
 
-// contentType is the media type, in lower case, and the boundary. cloud-init
-// accepts an unquoted boundary with any character in it, mime does not.
-func contentType(header textproto.MIMEHeader) (mediaType, boundary string) {
+// contentType is the media type, in lower case, and the boundary. cloud-init accepts an
+// unquoted boundary with any character in it. nodeadm's parser does not, and gives the whole
+// document up (nodeadm/internal/configprovider/mime.go).
+func (r *reader) contentType(header textproto.MIMEHeader, part string) (mediaType, boundary string) {
 	value := header.Get("Content-Type")
 	mediaType, params, err := mime.ParseMediaType(value)
 	if err == nil {
 		return mediaType, params["boundary"]
 	}
-	mediaType, _, _ = strings.Cut(value, ";")
-	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	if i := strings.Index(asciiLower(value), "boundary="); i >= 0 {
-		boundary, _, _ = strings.Cut(value[i+len("boundary="):], ";")
-		boundary = strings.Trim(boundary, "\" \t")
+	if value != "" {
+		r.fault(Fault{Problem: Problem{part, Multipart, BadContentType}, By: ByNodeadm, Effect: Fails})
 	}
-	return mediaType, boundary
+	mediaType, _, _ = strings.Cut(value, ";")
+	if m := unquotedBoundary.FindStringSubmatch(value); m != nil {
+		boundary = strings.Trim(m[1], "\" \t")
+	}
+	return strings.ToLower(strings.TrimSpace(mediaType)), boundary
 }

@@ -3,6 +3,7 @@ package userdata
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // github.com/awslabs/amazon-eks-ami/nodeadm that can be had as a module is of
 // February 2024 and lacks fields (spec.instance.environment, featureGates,
 // maxPodsExpression), and they bring k8s.io/apimachinery, which a pure package
-// does not import. What is read here is what they say as of July 2026
+// does not import. The fields here are those of July 2026
 // (nodeadm/api/v1alpha1/nodeconfig_types.go).
 //
 // nodeadm decodes with the UniversalDecoder of k8s.io/apimachinery
@@ -23,133 +24,98 @@ import (
 // reads the first of several YAML documents. One NodeConfig that cannot be
 // decoded costs the whole user data (internal/configprovider/chain.go).
 
-// shape is what a field holds.
+// shape is what a field holds: an object by its fields, a list or map by its elements, or a
+// scalar. The zero shape is anything.
 type shape struct {
-	kind   shapeKind
-	fields map[string]shape // of an object
-	each   *shape           // of a list's or map's elements
+	fields map[string]shape
+	each   *shape
+	kind   yaml.Kind
+	scalar func(*yaml.Node) bool
 }
 
-type shapeKind int
-
-const (
-	anything shapeKind = iota
-	aText
-	aBool
-	aBase64
-	anObject
-	aList
-	aMap
-)
+func object(fields map[string]shape) shape { return shape{kind: yaml.MappingNode, fields: fields} }
+func mapOf(each shape) shape               { return shape{kind: yaml.MappingNode, each: &each} }
+func listOf(each shape) shape              { return shape{kind: yaml.SequenceNode, each: &each} }
 
 var (
-	someText     = shape{kind: aText}
-	someBool     = shape{kind: aBool}
-	listOfText   = shape{kind: aList, each: &someText}
-	mapOfText    = shape{kind: aMap, each: &someText}
-	mapOfAny     = shape{kind: aMap, each: &shape{}}
-	nodeConfigIs = shape{kind: anObject, fields: map[string]shape{
-		"apiVersion": someText, "kind": someText, "metadata": {}, "status": {},
-		"spec": {kind: anObject, fields: map[string]shape{
-			"cluster": {kind: anObject, fields: map[string]shape{
-				"name": someText, "apiServerEndpoint": someText, "cidr": someText, "id": someText,
-				"certificateAuthority": {kind: aBase64}, "enableOutpost": someBool,
-			}},
-			"containerd": {kind: anObject, fields: map[string]shape{
-				"config": someText, "baseRuntimeSpec": mapOfAny,
-			}},
-			"instance": {kind: anObject, fields: map[string]shape{
-				"localStorage": {kind: anObject, fields: map[string]shape{
-					"strategy": someText, "mountPath": someText, "disabledMounts": listOfText,
-				}},
-				"environment": {kind: aMap, each: &mapOfText},
-				"network": {kind: anObject, fields: map[string]shape{
-					"nameservers": listOfText, "domains": listOfText,
-				}},
-			}},
-			"kubelet": {kind: anObject, fields: map[string]shape{
-				"config": mapOfAny, "flags": listOfText, "maxPodsExpression": someText,
-			}},
-			"featureGates": {kind: aMap, each: &someBool},
-		}},
-	}}
+	textShape       = shape{kind: yaml.ScalarNode, scalar: isText}
+	boolShape       = shape{kind: yaml.ScalarNode, scalar: isBool}
+	base64Shape     = shape{kind: yaml.ScalarNode, scalar: isBase64}
+	nodeConfigShape = object(map[string]shape{
+		"apiVersion": textShape, "kind": textShape, "metadata": {}, "status": {},
+		"spec": object(map[string]shape{
+			"cluster": object(map[string]shape{
+				"name": textShape, "apiServerEndpoint": textShape, "cidr": textShape, "id": textShape, "certificateAuthority": base64Shape, "enableOutpost": boolShape,
+			}),
+			"containerd": object(map[string]shape{"config": textShape, "baseRuntimeSpec": mapOf(shape{})}),
+			"instance": object(map[string]shape{
+				"localStorage": object(map[string]shape{"strategy": textShape, "mountPath": textShape, "disabledMounts": listOf(textShape)}),
+				"environment":  mapOf(mapOf(textShape)),
+				"network":      object(map[string]shape{"nameservers": listOf(textShape), "domains": listOf(textShape)}),
+			}),
+			"kubelet":      object(map[string]shape{"config": mapOf(shape{}), "flags": listOf(textShape), "maxPodsExpression": textShape}),
+			"featureGates": mapOf(boolShape),
+		}),
+	})
 )
 
-// nodeDocument is a NodeConfig with what it takes to merge it.
+// nodeDocument is a NodeConfig before it is merged with others.
 type nodeDocument struct {
-	Document
-	flags   []string
-	config  kubeletConfig
-	cluster string // that it is meant for, whether nodeadm reads it or not
-	ok      bool   // nodeadm reads it
+	Join
+	flags     []string
+	config    kubeletConfig
+	hasTaints bool   // also when the list is empty
+	cidr      string // spec.cluster.cidr
+	meant     string // the cluster that it names, whether nodeadm reads it or not
+	ok        bool   // nodeadm reads it
+	karpenter bool   // it carries the comment with which Karpenter marks its own
 }
 
-// nodeConfigGroup begins the apiVersion of what nodeadm reads
-// (awslabs/amazon-eks-ami, nodeadm).
+// nodeConfigGroup begins the apiVersion of what nodeadm reads (awslabs/amazon-eks-ami, nodeadm).
 const nodeConfigGroup = "node.eks.aws/"
 
 // nodeConfig takes a NodeConfig of the user data. nodeadm merges all of them "in the order
 // they appear", the last value taking precedence (nodeadm, Merging multiple configuration
 // objects). One that nodeadm does not see shows its cluster all the same.
 func (r *reader) nodeConfig(text, part string, misplaced bool) {
-	found := r.nodeDocument(text, part, true, !misplaced)
-	if found.cluster != "" {
-		r.merged, r.mergedPart = found.cluster, part
+	doc := r.nodeDocument(text, part, !misplaced, true)
+	if doc.meant != "" {
+		r.merged, r.mergedPart = doc.meant, part
 	}
-	r.merges(found, misplaced)
+	r.merge(doc)
 }
 
-func (r *reader) merges(d nodeDocument, misplaced bool) {
-	if d.ok && !misplaced && len(r.nodeConfigs) < maxDocuments {
-		r.nodeConfigs = append(r.nodeConfigs, d)
-	}
-}
-
-// clusterIn is the cluster that the first NodeConfig that names one names: in the user data
-// of a node that nodeadm will not read, too, since it shows what the node was meant for.
-// One without a cluster is meant to be merged.
-func clusterIn(roots []*yaml.Node) string {
-	for _, doc := range roots {
-		if scalar(lookup(doc, "kind")) == "NodeConfig" && strings.HasPrefix(scalar(lookup(doc, "apiVersion")), nodeConfigGroup) {
-			if name := scalar(lookup(doc, "spec", "cluster", "name")); name != "" {
-				return name
-			}
-		}
-	}
-	return ""
-}
-
-// empty tells of a part that is said to be a NodeConfig and has nothing in it.
-func (r *reader) empty(mediaType, part string) {
-	if mediaType == nodeConfigMedia {
-		r.fault(Fault{Problem: Problem{part, NodeConfig, WrongKind}, By: ByNodeadm, Effect: Fails})
+func (r *reader) merge(doc nodeDocument) {
+	if doc.ok && len(r.nodeConfigs) < maxDocuments {
+		r.nodeConfigs = append(r.nodeConfigs, doc)
 	}
 }
 
-// dropIns takes the files that scripts write to the directory that nodeadm reads
-// after the user data, once cloud-init is through (nodeadm-run.service), in the
-// order of their names (configprovider/file.go).
+// isDropIn matches the files that nodeadm reads after the user data (configprovider/file.go).
+var isDropIn = form(`/etc/eks/nodeadm\.d/[^/]*(?i:\.yaml|\.yml|\.json)`)
+
+// dropIns takes the files that scripts write for nodeadm, which runs once cloud-init is through
+// (nodeadm-run.service), in the order of their names.
 func (r *reader) dropIns() {
 	n := 0
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
-		name, ok := strings.CutPrefix(path, "/etc/eks/nodeadm.d/")
-		if !ok || strings.Contains(name, "/") || !slices.ContainsFunc([]string{".yaml", ".yml", ".json"}, func(ext string) bool {
-			return strings.HasSuffix(asciiLower(name), ext)
-		}) {
-			continue
+		if isDropIn(path) {
+			n++
+			r.merge(r.nodeDocument(r.files[path], fmt.Sprintf("nodeadm.d file %d", n), true, true))
 		}
-		n++
-		doc := r.nodeDocument(r.files[path], fmt.Sprintf("nodeadm.d file %d", n), true, true)
-		doc.DropIn = true
-		r.merges(doc, false)
 	}
 }
 
-// nodeDocument reads one NodeConfig, of several YAML documents the first. own: the lines
-// are the part's. judged: nodeadm reads it, and stumbles over its faults.
-func (r *reader) nodeDocument(text, part string, own, judged bool) (doc nodeDocument) {
-	tell := func(why Reason, line int, field string, effect Effect) {
-		if !own {
+// nodeDocument reads one NodeConfig, of several YAML documents the first. judged: nodeadm reads
+// it, and fails on its faults. lines: they are the part's.
+func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDocument) {
+	computed := strings.Contains(text, unknown)
+	add := func(why Reason, line int, field string, effect Effect) {
+		if computed && field == "" && effect == Fails {
+			r.problem(part, NodeConfig, Elsewhere) // the instance computes some of the text
+			return
+		}
+		if !lines {
 			line = 0
 		}
 		if judged {
@@ -164,126 +130,100 @@ func (r *reader) nodeDocument(text, part string, own, judged bool) (doc nodeDocu
 	if err != nil {
 		r.unread(part, NodeConfig, Unparseable)
 	}
-	doc.cluster = clusterIn(roots)
+	doc.meant = clusterIn(roots)
 	switch {
 	case len(roots) == 0 && err != nil:
-		tell(Unparseable, errorLine(err), "", Fails)
+		add(Unparseable, errorLine(err), "", Fails)
 		return doc
 	case len(roots) == 0:
-		tell(WrongKind, 0, "", Fails)
+		add(WrongKind, 0, "", Fails)
 		return doc
 	case len(roots) > 1 && !isNull(roots[1]):
-		tell(ExtraDocument, roots[1].Line, "", Skipped)
+		add(ExtraDocument, roots[1].Line, "", Skipped)
 	}
 	root := roots[0]
-	group, version, _ := strings.Cut(scalar(lookupLast(root, "apiVersion")), "/")
+	group, version, _ := strings.Cut(scalar(lookup(root, "apiVersion")), "/")
 	switch {
-	case scalar(lookupLast(root, "kind")) != "NodeConfig" || group+"/" != nodeConfigGroup:
-		tell(WrongKind, lineOf(root), "", Fails)
+	case scalar(lookup(root, "kind")) != "NodeConfig" || group+"/" != nodeConfigGroup:
+		add(WrongKind, root.Line, "", Fails)
 		return doc
 	case version != "v1alpha1":
-		tell(WrongKind, lineOf(lookupLast(root, "apiVersion")), "apiVersion", Depends)
+		add(WrongKind, lookup(root, "apiVersion").Line, "apiVersion", Depends)
 	}
 	if !judged {
 		return doc
 	}
-	c := checker{tell: tell, steps: 4096}
-	c.visit(root, nodeConfigIs, "", 0)
-	cluster := doc.cluster
-	doc = readNodeDocument(root, part)
-	doc.cluster, doc.ok = cluster, true
-	doc.Karpenter = strings.Contains(text, "# Karpenter Generated NodeConfig")
+	c := checker{add: add, steps: 4096}
+	c.visit(root, nodeConfigShape, "", 0)
+	doc.read(root, part)
+	doc.karpenter = strings.Contains(text, "# Karpenter Generated NodeConfig")
 	r.nodeConfigProxy(root)
 	return doc
+}
+
+// clusterIn is the cluster that the first NodeConfig with a cluster names. One without is meant
+// to be merged.
+func clusterIn(roots []*yaml.Node) string {
+	for _, doc := range roots {
+		if scalar(lookup(doc, "kind")) == "NodeConfig" && strings.HasPrefix(scalar(lookup(doc, "apiVersion")), nodeConfigGroup) {
+			if name := scalar(lookup(doc, "spec", "cluster", "name")); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // checker compares a document with a shape. steps bounds it: aliases could
 // repeat a node without end.
 type checker struct {
-	tell  func(why Reason, line int, field string, effect Effect)
+	add   func(why Reason, line int, field string, effect Effect)
 	steps int
 }
 
 func (c *checker) visit(n *yaml.Node, s shape, path string, depth int) {
 	n = resolve(n)
-	if c.steps--; c.steps < 0 || depth > maxDepth || n == nil || isNull(n) || s.kind == anything {
+	if c.steps--; c.steps < 0 || depth > maxDepth || n == nil || isNull(n) || s.kind == 0 {
 		return
 	}
-	if !s.fits(n) {
-		c.tell(WrongType, n.Line, path, Fails)
-		return
-	}
-	switch s.kind {
-	case anObject:
-		c.object(n, s, path, depth)
-	case aMap:
-		for i := 1; i < len(n.Content); i += 2 {
-			c.visit(n.Content[i], *s.each, path, depth+1) // the key is not nodeadm's
+	if n.Kind != s.kind || s.scalar != nil && !s.scalar(n) {
+		if !strings.Contains(n.Value, unknown) {
+			c.add(WrongType, n.Line, path, Fails)
 		}
-	case aList:
-		for _, item := range n.Content {
+		return
+	}
+	for i, item := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode:
 			c.visit(item, *s.each, path, depth+1)
+		case i%2 == 0 && s.fields != nil:
+			c.field(item, n.Content[i+1], s, path, depth)
+		case i%2 == 1 && s.each != nil:
+			c.visit(item, *s.each, path, depth+1) // the key is not nodeadm's
 		}
 	}
 }
 
-func (c *checker) object(n *yaml.Node, s shape, path string, depth int) {
-	for i := 0; i+1 < len(n.Content) && c.steps > 0; i += 2 {
-		c.steps--
-		key := n.Content[i]
-		if f, ok := s.fields[key.Value]; ok {
-			c.visit(n.Content[i+1], f, dotted(path, key.Value), depth+1)
-			continue
-		}
-		if key.Value == "<<" {
-			continue
-		}
-		c.tell(UnknownField, key.Line, meant(s, key.Value, path), Skipped)
+func (c *checker) field(key, value *yaml.Node, s shape, path string, depth int) {
+	if f, ok := s.fields[key.Value]; ok {
+		c.visit(value, f, dotted(path, key.Value), depth+1)
+	} else if c.steps--; key.Value != "<<" && c.steps > 0 {
+		c.add(UnknownField, key.Line, likely(s, key.Value, path), Skipped)
 	}
 }
 
-var withoutMarks = strings.NewReplacer("_", "", "-", "")
-
-// meant is the field that differs from the name only by its letters' case, or
+// likely is the field that differs from the name only by its letters' case, or
 // else the object that has no such field. The name itself is not kept.
-func meant(s shape, name, path string) string {
-	name = withoutMarks.Replace(asciiLower(name))
+func likely(s shape, name, path string) string {
 	for field := range s.fields {
-		if asciiLower(field) == name {
+		if strings.EqualFold(field, withoutMarks.Replace(name)) {
 			return dotted(path, field)
 		}
 	}
 	return path
 }
 
-func dotted(path, field string) string {
-	if path == "" {
-		return field
-	}
-	return path + "." + field
-}
-
-// fits reports whether a node decodes into the shape, as JSON does into Go's
-// types: a number is no string.
-func (s shape) fits(n *yaml.Node) bool {
-	switch s.kind {
-	case aText:
-		return n.Kind == yaml.ScalarNode && isText(n)
-	case aBool:
-		return n.Kind == yaml.ScalarNode && isBool(n)
-	case aBase64:
-		if n.Kind != yaml.ScalarNode || !isText(n) {
-			return false
-		}
-		_, ok := decodeBase64(n.Value)
-		return ok || strings.Contains(n.Value, unknown)
-	case anObject, aMap:
-		return n.Kind == yaml.MappingNode
-	case aList:
-		return n.Kind == yaml.SequenceNode
-	}
-	return true
-}
+func dotted(path, field string) string { return strings.TrimPrefix(path+"."+field, ".") }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
@@ -291,118 +231,45 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag(
 // for true and false.
 func isBool(n *yaml.Node) bool {
 	return n.ShortTag() == "!!bool" ||
-		n.Style == 0 && slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, asciiLower(n.Value))
+		n.Style == 0 && slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(n.Value))
 }
 
+// isText reports whether a scalar decodes into a string: a number does not.
 func isText(n *yaml.Node) bool {
-	switch n.ShortTag() {
-	case "!!str", "!!timestamp", "!!binary":
-		return !isBool(n)
-	}
-	return false
+	return slices.Contains([]string{"!!str", "!!timestamp", "!!binary"}, n.ShortTag()) && !isBool(n)
 }
 
-// lookupLast follows keys as lookup does, but takes the last of equal ones, as
-// nodeadm's parser does.
-func lookupLast(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
-			return nil
-		}
-		var value *yaml.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				value = n.Content[i+1]
-			}
-		}
-		n = value
-	}
-	return resolve(n)
+func isBase64(n *yaml.Node) bool {
+	_, ok := decodeBase64(n.Value)
+	return ok && isText(n)
 }
 
-func lineOf(n *yaml.Node) int {
-	if n == nil {
-		return 0
-	}
-	return n.Line
-}
-
-// readNodeDocument takes what matters out of a NodeConfig.
-func readNodeDocument(root *yaml.Node, part string) nodeDocument {
-	cluster := func(key string) string { return scalar(lookupLast(root, "spec", "cluster", key)) }
-	var doc nodeDocument
-	doc.Part = part
-	doc.Cluster = setting(cluster("name"), validName)
-	doc.Endpoint = setting(cluster("apiServerEndpoint"), validEndpoint)
-	doc.CA = CertificateOf(cluster("certificateAuthority"))
-	doc.ServiceCIDR = setting(cluster("cidr"), validCIDR)
-	doc.InstanceIDName = scalar(lookupLast(root, "spec", "featureGates", "InstanceIdNodeName")) == "true"
-	for _, flag := range items(lookupLast(root, "spec", "kubelet", "flags")) {
-		if len(doc.flags) < maxFlags {
-			doc.flags = append(doc.flags, scalar(flag))
+// read takes what matters out of a NodeConfig.
+func (d *nodeDocument) read(root *yaml.Node, part string) {
+	cluster := func(key string) string { return scalar(lookup(root, "spec", "cluster", key)) }
+	d.ok, d.Part = true, part
+	d.Cluster = setting(cluster("name"), validName)
+	d.Endpoint = setting(cluster("apiServerEndpoint"), validEndpoint)
+	d.CA = CertificateOf(cluster("certificateAuthority"))
+	d.cidr = cluster("cidr")
+	d.InstanceIDName = scalar(lookup(root, "spec", "featureGates", "InstanceIdNodeName")) == "true"
+	for _, flag := range items(lookup(root, "spec", "kubelet", "flags")) {
+		if len(d.flags) < maxFlags {
+			d.flags = append(d.flags, scalar(flag))
 		}
 	}
-	doc.config = readKubeletConfig(lookupLast(root, "spec", "kubelet", "config"), part)
-	doc.ClusterDNS = doc.config.dns
-	doc.Kubelet = nodeadmKubelet([]nodeDocument{doc}, doc.config)
-	return doc
-}
-
-// readKubeletConfig takes what matters out of a KubeletConfiguration.
-func readKubeletConfig(n *yaml.Node, part string) kubeletConfig {
-	c := kubeletConfig{
-		maxPods: setting(scalar(lookupLast(n, "maxPods")), validNumber),
-		failCG1: setting(scalar(lookupLast(n, "failCgroupV1")), validBool),
-	}
-	var dns []string
-	for _, address := range items(lookupLast(n, "clusterDNS")) {
-		if len(dns) < maxProblems {
-			dns = append(dns, scalar(address))
-		}
-	}
-	c.dns = setting(strings.Join(dns, ","), validAddresses)
-	taints := lookupLast(n, "registerWithTaints")
-	c.hasTaints = taints != nil
+	config := lookup(root, "spec", "kubelet", "config")
+	d.config.failCgroupV1 = setting(scalar(lookup(config, "failCgroupV1")), validBool)
+	taints := lookup(config, "registerWithTaints")
+	d.hasTaints = taints != nil
 	for _, item := range items(taints) {
-		if len(c.taints) == maxTaints {
+		if len(d.config.taints) == maxTaints {
 			break
 		}
-		t := newTaint(scalar(lookupLast(item, "key")), scalar(lookupLast(item, "value")), scalar(lookupLast(item, "effect")))
+		t := newTaint(scalar(lookup(item, "key")), scalar(lookup(item, "value")), scalar(lookup(item, "effect")))
 		t.Source, t.Part = TaintConfig, part
-		c.taints = append(c.taints, t)
+		d.config.taints = append(d.config.taints, t)
 	}
-	return c
-}
-
-// nodeadmKubelet is the kubelet of several documents, whose flags nodeadm puts
-// one after the other.
-func nodeadmKubelet(docs []nodeDocument, config kubeletConfig) Kubelet {
-	var all strings.Builder
-	var starts []int
-	for _, d := range docs {
-		starts = append(starts, all.Len())
-		for _, flag := range d.flags {
-			if all.Len() > 0 {
-				all.WriteByte(' ')
-			}
-			if all.Len() < maxScript {
-				all.WriteString(flag)
-			}
-		}
-	}
-	part := func(at int) string {
-		name := ""
-		for i, start := range starts {
-			if start <= at {
-				name = docs[i].Part
-			}
-		}
-		return name
-	}
-	value, loss := environmentFileValue(all.String())
-	k := newKubelet(commandLineWords(value), part, config)
-	k.Loss = loss
-	return k
 }
 
 // mergedJoin merges documents as nodeadm does: a value that is given wins over
@@ -412,50 +279,52 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	j := Join{Tool: tool}
 	var config kubeletConfig
 	var parts []string
+	var flags strings.Builder
+	cidr := ""
 	for _, d := range docs {
 		parts = append(parts, d.Part)
 		j.Cluster = j.Cluster.over(d.Cluster)
 		j.Endpoint = j.Endpoint.over(d.Endpoint)
 		j.CA = j.CA.over(d.CA)
-		j.ServiceCIDR = j.ServiceCIDR.over(d.ServiceCIDR)
+		cidr += d.cidr
 		j.InstanceIDName = j.InstanceIDName || d.InstanceIDName
-		dropped := config.taints
-		config = config.over(d.config)
-		if d.config.hasTaints {
-			config.taints = append(dropAll(dropped), config.taints...)
+		if d.hasTaints {
+			dropAll(config.taints)
 		}
-		j.Documents = append(j.Documents, d.Document)
+		config.taints = slices.Concat(config.taints, d.config.taints)
+		config.failCgroupV1 = config.failCgroupV1.over(d.config.failCgroupV1)
+		if d.karpenter {
+			j.Karpenter = append(j.Karpenter, d.Part)
+		}
+		if all := strings.Join(d.flags, " "); flags.Len()+len(all) < maxScript {
+			flags.WriteString(all + " ")
+		}
+		flags.WriteByte(documentEnds)
 	}
-	j.Part = strings.Join(slices.Compact(parts), ", ")
-	j.ClusterDNS = config.dns
-	j.Kubelet = nodeadmKubelet(docs, config)
-	j.Missing = missing(j.Config)
+	j.Part = strings.Join(slices.Compact(slices.Clone(parts)), ", ")
+	value, loss := environmentFileValue(flags.String())
+	j.Kubelet = newKubelet(commandLineWords(value), config, parts...)
+	j.Kubelet.Loss = loss
+	// Without these nodeadm stops (nodeadm/internal/api/validation.go).
+	j.Missing = absent([]need{
+		{"spec.cluster.name", j.Cluster.State != Absent}, {"spec.cluster.apiServerEndpoint", j.Endpoint.State != Absent},
+		{"spec.cluster.certificateAuthority", j.CA.State != Absent}, {"spec.cluster.cidr", cidr != ""},
+	})
 	return j
 }
 
-func dropAll(taints []Taint) []Taint {
-	out := slices.Clone(taints)
-	for i := range out {
-		out[i].Dropped = true
-	}
-	return out
+// need is a field without which a tool stops.
+type need struct {
+	field string
+	given bool
 }
 
-// missing are the fields without which nodeadm stops
-// (nodeadm/internal/api/validation.go).
-func missing(c Config) []string {
+// absent are the fields that are not given.
+func absent(needs []need) []string {
 	var out []string
-	for _, need := range []struct {
-		field string
-		state State
-	}{
-		{"spec.cluster.name", c.Cluster.State},
-		{"spec.cluster.apiServerEndpoint", c.Endpoint.State},
-		{"spec.cluster.certificateAuthority", c.CA.State},
-		{"spec.cluster.cidr", c.ServiceCIDR.State},
-	} {
-		if need.state == Absent {
-			out = append(out, need.field)
+	for _, n := range needs {
+		if !n.given {
+			out = append(out, n.field)
 		}
 	}
 	return out
@@ -463,27 +332,55 @@ func missing(c Config) []string {
 
 // nodeConfigProxy looks for proxies in spec.instance.environment.
 func (r *reader) nodeConfigProxy(root *yaml.Node) {
-	services := lookupLast(root, "spec", "instance", "environment")
-	if services == nil || services.Kind != yaml.MappingNode || !r.spend(len(services.Content)) {
+	services := lookup(root, "spec", "instance", "environment")
+	if services == nil || !r.spend(len(services.Content)) {
 		return
 	}
-	for i := 1; i < len(services.Content); i += 2 {
-		variables := resolve(services.Content[i])
-		if variables == nil || variables.Kind != yaml.MappingNode || !r.spend(len(variables.Content)) {
+	for _, n := range services.Content {
+		variables := resolve(n)
+		if variables.Kind != yaml.MappingNode || !r.spend(len(variables.Content)) {
 			continue
 		}
-		for j := 0; j < len(variables.Content); j += 2 {
-			r.proxy(variables.Content[j].Value)
+		for i := 0; i < len(variables.Content); i += 2 {
+			r.proxy(variables.Content[i].Value)
 		}
 	}
 }
 
-// nodeadmJoin keeps what nodeadm init is given in files.
-func (s *shell) nodeadmJoin(docs []nodeDocument) {
-	if len(docs) == 0 || s.r.full() {
+// nodeadm keeps a call of nodeadm init. Without a source, or from the instance's user
+// data, it reads the NodeConfig that is found anyhow.
+func (w *walk) nodeadm(args []field) {
+	if len(args) == 0 || args[0].text != "init" {
 		return
 	}
-	j := mergedJoin(NodeadmCommand, docs)
-	j.Conditional = s.branch
-	s.r.join(j)
+	var docs []nodeDocument
+	for i, f := range args {
+		option, source, _ := strings.Cut(f.text, "=")
+		if option != "-c" && option != "--config-source" {
+			continue
+		}
+		if source == "" && i+1 < len(args) {
+			source = args[i+1].text
+		}
+		if source == "" || strings.HasPrefix(source, "imds:") {
+			continue
+		}
+		text, ok := w.files[path.Clean(strings.TrimPrefix(source, "file://"))]
+		if !ok || !w.spend(len(text)) {
+			w.gap(Elsewhere)
+			continue
+		}
+		doc := w.nodeDocument(text, w.part, true, false)
+		if doc.ok {
+			docs = append(docs, doc)
+		}
+		if doc.meant != "" {
+			w.cluster(doc.meant, w.part, NodeConfig)
+		}
+	}
+	if len(docs) > 0 {
+		j := mergedJoin(NodeadmCommand, docs)
+		j.Conditional = w.conditional
+		w.join(j)
+	}
 }

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // proxy keeps that a variable of a proxy is set. Programs take the names in
 // either case.
 func (r *reader) proxy(name string) {
-	switch asciiLower(name) {
+	switch strings.ToLower(name) {
 	case "http_proxy":
 		r.boot.Proxy.HTTP = true
 	case "https_proxy", "all_proxy":
@@ -29,18 +30,13 @@ func (r *reader) proxies(text string) {
 	if !r.spend(len(text)) {
 		return
 	}
-	for one := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(one), "#") {
-			continue
-		}
-		for _, m := range proxyAssignment.FindAllStringSubmatch(one, 4) {
-			r.proxy(m[1])
-		}
+	for _, m := range proxyAssignment.FindAllStringSubmatch(withoutComments(text), -1) {
+		r.proxy(m[1])
 	}
 }
 
-// writes keeps what is written over that the tools use.
-func (r *reader) writes(path string) {
+// changes keeps that a file is written which the tools use.
+func (r *reader) changes(path string) {
 	switch {
 	case path == bootstrapScript:
 		r.edit(EditsBootstrapScript)
@@ -51,55 +47,42 @@ func (r *reader) writes(path string) {
 	}
 }
 
+var (
+	inPlace        = form(`(?s)-i.*|--in-place.*|-p.*`) // of sed and perl
+	kubeletService = form(`kubelet|kubelet\.service|kubelet-eks`)
+	startsService  = form(`start|restart|enable|reload-or-restart|try-restart`)
+)
+
 // notice keeps what a command does to the tools and to fetched files.
-func (s *shell) notice(args []field) {
-	r := s.r
-	command, rest := base(args[0].text), args[1:]
+func (w *walk) notice(command string, args []field) {
+	words := texts(args[1:])
 	switch command {
 	case "sed", "perl":
-		if slices.ContainsFunc(rest, func(f field) bool {
-			return strings.HasPrefix(f.text, "-i") || strings.HasPrefix(f.text, "--in-place") || command == "perl" && strings.HasPrefix(f.text, "-p")
-		}) {
-			for _, f := range rest {
-				r.writes(f.text)
+		if slices.ContainsFunc(words, inPlace) {
+			for _, word := range words {
+				w.changes(word)
 			}
 		}
 	case "cp", "mv", "install", "ln", "patch":
-		if len(rest) > 0 {
-			r.writes(rest[len(rest)-1].text)
+		if len(words) > 0 {
+			w.changes(words[len(words)-1])
 		}
 	case "systemctl", "service", "snap":
-		r.service(rest)
-	}
-	for i, f := range args {
-		installs := slices.Contains(installers, command)
-		if installs && addressForm.MatchString(f.text) {
-			s.fetched(f.text, "")
-			r.installed(len(r.fetches) - 1)
-		}
-		if i == 0 || installs {
-			r.runs(f.text)
+		if slices.ContainsFunc(words, kubeletService) && slices.ContainsFunc(words, startsService) {
+			w.edit(RestartsKubelet)
 		}
 	}
-}
-
-func (r *reader) service(args []field) {
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(args, func(f field) bool { return slices.Contains(words, f.text) })
+	w.use(args[0].text)
+	if !slices.Contains(installers, command) {
+		return
 	}
-	if has("kubelet", "kubelet.service", "kubelet-eks") && has("start", "restart", "enable", "reload-or-restart", "try-restart") {
-		r.edit(RestartsKubelet)
+	for _, f := range args[1:] {
+		if isAddress(f) {
+			w.fetched(f.text, "")
+			w.installed(len(w.fetches) - 1)
+		}
+		w.use(f.text)
 	}
-}
-
-// Fetch is a program for one architecture that the user data fetches and
-// installs or runs.
-type Fetch struct {
-	Name string // the file's name, without its address
-	// Arch is amd64 or arm64, from the words of the address.
-	Arch        string
-	Part        string
-	Conditional bool // in a branch, which may ask for the architecture
 }
 
 // fetch is a Fetch that may not be used yet.
@@ -116,12 +99,10 @@ var installers = []string{
 	"rpm", "sh", "tar", "unzip", "yum", "zypper",
 }
 
-// runs marks what was fetched to the path as used. A package manager is given
-// addresses too.
-func (r *reader) runs(path string) {
-	name := base(path)
+// use marks what was fetched to the file as used.
+func (r *reader) use(file string) {
 	for i, f := range r.fetches {
-		if path == f.path || name == base(f.path) && f.path != "" && !strings.Contains(path, "://") {
+		if file == f.path || path.Base(file) == path.Base(f.path) && !strings.Contains(file, "://") {
 			r.fetches[i].used = true
 		}
 	}
@@ -134,7 +115,7 @@ func (r *reader) installed(since int) {
 	}
 }
 
-func (r *reader) used() []Fetch {
+func (r *reader) usedFetches() []Fetch {
 	var out []Fetch
 	for _, f := range r.fetches {
 		if f.used && len(out) < maxFetches && !slices.Contains(out, f.Fetch) {
@@ -147,88 +128,77 @@ func (r *reader) used() []Fetch {
 // installs reports whether a statement that reads a pipe puts a program in place.
 func installs(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok {
-		return false
-	}
-	for _, arg := range call.Args[:min(3, len(call.Args))] {
-		if name := base(arg.Lit()); slices.Contains(installers, name) {
-			return true
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc(call.Args[:min(3, len(call.Args))], func(arg *syntax.Word) bool {
+		return slices.Contains(installers, path.Base(arg.Lit()))
+	})
 }
 
 var (
-	addressForm = regexp.MustCompile(`^https?://`)
-	fileForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~-]{0,79}$`)
-	archForm    = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])(amd64|x86_64|x86-64|arm64|aarch64)(?:$|[^a-z0-9])`)
+	validFile = form(`[A-Za-z0-9][A-Za-z0-9._+~-]{0,79}`)
+	archForm  = regexp.MustCompile(`(?i)\b(?:(amd64|x86[ -]64)|(arm64|aarch64))\b`)
+	// outputOption says where the file goes: in the same word, or in the next.
+	outputOption = map[string]*regexp.Regexp{
+		"curl": regexp.MustCompile(`^(?:-[a-zA-Z]*o|--output(?:=(.*))?)$`),
+		"wget": regexp.MustCompile(`^(?:-[a-zA-Z]*O|--output-document(?:=(.*))?)$`),
+	}
 )
 
-// fetch follows curl and wget as far as to say what is fetched, and where it goes.
-func (s *shell) fetch(command string, args []field) {
+func isAddress(f field) bool {
+	return strings.HasPrefix(f.text, "http://") || strings.HasPrefix(f.text, "https://")
+}
+
+// fetch keeps what curl or wget fetches, and where to.
+func (w *walk) fetch(command string, args []field) {
 	var urls []string
-	path := ""
-	for i := 0; i < len(args); i++ {
-		text := args[i].text
-		if to, ok := outputOption(command, text); ok && to != "" {
-			path = to
-		} else if ok && i+1 < len(args) {
-			i++
-			path = args[i].text
-		} else if addressForm.MatchString(text) {
-			urls = append(urls, text)
+	file := ""
+	for i, f := range args {
+		m := outputOption[command].FindStringSubmatch(f.text)
+		switch {
+		case isAddress(f):
+			urls = append(urls, f.text)
+		case m != nil && m[1] != "":
+			file = m[1]
+		case m != nil && i+1 < len(args):
+			file = args[i+1].text
 		}
 	}
 	for _, url := range urls {
-		s.fetched(url, path)
+		w.fetched(url, file)
 	}
 }
 
-// outputOption reports whether an argument says where the output goes: in the
-// same word, or in the next.
-func outputOption(command, arg string) (value string, ok bool) {
-	long, letter := "--output", "o"
-	if command == "wget" {
-		long, letter = "--output-document", "O"
-	}
-	if rest, found := strings.CutPrefix(arg, long); found && (rest == "" || rest[0] == '=') {
-		return strings.TrimPrefix(rest, "="), true
-	}
-	return "", strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, letter)
-}
-
-func (s *shell) fetched(url, path string) {
+// fetched keeps an address that names one architecture.
+func (w *walk) fetched(url, file string) {
 	arch := archOf(url)
-	if arch == "" || len(s.r.fetches) >= 4*maxFetches {
+	if arch == "" || len(w.fetches) >= 4*maxFetches {
 		return
 	}
 	address, _, _ := strings.Cut(url, "?")
-	name := base(address)
-	if path == "" {
-		path = name
+	name := path.Base(address)
+	if file == "" {
+		file = name
 	}
-	if !fileForm.MatchString(name) {
+	if !validFile(name) {
 		name = ""
 	}
-	f := Fetch{Name: name, Arch: arch, Part: s.part, Conditional: s.branch}
-	s.r.fetches = append(s.r.fetches, fetch{Fetch: f, path: path})
+	w.fetches = append(w.fetches, fetch{Fetch: Fetch{Name: name, Arch: arch, Part: w.part, Conditional: w.conditional}, path: file})
 }
 
 // archOf is the architecture that an address names, "" for none or several.
 func archOf(url string) string {
-	arch := ""
-	for rest := url; ; {
-		m := archForm.FindStringSubmatchIndex(rest)
-		if m == nil {
-			return arch
+	found := map[string]bool{}
+	for _, m := range archForm.FindAllStringSubmatch(strings.ReplaceAll(url, "_", " "), -1) {
+		if m[1] != "" {
+			found["amd64"] = true
+		} else {
+			found["arm64"] = true
 		}
-		one := "amd64"
-		if word := asciiLower(rest[m[2]:m[3]]); word == "arm64" || word == "aarch64" {
-			one = "arm64"
-		}
-		if arch != "" && arch != one {
-			return ""
-		}
-		arch, rest = one, rest[m[3]:]
 	}
+	switch {
+	case found["amd64"] && !found["arm64"]:
+		return "amd64"
+	case found["arm64"] && !found["amd64"]:
+		return "arm64"
+	}
+	return ""
 }

@@ -10,138 +10,121 @@ import (
 // windowsScript joins a Windows node.
 const windowsScript = "start-eksbootstrap.ps1"
 
-// windowsParameters are those of windowsScript in their order (EKS User Guide, Create
-// nodes with optimized Windows AMIs, bootstrap script configuration parameters).
-var windowsParameters = []string{
-	"-eksclustername", "-kubeletextraargs", "-kubeproxyextraargs", "-apiserverendpoint",
-	"-base64clusterca", "-dnsclusterip", "-servicecidr", "-excludedsnatcidrs",
-	"-containerruntime", "-region", "-endpoint",
-}
+// The parameters of windowsScript in their order (EKS User Guide, Create nodes with optimized
+// Windows AMIs, bootstrap script configuration parameters), and PowerShell's common ones, which
+// a script with parameters of that kind has beside its own
+// (https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters).
+var (
+	windowsParameters = []string{
+		"-eksclustername", "-kubeletextraargs", "-kubeproxyextraargs", "-apiserverendpoint", "-base64clusterca",
+		"-dnsclusterip", "-servicecidr", "-excludedsnatcidrs", "-containerruntime", "-region", "-endpoint",
+	}
+	commonFlags      = []string{"-debug", "-db", "-verbose", "-vb", "-whatif", "-wi", "-confirm", "-cf"}
+	commonParameters = []string{
+		"-erroraction", "-ea", "-errorvariable", "-ev", "-warningaction", "-wa", "-warningvariable", "-wv",
+		"-informationaction", "-infa", "-informationvariable", "-iv", "-outvariable", "-ov",
+		"-outbuffer", "-ob", "-pipelinevariable", "-pv", "-progressaction", "-proga",
+	}
+)
+
+const (
+	psQuoted = "'(?:[^']|'')*'|\"(?:[^\"`]|`.|\"\")*\""
+	psGroup  = `\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`
+)
+
+var (
+	powershellTag = regexp.MustCompile(`(?is)<powershell>(.*?)(</powershell>|\z)`)
+	psHereString  = regexp.MustCompile(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
+	// psToken is a comment, a separator, or a word, which may be put together of texts in
+	// quotes, groups in brackets and plain characters.
+	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
+	// psReference is an escaped character, a command within a text, or a variable.
+	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
+	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
+	psProxy     = regexp.MustCompile(`(?i)^netsh winhttp \S+ proxy`)
+	psParameter = regexp.MustCompile(`^-[A-Za-z_?]`) // a negative number is none
+)
 
 // windows reads what EC2Launch reads: scripts in <powershell> tags, or the YAML
 // of EC2Launch v2 with a task executeScript.
 func (r *reader) windows(text, part string) {
-	const open, end = "<powershell>", "</powershell>"
-	lower := asciiLower(text)
-	if text[0] != '<' && !strings.Contains(lower, open) {
-		for _, doc := range r.documents(text, part, PowerShell) {
-			for i, task := range items(lookup(doc, "tasks")) {
-				if scalar(lookup(task, "task")) != "executeScript" {
-					continue
-				}
-				for _, input := range items(lookup(task, "inputs")) {
-					if strings.EqualFold(scalar(lookup(input, "type")), "powershell") {
-						r.powershell(scalar(lookup(input, "content")), fmt.Sprintf("task %d", i+1))
-					}
-				}
+	tags := powershellTag.FindAllStringSubmatch(text, -1)
+	for _, m := range tags {
+		if m[2] == "" {
+			r.problem(part, PowerShell, Truncated)
+		}
+		r.powershell(m[1], part)
+	}
+	if len(tags) > 0 || text[0] == '<' {
+		return
+	}
+	for i, task := range items(lookup(r.yaml(text, part, PowerShell), "tasks")) {
+		if scalar(lookup(task, "task")) != "executeScript" {
+			continue
+		}
+		for _, input := range items(lookup(task, "inputs")) {
+			if strings.EqualFold(scalar(lookup(input, "type")), "powershell") {
+				r.powershell(scalar(lookup(input, "content")), fmt.Sprintf("task %d", i+1))
 			}
 		}
-		return
-	}
-	for {
-		i := strings.Index(lower, open)
-		if i < 0 {
-			return
-		}
-		text, lower = text[i+len(open):], lower[i+len(open):]
-		n := strings.Index(lower, end)
-		if n < 0 {
-			r.problem(part, PowerShell, Truncated)
-			n = len(text)
-		}
-		r.powershell(text[:n], part)
-		text, lower = text[n:], lower[n:]
 	}
 }
 
-func (r *reader) powershell(text, part string) {
-	if len(text) > maxScript {
-		r.problem(part, PowerShell, TooLarge)
-		return
-	}
-	for line := range strings.Lines(text) {
-		if strings.Contains(asciiLower(line), "setenvironmentvariable") {
-			r.proxies(line)
-		}
-	}
-	text = psHereString.ReplaceAllString(text, "$$()")
-	p := powershell{r: r, part: part, vars: map[string]string{}}
-	p.statements(strings.ReplaceAll(text, "`\n", " "), 0)
-}
-
-// powershell reads a script statement by statement. It knows strings, variables,
-// comments and calls; a block counts as if it were run.
+// powershell reads a script statement by statement. It knows texts, variables, comments and
+// calls; a block counts as if it were run.
 type powershell struct {
-	r      *reader
+	*reader
 	part   string
 	braces int
 	vars   map[string]string
 }
 
-var (
-	psHereString = regexp.MustCompile(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
-	// psToken is a comment, a separator, or a word, which may be put together of texts in
-	// quotes, groups in brackets and plain characters.
-	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psText + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
-	psPiece = regexp.MustCompile("(?s)" + psText + "|" + psGroup + "|[^\"'(]+|.")
-	// psReference is an escaped character, a variable, or a command within a text.
-	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
-	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\])?\$([\w:]+)(=?)(.*)$`)
-)
-
-const (
-	psText  = "\"(?:[^\"`]|`.|\"\")*\"|'(?:[^']|'')*'"
-	psGroup = `\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`
-)
-
-func (p *powershell) statements(text string, depth int) {
+func (r *reader) powershell(text, part string) {
+	if len(text) > maxScript || !r.spend(len(text)) {
+		r.problem(part, PowerShell, TooLarge)
+		return
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(strings.ToLower(line), "setenvironmentvariable") {
+			r.proxies(line)
+		}
+	}
+	text = psHereString.ReplaceAllString(text, "$$()")
+	p := powershell{reader: r, part: part, vars: map[string]string{}}
 	var words []string
-	for _, t := range append(psToken.FindAllString(text, -1), "\n") {
+	for _, token := range append(psToken.FindAllString(strings.ReplaceAll(text, "`\n", " "), -1), "\n") {
 		switch {
-		case !p.r.spend(len(t)):
-			p.r.problem(p.part, PowerShell, TooComplex)
-			return
-		case strings.HasPrefix(t, "#"), strings.HasPrefix(t, "<#"):
-		case strings.Contains("\n;|{}", t):
+		case strings.HasPrefix(token, "#"), strings.HasPrefix(token, "<#"):
+		case strings.Contains("\n;|{}", token):
 			p.statement(words)
 			words = nil
-			p.braces += strings.Count(t, "{") - strings.Count(t, "}")
+			p.braces += strings.Count(token, "{") - strings.Count(token, "}")
 		default:
-			if t[0] == '(' && depth < maxDepth {
-				p.statements(t[1:len(t)-1], depth+1)
-			}
-			words = append(words, t)
+			words = append(words, token)
 		}
 	}
 }
 
 // text is what a word stands for.
 func (p *powershell) text(word string) string {
-	var b strings.Builder
-	for _, piece := range psPiece.FindAllString(word, -1) {
-		switch inner := piece[min(1, len(piece)-1):max(1, len(piece)-1)]; {
-		case piece[0] == '(':
-			return unknown
-		case len(piece) > 1 && piece[0] == '\'':
-			b.WriteString(strings.ReplaceAll(inner, "''", "'"))
-		case len(piece) > 1 && piece[0] == '"':
-			b.WriteString(p.expand(strings.ReplaceAll(inner, `""`, `"`)))
-		case piece != `"` && piece != "'":
-			b.WriteString(p.expand(piece))
-		}
+	if len(word) > 1 && word[0] == '\'' && word[len(word)-1] == '\'' {
+		return strings.ReplaceAll(word[1:len(word)-1], "''", "'")
 	}
-	if b.Len() > maxValue || !p.r.spend(b.Len()) {
+	if len(word) > 1 && word[0] == '"' && word[len(word)-1] == '"' {
+		return p.expand(strings.ReplaceAll(word[1:len(word)-1], `""`, `"`))
+	}
+	if strings.ContainsAny(word, "'(") {
 		return unknown
 	}
-	return b.String()
+	return p.expand(strings.ReplaceAll(word, `"`, ""))
 }
 
 // expand puts the values of variables into a text.
 func (p *powershell) expand(s string) string {
-	room := maxValue
-	return psReference.ReplaceAllStringFunc(s, func(ref string) string {
+	room := maxValue - len(s)
+	value := psReference.ReplaceAllStringFunc(s, func(ref string) string {
 		m := psReference.FindStringSubmatch(ref)
-		value, ok := p.vars[asciiLower(m[2]+m[3])]
+		value, ok := p.vars[strings.ToLower(m[2]+m[3])]
 		switch {
 		case m[1] != "":
 			return m[1]
@@ -151,59 +134,51 @@ func (p *powershell) expand(s string) string {
 		room -= len(value)
 		return value
 	})
+	if !p.spend(len(value)) {
+		return unknown
+	}
+	return value
 }
 
 // statement reads one statement: an assignment, or a call.
 func (p *powershell) statement(words []string) {
-	if len(words) > 1 && words[0][0] == '[' && words[1][0] == '$' {
-		words = words[1:] // a type, as in [string] $Name
+	line := strings.Join(words, " ")
+	if psProxy.MatchString(line) {
+		p.proxy("https_proxy")
 	}
-	if len(words) == 0 {
-		return
+	if m := psAssign.FindStringSubmatch(line); m != nil {
+		words = psToken.FindAllString(m[2], -1)
+		p.assign(strings.ToLower(m[1]), words)
 	}
-	if m := psAssign.FindStringSubmatch(words[0]); m != nil && (m[2] == "=" || m[3] == "" && len(words) > 1 && words[1] == "=") {
-		words = words[1:]
-		if m[2] == "" {
+	// A text on its own is a value; only an operator or a bare word calls.
+	called := false
+	for len(words) > 0 && strings.Trim(words[0][:1], "&.") == "" {
+		called = true
+		if words[0] = words[0][1:]; words[0] == "" {
 			words = words[1:]
 		}
-		if m[3] != "" {
-			words = append([]string{m[3]}, words...)
-		}
-		p.assign(asciiLower(m[1]), words)
-	}
-	// A string on its own is a value; only an operator or a bare word calls.
-	called := false
-	for len(words) > 0 && (words[0] == "&" || words[0] == ".") {
-		called, words = true, words[1:]
-	}
-	if len(words) > 0 && len(words[0]) > 1 && words[0][0] == '&' {
-		called, words = true, append([]string{words[0][1:]}, words[1:]...)
 	}
 	if len(words) == 0 || !called && strings.IndexByte(`"'$(`, words[0][0]) >= 0 {
 		return
 	}
-	switch command := p.command(words[0]); {
-	case command == "netsh" && len(words) > 3 && strings.EqualFold(words[1], "winhttp") && strings.EqualFold(words[3], "proxy"):
-		p.r.proxy("https_proxy")
-	case command == windowsScript:
-		p.join(words[1:])
-	case slices.Contains([]string{"powershell", "powershell.exe", "pwsh", "pwsh.exe"}, command):
-		for i, w := range words[:len(words)-1] {
-			if strings.EqualFold(w, "-File") && p.command(words[i+1]) == windowsScript {
-				p.join(words[i+2:])
-				return
-			}
+	isScript := func(word string) bool { return p.command(word) == windowsScript }
+	switch p.command(words[0]) {
+	case windowsScript:
+		p.bootstrap(words[1:])
+	case "powershell", "powershell.exe", "pwsh", "pwsh.exe":
+		if i := slices.IndexFunc(words, isScript); i >= 0 {
+			p.bootstrap(words[i+1:])
 		}
 	}
 }
 
+// assign sets a variable. In a block the assignment may or may not happen.
 func (p *powershell) assign(name string, words []string) {
 	value := unknown
 	if len(words) == 1 {
 		value = p.text(words[0])
 	}
-	p.r.proxy(strings.TrimPrefix(name, "env:"))
-	// In a block the assignment may or may not happen.
+	p.proxy(strings.TrimPrefix(name, "env:"))
 	if had, ok := p.vars[name]; ok && had != value && p.braces > 0 {
 		value = unknown
 	}
@@ -212,32 +187,23 @@ func (p *powershell) assign(name string, words []string) {
 
 // command is the name of what a word calls, without its directory.
 func (p *powershell) command(word string) string {
-	name := asciiLower(p.text(word))
+	name := strings.ToLower(p.text(word))
 	return name[strings.LastIndexAny(name, `\/`)+1:]
 }
 
-// join reads the arguments of windowsScript.
-func (p *powershell) join(args []string) {
+// bootstrap keeps a call of windowsScript.
+func (p *powershell) bootstrap(args []string) {
 	values := p.arguments(args)
-	p.r.cluster(values["-eksclustername"], p.part, PowerShell)
-	if p.r.full() {
-		return
-	}
-	j := Join{Tool: WindowsScript, Conditional: p.braces > 0}
-	j.Part = p.part
+	j := Join{Tool: WindowsScript, Part: p.part, Conditional: p.braces > 0}
 	j.Cluster = setting(values["-eksclustername"], validName)
 	j.Endpoint = setting(values["-apiserverendpoint"], validEndpoint)
 	j.CA = CertificateOf(values["-base64clusterca"])
-	j.ClusterDNS = setting(values["-dnsclusterip"], validAddresses)
-	j.ServiceCIDR = setting(values["-servicecidr"], validCIDR)
 	// The script puts the text on the kubelet's command line, where Windows knows
 	// double quotes only.
-	words := splitWords(trace(values["-kubeletextraargs"]), `"`, false)
-	j.Kubelet = newKubelet(words, func(int) string { return p.part }, kubeletConfig{})
-	if j.Cluster.State == Absent {
-		j.Missing = []string{"-EKSClusterName"}
-	}
-	p.r.join(j)
+	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), kubeletConfig{}, p.part)
+	j.Missing = absent([]need{{"-EKSClusterName", j.Cluster.State != Absent}})
+	p.join(j)
+	p.cluster(values["-eksclustername"], p.part, PowerShell)
 }
 
 // arguments gives the values by the parameters' full names. PowerShell takes a name in
@@ -245,26 +211,30 @@ func (p *powershell) join(args []string) {
 // next word; a word without a name is the first parameter that has no value yet.
 func (p *powershell) arguments(args []string) map[string]string {
 	values := map[string]string{}
-	free := func(full string) bool { return values[full] == "" }
 	for i := 0; i < len(args); i++ {
-		name, value, _ := strings.Cut(args[i], ":")
-		full := windowsParameter(asciiLower(name))
-		switch common := commonParameter(asciiLower(name)); {
-		case full == "" && common == valued && value == "":
-			i++
-		case full == "" && common != "":
-		case full == "" && len(name) > 1 && name[0] == '-' && psName.MatchString(name):
-			p.r.fault(Fault{Problem: Problem{p.part, PowerShell, UnknownParam}, By: ByWindowsScript, Effect: Fails})
-			if value == "" && i+1 < len(args) && args[i+1][0] != '-' {
-				i++
-			}
-		case full != "" && value != "":
+		name, value, joined := strings.Cut(args[i], ":")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		skip := 0
+		if !joined {
+			skip = 1
+		}
+		lower := strings.ToLower(name)
+		switch full := parameter(lower, windowsParameters, 2); {
+		case full != "":
 			values[full] = p.text(value)
-		case full != "" && i+1 < len(args):
-			i++
-			values[full] = p.text(args[i])
-		case full == "" && args[i][0] != '-' && (strings.IndexByte(`"'`, args[i][0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is none
-			if j := slices.IndexFunc(windowsParameters, free); j >= 0 {
+			i += skip
+		case parameter(lower, commonFlags, 4) != "":
+		case parameter(lower, commonParameters, 4) != "":
+			i += skip
+		case psParameter.MatchString(name):
+			p.fault(Fault{Problem: Problem{p.part, PowerShell, UnknownParam}, By: ByWindowsScript, Effect: Fails})
+			if !strings.HasPrefix(value, "-") {
+				i += skip
+			}
+		case name[0] != '-' && (strings.IndexByte(`"'`, name[0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is none
+			if j := slices.IndexFunc(windowsParameters, func(full string) bool { return values[full] == "" }); j >= 0 {
 				values[windowsParameters[j]] = p.text(args[i])
 			}
 		}
@@ -272,59 +242,12 @@ func (p *powershell) arguments(args []string) map[string]string {
 	return values
 }
 
-// psName is how PowerShell tells a parameter's name from a value: a negative number is none.
-var psName = regexp.MustCompile(`^-[A-Za-z_?]`)
-
-// valued and a flag are the sorts of PowerShell's common parameters, which a script with
-// parameters of that kind has beside its own.
-// https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters
-const (
-	valued = "valued"
-	aFlag  = "flag"
-)
-
-var commonParameters = map[string]string{
-	"-debug": aFlag, "-db": aFlag, "-verbose": aFlag, "-vb": aFlag, "-whatif": aFlag, "-wi": aFlag, "-confirm": aFlag, "-cf": aFlag,
-	"-erroraction": valued, "-ea": valued, "-errorvariable": valued, "-ev": valued, "-warningaction": valued, "-wa": valued, "-warningvariable": valued, "-wv": valued,
-	"-informationaction": valued, "-infa": valued, "-informationvariable": valued, "-iv": valued, "-outvariable": valued, "-ov": valued,
-	"-outbuffer": valued, "-ob": valued, "-pipelinevariable": valued, "-pv": valued, "-progressaction": valued, "-proga": valued,
-}
-
-// commonParameter is the sort of the common parameter that a name, which may be shortened,
-// stands for; "" if for none.
-func commonParameter(name string) string {
-	if sort, ok := commonParameters[name]; ok {
-		return sort
-	}
-	if len(name) < 4 {
-		return ""
-	}
-	for full, sort := range commonParameters {
-		if strings.HasPrefix(full, name) {
-			return sort
+// parameter is the first of the names that a name is, or is short for; "" if there is none.
+func parameter(name string, names []string, shortest int) string {
+	for _, full := range names {
+		if full == name || len(name) >= shortest && strings.HasPrefix(full, name) {
+			return full
 		}
 	}
 	return ""
-}
-
-func windowsParameter(name string) string {
-	i := slices.IndexFunc(windowsParameters, func(p string) bool { return p == name })
-	if i < 0 && len(name) > 1 {
-		i = slices.IndexFunc(windowsParameters, func(p string) bool { return strings.HasPrefix(p, name) })
-	}
-	if i < 0 {
-		return ""
-	}
-	return windowsParameters[i]
-}
-
-// asciiLower is strings.ToLower that never changes the length.
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }

@@ -8,282 +8,251 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shell follows a script as a shell would, without running anything. What only
-// the instance knows (the output of a command, a variable from elsewhere) is the
-// text unknown. Branches are all followed; a variable that differs between them
-// is unknown afterwards. A loop's body is followed once.
-type shell struct {
-	r         *reader
-	part      string
-	vars      map[string]string
-	functions map[string]*syntax.Stmt
-	params    []string // $1 and on
-	stdin     string
-	depth     int
-	halted    halt
-	own       bool     // the text is the part's own (script)
-	branch    bool     // what is followed may not be reached
-	given     []string // variables that stand before the command
+// walk goes through the statements of a script and the calls in them, in order. It runs
+// nothing. What only the instance knows (the output of a command, a variable from elsewhere)
+// is the text unknown, and so is a variable that a branch sets, once the branch is over.
+type walk struct {
+	*reader
+	part        string
+	own         bool // the text is the part's own (script)
+	vars        map[string]string
+	exported    map[string]bool // variables that reach the programs that are run
+	functions   map[string]*syntax.Stmt
+	params      []string // $1 and on
+	stdin       string
+	depth       int    // of files and functions that run each other
+	conditional bool   // what is walked may not be reached
+	ended       string // the command that ends what is walked: exit or return
 }
-
-// halt says that the statements that follow are not reached.
-type halt int
-
-const (
-	running halt = iota
-	returned
-	exited
-)
 
 // maxCalls bounds functions that call functions, and scripts that run scripts.
 const maxCalls = 16
 
-func newShell(r *reader, part string) *shell {
-	return &shell{r: r, part: part, vars: map[string]string{}, functions: map[string]*syntax.Stmt{}}
-}
-
-// child is a shell whose changes to variables do not come back.
-func (s *shell) child() *shell {
-	c := *s
-	if s.r.spend(32 * len(s.vars)) {
-		c.vars = maps.Clone(s.vars)
-	} else {
-		c.vars = map[string]string{}
-	}
-	return &c
-}
-
-// join makes s continue after branches of which exactly one was taken.
-func (s *shell) join(branches ...*shell) {
-	var open []*shell
-	for _, b := range branches {
-		if b.halted == running {
-			open = append(open, b)
-		}
-	}
-	if len(open) == 0 {
-		s.halted = branches[0].halted
-		return
-	}
-	s.vars = open[0].vars
-	for _, b := range open[1:] {
-		for name, value := range b.vars {
-			if had, ok := s.vars[name]; !ok || had != value {
-				s.vars[name] = unknown
-			}
-		}
-		for name := range s.vars {
-			if _, ok := b.vars[name]; !ok {
-				s.vars[name] = unknown
-			}
-		}
+func newWalk(r *reader, s script) *walk {
+	return &walk{
+		reader: r, part: s.part, own: s.own,
+		vars: map[string]string{}, exported: map[string]bool{}, functions: map[string]*syntax.Stmt{},
 	}
 }
 
-// run follows a script's text. Like a shell, it reaches the statements that
+func (w *walk) gap(why Reason) { w.problem(w.part, Shell, why) }
+
+// run walks a script's text. Like a shell, it reaches the statements that
 // stand before one that does not parse.
-func (s *shell) run(text string) {
-	if len(text) > maxScript || countAny(text, "({[`") > maxScriptBrackets {
-		s.problem(TooLarge)
+func (w *walk) run(text string) {
+	switch {
+	case len(text) > maxScript, brackets(text, "({[`") > maxScriptBrackets:
+		w.gap(TooLarge)
 		return
-	}
-	if s.depth > maxCalls {
-		s.problem(TooDeep)
+	case w.depth > maxCalls:
+		w.gap(TooDeep)
 		return
-	}
-	if !s.r.spend(len(text)) {
-		s.problem(TooComplex)
+	case !w.spend(len(text)):
+		w.gap(TooComplex)
 		return
 	}
 	// The loop is never left early: StmtsSeq of v3.14.1 may yield an error after
 	// the loop's body has ended, which panics.
-	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	broken := false
-	for stmt, err := range parser.StmtsSeq(strings.NewReader(text)) {
+	for stmt, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(text)) {
 		switch {
-		case broken || s.halted != running:
+		case broken || w.ended != "":
 		case err != nil:
-			s.unparseable(err)
 			broken = true
+			if !w.own || w.depth > 0 {
+				err = nil // its line is none of the part's
+			}
+			w.problemAt(w.part, Shell, Unparseable, err)
 		default:
-			s.stmt(stmt)
+			w.stmt(stmt)
 		}
 	}
 }
 
-func (s *shell) problem(why Reason) {
-	s.r.problem(s.part, Shell, why)
-}
-
-// unparseable keeps a syntax error, with its line if that is one of the part.
-func (s *shell) unparseable(err error) {
-	if !s.own || s.depth > 0 {
-		err = nil
+// nested walks a function, a file or a text in another one. What ends it with one of the
+// words ends nothing else.
+func (w *walk) nested(body func(), ends ...string) {
+	w.depth++
+	body()
+	w.depth--
+	if slices.Contains(ends, w.ended) {
+		w.ended = ""
 	}
-	s.r.problemAt(s.part, Shell, Unparseable, err)
 }
 
-func (s *shell) stmts(list []*syntax.Stmt) {
+// branches walks bodies of which one is taken, or in a shell of its own. Variables that they
+// set are unknown afterwards.
+func (w *walk) branches(conditional bool, bodies ...func()) {
+	before, outer, params := w.vars, w.conditional, w.params
+	after, paramsAfter, ended := w.copyOf(before), params, 0
+	for _, body := range bodies {
+		w.vars, w.params, w.conditional = w.copyOf(before), params, outer || conditional
+		body()
+		if w.ended != "" {
+			ended++
+			w.ended = ""
+			continue
+		}
+		for name, value := range w.vars {
+			if had, ok := before[name]; !ok || had != value {
+				after[name] = unknown
+			}
+		}
+		if len(w.params) != len(params) {
+			paramsAfter = slices.Repeat([]string{unknown}, len(params))
+		}
+	}
+	w.vars, w.params, w.conditional = after, paramsAfter, outer
+	if ended == len(bodies) {
+		w.ended = "exit"
+	}
+}
+
+func (w *walk) copyOf(vars map[string]string) map[string]string {
+	if !w.spend(32 * len(vars)) {
+		return map[string]string{}
+	}
+	return maps.Clone(vars)
+}
+
+func nothing() {}
+
+func (w *walk) stmts(list []*syntax.Stmt) {
 	for _, st := range list {
-		if s.halted != running {
-			return
-		}
-		s.stmt(st)
+		w.stmt(st)
 	}
 }
 
-// stmt follows one statement and gives what is known of its output.
-func (s *shell) stmt(st *syntax.Stmt) (output string) {
-	if st == nil || s.halted != running {
+// stmt walks one statement and returns what is known of its output.
+func (w *walk) stmt(st *syntax.Stmt) (output string) {
+	if st == nil || w.ended != "" {
 		return ""
 	}
-	if !s.r.spend(32) {
-		s.problem(TooComplex)
-		s.halted = exited
+	if !w.spend(32) {
+		w.gap(TooComplex)
+		w.ended = "exit"
 		return ""
 	}
-	stdin := s.stdin
-	defer func() { s.stdin = stdin }()
+	stdin := w.stdin
+	defer func() { w.stdin = stdin }()
 	target, add := "", false
 	for _, rd := range st.Redirs {
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			s.stdin = s.heredoc(rd)
+			w.stdin = w.heredoc(rd)
 		case syntax.WordHdoc:
-			s.stdin = s.text(rd.Word) + "\n"
+			w.stdin = w.text(rd.Word) + "\n"
 		case syntax.RdrOut, syntax.RdrClob, syntax.AppOut:
-			if text := s.text(rd.Word); rd.N == nil || rd.N.Value == "1" {
+			if text := w.text(rd.Word); rd.N == nil || rd.N.Value == "1" {
 				target, add = text, rd.Op == syntax.AppOut
-				s.r.writes(text)
+				w.changes(text)
 			}
 		default:
-			s.text(rd.Word) // a process substitution in it runs
+			w.text(rd.Word) // a process substitution in it runs
 		}
 	}
-	output = s.command(st.Cmd)
+	output = w.command(st.Cmd)
 	if target != "" && output != "" {
-		s.r.store(target, output, add)
+		w.store(target, output, add)
 		return ""
 	}
 	return output
 }
 
-func (s *shell) command(cmd syntax.Command) (output string) {
+func (w *walk) command(cmd syntax.Command) (output string) {
 	switch c := cmd.(type) {
 	case *syntax.CallExpr:
-		return s.callExpr(c)
+		return w.callExpr(c)
 	case *syntax.DeclClause:
-		s.assign(c.Args)
-		if c.Variant.Value == "export" {
-			s.export(c.Args)
+		w.assign(c.Args)
+		for _, a := range c.Args {
+			if a.Name != nil && c.Variant.Value == "export" {
+				w.exported[a.Name.Value] = true
+			}
 		}
 	case *syntax.Block:
-		s.stmts(c.Stmts)
+		w.stmts(c.Stmts)
 	case *syntax.Subshell:
-		s.child().stmts(c.Stmts)
+		w.branches(false, func() { w.stmts(c.Stmts) }, nothing)
 	case *syntax.TimeClause:
-		return s.stmt(c.Stmt)
-	case *syntax.CoprocClause:
-		s.child().stmt(c.Stmt)
+		return w.stmt(c.Stmt)
 	case *syntax.FuncDecl:
 		if c.Name != nil {
-			s.functions[c.Name.Value] = c.Body
+			w.functions[c.Name.Value] = c.Body
 		}
 	case *syntax.BinaryCmd:
-		return s.binary(c)
+		return w.binary(c)
 	case *syntax.IfClause:
-		s.ifClause(c)
+		w.ifClause(c)
 	case *syntax.WhileClause:
-		s.stmts(c.Cond)
-		s.maybe(func(b *shell) { b.stmts(c.Do) })
+		w.stmts(c.Cond)
+		w.branches(false, func() { w.stmts(c.Do) }, nothing)
 	case *syntax.ForClause:
-		s.maybe(func(b *shell) {
-			if iter, ok := c.Loop.(*syntax.WordIter); ok {
-				value := unknown
-				if f := s.fields(iter.Items); len(f) == 1 {
-					value = f[0].text
-				}
-				b.vars[iter.Name.Value] = value
-			}
-			b.stmts(c.Do)
-		})
+		w.branches(false, func() { w.forClause(c) }, nothing)
 	case *syntax.CaseClause:
-		branches := []*shell{s.child()} // no pattern may match
+		bodies := []func(){nothing} // no pattern may match
 		for _, item := range c.Items {
-			b := s.child()
-			b.branch = true
-			b.stmts(item.Stmts)
-			branches = append(branches, b)
+			bodies = append(bodies, func() { w.stmts(item.Stmts) })
 		}
-		s.join(branches...)
+		w.branches(true, bodies...)
 	}
 	return ""
 }
 
-// maybe follows what may happen or not.
-func (s *shell) maybe(body func(*shell)) {
-	done, skipped := s.child(), s.child()
-	body(done)
-	s.join(skipped, done)
+// forClause walks the loop's body once.
+func (w *walk) forClause(c *syntax.ForClause) {
+	if iter, ok := c.Loop.(*syntax.WordIter); ok {
+		w.vars[iter.Name.Value] = unknown
+		if f := w.fields(iter.Items); len(f) == 1 {
+			w.vars[iter.Name.Value] = f[0].text
+		}
+	}
+	w.stmts(c.Do)
 }
 
-func (s *shell) binary(c *syntax.BinaryCmd) (output string) {
+func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
 	switch c.Op {
 	case syntax.AndStmt, syntax.OrStmt:
-		s.stmt(c.X)
-		if isCall(c.X, "false") && c.Op == syntax.AndStmt || isCall(c.X, "true") && c.Op == syntax.OrStmt {
-			return ""
+		w.stmt(c.X)
+		if !isCall(c.X, "false") && c.Op == syntax.AndStmt || !isCall(c.X, "true") && c.Op == syntax.OrStmt {
+			w.branches(isTest(c.X), func() { w.stmt(c.Y) }, nothing)
 		}
-		s.maybe(func(b *shell) {
-			b.branch = b.branch || isTest(c.X)
-			b.stmt(c.Y)
-		})
 		return ""
 	}
-	before := len(s.r.fetches)
-	output = s.child().stmt(c.X)
+	before, stdin := len(w.fetches), w.stdin
+	w.branches(false, func() { output = w.stmt(c.X) }, nothing)
 	if installs(c.Y) {
-		s.r.installed(before)
+		w.installed(before)
 	}
-	right := s.child()
-	right.stdin = output
-	return right.stmt(c.Y)
+	w.stdin = output
+	w.branches(false, func() { output = w.stmt(c.Y) }, nothing)
+	w.stdin = stdin
+	return output
 }
 
-func (s *shell) ifClause(c *syntax.IfClause) {
-	s.stmts(c.Cond)
-	if s.halted != running {
+func (w *walk) ifClause(c *syntax.IfClause) {
+	w.stmts(c.Cond)
+	if w.ended != "" {
 		return
 	}
-	var then, otherwise *shell
-	// "if false" is how people switch a block off.
-	if len(c.Cond) != 1 || !isCall(c.Cond[0], "false") {
-		then = s.branchOff(c.Cond)
-		then.stmts(c.Then)
-	}
-	if len(c.Cond) != 1 || !isCall(c.Cond[0], "true") {
-		otherwise = s.branchOff(c.Cond)
-		if c.Else != nil && len(c.Else.Cond) > 0 {
-			otherwise.ifClause(c.Else)
-		} else if c.Else != nil {
-			otherwise.stmts(c.Else.Then)
+	then := func() { w.stmts(c.Then) }
+	otherwise := func() {
+		switch {
+		case c.Else != nil && len(c.Else.Cond) > 0:
+			w.ifClause(c.Else)
+		case c.Else != nil:
+			w.stmts(c.Else.Then)
 		}
 	}
+	// "if false" is how people switch a block off.
 	switch {
-	case then == nil:
-		s.join(otherwise)
-	case otherwise == nil:
-		s.join(then)
+	case len(c.Cond) == 1 && isCall(c.Cond[0], "false"):
+		otherwise()
+	case len(c.Cond) == 1 && isCall(c.Cond[0], "true"):
+		then()
 	default:
-		s.join(then, otherwise)
+		w.branches(true, then, otherwise)
 	}
-}
-
-// branchOff is a child in a branch, unless its condition is plain true or false.
-func (s *shell) branchOff(cond []*syntax.Stmt) *shell {
-	b := s.child()
-	b.branch = b.branch || len(cond) != 1 || !isCall(cond[0], "true") && !isCall(cond[0], "false")
-	return b
 }
 
 // isTest reports whether a statement only asks something.
@@ -303,50 +272,40 @@ func isCall(st *syntax.Stmt, word string) bool {
 	return ok && !st.Negated && len(call.Args) == 1 && call.Args[0].Lit() == word
 }
 
-func (s *shell) assign(assigns []*syntax.Assign) {
+func (w *walk) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		if a.Name == nil || a.Naked {
 			continue
 		}
 		value := unknown
 		if a.Array == nil && a.Index == nil {
-			value = s.text(a.Value)
+			value = w.text(a.Value)
 			if a.Append {
-				value = s.value(a.Name.Value) + value
+				value = w.value(a.Name.Value) + value
 			}
 		}
 		if len(value) > maxValue {
 			value = unknown
 		}
-		s.vars[a.Name.Value] = value
-		s.r.proxy(a.Name.Value)
+		w.vars[a.Name.Value] = value
+		w.proxy(a.Name.Value)
 	}
 }
 
-// export makes variables reach the programs that are run.
-func (s *shell) export(assigns []*syntax.Assign) {
-	for _, a := range assigns {
-		if a.Name != nil {
-			s.r.exported[a.Name.Value] = true
-		}
-	}
-}
-
-func (s *shell) callExpr(c *syntax.CallExpr) (output string) {
-	args := s.fields(c.Args)
+func (w *walk) callExpr(c *syntax.CallExpr) (output string) {
+	args := w.fields(c.Args)
 	if len(c.Args) == 0 {
-		s.assign(c.Assigns)
+		w.assign(c.Assigns)
 		return ""
 	}
 	if len(c.Assigns) > 0 { // for the command only
-		before, given := s.vars, s.given
-		s.vars = s.child().vars
-		s.assign(c.Assigns)
-		s.given = nil
+		vars, exported := w.vars, w.exported
+		defer func() { w.vars, w.exported = vars, exported }()
+		w.vars, w.exported = w.copyOf(vars), maps.Clone(exported)
+		w.assign(c.Assigns)
 		for _, a := range c.Assigns {
-			s.given = append(s.given, a.Name.Value)
+			w.exported[a.Name.Value] = true
 		}
-		defer func() { s.vars, s.given = before, given }()
 	}
-	return s.call(args)
+	return w.call(args)
 }

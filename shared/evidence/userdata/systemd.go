@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -10,24 +11,10 @@ import (
 // (systemd.exec, Environment= and EnvironmentFile=; systemd.service, Command
 // lines; src/basic/extract-word.c and env-file.c).
 
-// traced is text that remembers where in the original each byte stood.
-type traced struct {
-	text []byte
-	at   []int
-}
-
-func (t *traced) add(c byte, at int) {
-	t.text = append(t.text, c)
-	t.at = append(t.at, at)
-}
-
-func trace(s string) traced {
-	var t traced
-	for i := range len(s) {
-		t.add(s[i], i)
-	}
-	return t
-}
+const (
+	quoteGone    = '\x00' // stands where a quote was removed
+	documentEnds = '\x01' // stands between the flags of two NodeConfigs
+)
 
 // Loss says that systemd drops flags before the kubelet sees them.
 type Loss string
@@ -52,194 +39,143 @@ const (
 // environmentValue is the variable that systemd gets from the drop-in that
 // bootstrap.sh writes: Environment='KUBELET_EXTRA_ARGS=$KUBELET_EXTRA_ARGS'
 // (awslabs/amazon-eks-ami, templates/al2/runtime/bootstrap.sh).
-func environmentValue(extra string) (traced, Loss) {
-	line, ok := oneLine(extra)
-	if !ok {
-		return traced{}, LostLines
+func environmentValue(extra string) (string, Loss) {
+	line := oneLine.Replace(extra) + "'"
+	if strings.Contains(line, "\n") {
+		return "", LostLines
 	}
-	value, balanced, old := unquoteAssignment(line)
-	switch {
-	case !balanced:
-		return traced{}, LostQuotes
-	case !old:
-		return value, LostOnAmazonLinux2
-	}
-	return value, ""
-}
-
-// oneLine puts lines together that end in a backslash, for which a unit file
-// reads a blank. ok is false when a line ends otherwise.
-func oneLine(s string) (line traced, ok bool) {
-	escaped := false
-	for i := range len(s) {
-		if s[i] != '\n' {
-			escaped = s[i] == '\\' && !escaped
-			line.add(s[i], i)
-			continue
-		}
-		if !escaped {
-			return line, false
-		}
-		line.text[len(line.text)-1] = ' '
-		escaped = false
-	}
-	return line, true
-}
-
-// unquoteAssignment reads '...' with value between the quotes as the first word
-// of a line. old is false where systemd 219 ignores the line: it knows no text
-// after a closing quote, and no escape but C's.
-func unquoteAssignment(value traced) (out traced, balanced, old bool) {
-	old = true
-	quote := byte('\'')
-	text := append(append([]byte(nil), value.text...), '\'')
-	at := append(append([]int(nil), value.at...), len(value.text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
+	var out strings.Builder
+	quote, old := byte('\''), true // old: systemd 219 reads it, too
+	for line != "" {
+		c := line[0]
 		switch {
-		case c == '\\' && i+1 < len(text):
-			n, known := unescapeC(&out, text[i+1:], at[i])
-			if !known {
-				old = false
-				out.add('\\', at[i])
-				out.add(text[i+1], at[i+1])
-				n = 1
-			}
-			i += n
+		case c == '\\' && len(line) > 1:
+			value, rest, known := unescapeC(line)
+			old = old && known
+			out.WriteString(value)
+			line = rest
+			continue
 		case c == quote:
 			quote = 0
-			old = old && i == len(text)-1
+			if len(line) > 1 {
+				old = false
+				out.WriteByte(quoteGone)
+			}
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
+			out.WriteByte(quoteGone)
 		case quote == 0 && (c == ' ' || c == '\t'):
 			// What follows would be another assignment. Whether its quotes pair matters
 			// only to that one.
-			return out, true, false
+			return out.String(), LostOnAmazonLinux2
 		default:
-			out.add(c, at[i])
+			out.WriteByte(c)
 		}
+		line = line[1:]
 	}
-	return out, quote == 0, old
+	switch {
+	case quote != 0:
+		return "", LostQuotes
+	case !old:
+		return out.String(), LostOnAmazonLinux2
+	}
+	return out.String(), ""
 }
 
-// unescapeC undoes one of C's escapes, without its backslash, and gives its
-// length (systemd, src/basic/escape.c, cunescape_one).
-func unescapeC(out *traced, s []byte, at int) (n int, known bool) {
-	const from, to = `abfnrtv\"'s`, "\a\b\f\n\r\t\v\\\"' "
-	if i := strings.IndexByte(from, s[0]); i >= 0 {
-		out.add(to[i], at)
-		return 1, true
-	}
-	switch width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s[0]]; {
-	case width > 0 && len(s) > width && allIn(s[1:1+width], "0123456789abcdefABCDEF"):
-		out.add('?', at) // which character does not matter here
-		return 1 + width, true
-	case len(s) >= 3 && allIn(s[:3], "01234567"):
-		out.add('?', at)
-		return 3, true
-	}
-	return 0, false
-}
+// oneLine puts lines together that end in a backslash, for which a unit file reads a blank.
+var oneLine = strings.NewReplacer(`\\`, `\\`, "\\\n", " ")
 
-func allIn(s []byte, chars string) bool {
-	for _, c := range s {
-		if strings.IndexByte(chars, c) < 0 {
-			return false
-		}
+// unescapeC undoes one of C's escapes at the beginning of a text (systemd, src/basic/escape.c,
+// cunescape_one). One that is not known stays.
+func unescapeC(s string) (value, rest string, known bool) {
+	if i := strings.IndexByte(`s'"`, s[1]); i >= 0 {
+		return ` '"`[i : i+1], s[2:], true
 	}
-	return true
+	c, _, rest, err := strconv.UnquoteChar(s, 0)
+	if err != nil {
+		return s[:2], s[2:], false
+	}
+	return string(c), rest, true
 }
 
 // environmentFileValue is the variable that systemd gets from nodeadm's
 // environment file: NODEADM_KUBELET_ARGS=... without quotes, which begins with
 // nodeadm's own flags, so that quotes in it are plain characters, and a
 // backslash is cut (nodeadm/internal/kubelet/environment.go).
-func environmentFileValue(s string) (traced, Loss) {
-	var out traced
+func environmentFileValue(s string) (string, Loss) {
+	var out strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s):
-			i++
-			if s[i] != '\n' && s[i] != '\r' {
-				out.add(s[i], i)
+		case c == '\\':
+			if i++; i < len(s) && s[i] != '\n' && s[i] != '\r' {
+				out.WriteByte(s[i])
 			}
 		case c == '\n' || c == '\r':
-			if strings.TrimSpace(s[i:]) == "" {
-				return out, ""
+			if strings.Trim(s[i:], " \r\n\t"+string(documentEnds)) == "" {
+				return out.String(), ""
 			}
-			return out, LostLines
-		case c != '\\':
-			out.add(c, i)
+			return out.String(), LostLines
+		default:
+			out.WriteByte(c)
 		}
 	}
-	return out, ""
+	return out.String(), ""
 }
 
 // word is one argument of the kubelet.
 type word struct {
-	text   string
-	at     int  // where it began in the original
-	quoted bool // quotes of it were removed
-	open   bool // its quote is never closed, so that it took in all that follows
+	text     string
+	document int  // of several NodeConfigs, the one that it stands in
+	quoted   bool // quotes of it were removed
+	open     bool // its quote is never closed, so that it took in all that follows
 }
 
 // commandLineWords splits a variable that stands as $NAME on a command line: at
 // white space, "quotes are respected when splitting, and removed afterwards",
 // and a quote that is not closed runs to the end (replace_env_argv: EXTRACT_RELAX
 // and EXTRACT_UNQUOTE).
-func commandLineWords(t traced) []word {
-	return splitWords(t, `'"`, true)
-}
-
-// markQuoted marks words in whose place the original has quotes, whoever removed
-// them.
-func markQuoted(words []word, original string) []word {
-	for i := range words {
-		end := len(original)
-		if i+1 < len(words) {
-			// The next word's opening quote may stand before it.
-			end = max(words[i].at, strings.LastIndexAny(original[:words[i+1].at], " \t\r\n"))
-		}
-		from := max(words[i].at-1, 0) // an opening quote stands before the first byte
-		words[i].quoted = words[i].quoted || strings.ContainsAny(original[from:end], `'"`)
-	}
-	return words
-}
+func commandLineWords(s string) []word { return splitWords(s, `'"`, true) }
 
 // splitWords splits at white space outside the quotes.
-func splitWords(t traced, quotes string, backslash bool) []word {
+func splitWords(s, quotes string, backslash bool) []word {
 	var out []word
-	var cur strings.Builder
-	w, begun, quote := word{}, false, byte(0)
-	for i := 0; i < len(t.text); i++ {
-		c := t.text[i]
-		if quote == 0 && strings.IndexByte(" \t\n\r", c) >= 0 {
+	var text strings.Builder
+	w, begun, quote, document := word{}, false, byte(0), 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == documentEnds:
+			document++
+			continue
+		case c == quoteGone:
+			w.quoted = true
+			continue
+		case quote == 0 && strings.IndexByte(" \t\n\r", c) >= 0:
 			if begun {
-				w.text = cur.String()
+				w.text = text.String()
 				out = append(out, w)
 			}
 			w, begun = word{}, false
-			cur.Reset()
+			text.Reset()
 			continue
-		}
-		if !begun {
-			begun, w.at = true, t.at[i]
+		case !begun:
+			begun, w.document = true, document
 		}
 		switch {
 		case c == '\\' && backslash:
-			if i++; i < len(t.text) {
-				cur.WriteByte(t.text[i])
+			if i++; i < len(s) {
+				text.WriteByte(s[i])
 			}
 		case c == quote:
 			quote = 0
 		case quote == 0 && strings.IndexByte(quotes, c) >= 0:
 			quote, w.quoted = c, true
 		default:
-			cur.WriteByte(c)
+			text.WriteByte(c)
 		}
 	}
 	if begun {
-		w.text, w.open = cur.String(), quote != 0
+		w.text, w.open = text.String(), quote != 0
 		out = append(out, w)
 	}
 	return out

@@ -18,7 +18,7 @@ func TestEnvironmentValue(t *testing.T) {
 		{name: "escaped double quotes are undone twice", in: `--a=\"b c\"`, want: `--a=b c`},
 		{name: "doubly escaped ones stay", in: `--a=\\"b\\"`, want: `--a="b"`},
 		{name: "an escaped single quote", in: `--a=it\'s`, want: `--a=its`},
-		{name: "C's escapes", in: `--a=\x41\101\u0041b`, want: "--a=???b"},
+		{name: "C's escapes", in: `--a=\x41\101\u0041b`, want: "--a=AAAb"},
 		{name: "a percent sign", in: "--a=x<5%,y<10%", want: "--a=x<5%,y<10%"},
 		{name: "single quotes, which close those of the drop-in", in: "--a='b' --c=d", want: "--a=b|--c=d", loss: LostOnAmazonLinux2},
 		{name: "single quotes with a blank in them, which ends the assignment", in: "--a='b c' --d", want: "--a=b", loss: LostOnAmazonLinux2},

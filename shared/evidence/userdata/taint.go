@@ -1,21 +1,19 @@
 package userdata
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// Taint is a taint that user data has the kubelet register the node with.
+// Taint is a taint with which the user data has the kubelet register the node.
 type Taint struct {
-	// Key, Value and Effect are "" where they have not the form of one. For QuotedTaint
+	// Key, Value and Effect are "" where they do not have the form of one. For QuotedTaint
 	// they are without the quotes.
 	Key, Value, Effect string
 	Source             TaintSource
 	Part               string
 	Fault              TaintFault
-	// Dropped: something that comes later, or the flag, takes its place.
-	Dropped bool
+	Dropped            bool // a later taint, or the flag, takes its place
 }
 
 // TaintSource is where a taint stands.
@@ -83,10 +81,10 @@ func markDuplicates(taints []Taint) []Taint {
 
 func parseTaint(s string) Taint {
 	rest, effect, _ := strings.Cut(s, ":")
-	if strings.Contains(effect, ":") {
-		return Taint{Fault: TaintSyntax}
-	}
 	key, value, _ := strings.Cut(rest, "=")
+	if strings.Contains(effect, ":") {
+		key = ""
+	}
 	return newTaint(key, value, effect)
 }
 
@@ -110,7 +108,7 @@ func newTaint(key, value, effect string) Taint {
 
 // Label is a label with which the kubelet registers the node.
 type Label struct {
-	Key, Value string // "" where they have not the form of one
+	Key, Value string // "" where they do not have the form of one
 	Part       string
 	Fault      LabelFault
 }
@@ -183,8 +181,9 @@ var kubeletLabels = []string{
 }
 
 var (
-	nameOfLabel  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9]$`)
-	domainPrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+	labelName   = form(`([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9]`)
+	labelValue  = form(`(?:([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9])?`)
+	labelPrefix = form(`[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*`)
 )
 
 // qualifiedName holds for the keys of labels and taints (Kubernetes, Labels and
@@ -192,9 +191,7 @@ var (
 func qualifiedName(s string) bool {
 	prefix, name, ok := strings.Cut(s, "/")
 	if !ok {
-		return nameOfLabel.MatchString(s)
+		return labelName(s)
 	}
-	return len(prefix) <= 253 && domainPrefix.MatchString(prefix) && nameOfLabel.MatchString(name)
+	return len(prefix) <= 253 && labelPrefix(prefix) && labelName(name)
 }
-
-func labelValue(s string) bool { return s == "" || nameOfLabel.MatchString(s) }

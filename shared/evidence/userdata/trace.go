@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Trace is a tool that a text names which does not parse.
+// Trace is a joining tool in text that does not parse.
 type Trace struct {
 	Part string // which part, by position, as in Problem
 	Tool Tool
@@ -33,14 +33,13 @@ func (r *reader) trace() {
 		if !slices.Contains(spoilt, f.Reason) {
 			continue
 		}
-		text := withoutComments(r.texts[f.Part])
+		text := strings.ToLower(withoutComments(r.texts[f.Part]))
 		if !r.spend(len(text)) {
 			return
 		}
-		lower := asciiLower(text)
 		for _, t := range toolWords {
-			if found := (Trace{f.Part, t.tool}); strings.Contains(lower, t.word) && !slices.Contains(r.traces, found) {
-				r.traces = append(r.traces, found)
+			if found := (Trace{f.Part, t.tool}); strings.Contains(text, t.word) && !slices.Contains(r.boot.Traces, found) {
+				r.boot.Traces = append(r.boot.Traces, found)
 			}
 		}
 	}
@@ -64,12 +63,12 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 	if len(b.Traces) == 0 || len(b.Clusters) > 0 {
 		return false
 	}
-	host := asciiLower(strings.TrimPrefix(endpoint, "https://"))
+	host := strings.ToLower(strings.TrimPrefix(endpoint, "https://"))
 	r := newReader()
 	r.document(data, "", whole, 0)
 	for _, t := range b.Traces {
 		text := strings.ReplaceAll(withoutComments(r.texts[t.Part]), "\\\n", " ")
-		if host != "" && strings.Contains(asciiLower(text), host) {
+		if host != "" && strings.Contains(strings.ToLower(text), host) {
 			return true
 		}
 		for line := range strings.Lines(text) {

@@ -14,126 +14,103 @@ const unknown = "\ufffc"
 // without end.
 const maxValue = 8 << 10
 
-// field is one argument after expansion.
+// field is one argument of a call.
 type field struct {
 	text  string
-	loose bool // an unquoted unknown in it may be any number of arguments
+	loose bool // text has an unknown outside quotes, which may be any number of arguments
 }
 
 // fields expands words into arguments.
-func (s *shell) fields(words []*syntax.Word) []field {
-	var e expansion
-	for _, w := range words {
-		if isAllParams(w) {
-			for _, p := range s.params {
-				e.out = append(e.out, field{text: p})
+func (w *walk) fields(words []*syntax.Word) []field {
+	var out []field
+	for _, word := range words {
+		text, loose := w.expand(word.Parts, false)
+		switch name, quoted := onlyParam(word); {
+		case loose && text == "":
+		case name == "@":
+			for _, p := range w.params {
+				out = append(out, field{text: p})
 			}
-			continue
+		case loose && strings.Contains(text, unknown):
+			out = append(out, field{text, true})
+		case name != "" && !quoted: // $NAME becomes one argument for each of its words
+			for _, one := range strings.Fields(text) {
+				out = append(out, field{text: one})
+			}
+		case loose && strings.ContainsAny(text, " \t\n"):
+			out = append(out, field{unknown, true}) // where the shell splits it is not followed
+		default:
+			out = append(out, field{text: text})
 		}
-		e.add(s, w.Parts, false)
-		e.end()
 	}
-	return e.out
+	return out
+}
+
+// onlyParam is the variable or parameter that is all of a word, "" if there is more to it.
+func onlyParam(word *syntax.Word) (name string, quoted bool) {
+	parts := word.Parts
+	if len(parts) == 1 {
+		if q, ok := parts[0].(*syntax.DblQuoted); ok {
+			parts, quoted = q.Parts, true
+		}
+	}
+	if len(parts) == 1 {
+		if p, ok := parts[0].(*syntax.ParamExp); ok && p.Param != nil && p.Slice == nil && p.Repl == nil {
+			return p.Param.Value, quoted
+		}
+	}
+	return "", quoted
 }
 
 // text expands a word without splitting it, as an assignment does.
-func (s *shell) text(w *syntax.Word) string {
-	if w == nil {
+func (w *walk) text(word *syntax.Word) string {
+	if word == nil {
 		return ""
 	}
-	var e expansion
-	e.whole = true
-	e.add(s, w.Parts, false)
-	return e.cur.String()
+	text, _ := w.expand(word.Parts, false)
+	return text
 }
 
-// isAllParams reports whether a word is "$@" or $@.
-func isAllParams(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	part := w.Parts[0]
-	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
-		part = q.Parts[0]
-	}
-	p, ok := part.(*syntax.ParamExp)
-	return ok && p.Param != nil && p.Param.Value == "@" && p.Exp == nil && p.Slice == nil && p.Repl == nil
-}
-
-// expansion collects the arguments that words expand to.
-type expansion struct {
-	out   []field
-	cur   strings.Builder
-	begun bool // cur is an argument even if it is empty
-	loose bool
-	whole bool // no splitting
-}
-
-func (e *expansion) end() {
-	if e.begun || e.cur.Len() > 0 {
-		e.out = append(e.out, field{text: e.cur.String(), loose: e.loose})
-	}
-	e.cur.Reset()
-	e.begun, e.loose = false, false
-}
-
-func (e *expansion) add(s *shell, parts []syntax.WordPart, quoted bool) {
+// expand puts the parts of a word together. loose: one of them may be any number of arguments.
+func (w *walk) expand(parts []syntax.WordPart, quoted bool) (text string, loose bool) {
+	var b strings.Builder
 	for _, part := range parts {
+		value := unknown
 		switch p := part.(type) {
 		case *syntax.Lit:
-			e.cur.WriteString(unescape(p.Value, quoted))
+			b.WriteString(unescape(p.Value, quoted))
+			continue
 		case *syntax.SglQuoted:
-			e.begun = true
-			if p.Dollar && strings.Contains(p.Value, `\`) {
-				e.cur.WriteString(unknown)
-			} else {
-				e.cur.WriteString(p.Value)
+			if !p.Dollar || !strings.Contains(p.Value, `\`) {
+				value = p.Value
 			}
+			b.WriteString(value)
+			continue
 		case *syntax.DblQuoted:
-			e.begun = true
-			e.add(s, p.Parts, true)
+			value, many := w.expand(p.Parts, true)
+			b.WriteString(value)
+			loose = loose || many
+			continue
 		case *syntax.ParamExp:
-			e.insert(s, s.param(p), quoted)
+			value = w.param(p)
+			loose = loose || p.Index != nil || p.Slice != nil // an array is many arguments
 		case *syntax.CmdSubst:
-			s.child().stmts(p.Stmts)
-			e.insert(s, unknown, quoted)
+			w.branches(false, func() { w.stmts(p.Stmts) }, nothing)
 		case *syntax.ProcSubst:
-			s.child().stmts(p.Stmts)
-			e.insert(s, unknown, true)
-		default:
-			e.insert(s, unknown, quoted)
+			w.branches(false, func() { w.stmts(p.Stmts) }, nothing)
 		}
-	}
-}
-
-// insert puts an expansion's value in, which the shell splits at white space
-// unless it is quoted.
-func (e *expansion) insert(s *shell, value string, quoted bool) {
-	if !s.r.spend(len(value)) {
-		value = unknown
-	}
-	if quoted || e.whole {
-		e.cur.WriteString(value)
-		return
-	}
-	e.loose = e.loose || strings.Contains(value, unknown)
-	for i, piece := range strings.Fields(value) {
-		if i > 0 || e.cur.Len() > 0 && strings.IndexAny(value[:1], " \t\n") == 0 {
-			e.end()
+		if !w.spend(len(value)) {
+			value = unknown
 		}
-		e.cur.WriteString(piece)
+		b.WriteString(value)
+		loose = loose || !quoted
 	}
-	if value != "" && strings.IndexAny(value[len(value)-1:], " \t\n") == 0 {
-		e.end()
-	}
+	return b.String(), loose
 }
 
 // unescape removes the backslashes that quote. Between double quotes they quote
 // less, and in a here-document less still, where the difference does not matter.
 func unescape(text string, quoted bool) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {
@@ -156,37 +133,35 @@ func unescape(text string, quoted bool) string {
 
 // value is a variable's value. One that the script never set may come from the
 // environment.
-func (s *shell) value(name string) string {
-	if value, ok := s.vars[name]; ok {
+func (w *walk) value(name string) string {
+	if value, ok := w.vars[name]; ok {
 		return value
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
-		if i := int(name[0] - '1'); i < len(s.params) {
-			return s.params[i]
+		if i := int(name[0] - '1'); i < len(w.params) {
+			return w.params[i]
 		}
 		return ""
 	}
 	return unknown
 }
 
-// param expands $name, ${name} and the forms with a default. cloud-init gives
-// scripts hardly any environment, so the default is what applies to a variable
-// that the script does not set.
-func (s *shell) param(p *syntax.ParamExp) string {
+// param expands $NAME, ${NAME} and ${NAME:-default}. cloud-init gives scripts hardly any
+// environment, so the default applies to a variable that the script does not set.
+func (w *walk) param(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 {
 		return unknown
 	}
-	value := s.value(p.Param.Value)
+	value := w.value(p.Param.Value)
 	if p.Exp == nil {
 		return value
 	}
-	_, set := s.vars[p.Param.Value]
 	switch p.Exp.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		if set && value != "" || !set && value != unknown && value != "" {
-			return value
+		if _, set := w.vars[p.Param.Value]; value == "" || !set && value == unknown {
+			return w.text(p.Exp.Word)
 		}
-		return s.text(p.Exp.Word)
+		return value
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		return value
 	}
@@ -195,22 +170,15 @@ func (s *shell) param(p *syntax.ParamExp) string {
 
 // heredoc is the text of a here-document. One whose delimiter is quoted is not
 // expanded.
-func (s *shell) heredoc(rd *syntax.Redirect) string {
+func (w *walk) heredoc(rd *syntax.Redirect) string {
 	if rd.Hdoc == nil {
 		return ""
 	}
 	var text string
 	if rd.Word.Lit() != "" && !strings.Contains(rd.Word.Lit(), `\`) {
-		var e expansion
-		e.whole = true
-		e.add(s, rd.Hdoc.Parts, true)
-		text = e.cur.String()
+		text, _ = w.expand(rd.Hdoc.Parts, true)
 	} else {
-		for _, part := range rd.Hdoc.Parts {
-			if lit, ok := part.(*syntax.Lit); ok {
-				text += lit.Value
-			}
-		}
+		text = rd.Hdoc.Lit()
 	}
 	if rd.Op == syntax.DashHdoc {
 		lines := strings.Split(text, "\n")

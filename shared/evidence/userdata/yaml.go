@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documents gives the root of each YAML (or JSON) document in the text.
-func (r *reader) documents(text, part string, f Format) []*yaml.Node {
+// yaml is the root of the first YAML (or JSON) document in the text, nil if there is none.
+func (r *reader) yaml(text, part string, f Format) *yaml.Node {
 	if len(text) > maxYAML {
 		r.problem(part, f, TooLarge)
 		return nil
@@ -18,7 +18,10 @@ func (r *reader) documents(text, part string, f Format) []*yaml.Node {
 	if err != nil {
 		r.problemAt(part, f, Unparseable, err)
 	}
-	return roots
+	if len(roots) == 0 {
+		return nil
+	}
+	return roots[0]
 }
 
 // yamlDocuments gives the roots up to an error. Nodes are walked instead of decoded into
@@ -39,7 +42,8 @@ func yamlDocuments(text string) (roots []*yaml.Node, err error) {
 	}
 }
 
-// lookup follows keys through mappings; nil when one is missing.
+// lookup follows keys through mappings; nil when one is missing. Of equal keys the last one
+// counts, as in the parsers of cloud-init and nodeadm.
 func lookup(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
@@ -49,7 +53,6 @@ func lookup(n *yaml.Node, keys ...string) *yaml.Node {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == key {
 				value = n.Content[i+1]
-				break
 			}
 		}
 		n = value
