@@ -177,8 +177,7 @@ type Fetch struct {
 
 // Bounds that keep a Boot small whatever the input.
 const (
-	maxClusters  = 16
-	maxProblems  = 16
+	maxList      = 16 // clusters, problems, edits, formats
 	maxJoins     = 8
 	maxDocuments = 16
 	maxFaults    = 48
@@ -205,15 +204,10 @@ func (r *reader) join(j Join) {
 	}
 }
 
-func (r *reader) edit(e Edit) {
-	if !slices.Contains(r.boot.Edits, e) {
-		r.boot.Edits = append(r.boot.Edits, e)
-	}
-}
-
-func (r *reader) format(f Format) {
-	if !slices.Contains(r.boot.Formats, f) {
-		r.boot.Formats = append(r.boot.Formats, f)
+// add puts a value that is not there yet at the end of a list that stays small.
+func add[T comparable](list *[]T, value T, most int) {
+	if len(*list) < most && !slices.Contains(*list, value) {
+		*list = append(*list, value)
 	}
 }
 
@@ -224,7 +218,7 @@ func (r *reader) cluster(name, part string, f Format) {
 		r.unread(part, f, Computed)
 	case !validName(name):
 		r.unread(part, f, NoName)
-	case len(r.boot.Clusters) < maxClusters && !slices.Contains(r.boot.Clusters, name):
-		r.boot.Clusters = append(r.boot.Clusters, name)
+	default:
+		add(&r.boot.Clusters, name, maxList)
 	}
 }

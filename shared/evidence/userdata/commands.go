@@ -19,7 +19,6 @@ func (w *walk) call(args []field) (output string) {
 	command := path.Base(name)
 	w.notice(command, args)
 	text, written := w.files[name]
-	wrapped, wraps := unwrap(command, rest)
 	switch body := w.functions[name]; {
 	case body != nil:
 		params := w.params
@@ -31,9 +30,10 @@ func (w *walk) call(args []field) (output string) {
 		w.bootstrap(rest)
 		return ""
 	case written:
-		w.script(text, rest)
+		w.file(text, rest)
 		return ""
-	case wraps:
+	case slices.Contains(wrappers, command):
+		wrapped := unwrap(command, rest)
 		output = w.call(wrapped)
 		if command == "exec" && len(wrapped) > 0 {
 			w.ended = "exit"
@@ -42,7 +42,9 @@ func (w *walk) call(args []field) (output string) {
 	}
 	switch command {
 	case "exit", "return":
-		w.ended = command
+		if w.branch == 0 {
+			w.ended = command
+		}
 	case "shift":
 		if len(rest) == 0 && len(w.params) > 0 {
 			w.params = w.params[1:]
@@ -89,11 +91,11 @@ func (w *walk) include(text string) {
 	w.nested(func() { w.run(text) }, "return")
 }
 
-// script walks a file that runs in a shell of its own.
-func (w *walk) script(text string, args []field) {
+// file walks a script that runs in a shell of its own.
+func (w *walk) file(text string, args []field) {
 	own := *w
 	own.params, own.functions = texts(args), newWalk(w.reader, script{}).functions
-	own.vars = w.copyOf(w.vars)
+	own.vars = w.ownVars()
 	own.nested(func() { own.run(text) })
 }
 
@@ -105,7 +107,7 @@ func (w *walk) shell(args []field) {
 		switch {
 		case !strings.HasPrefix(option, "--") && strings.Contains(option, "c"):
 			if len(args) > 0 {
-				w.script(args[0].text, args[min(2, len(args)):])
+				w.file(args[0].text, args[min(2, len(args)):])
 			}
 			return
 		case strings.HasSuffix(option, "o"): // -eo pipefail
@@ -114,11 +116,11 @@ func (w *walk) shell(args []field) {
 	}
 	switch {
 	case len(args) == 0:
-		w.script(w.stdin, nil)
+		w.file(w.stdin, nil)
 	case args[0].text == bootstrapScript:
 		w.bootstrap(args[1:])
 	default:
-		w.script(w.files[args[0].text], args[1:])
+		w.file(w.files[args[0].text], args[1:])
 	}
 }
 
@@ -159,48 +161,29 @@ func (w *walk) write(command string, args []field) (output string) {
 	return output
 }
 
-// wrappers run the command that follows their options. valued are the options that take a
-// value, skip is how many arguments come before the command.
-var wrappers = map[string]struct {
-	valued []string
-	skip   int
-}{
-	"sudo":           {valued: []string{"-u", "-g", "-h", "-p", "-C", "-r", "-t"}},
-	"env":            {valued: []string{"-u", "-C"}},
-	"exec":           {valued: []string{"-a"}},
-	"nice":           {valued: []string{"-n"}},
-	"timeout":        {valued: []string{"-k", "-s"}, skip: 1},
-	"nohup":          {},
-	"command":        {},
-	"time":           {},
-	"cloud-init-per": {skip: 2},
-}
+// wrappers run the command that stands behind their own arguments.
+var wrappers = []string{"sudo", "env", "exec", "nice", "timeout", "nohup", "time", "cloud-init-per"}
 
-// unwrap gives the command that a wrapper runs, none for one that only asks where it is.
-func unwrap(command string, args []field) (wrapped []field, ok bool) {
-	w, ok := wrappers[command]
-	skip := w.skip
-	for ok && len(args) > 0 {
-		switch arg := args[0].text; {
-		case command == "command" && (arg == "-v" || arg == "-V"):
-			return nil, true
-		case slices.Contains(w.valued, arg):
-			args = args[1:]
-		case strings.HasPrefix(arg, "-"), (command == "env" || command == "sudo") && strings.Contains(arg, "="):
-		case skip > 0:
-			skip--
-		default:
-			return args, true
+var wrapperArgument = form(`(?s)-.*|\w+=.*|[0-9]+[smhd]?`)
+
+// unwrap gives the command that a wrapper runs.
+func unwrap(wrapper string, args []field) []field {
+	if wrapper == "cloud-init-per" { // its frequency and name
+		return args[min(2, len(args)):]
+	}
+	for len(args) > 0 && wrapperArgument(args[0].text) {
+		if wrapper == "sudo" && (args[0].text == "-u" || args[0].text == "-g") {
+			args = args[min(1, len(args)):]
 		}
 		args = args[min(1, len(args)):]
 	}
-	return nil, ok
+	return args
 }
 
 // usual are commands that scripts of user data use and that join no cluster, whatever their
 // arguments are. Package managers are among them: packages of Amazon Linux join none.
 var usual = strings.Fields(`
-	[ [[ : awk basename cat cd chmod chown cp cut date declare dirname dnf echo exit export false grep
+	[ [[ : awk basename cat cd chmod chown command cp cut date declare dirname dnf echo exit export false grep
 	growpart head hostname hostnamectl id install ip iptables jq ln local logger ls lsblk mkdir mkfs mkfs.ext4
 	mkfs.xfs mkswap modprobe mount mv printf pwd read readlink resize2fs return rm sed seq service set shift sleep
 	sort swapoff swapon sync sysctl systemctl tail tee test timedatectl touch tr trap true ulimit umask umount

@@ -24,30 +24,30 @@ const (
 // cloudinit/user_data.py, cloudinit/handlers, cloudinit/util.py
 // (https://github.com/canonical/cloud-init).
 func (r *reader) delivered(d delivery) {
-	add := func(why Reason, by Reader, effect Effect) {
+	found := func(why Reason, by Reader, effect Effect) {
 		r.fault(Fault{Problem: Problem{d.part, d.format, why}, By: by, Effect: effect})
 	}
 	if strings.HasPrefix(d.raw, byteOrderMark) {
-		d.marked(add)
+		d.marked(found)
 	} else if strings.IndexAny(d.raw[:1], " \t\r\n") == 0 {
-		d.indented(add)
+		d.indented(found)
 	}
 	switch d.format {
 	case Shell:
-		d.script(add)
+		d.script(found)
 	case Multipart:
 		// convert_string takes for MIME what says so early; all else is one document.
 		if d.part == whole && !strings.Contains(strings.ToLower(d.raw[:min(len(d.raw), 4096)]), "mime-version:") {
-			add(NoMIMEVersion, CloudInit, Skipped)
+			found(NoMIMEVersion, CloudInit, Skipped)
 		}
 	case NodeConfig:
 		if d.misplaced() {
-			add(Misplaced, ByNodeadm, Skipped)
+			found(Misplaced, ByNodeadm, Skipped)
 		}
 	case Bottlerocket:
 		// It takes the whole user data for TOML (early-boot-config, settings.rs).
 		if d.part != whole {
-			add(Misplaced, ByBottlerocket, Fails)
+			found(Misplaced, ByBottlerocket, Fails)
 		}
 	}
 }
@@ -57,12 +57,12 @@ type addFault func(Reason, Reader, Effect)
 // marked judges a byte order mark. cloud-init looks for its first words at the very beginning
 // (type_from_starts_with), where the mark stands. It runs a part that is declared a script all
 // the same, and the kernel does not find the #!.
-func (d delivery) marked(add addFault) {
+func (d delivery) marked(found addFault) {
 	switch {
 	case d.format == Shell && d.mediaType != "":
-		add(ByteOrderMark, CloudInit, Fails)
+		found(ByteOrderMark, CloudInit, Fails)
 	case slices.Contains([]Format{Shell, CloudConfig, Archive, Multipart, Include}, d.format) && d.mediaType == "":
-		add(ByteOrderMark, CloudInit, Skipped)
+		found(ByteOrderMark, CloudInit, Skipped)
 	}
 }
 
@@ -70,31 +70,31 @@ func (d delivery) marked(add addFault) {
 // but writes it into the script that it runs: "Exec format error. Missing #! in script?"
 // (subp.py). A header that begins with an empty line is no header. One that begins with a blank
 // loses its first line, and nodeadm's parser refuses it (net/mail).
-func (d delivery) indented(add addFault) {
+func (d delivery) indented(found addFault) {
 	switch d.format {
 	case Shell:
 		// boot_hook.py trims what is left once it has cut its own first line.
 		if d.mediaType != "text/cloud-boothook" || !strings.HasPrefix(d.text, "#!") {
-			add(LeadingBlank, CloudInit, Fails)
+			found(LeadingBlank, CloudInit, Fails)
 		}
 	case Multipart:
-		add(LeadingBlank, ByNodeadm, Fails)
+		found(LeadingBlank, ByNodeadm, Fails)
 		_, second, _ := strings.Cut(d.raw, "\n")
 		if strings.IndexAny(d.raw[:1], "\r\n") == 0 || strings.IndexAny(second, " \t") == 0 {
-			add(LeadingBlank, CloudInit, Skipped)
+			found(LeadingBlank, CloudInit, Skipped)
 		}
 	}
 }
 
 // script judges what cloud-init runs as a script. It turns carriage returns into
 // plain line ends if the first line has one (dos2unix).
-func (d delivery) script(add addFault) {
+func (d delivery) script(found addFault) {
 	if strings.HasPrefix(d.mediaType, "text/x-shellscript") && !strings.HasPrefix(d.text, "#!") {
 		effect := Fails
 		if strings.HasPrefix(d.text, "#") && sniff(d.text) != Unknown {
 			effect = Depends // later versions find the format by the text, whatever the media type
 		}
-		add(NoShebang, CloudInit, effect)
+		found(NoShebang, CloudInit, effect)
 	}
 	first, rest, _ := strings.Cut(d.raw, "\n")
 	if strings.HasSuffix(first, "\r") {
@@ -102,7 +102,7 @@ func (d delivery) script(add addFault) {
 	}
 	for line := range strings.Lines(rest) {
 		if command := strings.TrimSpace(line); strings.HasSuffix(strings.TrimSuffix(line, "\n"), "\r") && command != "" && command[0] != '#' {
-			add(CarriageReturns, ByShell, Fails)
+			found(CarriageReturns, ByShell, Fails)
 			return
 		}
 	}

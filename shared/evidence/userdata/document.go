@@ -67,6 +67,7 @@ type reader struct {
 	cut     map[string]int    // lines cut from the beginning of a part
 	texts   map[string]string // of the parts, by their names
 	fetches []fetch           // what curl and wget fetch
+	named   map[string]bool   // files that commands name, without their directories
 }
 
 // script is what runs on the instance. own: it is the part's own text, so that
@@ -77,7 +78,7 @@ type script struct {
 }
 
 func newReader() *reader {
-	return &reader{room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}}
+	return &reader{room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}, named: map[string]bool{}}
 }
 
 func (r *reader) read(data []byte) Boot {
@@ -133,7 +134,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 			return
 		}
 	}
-	r.format(format)
+	add(&r.boot.Formats, format, maxList)
 	arrived := delivery{raw: raw, text: text, format: format, mediaType: mediaType, part: part}
 	r.delivered(arrived)
 	switch format {

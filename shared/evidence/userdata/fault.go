@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/BurntSushi/toml"
@@ -152,10 +151,7 @@ func (r *reader) problemAt(part string, f Format, why Reason, err error) {
 
 // unread keeps why the clusters are not all known.
 func (r *reader) unread(part string, f Format, why Reason) {
-	p := Problem{part, f, why}
-	if len(r.boot.Unreadable) < maxProblems && !slices.Contains(r.boot.Unreadable, p) {
-		r.boot.Unreadable = append(r.boot.Unreadable, p)
-	}
+	add(&r.boot.Unreadable, Problem{part, f, why}, maxList)
 }
 
 // fault keeps a fault. Its line is counted from what was left of the part's text
@@ -164,9 +160,7 @@ func (r *reader) fault(f Fault) {
 	if f.Line > 0 {
 		f.Line += r.cut[f.Part]
 	}
-	if len(r.boot.Faults) < maxFaults && !slices.Contains(r.boot.Faults, f) {
-		r.boot.Faults = append(r.boot.Faults, f)
-	}
+	add(&r.boot.Faults, f, maxFaults)
 }
 
 // yamlLine matches yaml's errors, which have no type: "yaml: line 3: did not find ...".

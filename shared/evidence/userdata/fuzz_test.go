@@ -74,7 +74,7 @@ func checkBounds(t *testing.T, b Boot) {
 			t.Errorf("cluster %+v", j.Cluster)
 		}
 	}
-	if len(b.Clusters) > maxClusters || len(b.Unreadable) > maxProblems {
+	if len(b.Clusters) > maxList || len(b.Unreadable) > maxList {
 		t.Errorf("unbounded: %+v", b)
 	}
 	for _, name := range b.Clusters {

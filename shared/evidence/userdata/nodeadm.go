@@ -110,7 +110,7 @@ func (r *reader) dropIns() {
 // it, and fails on its faults. lines: they are the part's.
 func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDocument) {
 	computed := strings.Contains(text, unknown)
-	add := func(why Reason, line int, field string, effect Effect) {
+	found := func(why Reason, line int, field string, effect Effect) {
 		if computed && field == "" && effect == Fails {
 			r.problem(part, NodeConfig, Elsewhere) // the instance computes some of the text
 			return
@@ -133,31 +133,31 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 	doc.meant = clusterIn(roots)
 	switch {
 	case len(roots) == 0 && err != nil:
-		add(Unparseable, errorLine(err), "", Fails)
+		found(Unparseable, errorLine(err), "", Fails)
 		return doc
 	case len(roots) == 0:
-		add(WrongKind, 0, "", Fails)
+		found(WrongKind, 0, "", Fails)
 		return doc
 	case len(roots) > 1 && !isNull(roots[1]):
-		add(ExtraDocument, roots[1].Line, "", Skipped)
+		found(ExtraDocument, roots[1].Line, "", Skipped)
 	}
 	root := roots[0]
 	group, version, _ := strings.Cut(scalar(lookup(root, "apiVersion")), "/")
 	switch {
 	case scalar(lookup(root, "kind")) != "NodeConfig" || group+"/" != nodeConfigGroup:
-		add(WrongKind, root.Line, "", Fails)
+		found(WrongKind, root.Line, "", Fails)
 		return doc
 	case version != "v1alpha1":
-		add(WrongKind, lookup(root, "apiVersion").Line, "apiVersion", Depends)
+		found(WrongKind, lookup(root, "apiVersion").Line, "apiVersion", Depends)
 	}
 	if !judged {
 		return doc
 	}
-	c := checker{add: add, steps: 4096}
+	c := checker{found: found, steps: 4096}
 	c.visit(root, nodeConfigShape, "", 0)
 	doc.read(root, part)
 	doc.karpenter = strings.Contains(text, "# Karpenter Generated NodeConfig")
-	r.nodeConfigProxy(root)
+	r.proxies(text)
 	return doc
 }
 
@@ -177,7 +177,7 @@ func clusterIn(roots []*yaml.Node) string {
 // checker compares a document with a shape. steps bounds it: aliases could
 // repeat a node without end.
 type checker struct {
-	add   func(why Reason, line int, field string, effect Effect)
+	found func(why Reason, line int, field string, effect Effect)
 	steps int
 }
 
@@ -188,7 +188,7 @@ func (c *checker) visit(n *yaml.Node, s shape, path string, depth int) {
 	}
 	if n.Kind != s.kind || s.scalar != nil && !s.scalar(n) {
 		if !strings.Contains(n.Value, unknown) {
-			c.add(WrongType, n.Line, path, Fails)
+			c.found(WrongType, n.Line, path, Fails)
 		}
 		return
 	}
@@ -208,7 +208,7 @@ func (c *checker) field(key, value *yaml.Node, s shape, path string, depth int) 
 	if f, ok := s.fields[key.Value]; ok {
 		c.visit(value, f, dotted(path, key.Value), depth+1)
 	} else if c.steps--; key.Value != "<<" && c.steps > 0 {
-		c.add(UnknownField, key.Line, likely(s, key.Value, path), Skipped)
+		c.found(UnknownField, key.Line, likely(s, key.Value, path), Skipped)
 	}
 }
 
@@ -328,23 +328,6 @@ func absent(needs []need) []string {
 		}
 	}
 	return out
-}
-
-// nodeConfigProxy looks for proxies in spec.instance.environment.
-func (r *reader) nodeConfigProxy(root *yaml.Node) {
-	services := lookup(root, "spec", "instance", "environment")
-	if services == nil || !r.spend(len(services.Content)) {
-		return
-	}
-	for _, n := range services.Content {
-		variables := resolve(n)
-		if variables.Kind != yaml.MappingNode || !r.spend(len(variables.Content)) {
-			continue
-		}
-		for i := 0; i < len(variables.Content); i += 2 {
-			r.proxy(variables.Content[i].Value)
-		}
-	}
 }
 
 // nodeadm keeps a call of nodeadm init. Without a source, or from the instance's user

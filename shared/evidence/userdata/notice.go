@@ -39,11 +39,11 @@ func (r *reader) proxies(text string) {
 func (r *reader) changes(path string) {
 	switch {
 	case path == bootstrapScript:
-		r.edit(EditsBootstrapScript)
+		add(&r.boot.Edits, EditsBootstrapScript, maxList)
 	case strings.HasPrefix(path, "/etc/systemd/system/kubelet.service"), strings.HasPrefix(path, "/usr/lib/systemd/system/kubelet.service"):
-		r.edit(EditsKubeletUnit)
+		add(&r.boot.Edits, EditsKubeletUnit, maxList)
 	case strings.HasPrefix(path, "/etc/kubernetes/kubelet/"), strings.HasPrefix(path, "/var/lib/kubelet/config"):
-		r.edit(EditsKubeletConfig)
+		add(&r.boot.Edits, EditsKubeletConfig, maxList)
 	}
 }
 
@@ -69,19 +69,17 @@ func (w *walk) notice(command string, args []field) {
 		}
 	case "systemctl", "service", "snap":
 		if slices.ContainsFunc(words, kubeletService) && slices.ContainsFunc(words, startsService) {
-			w.edit(RestartsKubelet)
+			add(&w.boot.Edits, RestartsKubelet, maxList)
 		}
 	}
-	w.use(args[0].text)
-	if !slices.Contains(installers, command) {
-		return
-	}
-	for _, f := range args[1:] {
-		if isAddress(f) {
-			w.fetched(f.text, "")
-			w.installed(len(w.fetches) - 1)
+	for _, f := range args {
+		switch {
+		case command == "curl" || command == "wget":
+		case isAddress(f) && slices.Contains(installers, command):
+			w.fetched(f.text, "", true)
+		default:
+			w.named[path.Base(f.text)] = true
 		}
-		w.use(f.text)
 	}
 }
 
@@ -99,27 +97,12 @@ var installers = []string{
 	"rpm", "sh", "tar", "unzip", "yum", "zypper",
 }
 
-// use marks what was fetched to the file as used.
-func (r *reader) use(file string) {
-	for i, f := range r.fetches {
-		if file == f.path || path.Base(file) == path.Base(f.path) && !strings.Contains(file, "://") {
-			r.fetches[i].used = true
-		}
-	}
-}
-
-// installed marks what was fetched since as used.
-func (r *reader) installed(since int) {
-	for i := max(since, 0); i < len(r.fetches); i++ {
-		r.fetches[i].used = true
-	}
-}
-
+// usedFetches are those that a pipe installs, or that other commands name.
 func (r *reader) usedFetches() []Fetch {
 	var out []Fetch
 	for _, f := range r.fetches {
-		if f.used && len(out) < maxFetches && !slices.Contains(out, f.Fetch) {
-			out = append(out, f.Fetch)
+		if f.used || r.named[path.Base(f.path)] {
+			add(&out, f.Fetch, maxFetches)
 		}
 	}
 	return out
@@ -163,12 +146,12 @@ func (w *walk) fetch(command string, args []field) {
 		}
 	}
 	for _, url := range urls {
-		w.fetched(url, file)
+		w.fetched(url, file, w.piped)
 	}
 }
 
 // fetched keeps an address that names one architecture.
-func (w *walk) fetched(url, file string) {
+func (w *walk) fetched(url, file string, used bool) {
 	arch := archOf(url)
 	if arch == "" || len(w.fetches) >= 4*maxFetches {
 		return
@@ -181,7 +164,7 @@ func (w *walk) fetched(url, file string) {
 	if !validFile(name) {
 		name = ""
 	}
-	w.fetches = append(w.fetches, fetch{Fetch: Fetch{Name: name, Arch: arch, Part: w.part, Conditional: w.conditional}, path: file})
+	w.fetches = append(w.fetches, fetch{Fetch: Fetch{Name: name, Arch: arch, Part: w.part, Conditional: w.conditional}, path: file, used: used})
 }
 
 // archOf is the architecture that an address names, "" for none or several.

@@ -8,20 +8,21 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walk goes through the statements of a script and the calls in them, in order. It runs
-// nothing. What only the instance knows (the output of a command, a variable from elsewhere)
-// is the text unknown, and so is a variable that a branch sets, once the branch is over.
+// walk goes through the statements of a script and the calls in them, in order, and runs
+// nothing. What only the instance knows (the output of a command, a variable from elsewhere) is
+// the text unknown, and so is a variable that is set to different values.
 type walk struct {
 	*reader
-	part        string
-	own         bool // the text is the part's own (script)
+	script
 	vars        map[string]string
 	exported    map[string]bool // variables that reach the programs that are run
 	functions   map[string]*syntax.Stmt
 	params      []string // $1 and on
 	stdin       string
+	piped       bool   // the output goes to a command that installs it
 	depth       int    // of files and functions that run each other
-	conditional bool   // what is walked may not be reached
+	branch      int    // of statements that may not be reached, or run in a shell of their own
+	conditional bool   // one of these depends on a test
 	ended       string // the command that ends what is walked: exit or return
 }
 
@@ -29,10 +30,7 @@ type walk struct {
 const maxCalls = 16
 
 func newWalk(r *reader, s script) *walk {
-	return &walk{
-		reader: r, part: s.part, own: s.own,
-		vars: map[string]string{}, exported: map[string]bool{}, functions: map[string]*syntax.Stmt{},
-	}
+	return &walk{reader: r, script: s, vars: map[string]string{}, exported: map[string]bool{}, functions: map[string]*syntax.Stmt{}}
 }
 
 func (w *walk) gap(why Reason) { w.problem(w.part, Shell, why) }
@@ -80,42 +78,26 @@ func (w *walk) nested(body func(), ends ...string) {
 	}
 }
 
-// branches walks bodies of which one is taken, or in a shell of its own. Variables that they
-// set are unknown afterwards.
-func (w *walk) branches(conditional bool, bodies ...func()) {
-	before, outer, params := w.vars, w.conditional, w.params
-	after, paramsAfter, ended := w.copyOf(before), params, 0
-	for _, body := range bodies {
-		w.vars, w.params, w.conditional = w.copyOf(before), params, outer || conditional
-		body()
-		if w.ended != "" {
-			ended++
-			w.ended = ""
-			continue
-		}
-		for name, value := range w.vars {
-			if had, ok := before[name]; !ok || had != value {
-				after[name] = unknown
-			}
-		}
-		if len(w.params) != len(params) {
-			paramsAfter = slices.Repeat([]string{unknown}, len(params))
-		}
+// maybe walks statements that may not be reached, or run in a shell of their own.
+func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
+	outer := w.conditional
+	w.conditional = outer || conditional
+	w.branch++
+	for _, st := range list {
+		output = w.stmt(st)
 	}
-	w.vars, w.params, w.conditional = after, paramsAfter, outer
-	if ended == len(bodies) {
-		w.ended = "exit"
-	}
+	w.branch--
+	w.conditional = outer
+	return output
 }
 
-func (w *walk) copyOf(vars map[string]string) map[string]string {
-	if !w.spend(32 * len(vars)) {
+// ownVars are variables of which changes do not come back.
+func (w *walk) ownVars() map[string]string {
+	if !w.spend(32 * len(w.vars)) {
 		return map[string]string{}
 	}
-	return maps.Clone(vars)
+	return maps.Clone(w.vars)
 }
-
-func nothing() {}
 
 func (w *walk) stmts(list []*syntax.Stmt) {
 	for _, st := range list {
@@ -173,7 +155,7 @@ func (w *walk) command(cmd syntax.Command) (output string) {
 	case *syntax.Block:
 		w.stmts(c.Stmts)
 	case *syntax.Subshell:
-		w.branches(false, func() { w.stmts(c.Stmts) }, nothing)
+		w.maybe(false, c.Stmts...)
 	case *syntax.TimeClause:
 		return w.stmt(c.Stmt)
 	case *syntax.FuncDecl:
@@ -186,28 +168,18 @@ func (w *walk) command(cmd syntax.Command) (output string) {
 		w.ifClause(c)
 	case *syntax.WhileClause:
 		w.stmts(c.Cond)
-		w.branches(false, func() { w.stmts(c.Do) }, nothing)
+		w.maybe(false, c.Do...)
 	case *syntax.ForClause:
-		w.branches(false, func() { w.forClause(c) }, nothing)
-	case *syntax.CaseClause:
-		bodies := []func(){nothing} // no pattern may match
-		for _, item := range c.Items {
-			bodies = append(bodies, func() { w.stmts(item.Stmts) })
+		if iter, ok := c.Loop.(*syntax.WordIter); ok {
+			w.vars[iter.Name.Value] = unknown
 		}
-		w.branches(true, bodies...)
+		w.maybe(false, c.Do...)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			w.maybe(true, item.Stmts...)
+		}
 	}
 	return ""
-}
-
-// forClause walks the loop's body once.
-func (w *walk) forClause(c *syntax.ForClause) {
-	if iter, ok := c.Loop.(*syntax.WordIter); ok {
-		w.vars[iter.Name.Value] = unknown
-		if f := w.fields(iter.Items); len(f) == 1 {
-			w.vars[iter.Name.Value] = f[0].text
-		}
-	}
-	w.stmts(c.Do)
 }
 
 func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
@@ -215,43 +187,31 @@ func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
 	case syntax.AndStmt, syntax.OrStmt:
 		w.stmt(c.X)
 		if !isCall(c.X, "false") && c.Op == syntax.AndStmt || !isCall(c.X, "true") && c.Op == syntax.OrStmt {
-			w.branches(isTest(c.X), func() { w.stmt(c.Y) }, nothing)
+			w.maybe(isTest(c.X), c.Y)
 		}
 		return ""
 	}
-	before, stdin := len(w.fetches), w.stdin
-	w.branches(false, func() { output = w.stmt(c.X) }, nothing)
-	if installs(c.Y) {
-		w.installed(before)
-	}
-	w.stdin = output
-	w.branches(false, func() { output = w.stmt(c.Y) }, nothing)
+	stdin, piped := w.stdin, w.piped
+	w.piped = installs(c.Y)
+	w.stdin, w.piped = w.maybe(false, c.X), piped
+	output = w.maybe(false, c.Y)
 	w.stdin = stdin
 	return output
 }
 
+// ifClause walks both branches. "if false" is how people switch a block off.
 func (w *walk) ifClause(c *syntax.IfClause) {
 	w.stmts(c.Cond)
-	if w.ended != "" {
-		return
+	never := len(c.Cond) == 1 && isCall(c.Cond[0], "false")
+	always := len(c.Cond) == 1 && isCall(c.Cond[0], "true") || len(c.Cond) == 0 // else
+	if !never {
+		w.maybe(!always, c.Then...)
 	}
-	then := func() { w.stmts(c.Then) }
-	otherwise := func() {
-		switch {
-		case c.Else != nil && len(c.Else.Cond) > 0:
-			w.ifClause(c.Else)
-		case c.Else != nil:
-			w.stmts(c.Else.Then)
-		}
-	}
-	// "if false" is how people switch a block off.
-	switch {
-	case len(c.Cond) == 1 && isCall(c.Cond[0], "false"):
-		otherwise()
-	case len(c.Cond) == 1 && isCall(c.Cond[0], "true"):
-		then()
-	default:
-		w.branches(true, then, otherwise)
+	if c.Else != nil && !always {
+		outer := w.conditional
+		w.conditional = outer || !never
+		w.ifClause(c.Else)
+		w.conditional = outer
 	}
 }
 
@@ -287,6 +247,9 @@ func (w *walk) assign(assigns []*syntax.Assign) {
 		if len(value) > maxValue {
 			value = unknown
 		}
+		if had, ok := w.vars[a.Name.Value]; ok && had != value {
+			value = unknown
+		}
 		w.vars[a.Name.Value] = value
 		w.proxy(a.Name.Value)
 	}
@@ -301,7 +264,7 @@ func (w *walk) callExpr(c *syntax.CallExpr) (output string) {
 	if len(c.Assigns) > 0 { // for the command only
 		vars, exported := w.vars, w.exported
 		defer func() { w.vars, w.exported = vars, exported }()
-		w.vars, w.exported = w.copyOf(vars), maps.Clone(exported)
+		w.vars, w.exported = w.ownVars(), maps.Clone(exported)
 		w.assign(c.Assigns)
 		for _, a := range c.Assigns {
 			w.exported[a.Name.Value] = true

@@ -38,8 +38,8 @@ func (r *reader) trace() {
 			return
 		}
 		for _, t := range toolWords {
-			if found := (Trace{f.Part, t.tool}); strings.Contains(text, t.word) && !slices.Contains(r.boot.Traces, found) {
-				r.boot.Traces = append(r.boot.Traces, found)
+			if strings.Contains(text, t.word) {
+				add(&r.boot.Traces, Trace{f.Part, t.tool}, maxFaults)
 			}
 		}
 	}

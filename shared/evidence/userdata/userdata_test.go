@@ -457,7 +457,7 @@ func TestHostileInputIsBounded(t *testing.T) {
 		{"flow sequences", "kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\nx: " + strings.Repeat("[", 200<<10), Unparseable},
 		{"recursion", "#!/bin/sh\nf() { f; f; f; }\nf\n", TooComplex},
 		{"a script that runs itself", "#!/bin/sh\ncat > /a <<'E'\n. /a\n. /a\nE\n. /a\n", TooDeep},
-		{"a variable that doubles", "#!/bin/bash\nX=0123456789\n" + strings.Repeat("X=$X$X\n", 5000) + strings.Repeat("echo $X$X$X$X > /f; cat /f /f /f > /g; cat /g /g > /f\n", 500), TooComplex},
+		{"variables that double", "#!/bin/bash\nA=0123456789\nB=$A$A$A$A$A$A\nC=$B$B$B$B$B$B\nX=$C$C$C$C$C$C\n" + strings.Repeat("X1=$X1$X1\n", 3000) + strings.Repeat("echo $X$X$X$X > /f; cat /f /f /f > /g; cat /g /g > /f\n", 500), TooComplex},
 		{"an alias that repeats", "#cloud-config\na: &a [" + strings.Repeat("aaaaaaaa, ", 10000) + "]\nruncmd: [" + strings.Repeat("*a, ", 20000) + "]\n", TooLarge},
 		{"a PowerShell variable that doubles", "<powershell>\n$x='0123456789'\n" + strings.Repeat("$x=\"$x$x\"\n$y=\"$x$x$x$x\"\n", 2500), ""},
 	}

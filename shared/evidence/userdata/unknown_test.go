@@ -1,0 +1,51 @@
+package userdata
+
+import "testing"
+
+// What a walk of the calls cannot know is unknown: it names no cluster, and nothing in it fails
+// for certain or lacks what it may have after all.
+func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
+	for name, script := range map[string]string{
+		"a loop's variable":                   "for c in one two; do /etc/eks/bootstrap.sh $c; done",
+		"a variable that is set twice":        "C=one\nC=$C-two\n/etc/eks/bootstrap.sh $C",
+		"a variable that a branch sets":       "C=one\nif hostname | grep -q a; then C=two; fi\n/etc/eks/bootstrap.sh $C",
+		"a file of the image that is sourced": "C=one\nsource /opt/cluster.env\n/etc/eks/bootstrap.sh $C",
+		"a text that is computed and run":     "eval \"$(cat /opt/join)\"",
+		"a variable that is read":             "C=one\nread C < /opt/cluster\n/etc/eks/bootstrap.sh $C",
+		"a part of a variable":                "C=one-two\n/etc/eks/bootstrap.sh ${C%-*}",
+		"the name of a variable":              "C=one\nN=C\n/etc/eks/bootstrap.sh ${!N}",
+		"arithmetic":                          "/etc/eks/bootstrap.sh demo-$((1 + 1))",
+		"an array":                            "A=(demo --use-max-pods false)\n/etc/eks/bootstrap.sh \"${A[@]}\"",
+		"a command that is computed":          "J=$(cat /opt/join)\n$J demo",
+		"a wrapper that is not known":         "setsid /etc/eks/bootstrap.sh demo",
+		"a NodeConfig that is computed":       "cat /opt/node.yaml > /etc/eks/nodeadm.d/x.yaml",
+		"a NodeConfig that is printed":        "printf 'kind: %s\\n' NodeConfig > /etc/eks/nodeadm.d/x.yaml",
+		"a NodeConfig of computed lines":      "cat > /etc/eks/nodeadm.d/x.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n$(cat /opt/spec)\nEOF",
+		"a NodeConfig with a computed switch": "cat > /etc/eks/nodeadm.d/x.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {featureGates: {InstanceIdNodeName: $(cat /opt/gate)}}\nEOF",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := Read([]byte("#!/bin/bash\n" + script + "\n"))
+			if len(b.Clusters) > 0 {
+				t.Errorf("clusters %q", b.Clusters)
+			}
+			for _, f := range b.Faults {
+				if f.Effect == Fails || f.Effect == Skipped {
+					t.Errorf("a verdict: %s by %s", f, f.By)
+				}
+			}
+			for _, j := range b.Joins {
+				if j.Cluster.State != Dynamic && j.Tool == BootstrapScript {
+					t.Errorf("the name is %+v", j.Cluster)
+				}
+			}
+			if !b.Opaque && len(b.Unreadable)+len(b.Joins) == 0 {
+				t.Error("nothing says that something is unknown")
+			}
+		})
+	}
+	// An argument that may be any number of arguments may be any option.
+	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo $EXTRA_ARGS\n"))
+	if j := b.Joins[0]; j.Endpoint.State != Dynamic || j.CA.State != Dynamic || !j.Kubelet.FlagsDynamic || !b.For("demo") {
+		t.Errorf("got %+v", j)
+	}
+}
