@@ -20,13 +20,12 @@ func Default() *Document { return &Document{} }
 // the instance cures nothing, the ladder ends with a notice.
 var defaults = sync.OnceValue(func() []setting {
 	settings := []setting{
-		{key: "mode", value: string(Observe), set: func(p *Policy) { p.Mode = Observe }},
+		settingOf("mode", Observe, func(p *Policy, m Mode) { p.Mode = m }),
 		stopSetting(false),
-		durationSetting(keyWarnAfter, 5*time.Minute),
-		durationSetting(keyDeadline, 15*time.Minute),
-		durationSetting(keyInitWarnAfter, 5*time.Minute),
-		durationSetting(keyInitialization, 15*time.Minute),
-		taintsSetting(nil),
+		acceleratorsSetting(false),
+	}
+	for _, k := range keys {
+		settings = append(settings, k.builtIn)
 	}
 	for _, c := range []Condition{
 		{"Ready", "False", 15 * time.Minute},
@@ -45,53 +44,32 @@ var defaults = sync.OnceValue(func() []setting {
 	} {
 		settings = append(settings, conditionSetting(c))
 	}
-	return slices.Clip(append(settings,
-		durationSetting("impaired.tolerate", 5*time.Minute),
-		durationSetting("scheduled.lead", 24*time.Hour),
-		durationSetting("launch.tolerance", 5*time.Minute),
-		durationSetting("launch.pending", 10*time.Minute),
-		durationSetting("ghost.tolerate", 5*time.Minute),
-		durationSetting("orphaned.tolerate", 15*time.Minute),
-		durationSetting("conflict.tolerate", 5*time.Minute),
-		durationSetting("stuck.after", time.Hour),
-		ladderSetting(roll.Unregistered, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}}),
-		ladderSetting(roll.Uninitialized, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}}),
-		ladderSetting(roll.NotReady, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}}),
-		ladderSetting(roll.Unknown, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}}),
-		ladderSetting(roll.ConditionFailed, []Step{{Do: DoTag}, {Do: DoNotify}}),
-		ladderSetting(roll.Impaired, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}}),
-		ladderSetting(roll.Scheduled, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}}),
-		ladderSetting(roll.Flapping, []Step{{Do: DoTag}, {Do: DoNotify}}),
-		ladderSetting(roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}),
-		ladderSetting(roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}),
-		ladderSetting(roll.Conflict, []Step{{Do: DoNotify}}),
-		ladderSetting(roll.Stuck, []Step{{Do: DoNotify}}),
-		ladderSetting(roll.Unlaunched, []Step{{Do: DoNotify}}),
-		acceleratorsSetting(false),
-		durationSetting("drain.timeout", 10*time.Minute),
-		forceSetting(ForceNever),
-		durationSetting("drain.budgetTimeout", time.Hour),
-		durationSetting("reboot.wait", 10*time.Minute),
-		guardSetting("silentNode.doNotDisrupt", GuardHold),
-		guardSetting("silentNode.budgets", GuardHold),
-		guardSetting("silentNode.localVolumes", GuardHold),
-		taintSetting(false),
-		percentSetting("limits.unhealthy", 20),
-		percentSetting("limits.zone", 55),
-		percentSetting("limits.massSilence", 10),
-		durationSetting("limits.stormCooldown", 15*time.Minute),
-		countSetting("limits.replacements", 2),
-		durationSetting("limits.provenAfter", time.Hour),
-		withoutReplacementSetting(WithoutReplacementHold),
-		causeOutsideSetting(CauseOutsideHold),
-		durationSetting("limits.replacementWait", 30*time.Minute),
-		countSetting("limits.actionsPerCheck", 1),
-		countSetting("limits.actionsPerHour", 5),
-		ownerSetting(roll.OwnerAutoMode, OwnerNotify),
-		ownerSetting(roll.OwnerKarpenter, OwnerTerminate),
-		ownerSetting(roll.OwnerManagedNodeGroup, OwnerTerminate),
-		ownerSetting(roll.OwnerAutoScalingGroup, OwnerTerminate),
-		ownerSetting(roll.OwnerClusterAPI, OwnerNotify),
-		ownerSetting(roll.OwnerNone, OwnerNotify),
-	))
+	for _, l := range []struct {
+		kind  roll.Kind
+		steps []Step
+	}{
+		{roll.Unregistered, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}}},
+		{roll.Uninitialized, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}}},
+		{roll.NotReady, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}}},
+		{roll.Unknown, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}}},
+		{roll.ConditionFailed, []Step{{Do: DoTag}, {Do: DoNotify}}},
+		{roll.Impaired, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute}}},
+		{roll.Scheduled, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoCordon}, {Do: DoDrain}}},
+		{roll.Flapping, []Step{{Do: DoTag}, {Do: DoNotify}}},
+		{roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}},
+		{roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}},
+		{roll.Conflict, []Step{{Do: DoNotify}}},
+		{roll.Stuck, []Step{{Do: DoNotify}}},
+		{roll.Unlaunched, []Step{{Do: DoNotify}}},
+	} {
+		settings = append(settings, ladderSetting(l.kind, l.steps))
+	}
+	for _, owner := range roll.Owners() {
+		rule := OwnerNotify
+		if owner == roll.OwnerKarpenter || owner == roll.OwnerManagedNodeGroup || owner == roll.OwnerAutoScalingGroup {
+			rule = OwnerTerminate
+		}
+		settings = append(settings, ownerSetting(owner, rule))
+	}
+	return slices.Clip(settings)
 })

@@ -96,7 +96,7 @@ func apply(name string, settings []setting, at field) []setting {
 	applied := slices.Clone(settings)
 	for i := range applied {
 		applied[i].preset = name
-		applied[i] = applied[i].at(line(at.key), column(at.key))
+		applied[i] = applied[i].at(at)
 	}
 	return applied
 }
@@ -197,7 +197,7 @@ func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
 	if !ok {
 		return
 	}
-	warn, deadline := settingOf(told, warnKey), settingOf(told, deadlineKey)
+	warn, deadline := toldOf(told, warnKey), toldOf(told, deadlineKey)
 	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
 }
 
@@ -222,12 +222,12 @@ func (r *reader) drains(d *Document) {
 			continue
 		}
 		if at, ok := l.place(keyBudgetTimeout, keyDrainTimeout, keyForce); ok {
-			budget, try := settingOf(told, keyBudgetTimeout), settingOf(told, keyDrainTimeout)
+			budget, try := toldOf(told, keyBudgetTimeout), toldOf(told, keyDrainTimeout)
 			r.warnings = append(r.warnings, at.fault("the first try to drain takes longer, "+try.Value+" ("+try.From+"), than "+keyBudgetTimeout+" of "+budget.Value+" ("+budget.From+"): no drain is forced before it is over"))
 		}
 	}
 }
 
-func settingOf(told []Setting, key string) Setting {
+func toldOf(told []Setting, key string) Setting {
 	return told[slices.IndexFunc(told, func(s Setting) bool { return s.Key == key })]
 }

@@ -68,7 +68,7 @@ func (r *reader) document(root *yaml.Node) *Document {
 			overrides = &found[i]
 		case keyStop:
 			if stop, ok := r.boolean(f); ok {
-				d.settings = append(d.settings, stopSetting(stop).at(line(f.key), column(f.key)))
+				d.settings = append(d.settings, stopSetting(stop).at(f))
 			}
 		default:
 			d.settings = append(d.settings, r.section(f)...)
@@ -114,7 +114,7 @@ func (r *reader) section(f field) []setting {
 	switch f.name {
 	case "mode":
 		if m, ok := word(r, f, "a mode", modes); ok {
-			return []setting{modeSetting(m).at(line(f.key), column(f.key))}
+			return []setting{modeSetting(m).at(f)}
 		}
 		return nil
 	case "conditions":
@@ -126,71 +126,30 @@ func (r *reader) section(f field) []setting {
 	case "owners":
 		return r.owners(f)
 	}
-	return r.keys(f, sectionKeys[f.name])
+	return r.mapping(f)
 }
 
-// sectionKeys are the keys of the sections that are plain mappings.
-var sectionKeys = map[string][]string{
-	"registration":   {"warnAfter", "deadline"},
-	"initialization": {"warnAfter", "deadline", "taints"},
-	"impaired":       {"tolerate"},
-	"scheduled":      {"lead"},
-	"ghost":          {"tolerate"},
-	"orphaned":       {"tolerate"},
-	"launch":         {"tolerance", "pending"},
-	"conflict":       {"tolerate"},
-	"stuck":          {"after"},
-	"drain":          {"timeout", "force", "budgetTimeout"},
-	"silentNode":     {"doNotDisrupt", "budgets", "localVolumes", "outOfServiceTaint"},
-	"reboot":         {"wait"},
-	"limits":         {"unhealthy", "zone", "massSilence", "stormCooldown", "replacements", "provenAfter", "withoutReplacement", "causeOutside", "replacementWait", "actionsPerCheck", "actionsPerHour"},
+// mapping reads a section that is a plain mapping.
+func (r *reader) mapping(section field) []setting {
+	return r.settings(section, among(r, keysOf(section.name)), func(f field) (setting, bool) {
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == section.name+"."+f.name })
+		return keys[i].read(r, f)
+	})
 }
 
-// keys reads a section that is a plain mapping.
-func (r *reader) keys(section field, names []string) []setting {
+// settings reads a section of which each key is a setting.
+func (r *reader) settings(section field, allowed func(field) bool, read func(field) (setting, bool)) []setting {
 	var settings []setting
-	found, ok := fields(r, section, names)
+	found, ok := r.entries(section, allowed)
 	if ok {
 		r.idle(section, len(section.value.Content))
 	}
 	for _, f := range found {
-		if s, ok := r.setting(section.name+"."+f.name, f); ok {
-			settings = append(settings, s.at(line(f.key), column(f.key)))
+		if s, ok := read(f); ok {
+			settings = append(settings, s.at(f))
 		}
 	}
 	return settings
-}
-
-// setting reads the value of one key.
-func (r *reader) setting(key string, f field) (setting, bool) {
-	switch key {
-	case "initialization.taints":
-		keys, ok := r.taints(f)
-		return taintsSetting(keys), ok
-	case "limits.causeOutside":
-		then, ok := word(r, f, "what may happen to an instance whose cause lies outside of it", causesOutside)
-		return causeOutsideSetting(then), ok
-	case "limits.withoutReplacement":
-		then, ok := word(r, f, "what may happen without a replacement", withoutReplacement)
-		return withoutReplacementSetting(then), ok
-	case "drain.force":
-		force, ok := word(r, f, "a value of drain.force", forces)
-		return forceSetting(force), ok
-	case "silentNode.doNotDisrupt", "silentNode.budgets", "silentNode.localVolumes":
-		g, ok := word(r, f, "what a guard does", guards)
-		return guardSetting(key, g), ok
-	case "silentNode.outOfServiceTaint":
-		on, ok := r.boolean(f)
-		return taintSetting(on), ok
-	case "limits.unhealthy", "limits.zone", "limits.massSilence":
-		share, ok := r.percent(f)
-		return percentSetting(key, share), ok
-	case "limits.replacements", "limits.actionsPerCheck", "limits.actionsPerHour":
-		n, ok := r.count(f)
-		return countSetting(key, n), ok
-	}
-	d, ok := r.duration(f, false)
-	return durationSetting(key, d), ok
 }
 
 // idle warns about a section or override that is there and sets nothing.
@@ -212,7 +171,7 @@ func (r *reader) conditions(section field) []setting {
 		if !ok {
 			continue
 		}
-		s := conditionSetting(c).at(line(item.key), column(item.key))
+		s := conditionSetting(c).at(item)
 		if earlier, again := first[s.key]; again {
 			r.fault(item.key, item.path, "%s %s stands in this list twice: it is at line %d already", c.Type, c.Status, earlier)
 			continue
@@ -283,31 +242,21 @@ func (r *reader) status(f field) (string, bool) {
 }
 
 func (r *reader) ladders(section field) []setting {
-	var settings []setting
-	found, ok := entries(r, section, r.ladderKey)
-	if ok {
-		r.idle(section, len(section.value.Content))
-	}
-	for _, f := range found {
+	return r.settings(section, r.ladderKey, func(f field) (setting, bool) {
 		kind, code, byCause := strings.Cut(f.name, "/")
 		steps, ok := r.ladder(f, roll.Kind(kind))
-		if !ok {
-			continue
-		}
-		s := ladderSetting(roll.Kind(kind), steps)
 		if byCause {
-			s = causeLadderSetting(CauseKey{roll.Kind(kind), code}, steps)
+			return causeLadderSetting(CauseKey{roll.Kind(kind), code}, steps), ok
 		}
-		settings = append(settings, s.at(line(f.key), column(f.key)))
-	}
-	return settings
+		return ladderSetting(roll.Kind(kind), steps), ok
+	})
 }
 
 // ladderKey reports whether the key is a kind of finding, or one with a cause, and says
 // what is wrong with it if it is neither.
 func (r *reader) ladderKey(f field) bool {
 	kind, code, byCause := strings.Cut(f.name, "/")
-	switch known := isKnown(kind, thisVersion.finds); {
+	switch known := slices.Contains(thisVersion.finds, roll.Kind(kind)); {
 	case known && (!byCause || cause.Known(code)):
 		return true
 	case known:
@@ -409,23 +358,16 @@ func (r *reader) step(item field) (Step, bool) {
 }
 
 func (r *reader) owners(section field) []setting {
-	var settings []setting
-	found, ok := fields(r, section, roll.Owners())
-	if ok {
-		r.idle(section, len(section.value.Content))
-	}
-	for _, f := range found {
+	return r.settings(section, among(r, roll.Owners()), func(f field) (setting, bool) {
 		owner := roll.Owner(f.name)
 		allowed := thisVersion.rules[owner]
 		if rule := OwnerRule(f.value.Value); slices.Contains(ownerRules, rule) && !slices.Contains(allowed, rule) {
 			r.fault(f.value, f.path, "%s", notForOwner(owner, rule))
-			continue
+			return setting{}, false
 		}
-		if rule, ok := word(r, f, "a rule for this owner", allowed); ok {
-			settings = append(settings, ownerSetting(owner, rule).at(line(f.key), column(f.key)))
-		}
-	}
-	return settings
+		rule, ok := word(r, f, "a rule for this owner", allowed)
+		return ownerSetting(owner, rule), ok
+	})
 }
 
 // notForOwner is the fault of a rule that an owner cannot have.

@@ -24,7 +24,7 @@ func builtIn() map[string][]setting {
 			durationSetting(keyInitialization, 30*time.Minute),
 		}
 	}
-	metal := append(slow(), durationSetting("reboot.wait", 40*time.Minute))
+	metal := append(slow(), durationSetting(keyRebootWait, 40*time.Minute))
 	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
 }
 
@@ -48,7 +48,7 @@ var presetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 // wrong with them, so that what refers to them is not reported too.
 func (r *reader) presets(section field) map[string][]setting {
 	own := make(map[string][]setting)
-	found, ok := entries(r, section, func(f field) bool {
+	found, ok := r.entries(section, func(f field) bool {
 		switch {
 		case f.key.ShortTag() != "!!str":
 			r.fault(f.key, f.path, "a preset's name must be text: quote it")

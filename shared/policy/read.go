@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,21 +39,25 @@ type field struct {
 	key, value *yaml.Node
 }
 
-// fields reads a mapping whose keys are all known. Those that are not, come twice
-// or have no value are faults and left out.
+// fields reads a mapping whose keys are all known.
 func fields[S ~string](r *reader, in field, known []S) ([]field, bool) {
-	return entries(r, in, func(f field) bool {
-		if isKnown(f.name, known) {
+	return r.entries(in, among(r, known))
+}
+
+// among allows the known keys, and reports others.
+func among[S ~string](r *reader, known []S) func(field) bool {
+	return func(f field) bool {
+		if slices.Contains(known, S(f.name)) {
 			return true
 		}
 		r.unknown(f, didYouMean(f.name, known), oneOf(known))
 		return false
-	})
+	}
 }
 
 // entries reads a mapping. allowed reports the keys that may not stand in it; those,
 // and what comes twice or has no value, are left out.
-func entries(r *reader, in field, allowed func(field) bool) ([]field, bool) {
+func (r *reader) entries(in field, allowed func(field) bool) ([]field, bool) {
 	if !r.collection(in, yaml.MappingNode, "!!map", "a mapping (key: value)") {
 		return nil, false
 	}
@@ -94,15 +99,6 @@ func (r *reader) unknown(f field, meant, known string) {
 		return
 	}
 	r.fault(f.key, f.path, "unknown key: allowed here are %s", known)
-}
-
-func isKnown[S ~string](name string, known []S) bool {
-	for _, k := range known {
-		if string(k) == name {
-			return true
-		}
-	}
-	return false
 }
 
 func join(path, name string) string {
@@ -191,7 +187,7 @@ func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
 	if !ok {
 		return "", false
 	}
-	if tag != "!!str" || !isKnown(value, known) {
+	if tag != "!!str" || !slices.Contains(known, S(value)) {
 		r.fault(f.value, f.path, "%s is not %s: %s%s", quote(value), noun, oneOf(known), didYouMean(value, known))
 		return "", false
 	}
@@ -269,21 +265,15 @@ var percentage = regexp.MustCompile(`^(100|[0-9]{1,2})%$`)
 func (r *reader) percent(f field) (Percent, bool) {
 	const like = "a whole percentage from 0% to 100%"
 	value, tag, ok := r.scalar(f, like)
-	if !ok {
-		return 0, false
-	}
-	digits := strings.TrimSuffix(value, "%")
-	n, err := strconv.ParseUint(digits, 10, 64)
+	digits, signed := strings.CutSuffix(value, "%")
+	n, err := strconv.Atoi(digits)
 	switch {
-	case tag == "!!int" || tag == "!!float":
-		example := "20%"
-		if err == nil && n <= 100 {
-			example = Percent(n).String()
-		}
-		r.fault(f.value, f.path, "%s has no percent sign: write for example %s", quote(value), example)
+	case !ok:
 	case tag == "!!str" && percentage.MatchString(value):
 		return Percent(n), true
-	case tag == "!!str" && digits != value && err == nil && n > 100:
+	case !signed && err == nil && n >= 0 && n <= 100:
+		r.fault(f.value, f.path, "%s has no percent sign: write %s", quote(value), Percent(n))
+	case signed && err == nil && n > 100:
 		r.fault(f.value, f.path, "%s is over 100%%", quote(value))
 	default:
 		r.fault(f.value, f.path, "%s is not %s", quote(value), like)
@@ -296,40 +286,29 @@ var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 // count reads a whole number, written in plain decimal digits only: YAML would
 // read 010 as 8.
 func (r *reader) count(f field) (int, bool) {
-	const like = "a whole number, 0 or more"
+	like := fmt.Sprintf("a whole number from 0 to %d, without quotes", math.MaxInt32)
 	value, tag, ok := r.scalar(f, like)
 	if !ok {
 		return 0, false
 	}
 	n, err := strconv.Atoi(value)
-	switch {
-	case tag == "!!str":
-		r.fault(f.value, f.path, "must be %s, not the text %s", like, quote(value))
-	case tag == "!!int" && err == nil && n < 0:
-		r.fault(f.value, f.path, "%s is negative: 0 means none", quote(value))
-	case tag != "!!int" || !wholeNumber.MatchString(value):
+	if tag != "!!int" || !wholeNumber.MatchString(value) || err != nil || n > math.MaxInt32 {
 		r.fault(f.value, f.path, "must be %s, not %s", like, quote(value))
-	case err != nil || n > math.MaxInt32:
-		r.fault(f.value, f.path, "%s is over %d", quote(value), math.MaxInt32)
-	default:
-		return n, true
+		return 0, false
 	}
-	return 0, false
+	return n, true
 }
 
 // boolean reads true or false.
 func (r *reader) boolean(f field) (value, ok bool) {
-	s, tag, ok := r.scalar(f, "true or false")
+	const like = "true or false, without quotes"
+	s, tag, ok := r.scalar(f, like)
 	if !ok {
 		return false, false
 	}
 	s = strings.ToLower(s)
-	if tag == "!!str" && (s == "true" || s == "false") {
-		r.fault(f.value, f.path, "must be true or false without quotes")
-		return false, false
-	}
 	if tag != "!!bool" || s != "true" && s != "false" {
-		r.fault(f.value, f.path, "must be true or false, not %s", what(f.value))
+		r.fault(f.value, f.path, "must be %s, not %s", like, what(f.value))
 		return false, false
 	}
 	return s == "true", true

@@ -3,7 +3,6 @@ package policy
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"rollcall/shared/roll"
 )
@@ -53,38 +52,29 @@ func (p Policy) repaired(f roll.Finding, steps []Step) []Step {
 }
 
 func acceleratorsSetting(on bool) setting {
-	return setting{key: "repair." + keyAccelerators, value: strconv.FormatBool(on), set: func(p *Policy) { p.Repair.Accelerators = on }}
+	return settingOf("repair."+keyAccelerators, on, func(p *Policy, on bool) { p.Repair.Accelerators = on })
 }
 
 // repairSetting is for one reason. Two policies never share the map.
 func repairSetting(reason string, repair roll.Repair) setting {
-	return setting{key: "repair." + reason, value: string(repair), set: func(p *Policy) {
+	return settingOf("repair."+reason, repair, func(p *Policy, repair roll.Repair) {
 		p.Repair.Reasons = maps.Clone(p.Repair.Reasons)
 		if p.Repair.Reasons == nil {
 			p.Repair.Reasons = make(map[string]roll.Repair)
 		}
 		p.Repair.Reasons[reason] = repair
-	}}
+	})
 }
 
 func (r *reader) repair(section field) []setting {
-	var settings []setting
-	found, ok := entries(r, section, r.repairKey)
-	if ok {
-		r.idle(section, len(section.value.Content))
-	}
-	for _, f := range found {
+	return r.settings(section, r.repairKey, func(f field) (setting, bool) {
 		if f.name == keyAccelerators {
-			if on, ok := r.boolean(f); ok {
-				settings = append(settings, acceleratorsSetting(on).at(line(f.key), column(f.key)))
-			}
-			continue
+			on, ok := r.boolean(f)
+			return acceleratorsSetting(on), ok
 		}
-		if repair, ok := word(r, f, "a repair", roll.AllRepairs()); ok {
-			settings = append(settings, repairSetting(f.name, repair).at(line(f.key), column(f.key)))
-		}
-	}
-	return settings
+		repair, ok := word(r, f, "a repair", roll.AllRepairs())
+		return repairSetting(f.name, repair), ok
+	})
 }
 
 // repairKey reports whether the key opts in, or is a reason of AcceleratedHardwareReady.

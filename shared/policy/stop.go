@@ -17,10 +17,6 @@ import (
 // that no override, preset or tag goes before it.
 const keyStop = "stop"
 
-func stopSetting(stop bool) setting {
-	return setting{key: keyStop, value: strconv.FormatBool(stop), set: func(p *Policy) { p.Stop = stop }}
-}
-
 // Stopped reports whether the document halts every act.
 func (d *Document) Stopped() bool { return d.For("", "", roll.Selector{}).Stop }
 
