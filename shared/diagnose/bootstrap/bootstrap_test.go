@@ -506,7 +506,7 @@ func amazonLinux2() []example {
 		{"a configuration of its own may turn failCgroupV1 off", own().data(extraArgs("--config=/etc/kubelet.yaml")).console(kubelet("1.35.0")...), "AmiFamilyUnsupported?"},
 		{"the user data was not read", own().unread().console(kubelet("1.35.0")...), "AmiFamilyUnsupported?"},
 		{"the kubelet says so itself", own().unread().update(func(i *evidence.Instance) {
-			i.Console = evidence.Read(console.Log{Lines: 9, OS: "al2", Found: []console.Found{{Sign: "CgroupV1Refused", Line: 8, Count: 1, Excerpt: "kubelet is configured to not run on a host using cgroup v1"}}})
+			i.Console = evidence.Read(console.Log{Lines: 9, OS: "al2", Found: []console.Found{{Sign: "CgroupV1Refused", Line: 8, Excerpt: "kubelet is configured to not run on a host using cgroup v1"}}})
 		}), "AmiFamilyUnsupported"},
 		{"Amazon Linux 2023", nodeadm(), ""},
 	}

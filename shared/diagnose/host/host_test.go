@@ -59,14 +59,14 @@ func (w *world) remember(kind, status string, before time.Duration) {
 // event adds an event so long before the silence.
 func (w *world) event(reason, message string, before time.Duration) {
 	at := silence.Add(-before)
-	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, Source: "kubelet", First: at, Last: at, Count: 1})
+	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, Source: "kubelet", First: at, Last: at})
 	slices.SortStableFunc(w.node.Events.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
 }
 
 // shows puts a sign on the console.
 func (w *world) shows(s console.Sign, detail string, boot int) {
 	log := &w.instance.Console.Value
-	log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Count: 1, Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
+	log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
 }
 
 // of is a sound instance with a finding of the kind: what makes the finding is the

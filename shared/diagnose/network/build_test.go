@@ -247,7 +247,7 @@ func (w *world) six(endpoint string) {
 
 func (w *world) consoleShows(sign console.Sign, detail string) {
 	w.instance(func(i *evidence.Instance) {
-		i.Console = evidence.Read(console.Log{Lines: 9, Found: []console.Found{{Sign: sign, Line: 7, Count: 1, Excerpt: "dial tcp: i/o timeout", Detail: detail}}})
+		i.Console = evidence.Read(console.Log{Lines: 9, Found: []console.Found{{Sign: sign, Line: 7, Excerpt: "dial tcp: i/o timeout", Detail: detail}}})
 	})
 }
 

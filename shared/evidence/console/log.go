@@ -29,9 +29,6 @@ type Log struct {
 	// OS is al2, al2023, bottlerocket, ubuntu, windows, or "" if the text does not tell
 	// or it is another.
 	OS string
-	// Variant is Bottlerocket's, such as aws-k8s-1.33, or the name of the AMI that a
-	// Windows instance was launched from; "" if not told.
-	Variant string
 	// Arch is amd64 or arm64, "" if not told.
 	Arch string
 	// KubeletVersion is as much as is told, without v: 1.33.4 by nodeadm and bootstrap.sh,
@@ -43,8 +40,6 @@ type Log struct {
 type Found struct {
 	Sign Sign
 	Line int // counted from 1
-	// Count is how often the boot's lines say the same, at least 1.
-	Count int
 	// Boot is the boot that it belongs to, counted from 1; 0 if the beginning of that
 	// boot was not seen.
 	Boot int

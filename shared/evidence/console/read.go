@@ -84,13 +84,11 @@ func (r *reader) redacted(i int, seen []Sign) {
 func (r *reader) add(i int, sign Sign, said, detail string) {
 	detail = r.presentable(detail)
 	n := 0
-	for k := range r.log.Found {
-		f := &r.log.Found[k]
+	for _, f := range r.log.Found {
 		if f.Sign != sign {
 			continue
 		}
 		if f.Detail == detail && f.Boot == r.log.Boots {
-			f.Count++
 			return
 		}
 		n++
@@ -99,7 +97,7 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 		return
 	}
 	r.log.Found = append(r.log.Found, Found{
-		Sign: sign, Line: r.skipped + i + 1, Count: 1, Boot: r.log.Boots,
+		Sign: sign, Line: r.skipped + i + 1, Boot: r.log.Boots,
 		Excerpt: redact.Excerpt(head(said), 1, 0), Detail: detail,
 	})
 }

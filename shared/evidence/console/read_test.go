@@ -26,9 +26,6 @@ func brief(f Found) string {
 	if f.Detail != "" {
 		s += ": " + f.Detail
 	}
-	if f.Count > 1 {
-		s += fmt.Sprintf(" (%d times)", f.Count)
-	}
 	return s
 }
 
@@ -42,7 +39,7 @@ func TestRead(t *testing.T) {
 			log:  "al2-healthy",
 			want: Log{Lines: 40, Boots: 1, OS: "al2", Arch: "amd64", KubeletVersion: "1.29.3"},
 			found: []string{
-				"24 BootstrapRan (6 times)",
+				"24 BootstrapRan",
 				"31 KubeletStarted: kubelet.service",
 				"33 BootFinished: cloud-init",
 				"35 BootFinished: multi-user.target",
@@ -53,11 +50,11 @@ func TestRead(t *testing.T) {
 			log:  "al2-describe-timeout",
 			want: Log{Lines: 20, OS: "al2", Arch: "arm64"},
 			found: []string{
-				"4 BootstrapRan (3 times)",
+				"4 BootstrapRan",
 				"8 EndpointUnreachable: eks.us-west-2.amazonaws.com",
 				"9 BootstrapFailed: line 358",
 				"10 UserScriptFailed: part-001: 255",
-				"11 CloudInitFailed: scripts_user (2 times)",
+				"11 CloudInitFailed: scripts_user",
 				"13 BootFinished: cloud-init",
 				"14 CloudInitFailed: cloud-final.service",
 				"20 BootFinished: login prompt",
@@ -78,7 +75,7 @@ func TestRead(t *testing.T) {
 			log:  "al2023-healthy",
 			want: Log{Lines: 31, Boots: 1, OS: "al2023", Arch: "arm64", KubeletVersion: "1.30.2"},
 			found: []string{
-				"10 NodeadmRan (11 times)",
+				"10 NodeadmRan",
 				"21 BootFinished: cloud-init",
 				"24 KubeletStarted: kubelet.service",
 				"25 NodeadmDone",
@@ -90,8 +87,8 @@ func TestRead(t *testing.T) {
 			log:  "al2023-no-egress",
 			want: Log{Lines: 19, Boots: 1, OS: "al2023", Arch: "amd64", KubeletVersion: "1.33.7"},
 			found: []string{
-				"3 NodeadmRan (11 times)",
-				"12 APIRetries: EC2/DescribeInstances (2 times)",
+				"3 NodeadmRan",
+				"12 APIRetries: EC2/DescribeInstances",
 				"14 EndpointUnreachable: ec2.ap-south-1.amazonaws.com",
 				"14 NodeadmFailed: operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30, " +
 					"https response error StatusCode: 0, RequestID: , request send failed, " +
@@ -104,8 +101,8 @@ func TestRead(t *testing.T) {
 			log:  "al2023-old-user-data",
 			want: Log{Lines: 13, OS: "al2023"},
 			found: []string{
-				"2 NodeadmFailed: nodeadm-config.service (2 times)",
-				"3 NodeadmRan (2 times)",
+				"2 NodeadmFailed: nodeadm-config.service",
+				"3 NodeadmRan",
 				`3 NodeConfigInvalid: no kind "NodeConfig" is registered for version "node.eks.aws/v1alpha" in scheme "scheme.go:15"`,
 				"4 NodeadmFailed: no config in chain",
 				"4 NodeConfigMissing",
@@ -118,7 +115,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			log:  "bottlerocket-healthy",
-			want: Log{Lines: 16, Boots: 1, OS: "bottlerocket", Variant: "aws-k8s-1.33", KubeletVersion: "1.33"},
+			want: Log{Lines: 16, Boots: 1, OS: "bottlerocket", KubeletVersion: "1.33"},
 			found: []string{
 				"5 BottlerocketBooted: aws-k8s-1.33",
 				"15 KubeletStarted: kubelet.service",
@@ -127,7 +124,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			log:  "bottlerocket-bad-toml",
-			want: Log{Lines: 15, Boots: 1, OS: "bottlerocket", Variant: "aws-k8s-1.28", KubeletVersion: "1.28"},
+			want: Log{Lines: 15, Boots: 1, OS: "bottlerocket", KubeletVersion: "1.28"},
 			found: []string{
 				"3 BottlerocketBooted: aws-k8s-1.28",
 				"4 BottlerocketFailed: early-boot-config: Provider error: Error parsing TOML user data: " +
@@ -141,7 +138,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			log:  "bottlerocket-no-ec2",
-			want: Log{Lines: 5, OS: "bottlerocket", Variant: "aws-k8s-1.32-standard", KubeletVersion: "1.32"},
+			want: Log{Lines: 5, OS: "bottlerocket", KubeletVersion: "1.32"},
 			found: []string{
 				"1 BottlerocketBooted: aws-k8s-1.32-standard",
 				"2 NetworkFailed: systemd-networkd-wait-online.service",
@@ -154,7 +151,7 @@ func TestRead(t *testing.T) {
 			want: Log{Lines: 13, Boots: 1, OS: "ubuntu", Arch: "amd64"},
 			found: []string{
 				"5 BootstrapMissing",
-				"6 CloudInitFailed: scripts_user (2 times)",
+				"6 CloudInitFailed: scripts_user",
 				"8 BootFinished: cloud-init",
 				"9 CloudInitFailed: cloud-final.service",
 				"13 BootFinished: login prompt",
@@ -163,7 +160,7 @@ func TestRead(t *testing.T) {
 		{
 			log: "windows-ready",
 			want: Log{
-				Lines: 14, OS: "windows", Variant: "Windows_Server-2022-English-Core-EKS_Optimized-1.31",
+				Lines: 14, OS: "windows",
 			},
 			found: []string{"14 BootFinished: EC2Launch"},
 		},
@@ -172,9 +169,9 @@ func TestRead(t *testing.T) {
 			want: Log{Lines: 11, Boots: 2, OS: "al2023", Arch: "amd64"},
 			found: []string{
 				"3 NodeadmRan",
-				"4 FilesystemFailed: nvme0n1p1 (2 times)",
+				"4 FilesystemFailed: nvme0n1p1",
 				"6 FilesystemFailed: nvme1n1",
-				"7 KernelPanic: Fatal exception (2 times)",
+				"7 KernelPanic: Fatal exception",
 				"11 KernelPanic: VFS: Unable to mount root fs on unknown-block(0,0)",
 			},
 		},

@@ -1,6 +1,9 @@
 package console
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // facts reads from a segment what system it is.
 func (r *reader) facts(s segment) {
@@ -12,13 +15,13 @@ func (r *reader) facts(s segment) {
 	}
 	r.boots(s)
 	if r.log.OS == "" {
-		r.log.OS = system(s.message)
+		r.log.OS = first(systems, s.message)
 	}
 	if r.log.Arch == "" {
-		r.log.Arch = architecture(s.message)
+		r.log.Arch = first(architectures, s.message)
 	}
-	if r.log.Variant == "" {
-		r.variant(s.message)
+	if r.log.KubeletVersion == "" && strings.HasPrefix(s.message, "Welcome to Bottlerocket") {
+		r.log.KubeletVersion = version.FindString(strings.TrimPrefix(bottlerocketVariant(s.message), "aws-k8s-"))
 	}
 }
 
@@ -37,99 +40,63 @@ func (r *reader) boots(s segment) {
 	}
 }
 
-// system is the OS that systemd welcomes to, that the login prompt or the kernel's
-// version names, or that EC2Launch reports; "" if the text says none of that.
-func system(message string) string {
-	m := strings.TrimPrefix(message, "Welcome to ")
-	switch {
-	case strings.HasPrefix(m, "Amazon Linux 2023"):
-		return "al2023"
-	case m == "Amazon Linux 2" || m == "Amazon Linux 2!":
-		return "al2"
-	case strings.HasPrefix(m, "Bottlerocket OS ") || strings.HasPrefix(m, "Bottlerocket (EKS Auto") ||
-		strings.HasPrefix(m, "Booting `Bottlerocket"):
-		return "bottlerocket"
-	case strings.HasPrefix(m, "Ubuntu ") && (m != message || strings.Contains(m, " ttyS")):
-		return "ubuntu"
-	case strings.HasPrefix(m, "Linux version ") || strings.HasPrefix(m, "Kernel "):
-		return kernelOf(m)
-	case strings.Contains(m, "Z: OS: Microsoft Windows ") || strings.Contains(m, "Z: OsProductName: Windows "):
-		return "windows"
-	}
-	return ""
+// hint is what a message shows that has a needle in it and says something.
+type hint struct {
+	needle string
+	says   *regexp.Regexp
+	shows  string
 }
 
-// kernelOf is the OS whose kernel it is: "6.1.94-99.176.amzn2023.x86_64".
-func kernelOf(m string) string {
-	switch {
-	case strings.Contains(m, ".amzn2023."):
-		return "al2023"
-	case strings.Contains(m, ".amzn2."):
-		return "al2"
-	case strings.Contains(m, "-bottlerocket-linux-gnu"):
-		return "bottlerocket"
-	case strings.Contains(m, "(Ubuntu "):
-		return "ubuntu"
-	}
-	return ""
-}
-
-// architecture is what the kernel's first line, systemd's, or the login prompt's tells.
-func architecture(m string) string {
-	switch {
-	case strings.HasPrefix(m, "Detected architecture x86-64"):
-		return "amd64"
-	case strings.HasPrefix(m, "Detected architecture arm64"), strings.HasPrefix(m, "Booting Linux on physical CPU 0x"):
-		return "arm64"
-	case strings.HasPrefix(m, "Linux version "), strings.HasPrefix(m, "Kernel ") && strings.Contains(m, " on an "):
-		switch {
-		case strings.Contains(m, "x86_64"):
-			return "amd64"
-		case strings.Contains(m, "aarch64"):
-			return "arm64"
+func first(hints []hint, message string) string {
+	for _, h := range hints {
+		if strings.Contains(message, h.needle) && h.says.MatchString(message) {
+			return h.shows
 		}
 	}
 	return ""
 }
 
-// variant reads Bottlerocket's variant, and from it the minor version of the kubelet,
-// or the name of a Windows AMI.
-func (r *reader) variant(m string) {
-	if strings.HasPrefix(m, "Welcome to Bottlerocket") {
-		r.log.Variant = bottlerocketVariant(m)
-		if rest, ok := strings.CutPrefix(r.log.Variant, "aws-k8s-"); ok && r.log.KubeletVersion == "" {
-			r.log.KubeletVersion = version(rest)
-		}
-	}
-	if _, name, ok := strings.Cut(m, "Z: AMI Origin Name: "); ok && word.MatchString(name) {
-		r.log.Variant = name
-	}
+var ofKernel = words(`^(?:Welcome to )?(?:Linux version |Kernel )`)
+
+// systems are known by what systemd welcomes to, by what the login prompt or the kernel's
+// version names, such as "6.1.94-99.176.amzn2023.x86_64", or by EC2Launch.
+var systems = []hint{
+	{"Amazon Linux 2023", words(`^(?:Welcome to )?Amazon`), "al2023"},
+	{".amzn2023.", ofKernel, "al2023"},
+	{"Amazon Linux 2", words(`^(?:Welcome to )?Amazon Linux 2!?$`), "al2"},
+	{".amzn2.", ofKernel, "al2"},
+	{"Bottlerocket", words(`^(?:Welcome to )?(?:Bottlerocket OS |Bottlerocket \(EKS Auto|Booting .Bottlerocket)`), "bottlerocket"},
+	{"-bottlerocket-linux-gnu", ofKernel, "bottlerocket"},
+	{"Ubuntu ", words(`^Welcome to Ubuntu |^Ubuntu .* ttyS`), "ubuntu"},
+	{"(Ubuntu ", ofKernel, "ubuntu"},
+	{"Windows ", words(`Z: OS: Microsoft Windows |Z: OsProductName: Windows `), "windows"},
 }
 
-// kubeletVersion: `Fetched kubelet version {"version": "v1.33.4"}` of nodeadm, "Using
+var ofKernelOrLogin = words(`^(?:Linux version |Kernel .* on an )`)
+
+// architectures are known by systemd's words, the kernel's first line, or the login prompt's.
+var architectures = []hint{
+	{"x86-64", words(`^Detected architecture x86-64`), "amd64"},
+	{"x86_64", ofKernelOrLogin, "amd64"},
+	{"arm64", words(`^Detected architecture arm64`), "arm64"},
+	{"aarch64", ofKernelOrLogin, "arm64"},
+	{"Booting Linux on physical CPU 0x", words(`^Booting`), "arm64"},
+}
+
+// version is a version of two or three numbers.
+var version = words(`^\d{1,4}\.\d{1,4}(?:\.\d{1,4})?`)
+
+// kubeletSays: `Fetched kubelet version {"version": "v1.33.4"}` of nodeadm, "Using
 // kubelet version 1.29.0" of bootstrap.sh.
-func kubeletVersion(s segment) string {
-	if _, rest, ok := strings.Cut(s.text, "Fetched kubelet version"); ok {
-		if v, ok := between(rest, `"version":`, "}"); ok {
-			return version(strings.Trim(v, ` "`))
-		}
-	}
-	if _, rest, ok := strings.Cut(s.text, "[eks-bootstrap] INFO: Using kubelet version "); ok {
-		return version(rest)
-	}
-	return ""
-}
+var kubeletSays = words(`Fetched kubelet version.*"version":[ "]*v?([\d.]+)|\[eks-bootstrap\] INFO: Using kubelet version v?([\d.]+)`)
 
-// version is the version that s begins with, of two or three numbers, or "".
-func version(s string) string {
-	s = strings.TrimPrefix(s, "v")
-	end := 0
-	for end < len(s) && end < 16 && (isDigit(s[end]) || s[end] == '.') {
-		end++
-	}
-	v := strings.TrimRight(s[:end], ".")
-	if n := strings.Count(v, "."); n != 1 && n != 2 || strings.HasPrefix(v, ".") || strings.Contains(v, "..") {
+func kubeletVersion(s segment) string {
+	if !strings.Contains(s.text, "kubelet version") {
 		return ""
 	}
-	return v
+	m := kubeletSays.FindStringSubmatch(s.text)
+	if m == nil {
+		return ""
+	}
+	return version.FindString(m[1] + m[2])
 }
