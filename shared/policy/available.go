@@ -40,7 +40,7 @@ const (
 // why a step is of no use for a kind.
 const (
 	noInstance = "its instance is gone"
-	onlyTold   = "such a finding is only told: nothing is written or done about it"
+	onlyTold   = "such a finding is only reported: nothing is written or done about it"
 	noNode     = "is skipped: there is no node"
 	readyNode  = "is always held back: a node with this finding is Ready, and a Ready node is not interrupted"
 )
@@ -79,7 +79,7 @@ func useOf(do Do, kind roll.Kind) (use, string) {
 		}
 	case roll.Scheduled:
 		if do == DoReboot || do == DoTerminate {
-			return senseless, "EC2 does to the instance what it has scheduled; only its node is emptied before"
+			return senseless, "EC2 carries out the event itself; only the node is drained before it"
 		}
 	case roll.ConditionFailed, roll.Flapping:
 		return idle, readyNode

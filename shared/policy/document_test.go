@@ -179,7 +179,7 @@ overrides:
 }
 
 func TestADrainThatIsNotForcedAsWrittenIsWarnedOf(t *testing.T) {
-	const idle, early = "does nothing: drain.force is afterBudgetTimeout nowhere", "the first try to drain takes longer"
+	const idle, early = "has no effect: drain.force is nowhere afterBudgetTimeout", "the first try to drain takes longer"
 	for document, want := range map[string][]string{
 		"drain: {timeout: 2h}":                                           nil,
 		"drain: {force: afterBudgetTimeout}":                             nil,

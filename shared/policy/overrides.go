@@ -26,7 +26,7 @@ func (r *reader) overrides(list field, base []layer, doc []setting, presets refe
 		}
 		m := match{o.cluster, o.group, o.preset}
 		if earlier, again := first[m]; again {
-			r.fault(item.key, item.path, "the override at line %d has the same match: make one of the two", earlier)
+			r.fault(item.key, item.path, "the override at line %d has the same match: merge the two", earlier)
 			continue
 		}
 		first[m] = line(item.key)
@@ -49,7 +49,7 @@ func (r *reader) besides(o override, doc []setting) {
 		kind, _, byCause := strings.Cut(s.key, "/")
 		if i := own(kind); byCause && i >= 0 && own(s.key) < 0 {
 			at := o.settings[i]
-			r.warnings = append(r.warnings, at.fault("does not change "+s.key+" of line "+strconv.Itoa(s.line)+", which goes before it: give that, too"))
+			r.warnings = append(r.warnings, at.fault("does not change "+s.key+" of line "+strconv.Itoa(s.line)+", which takes precedence: override that too"))
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (r *reader) drains(d *Document) {
 	for _, l := range layers {
 		p, told := merge(under, root, l)
 		if at, ok := l.place(keyBudgetTimeout); ok && !forced {
-			r.warnings = append(r.warnings, at.fault("does nothing: "+keyForce+" is "+string(ForceAfterBudgetTimeout)+" nowhere"))
+			r.warnings = append(r.warnings, at.fault("has no effect: "+keyForce+" is nowhere "+string(ForceAfterBudgetTimeout)))
 		}
 		if p.Drain.Force != ForceAfterBudgetTimeout || p.Drain.BudgetTimeout >= p.Drain.Timeout {
 			continue

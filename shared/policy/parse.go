@@ -173,7 +173,7 @@ func (r *reader) conditions(section field) []setting {
 		}
 		s := conditionSetting(c).at(item)
 		if earlier, again := first[s.key]; again {
-			r.fault(item.key, item.path, "%s %s stands in this list twice: it is at line %d already", c.Type, c.Status, earlier)
+			r.fault(item.key, item.path, "%s %s is in this list twice, first at line %d", c.Type, c.Status, earlier)
 			continue
 		}
 		first[s.key] = s.line
@@ -330,7 +330,7 @@ func (c *climb) next(s Step) string {
 	}
 	switch why := single[s.Do]; {
 	case again && why != "":
-		return fmt.Sprintf("%s stands twice, first at line %d: %s", s.Do, earlier, why)
+		return fmt.Sprintf("%s appears twice, first at line %d: %s", s.Do, earlier, why)
 	case last != "":
 		return fmt.Sprintf("%s comes after %s: %s must be the last step", s.Do, last, last)
 	}

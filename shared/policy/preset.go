@@ -82,7 +82,7 @@ func (r *reader) preset(f field) []setting {
 	for i := range settings {
 		settings[i].path = f.path + "."
 		if s := settings[i]; suggested && s.time == 0 {
-			r.warnings = append(r.warnings, s.fault("counts only where an override or a tag applies the preset: as a suggestion it only lengthens times"))
+			r.warnings = append(r.warnings, s.fault("applies only where an override or a tag applies the preset: a suggested preset only lengthens times"))
 		}
 	}
 	return settings

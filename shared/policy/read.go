@@ -75,7 +75,7 @@ func (r *reader) entries(in field, allowed func(field) bool) ([]field, bool) {
 		case key.ShortTag() == "!!merge":
 			r.fault(key, in.path, "merge keys (<<) are not supported: write the settings out")
 		case again:
-			r.fault(key, f.path, "given twice: it stands at line %d already", earlier)
+			r.fault(key, f.path, "given twice, first at line %d", earlier)
 		case !allowed(f):
 		case isNull(value):
 			r.fault(key, f.path, "has no value: give it one or remove the key")
@@ -91,7 +91,7 @@ func (r *reader) entries(in field, allowed func(field) bool) ([]field, bool) {
 
 func (r *reader) unknown(f field, meant, known string) {
 	if f.name == keyStop {
-		r.fault(f.key, f.path, "stands at the top of the document only: it halts every act, in every cluster and group")
+		r.fault(f.key, f.path, "is allowed only at the top of the document: it halts every act, in every cluster and group")
 		return
 	}
 	if meant != "" {

@@ -44,17 +44,17 @@ func (r *reader) taints(list field) ([]string, bool) {
 		switch {
 		case !ok:
 		case strings.ContainsAny(key, ":="):
-			r.fault(item.value, item.path, "%s is more than a key: write what stands before = and :", quote(key))
+			r.fault(item.value, item.path, "%s is more than a key: remove the = or : and what follows", quote(key))
 		case !qualified(key):
 			r.fault(item.value, item.path, "%s is not the key of a taint, such as example.com/agent-not-ready", quote(key))
 		case lateTaint(key):
 			r.fault(item.value, item.path, "%s is set on nodes of any age, so it is no startup taint", quote(key))
 		case first[key] > 0:
-			r.fault(item.value, item.path, "%s stands in this list twice: it is at line %d already", quote(key), first[key])
+			r.fault(item.value, item.path, "%s is in this list twice, first at line %d", quote(key), first[key])
 		default:
 			first[key] = line(item.value)
 			if roll.StartupTaint(key, nil) {
-				r.warn(item.value, item.path, key+" is known as a startup taint without this")
+				r.warn(item.value, item.path, key+" is a known startup taint already")
 			}
 			keys = append(keys, key)
 		}

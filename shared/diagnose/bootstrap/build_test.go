@@ -67,7 +67,7 @@ func healthyWith(ami evidence.Image, data string) *scene {
 		},
 	}
 	s.e.Cluster.Config = evidence.Read(evidence.ClusterConfig{
-		Name: name, Status: roll.ClusterActive, Version: "1.35", Endpoint: endpoint, CAHash: c.SHA256, PublicAccess: true, PrivateAccess: true,
+		Name: name, Status: roll.ClusterActive, Version: "1.35", Endpoint: endpoint, CAHash: c.Value, PublicAccess: true, PrivateAccess: true,
 	})
 	return s
 }

@@ -151,12 +151,12 @@ func ofEKS(host string) bool {
 // be about to change (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html,
 // type CertificateAuthorityUpdate).
 func (b *start) otherCA(j userdata.Join, config evidence.ClusterConfig) (mismatch, bool) {
-	if j.CA.State != userdata.Given || config.CAHash == "" || strings.EqualFold(j.CA.SHA256, config.CAHash) {
+	if j.CA.State != userdata.Given || config.CAHash == "" || strings.EqualFold(j.CA.Value, config.CAHash) {
 		return mismatch{}, false
 	}
 	return mismatch{
 		sure: !j.Conditional && config.Status == roll.ClusterActive, words: "has a certificate authority that is not that of " + b.ClusterID.Name,
-		Evidence: roll.Evidence{Source: b.source, Field: at(j.Part, "certificate authority (SHA-256)"), Observed: j.CA.SHA256, Expected: config.CAHash},
+		Evidence: roll.Evidence{Source: b.source, Field: at(j.Part, "certificate authority (SHA-256)"), Observed: j.CA.Value, Expected: config.CAHash},
 	}, true
 }
 

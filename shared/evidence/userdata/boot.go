@@ -93,7 +93,7 @@ type Join struct {
 	Part     string // which part of the user data, by position, as in Problem
 	Cluster  Setting
 	Endpoint Setting // URL of the API server
-	CA       Certificate
+	CA       Setting // see CertificateOf
 	// InstanceIDName: the node is named after the instance's id, by nodeadm's feature gate
 	// InstanceIdNodeName or Bottlerocket's hostname-override-source.
 	InstanceIDName bool

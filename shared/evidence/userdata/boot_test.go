@@ -60,7 +60,7 @@ func outlineJoin(say func(string, ...any), c Join) {
 	set("cluster", c.Cluster)
 	set("endpoint", c.Endpoint)
 	if c.CA.State != Absent {
-		say("  ca: %s %.8s", c.CA.State, c.CA.SHA256)
+		say("  ca: %s %.8s", c.CA.State, c.CA.Value)
 	}
 	if c.InstanceIDName {
 		say("  instance id name")

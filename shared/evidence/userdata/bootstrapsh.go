@@ -54,7 +54,7 @@ func (w *walk) bootstrap(args []field) {
 	j.CA = CertificateOf(c.options["--b64-cluster-ca"])
 	if j.Kubelet = newKubelet(words, kubeletConfig{}, w.part); c.loose {
 		j.Kubelet.FlagsDynamic = true
-		j.Endpoint, j.CA = Setting{State: Dynamic}.over(j.Endpoint), Certificate{State: Dynamic}.over(j.CA)
+		j.Endpoint, j.CA = Setting{State: Dynamic}.over(j.Endpoint), Setting{State: Dynamic}.over(j.CA)
 	}
 	j.Kubelet.Loss = loss
 	if j.Cluster.State == Absent {

@@ -17,11 +17,6 @@ type Problem struct {
 	Reason Reason
 }
 
-// String is the problem as a sentence without its full stop.
-func (p Problem) String() string {
-	return fmt.Sprintf("%s (%s) %s", p.Part, p.Format, p.Reason)
-}
-
 // Fault is something in user data that stops a reader: this package, or the one on the instance.
 type Fault struct {
 	Problem

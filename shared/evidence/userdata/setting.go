@@ -8,26 +8,17 @@ import (
 	"strings"
 )
 
-// Certificate identifies a certificate authority.
-type Certificate struct {
-	State State // Malformed when it is not base64
-	// SHA256 is of the certificates (DER, one after the other), in hexadecimal, so that line
-	// breaks do not matter; of the decoded bytes where they are no PEM certificates.
-	SHA256 string
-}
-
-// CertificateOf reads a certificate authority in base64, as eks:DescribeCluster
-// and user data give it.
-func CertificateOf(text string) Certificate {
-	if strings.Contains(text, unknown) {
-		return Certificate{State: Dynamic}
-	}
-	if strings.TrimSpace(text) == "" {
-		return Certificate{}
+// CertificateOf reads a certificate authority in base64, as eks:DescribeCluster and user data
+// give it. The value is the SHA-256, in hexadecimal, of the certificates (DER, one after the
+// other), so that line breaks do not matter; of the decoded bytes where they are no PEM
+// certificates. Malformed: it is not base64.
+func CertificateOf(text string) Setting {
+	if strings.TrimSpace(text) == "" || strings.Contains(text, unknown) {
+		return setting(strings.TrimSpace(text), nil)
 	}
 	data, ok := decodeBase64(text)
 	if !ok || len(data) == 0 {
-		return Certificate{State: Malformed}
+		return Setting{State: Malformed}
 	}
 	var certificates []byte
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -39,15 +30,7 @@ func CertificateOf(text string) Certificate {
 		certificates = data
 	}
 	sum := sha256.Sum256(certificates)
-	return Certificate{State: Given, SHA256: hex.EncodeToString(sum[:])}
-}
-
-// over is as Setting.over.
-func (c Certificate) over(other Certificate) Certificate {
-	if other.State != Absent {
-		return other
-	}
-	return c
+	return Setting{Value: hex.EncodeToString(sum[:]), State: Given}
 }
 
 var (
@@ -57,7 +40,6 @@ var (
 	validEndpoint = form(`https://[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}(:[0-9]{1,5})?/?`)
 	validHost     = form(`[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?`)
 	validBool     = form(`true|false`)
-	isNumber      = form(`[0-9]{1,9}`)
 )
 
 // form makes a check that a whole text has the form of the expression.

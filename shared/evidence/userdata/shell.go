@@ -68,12 +68,13 @@ func (w *walk) run(text string) {
 }
 
 // nested walks a function, a file or a text in another one. What ends it with one of the
-// words ends nothing else.
+// words, or in a branch, ends nothing else.
 func (w *walk) nested(body func(), ends ...string) {
-	w.depth++
+	branch := w.branch
+	w.depth, w.branch = w.depth+1, 0
 	body()
-	w.depth--
-	if slices.Contains(ends, w.ended) {
+	w.depth, w.branch = w.depth-1, branch
+	if branch > 0 || slices.Contains(ends, w.ended) {
 		w.ended = ""
 	}
 }

@@ -105,12 +105,12 @@ func unescapeC(s string) (value, rest string, known bool) {
 func environmentFileValue(s string) (string, Loss) {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
+		switch c := s[i]; c {
+		case '\\':
 			if i++; i < len(s) && s[i] != '\n' && s[i] != '\r' {
 				out.WriteByte(s[i])
 			}
-		case c == '\n' || c == '\r':
+		case '\n', '\r':
 			if strings.Trim(s[i:], " \r\n\t"+string(documentEnds)) == "" {
 				return out.String(), ""
 			}

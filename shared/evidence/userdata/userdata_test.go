@@ -203,6 +203,7 @@ func userDataCases(t testing.TB) []userDataCase {
 		{name: "in a file that is not run", data: "#!/bin/bash\ncat > /root/README <<'EOF'\n/etc/eks/bootstrap.sh demo\nEOF\n", formats: []Format{Shell}},
 		{name: "switched off", data: "#!/bin/bash\nif false; then /etc/eks/bootstrap.sh demo; fi\nfalse && /etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
 		{name: "after the end", data: "#!/bin/bash\nexit 0\n/etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
+		{name: "after the end of a function in a branch", data: "#!/bin/bash\nf() { return; /etc/eks/bootstrap.sh demo; }\nif test -f /a; then f; fi\n", formats: []Format{Shell}},
 		{name: "a function that is not called", data: "#!/bin/bash\njoin() { /etc/eks/bootstrap.sh demo; }\n", formats: []Format{Shell}},
 		{name: "help", data: "#!/bin/bash\n/etc/eks/bootstrap.sh --help demo\n", formats: []Format{Shell}},
 		{name: "an edit of bootstrap.sh", data: "#!/bin/bash\nsed -i 's/demo/x/' /etc/eks/bootstrap.sh demo\ncommand -v /etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
@@ -518,12 +519,5 @@ func TestDecodeLeavesCompressionAndMoreBase64ToTheReaders(t *testing.T) {
 		if b := Read(data); b.EncodedTwice != tt.twice || !b.Uses(Nodeadm) {
 			t.Errorf("%s: got %+v", name, b)
 		}
-	}
-}
-
-func TestProblemReadsAsASentence(t *testing.T) {
-	got := Problem{Part: "part 2", Format: Shell, Reason: Computed}.String()
-	if want := "part 2 (shell) bootstraps a cluster whose name is computed on the instance"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
