@@ -153,28 +153,24 @@ func (s autoScalingAPI) DescribeScalingActivities(in *autoscaling.DescribeScalin
 	g := s.v.a.scaled(*in.AutoScalingGroupName)
 	switch {
 	case g != nil:
-		out.Activities, _ = cut(g.latest(), nil, in.MaxRecords)
+		out.Activities, _ = cut(g.activities, nil, in.MaxRecords)
 	case !aws.ToBool(in.IncludeDeletedGroups):
 		return badRequest("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", *in.AutoScalingGroupName)
 	}
 	return nil
 }
 
-// latest are the group's activities, the newest first.
-func (g *group) latest() []types.Activity {
-	var out []types.Activity
-	for i, a := range slices.Backward(g.activities) {
-		activity := types.Activity{
-			ActivityId: aws.String(uid(g.d.of("activity").of(a.at.String()).nth(i))), AutoScalingGroupName: aws.String(g.asgName()), AutoScalingGroupARN: aws.String(g.asgARN()),
-			Description: aws.String(a.message), StatusCode: types.ScalingActivityStatusCodeSuccessful, Progress: aws.Int32(100),
-			StartTime: aws.Time(a.at), EndTime: aws.Time(a.at),
-			Cause: aws.String(fmt.Sprintf("At %s an instance was started in response to a difference between desired and actual capacity.", a.at.UTC().Format("2006-01-02T15:04:05Z"))),
-		}
-		if !a.ok {
-			activity.Description, activity.StatusMessage = aws.String("Launching a new EC2 instance.  Status Reason: "+a.message), aws.String(a.message)
-			activity.StatusCode = types.ScalingActivityStatusCodeFailed
-		}
-		out = append(out, activity)
+// activity is one of the group: a launch, or a launch that failed.
+func (g *group) activity(ok bool, message string) types.Activity {
+	at := g.c.a.Now()
+	out := types.Activity{
+		ActivityId: aws.String(uid(g.d.of("activity").of(at.String()).nth(len(g.activities)))), AutoScalingGroupName: aws.String(g.asgName()), AutoScalingGroupARN: aws.String(g.asgARN()),
+		Description: aws.String(message), StatusCode: types.ScalingActivityStatusCodeSuccessful, Progress: aws.Int32(100), StartTime: aws.Time(at), EndTime: aws.Time(at),
+		Cause: aws.String(fmt.Sprintf("At %s an instance was started in response to a difference between desired and actual capacity.", at.UTC().Format("2006-01-02T15:04:05Z"))),
+	}
+	if !ok {
+		out.Description, out.StatusMessage = aws.String("Launching a new EC2 instance.  Status Reason: "+message), aws.String(message)
+		out.StatusCode = types.ScalingActivityStatusCodeFailed
 	}
 	return out
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
@@ -168,12 +167,12 @@ func (e ec2API) DescribeNetworkInterfaces(in *ec2.DescribeNetworkInterfacesInput
 }
 
 // listLeft lists the PersistentVolumes of volumes that outlive their machines.
-func (c *cluster) listLeft(out *[]*kube.Item) error {
+func (c *cluster) listLeft(to *kubeList) {
 	for _, l := range c.a.left {
 		if l.machine.c != c || !l.wanted() || l.state == leftGone {
 			continue
 		}
-		err := c.a.encoded(out, corev1.PersistentVolume{
+		to.object(corev1.PersistentVolume{
 			TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
 			ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + l.id[4:], CreationTimestamp: stamped(l.machine.launched)},
 			Spec: corev1.PersistentVolumeSpec{
@@ -183,9 +182,5 @@ func (c *cluster) listLeft(out *[]*kube.Item) error {
 			},
 			Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -10,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"rollcall/shared/kube"
 )
 
 // evictedAfter is how long a pod stays bound to a node that is not ready before it is
@@ -168,32 +167,26 @@ func (p *pod) kept(o *corev1.Pod) {
 func (p *pod) volumeClaim() string { return "data-" + p.name }
 func (p *pod) volume() string      { return "local-pv-" + p.uid[:8] }
 
-// eachPod calls do with the pods of the cluster's nodes.
-func (c *cluster) eachPod(namespace string, do func(*node, *pod) error) error {
-	for _, n := range c.nodes {
-		for _, p := range n.pods {
-			if namespace != "" && namespace != p.namespace {
-				continue
-			}
-			if err := do(n, p); err != nil {
-				return err
+// pods are the pods of the cluster's nodes in a namespace, "" for all.
+func (c *cluster) pods(namespace string) iter.Seq2[*node, *pod] {
+	return func(yield func(*node, *pod) bool) {
+		for _, n := range c.nodes {
+			for _, p := range n.pods {
+				if (namespace == "" || namespace == p.namespace) && !yield(n, p) {
+					return
+				}
 			}
 		}
 	}
-	return nil
 }
 
 // listBudgets lists the disruption budgets of the pods that have one, each of its own.
-func (q *kubeQuery) listBudgets() (out []*kube.Item, err error) {
-	err = q.c.eachPod(q.namespace, func(n *node, p *pod) error {
-		if !p.guarded {
-			return nil
+func (q *kubeQuery) listBudgets(to *kubeList) {
+	for n, p := range q.c.pods(q.namespace) {
+		if p.guarded {
+			to.add(p.budget.of(n.created, func() any { return n.budget(p) }))
 		}
-		item, err := p.budget.of(n.created, func() any { return n.budget(p) })
-		out = append(out, item)
-		return err
-	})
-	return out, err
+	}
 }
 
 // budget is a disruption budget that lets the pod not go.
@@ -208,53 +201,39 @@ func (n *node) budget(p *pod) policyv1.PodDisruptionBudget {
 }
 
 // listVolumeClaims and listVolumes list the local volumes of pods, and their claims.
-func (q *kubeQuery) listVolumeClaims() (out []*kube.Item, err error) {
-	err = q.c.eachPod(q.namespace, func(n *node, p *pod) error {
-		if p.keep != keptLocal {
-			return nil
+func (q *kubeQuery) listVolumeClaims(to *kubeList) {
+	for n, p := range q.c.pods(q.namespace) {
+		if p.keep == keptLocal {
+			to.object(n.volumeClaim(p))
 		}
-		return q.c.a.encoded(&out, n.volumeClaim(p))
-	})
-	return out, err
-}
-
-func (q *kubeQuery) listVolumes() (out []*kube.Item, err error) {
-	err = q.c.eachPod("", func(n *node, p *pod) error {
-		if p.keep != keptLocal {
-			return nil
-		}
-		return q.c.a.encoded(&out, n.volume(p))
-	})
-	if err == nil {
-		err = q.c.listLeft(&out)
 	}
-	return out, err
 }
 
-func (q *kubeQuery) getVolumeClaim() (found any, err error) {
-	_ = q.c.eachPod(q.namespace, func(n *node, p *pod) error {
+func (q *kubeQuery) listVolumes(to *kubeList) {
+	for n, p := range q.c.pods("") {
+		if p.keep == keptLocal {
+			to.object(n.volume(p))
+		}
+	}
+	q.c.listLeft(to)
+}
+
+func (q *kubeQuery) getVolumeClaim() (any, error) {
+	for n, p := range q.c.pods(q.namespace) {
 		if p.keep == keptLocal && p.volumeClaim() == q.name {
-			found = n.volumeClaim(p)
+			return n.volumeClaim(p), nil
 		}
-		return nil
-	})
-	if found == nil {
-		return nil, q.notFound()
 	}
-	return found, nil
+	return nil, q.notFound()
 }
 
-func (q *kubeQuery) getVolume() (found any, err error) {
-	_ = q.c.eachPod("", func(n *node, p *pod) error {
+func (q *kubeQuery) getVolume() (any, error) {
+	for n, p := range q.c.pods("") {
 		if p.keep == keptLocal && p.volume() == q.name {
-			found = n.volume(p)
+			return n.volume(p), nil
 		}
-		return nil
-	})
-	if found == nil {
-		return nil, q.notFound()
 	}
-	return found, nil
+	return nil, q.notFound()
 }
 
 // localStorage is the class of volumes that nobody provisions.

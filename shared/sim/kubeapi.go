@@ -336,8 +336,9 @@ func (q *kubeQuery) page() (items []*kube.Item, next string, err error) {
 	case q.selectors.Continue != "":
 		err = q.api.items.resume(q, q.selectors.Continue)
 	default:
-		q.api.items = listing[*kube.Item]{of: q.c}
-		q.api.items.rest, err = list(q)
+		all := kubeList{a: q.c.a}
+		list(q, &all)
+		q.api.items, err = listing[*kube.Item]{of: q.c, rest: all.items}, all.err
 	}
 	if err != nil {
 		return nil, "", err

@@ -229,11 +229,9 @@ func budgeted(p *pod) error {
 }
 
 func (c *cluster) findPod(namespace, name string) (*node, *pod) {
-	for _, n := range c.nodes {
-		for _, p := range n.pods {
-			if p.name == name && p.namespace == namespace {
-				return n, p
-			}
+	for n, p := range c.pods(namespace) {
+		if p.name == name {
+			return n, p
 		}
 	}
 	return nil, nil

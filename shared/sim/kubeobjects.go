@@ -36,7 +36,7 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 
 // kubeLists are those of which it answers lists. No webhook stands between a kubelet and
 // this API server.
-var kubeLists = map[string]func(*kubeQuery) ([]*kube.Item, error){
+var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"v1/nodes":                       (*kubeQuery).listNodes,
 	"v1/pods":                        (*kubeQuery).listPods,
 	"v1/events":                      (*kubeQuery).listEvents,
@@ -51,7 +51,28 @@ var kubeLists = map[string]func(*kubeQuery) ([]*kube.Item, error){
 	"discovery.k8s.io/v1/endpointslices":                              none,
 }
 
-func none(*kubeQuery) ([]*kube.Item, error) { return nil, nil }
+func none(*kubeQuery, *kubeList) {}
+
+// kubeList is the objects of a list, or why there is none.
+type kubeList struct {
+	a     *account
+	items []*kube.Item
+	err   error
+}
+
+func (l *kubeList) add(item *kube.Item, err error) {
+	l.items = append(l.items, item)
+	l.fail(err)
+}
+
+// object adds an object as JSON.
+func (l *kubeList) object(o any) { l.add(l.a.item(o)) }
+
+func (l *kubeList) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
 
 // made is an object as JSON, as it was in a state S.
 type made[S comparable] struct {
@@ -79,13 +100,6 @@ func (a *account) item(object any) (*kube.Item, error) {
 		return nil, err
 	}
 	return a.items.Get(memo.Of(data), func() *kube.Item { return kube.NewItem(data) }), nil
-}
-
-// encoded adds an object to a list, as JSON.
-func (a *account) encoded(to *[]*kube.Item, object any) error {
-	item, err := a.item(object)
-	*to = append(*to, item)
-	return err
 }
 
 // kindNode is the kind of nodes, as errors name it.
@@ -255,19 +269,12 @@ func (q *kubeQuery) getNode() (any, error) {
 	return n.read(), nil
 }
 
-func (q *kubeQuery) listNodes() ([]*kube.Item, error) {
-	var out []*kube.Item
+func (q *kubeQuery) listNodes(to *kubeList) {
 	for _, n := range q.c.nodes {
-		if n.unlisted {
-			continue
+		if !n.unlisted {
+			to.add(n.item())
 		}
-		item, err := n.item()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, item)
 	}
-	return out, nil
 }
 
 // lease is the Lease of a node. It lives as long as the node does; one whose kubelet never
@@ -303,61 +310,43 @@ func (q *kubeQuery) getLease() (any, error) {
 	return nil, q.notFound()
 }
 
-func (q *kubeQuery) listLeases() ([]*kube.Item, error) {
-	var out []*kube.Item
+func (q *kubeQuery) listLeases(to *kubeList) {
 	for _, n := range q.c.leased() {
-		l, ok := n.lease()
-		if !ok {
-			continue
-		}
-		if err := q.c.a.encoded(&out, l); err != nil {
-			return nil, err
+		if l, ok := n.lease(); ok {
+			to.object(l)
 		}
 	}
-	return out, nil
 }
 
-// fields are what the field selector asks to be exactly so.
-func (q *kubeQuery) fields() (fields.Selector, error) {
+// fields are what the field selector asks to be exactly so, and labels what the label selector does.
+func (q *kubeQuery) fields(to *kubeList) fields.Selector {
 	selector, err := fields.ParseSelector(q.selectors.FieldSelector)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		to.fail(apierrors.NewBadRequest(err.Error()))
+		return fields.Nothing()
 	}
-	return selector, nil
+	return selector
+}
+
+func (q *kubeQuery) labels(to *kubeList) labels.Selector {
+	selector, err := labels.Parse(q.selectors.LabelSelector)
+	if err != nil {
+		to.fail(apierrors.NewBadRequest(err.Error()))
+		return labels.Nothing()
+	}
+	return selector
 }
 
 // listPods lists the pods that the field selector asks for by their node, or the label
 // selector by their labels.
-func (q *kubeQuery) listPods() ([]*kube.Item, error) {
-	selector, err := q.fields()
-	if err != nil {
-		return nil, err
-	}
-	like, err := labels.Parse(q.selectors.LabelSelector)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	nodes := q.c.nodes
-	if name, one := selector.RequiresExactMatch("spec.nodeName"); one {
-		nodes = nil
-		if n := q.c.byNode[name]; n != nil {
-			nodes = []*node{n}
+func (q *kubeQuery) listPods(to *kubeList) {
+	like := q.labels(to)
+	node, one := q.fields(to).RequiresExactMatch("spec.nodeName")
+	for n, p := range q.c.pods(q.namespace) {
+		if (!one || n.name == node) && like.Matches(labels.Set(p.labels())) {
+			to.add(n.podJSON(p))
 		}
 	}
-	var out []*kube.Item
-	for _, n := range nodes {
-		for _, p := range n.pods {
-			if q.namespace != "" && q.namespace != p.namespace || !like.Matches(labels.Set(p.labels())) {
-				continue
-			}
-			data, err := n.podJSON(p)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, data)
-		}
-	}
-	return out, nil
 }
 
 // controller is the name of what the pod belongs to.
@@ -438,10 +427,11 @@ const eventsLive = time.Hour
 
 // listEvents lists the events about the object that the field selector names. Of pods none
 // are told.
-func (q *kubeQuery) listEvents() ([]*kube.Item, error) {
-	selector, err := q.fields()
-	if err != nil {
-		return nil, err
+func (q *kubeQuery) listEvents(to *kubeList) {
+	selector := q.fields(to)
+	if reason, ok := selector.RequiresExactMatch("reason"); ok {
+		q.listDropped(to, reason)
+		return
 	}
 	kind, _ := selector.RequiresExactMatch("involvedObject.kind")
 	name, _ := selector.RequiresExactMatch("involvedObject.name")
@@ -455,31 +445,20 @@ func (q *kubeQuery) listEvents() ([]*kube.Item, error) {
 			about.UID, about.APIVersion, events = types.UID(cl.uid), "karpenter.sh/v1", cl.events
 		}
 	}
-	if reason, ok := selector.RequiresExactMatch("reason"); ok {
-		return q.noCapacity(reason)
-	}
-	var out []*kube.Item
 	for i, o := range events {
 		if q.c.stamp().Sub(o.at) < eventsLive && (q.namespace == "" || q.namespace == metav1.NamespaceDefault) {
-			if err := q.c.a.encoded(&out, o.event(about, i)); err != nil {
-				return nil, err
-			}
+			to.object(o.event(about, i))
 		}
 	}
-	return out, nil
 }
 
-// noCapacity lists the events of one reason about NodeClaims that were deleted at once.
-func (q *kubeQuery) noCapacity(reason string) ([]*kube.Item, error) {
-	var out []*kube.Item
+// listDropped lists the events of one reason about NodeClaims that were deleted at once.
+func (q *kubeQuery) listDropped(to *kubeList, reason string) {
 	for i, e := range q.c.dropped {
 		if e.reason == reason && q.c.stamp().Sub(e.at) < eventsLive {
-			if err := q.c.a.encoded(&out, e.event(corev1.ObjectReference{Kind: "NodeClaim", Name: e.claim, APIVersion: "karpenter.sh/v1"}, i)); err != nil {
-				return nil, err
-			}
+			to.object(e.event(corev1.ObjectReference{Kind: "NodeClaim", Name: e.claim, APIVersion: "karpenter.sh/v1"}, i))
 		}
 	}
-	return out, nil
 }
 
 // event is the i-th Event about an object.
@@ -536,25 +515,15 @@ func mapRoles(all []mapping) string {
 const labelPool = "karpenter.sh/nodepool"
 
 // listClaims lists the NodeClaims that the label selector asks for by their node pool.
-func (q *kubeQuery) listClaims() ([]*kube.Item, error) {
-	selector, err := labels.Parse(q.selectors.LabelSelector)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
+func (q *kubeQuery) listClaims(to *kubeList) {
+	selector := q.labels(to)
 	wanted := map[*group]bool{}
 	for _, g := range q.c.groups {
 		wanted[g] = selector.Matches(labels.Set{labelPool: g.name})
 	}
-	var out []*kube.Item
 	for _, cl := range q.c.claims {
-		if !wanted[cl.g] {
-			continue
+		if wanted[cl.g] {
+			to.add(cl.json())
 		}
-		data, err := cl.json()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, data)
 	}
-	return out, nil
 }

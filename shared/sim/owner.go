@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
 // The times that owners keep, from their sources.
@@ -80,10 +82,7 @@ func (g *group) active(ok bool, message string) {
 	if g.asgName() == "" {
 		return
 	}
-	if len(g.activities) >= 20 {
-		g.activities = append([]activity{}, g.activities[1:]...)
-	}
-	g.activities = append(g.activities, activity{at: g.c.a.Now(), ok: ok, message: message})
+	g.activities = append([]scaling.Activity{g.activity(ok, message)}, g.activities[:min(len(g.activities), 19)]...)
 }
 
 // add launches one machine, in the zone that has the fewest.

@@ -151,8 +151,8 @@ func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
 	g.dry = a.Now().Add(20 * time.Minute)
 	g.grow(1)
 	a.passes(18 * time.Minute)
-	last := g.activities[len(g.activities)-1]
-	if len(g.members) != 2 || last.ok || !strings.Contains(last.message, "InsufficientInstanceCapacity") {
+	last := g.activities[0]
+	if len(g.members) != 2 || last.StatusCode != "Failed" || !strings.Contains(*last.StatusMessage, "InsufficientInstanceCapacity") {
 		t.Errorf("%d machines, %+v", len(g.members), last)
 	}
 	if a.passes(10 * time.Minute); len(g.members) != 3 || g.members[2].node == nil {

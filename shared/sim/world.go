@@ -2,12 +2,15 @@ package sim
 
 import (
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
 	"time"
 
+	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
@@ -119,12 +122,12 @@ type group struct {
 	suspended bool
 	// dry: there is no capacity to launch from, until then.
 	dry        time.Time
-	unmapped   bool       // its role was taken out of aws-auth
-	unlucky    int        // how many of the next machines are launched ill
-	ill        ailment    // and of what
-	bounces    bool       // kubelets restart while their nodes start
-	activities []activity // the latest scaling activities, oldest first
-	due        bool       // a reconciliation is on its way
+	unmapped   bool               // its role was taken out of aws-auth
+	unlucky    int                // how many of the next machines are launched ill
+	ill        ailment            // and of what
+	bounces    bool               // kubelets restart while their nodes start
+	activities []scaling.Activity // the latest, newest first
+	due        bool               // a reconciliation is on its way
 
 	groupPlight // what situations make of it
 
@@ -169,13 +172,6 @@ type template struct {
 	refused bool
 	// console is what the console shows of a boot that breaks.
 	console string
-}
-
-// activity is a scaling activity of an Auto Scaling group.
-type activity struct {
-	at      time.Time
-	ok      bool
-	message string
 }
 
 // ailment is what is wrong with a machine.
@@ -385,6 +381,9 @@ func (g *group) asgName() string {
 
 // shortID is a made-up id of that many hexadecimal digits.
 func shortID(d dice, digits int) string {
-	s := fmt.Sprintf("%016x%016x", uint64(d.of("id")), uint64(d.of("di")))
-	return s[:min(digits, len(s))]
+	b := binary.BigEndian.AppendUint64(nil, uint64(d.of("id")))
+	if digits > 16 {
+		b = binary.BigEndian.AppendUint64(b, uint64(d.of("di")))
+	}
+	return hex.EncodeToString(b)[:digits]
 }
