@@ -47,3 +47,6 @@ func (d dice) between(least, most time.Duration) time.Duration {
 	span := int((most-least)/time.Millisecond) + 1
 	return least + time.Duration(d.below(span))*time.Millisecond
 }
+
+// oneOf is one of several.
+func oneOf[T any](d dice, all ...T) T { return all[d.below(len(all))] }

@@ -142,7 +142,7 @@ func (a *account) relent(f Fault) {
 func (g *group) misfortune(f Fault, d dice, ill ailment) {
 	g.unlucky, g.ill = f.Count, ill
 	for i := 0; i < f.Count && len(g.members) > 0; i++ {
-		g.members[d.nth(i).below(len(g.members))].leave(string(g.owner) + ": rotation")
+		oneOf(d.nth(i), g.members...).leave(string(g.owner) + ": rotation")
 	}
 }
 
@@ -331,7 +331,7 @@ func (m *machine) meddle(f Fault, p dice) {
 	a := m.c.a
 	does := f.Value
 	if does == "" {
-		does = meddlings[p.below(len(meddlings))]
+		does = oneOf(p, meddlings...)
 	}
 	switch does {
 	case peopleHold:

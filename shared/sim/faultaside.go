@@ -36,7 +36,7 @@ var setAside = faultType{
 		case asideStandby:
 			for i, m := range a.victims(f) {
 				m.setAside(standby)
-				ail := []ailment{silent, notReady, well}[d.nth(i).of("work").below(3)]
+				ail := oneOf(d.nth(i).of("work"), silent, notReady, well)
 				a.in(d.nth(i).of("begins").between(0, 5*time.Minute), func() {
 					if m.aside == standby {
 						m.fall(ail, false, false)
@@ -47,7 +47,7 @@ var setAside = faultType{
 		case asideProtected:
 			for i, m := range a.victims(f) {
 				m.shielded = a.Now()
-				m.fall([]ailment{silent, notReady}[d.nth(i).of("ail").below(2)], false, false)
+				m.fall(oneOf(d.nth(i).of("ail"), silent, notReady), false, false)
 				m.arose(f, string(m.ail)+", and protected from scale-in")
 			}
 		case asideRefresh:

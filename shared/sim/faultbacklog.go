@@ -28,7 +28,7 @@ var backlog = faultType{
 	strike: func(a *account, f Fault, d dice) {
 		ills := []ailment{neverJoins, silent, notReady}
 		for i, m := range a.victims(f) {
-			m.illLong(ills[d.nth(i).below(len(ills))])
+			m.illLong(oneOf(d.nth(i), ills...))
 		}
 		if f.Value == tableLost && f.For > 14*time.Minute { // or it would have been seen to before
 			a.in(14*time.Minute, func() { a.dep.lose() })

@@ -82,7 +82,7 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 			continue
 		}
 		a.in(d.of("ails").nth(len(g.members)).between(5*time.Minute, 20*time.Minute), func() {
-			m.fall([]ailment{silent, notReady}[d.of("ail").nth(len(g.members)).below(2)], false, false)
+			m.fall(oneOf(d.of("ail").nth(len(g.members)), silent, notReady), false, false)
 			a.arose(f, c, m, string(m.ail)+", and of "+g.beside)
 		})
 	}
@@ -101,7 +101,7 @@ func (g *group) leaves() {
 func (c *cluster) guest(f Fault, d dice) {
 	a := c.a
 	address := fmt.Sprintf("10-%d-%d-%d", 200+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
-	zone := zones[d.of("zone").below(len(zones))]
+	zone := oneOf(d.of("zone"), zones...)
 	name := "fargate-ip-" + address + "." + region + ".compute.internal"
 	n := &node{
 		c: c, name: name, uid: uid(d.of("node")), created: c.stamp(), bootID: uid(d.of("boot")), guest: f.Value, annotations: map[string]string{},

@@ -34,10 +34,10 @@ var disruptedNodes = faultType{
 		case 0:
 			begin()
 		case 1:
-			m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+			m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 			a.in(d.of("after").between(10*time.Minute, 60*time.Minute), begin)
 		case 2:
-			m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+			m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 			a.traps = append(a.traps, &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(10*time.Second, 3*time.Minute), springs: begin})
 			a.in(75*time.Minute, begin) // should there be no order
 		}

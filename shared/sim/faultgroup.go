@@ -66,16 +66,16 @@ var noReplacement = faultType{
 			g.troubled = a.Now()
 			switch f.Value {
 			case haltedProcesses:
-				g.halted = []string{replacing[d.of("process").below(len(replacing))]}
+				g.halted = []string{oneOf(d.of("process"), replacing...)}
 				if d.of("another").chance(0.3) {
 					g.halted = append([]string{"AZRebalance"}, g.halted...)
 				}
 			case failingLaunches:
-				g.fail(f, launchFailures[d.of("message").below(len(launchFailures))])
+				g.fail(f, oneOf(d.of("message"), launchFailures...))
 			case unwellNodeGroup:
-				g.status = []string{"DEGRADED", "UPDATING", "CREATE_FAILED", ""}[d.of("status").below(4)]
+				g.status = oneOf(d.of("status"), "DEGRADED", "UPDATING", "CREATE_FAILED", "")
 				if g.status == "" || g.status == "DEGRADED" {
-					g.issues = []string{issueCodes[d.of("issue").below(len(issueCodes))]}
+					g.issues = []string{oneOf(d.of("issue"), issueCodes...)}
 				}
 				if g.lacking != nil {
 					g.lacking.mixed = true
@@ -87,7 +87,7 @@ var noReplacement = faultType{
 		one.Count = 1
 		ails := []ailment{notReady, silent, notReady, impaired}
 		for at := time.Minute; at < f.For-30*time.Minute && n < 2*f.Count+1; at += d.of("next").nth(n).between(20*time.Minute, 50*time.Minute) {
-			ail := ails[d.of("ail").nth(n).below(len(ails))]
+			ail := oneOf(d.of("ail").nth(n), ails...)
 			one.ID = f.ID + 1000*(n+1) // another victim
 			next := one
 			a.in(at, func() {

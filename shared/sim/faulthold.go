@@ -47,7 +47,7 @@ var datedHold = faultType{
 				m.arose(f, roll.TagHold+"="+text)
 			}
 		})
-		m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+		m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 	}),
 	relent: eachMember(func(m *machine, _ Fault) {
 		if m.holds != nil {

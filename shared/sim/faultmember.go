@@ -50,7 +50,7 @@ var bastion = faultType{
 			g := c.newStrays("bastion", f, d, 1)
 			g.known = "" // it is in no group of nodes
 			g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
-			g.template.userData = []string{"", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n"}[d.of("script").below(3)]
+			g.template.userData = oneOf(d.of("script"), "", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n")
 			g.launchedWith = g.scaledTags([]tag{
 				{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
 			})
@@ -70,7 +70,7 @@ func (c *cluster) newStrays(name string, f Fault, d dice, count int) *group {
 			nodes = g
 		}
 	}
-	owner := []ownerKind{autoScaling, autoScaling, nobody}[d.of("owner").below(3)]
+	owner := oneOf(d.of("owner"), autoScaling, autoScaling, nobody)
 	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", name, f.ID), Owner: string(owner), Type: "m5.large", Desired: count})
 	g.stray = true
 	if nodes != nil {

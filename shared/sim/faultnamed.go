@@ -29,7 +29,7 @@ var nameReused = faultType{
 	shape:  groupsOfSix,
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		m.bequeaths = &f
-		m.fall([]ailment{silent, notReady}[d.of("ail").below(2)], false, false)
+		m.fall(oneOf(d.of("ail"), silent, notReady), false, false)
 		if f.Value == nameAdopted {
 			m.keepsNode = true // the cloud's node controller is slow, or down
 		}

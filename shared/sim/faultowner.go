@@ -25,7 +25,7 @@ var ownerIdle = faultType{
 	shape: groupsOfRepair,
 	strike: func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
-			ail := []ailment{notReady, silent}[d.nth(i).of("ail").below(2)]
+			ail := oneOf(d.nth(i).of("ail"), notReady, silent)
 			m.unacted, m.g.idle = true, true
 			switch f.Value {
 			case idleRepair:

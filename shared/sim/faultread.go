@@ -29,7 +29,7 @@ var unreadSibling = faultType{
 			if !actedOnSoon(a.spec(g)) {
 				continue
 			}
-			g.breakBy([]FaultKind{FaultTemplate, FaultTaint}[d.of("break").below(2)])
+			g.breakBy(oneOf(d.of("break"), FaultTemplate, FaultTaint))
 			g.unread = f.Value
 			g.rotate(2)
 			a.in(10*time.Minute, func() {

@@ -85,7 +85,7 @@ var suspendedProcess = faultType{
 			one := f
 			one.Group, one.Count = g.name, 1
 			for _, m := range a.victims(one) {
-				m.fall([]ailment{notReady, silent}[d.of("ail").below(2)], false, false)
+				m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 				m.awaited = !g.halts()
 				a.arose(f, g.c, m, f.Value+" of "+g.groupName()+" is suspended")
 			}

@@ -158,7 +158,7 @@ var regional = faultType{
 		}
 	},
 	strike: func(a *account, f Fault, d dice) {
-		zone := zones[d.of("zone").below(len(zones))]
+		zone := oneOf(d.of("zone"), zones...)
 		a.zoneNetwork(zone, true)
 		for _, c := range a.clusters {
 			for _, g := range c.groups {
@@ -173,7 +173,7 @@ var regional = faultType{
 		}
 	},
 	relent: func(a *account, _ Fault, d dice) {
-		zone := zones[d.of("zone").below(len(zones))]
+		zone := oneOf(d.of("zone"), zones...)
 		a.zoneNetwork(zone, false)
 	},
 }

@@ -77,10 +77,10 @@ func init() { // the functions of a fault look others up
 			g.grow(f.Count)
 		})},
 		{kind: FaultZone, weight: 3, draw: func(f *Fault, w drawing) {
-			f.Cluster, f.Zone, f.For = "", zones[w.d.of("zone").below(len(zones))], w.long/2
+			f.Cluster, f.Zone, f.For = "", oneOf(w.d.of("zone"), zones...), w.long/2
 		}, strike: func(a *account, f Fault, _ dice) { a.zoneNetwork(f.Zone, true) }, relent: func(a *account, f Fault, _ dice) { a.zoneNetwork(f.Zone, false) }},
 		{kind: FaultShift, weight: 2, draw: func(f *Fault, w drawing) {
-			f.Zone, f.For = zones[w.d.of("zone").below(len(zones))], w.long
+			f.Zone, f.For = oneOf(w.d.of("zone"), zones...), w.long
 		}, strike: eachCluster(func(c *cluster, f Fault, _ dice) { c.shifted = f.Zone }), relent: eachCluster(func(c *cluster, _ Fault, _ dice) { c.shifted = "" })},
 		{kind: FaultDeleted, weight: 3, draw: func(f *Fault, w drawing) {
 			if len(w.s.Clusters) < 2 || w.c.Name == w.s.Clusters[0].Name {
@@ -122,7 +122,7 @@ func init() { // the functions of a fault look others up
 		})},
 		{kind: FaultPeople, weight: 6, draw: drawSome, strike: eachVictim(func(m *machine, f Fault, d dice) { m.meddle(f, d) })},
 		{kind: FaultMode, weight: 3, draw: func(f *Fault, w drawing) {
-			f.Cluster, f.Value, f.For = "", []string{"observe", "notify"}[w.d.of("mode").below(2)], w.long
+			f.Cluster, f.Value, f.For = "", oneOf(w.d.of("mode"), "observe", "notify"), w.long
 		}, strike: func(a *account, f Fault, _ dice) { a.dep.setPolicy(withMode(a.sc.Policy, f.Value)) }, relent: restorePolicy},
 		{kind: FaultBadPolicy, weight: 2, draw: func(f *Fault, w drawing) { f.Cluster, f.For = "", w.long/2 }, strike: func(a *account, _ Fault, _ dice) {
 			a.dep.setPolicy("apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n")
@@ -190,7 +190,7 @@ type drawing struct {
 func drawIll(f *Fault, w drawing) {
 	f.Count = w.few
 	if f.Kind == FaultImpaired {
-		f.Value = checkForms[w.d.of("checks").below(len(checkForms))]
+		f.Value = oneOf(w.d.of("checks"), checkForms...)
 	}
 	if w.d.of("where").chance(0.6) {
 		f.Group = w.g.Name
@@ -199,7 +199,7 @@ func drawIll(f *Fault, w drawing) {
 		f.For = w.long
 	}
 	if f.Kind == FaultNotReady && f.Value == "" && w.d.of("keeps").chance(0.15) { // what runs there must not be ended
-		f.Value = []string{keptAnnotated, keptUnsafe, keptBudget}[w.d.of("kept").below(3)]
+		f.Value = oneOf(w.d.of("kept"), keptAnnotated, keptUnsafe, keptBudget)
 	}
 }
 
@@ -219,7 +219,7 @@ func drawTemplate(f *Fault, w drawing) {
 func (t *faultType) drawSituation(f *Fault, w drawing) {
 	d := w.d
 	if f.Value == "" && len(t.values) > 0 {
-		f.Value = t.values[d.of("value").below(len(t.values))]
+		f.Value = oneOf(d.of("value"), t.values...)
 	}
 	suits := func(value string) (out []string) {
 		for _, g := range w.c.Groups {
@@ -235,7 +235,7 @@ func (t *faultType) drawSituation(f *Fault, w drawing) {
 		groups = suits(f.Value)
 	}
 	if len(groups) > 0 {
-		f.Group = groups[d.of("suits").below(len(groups))]
+		f.Group = oneOf(d.of("suits"), groups...)
 	}
 	f.Count = 1 + d.of("how many").below(max(1, t.count))
 	f.At = d.of("at").between(10*time.Minute, max(w.s.Storm-t.need, 15*time.Minute)).Truncate(time.Second)
@@ -305,7 +305,7 @@ func callsOf(prefixes ...string) func(name string) bool {
 func meets(what string) func(access, dice) string { return func(access, dice) string { return what } }
 
 func anyError(_ access, d dice) string {
-	return []string{faultThrottle, faultServer, faultServer, faultHang}[d.below(4)]
+	return oneOf(d, faultThrottle, faultServer, faultServer, faultHang)
 }
 
 // The groups of clusters that are made for faults.

@@ -33,7 +33,7 @@ var smallZone = faultType{
 	strike: func(a *account, f Fault, d dice) {
 		switch f.Value {
 		case allOfZone:
-			zone := zones[d.of("zone").below(len(zones))]
+			zone := oneOf(d.of("zone"), zones...)
 			var out []*machine
 			for _, c := range a.of(f) {
 				for _, m := range c.machines {
@@ -59,7 +59,7 @@ var smallZone = faultType{
 			for _, g := range a.targets(f) {
 				switch d.of("replaced").below(3) { // by nothing that works, for as long
 				case 0:
-					g.fail(f, launchFailures[d.of("message").below(len(launchFailures))])
+					g.fail(f, oneOf(d.of("message"), launchFailures...))
 				case 1:
 					g.unlucky, g.ill = 1, neverJoins
 				}

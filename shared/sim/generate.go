@@ -82,7 +82,7 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 		c.Name += fmt.Sprintf("-%d", i/6+1)
 	}
 	if d.of("mode").chance(0.08) {
-		c.Mode = []string{"notify", "observe"}[d.of("which").below(2)]
+		c.Mode = oneOf(d.of("which"), "notify", "observe")
 	}
 	shapes := [][]GroupSpec{
 		{{Name: "default", Owner: "karpenter", Type: "m5.xlarge", Desired: 60}, {Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 25}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 15}},
@@ -90,7 +90,7 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 		{{Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 70}, {Name: "spare", Owner: "autoscaling-group", Type: "m5.large", Desired: 30}},
 		{{Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 50}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 40}, {Name: "core", Owner: "managed-nodegroup", Type: "m5.large", Desired: 10}},
 	}
-	for _, g := range shapes[d.of("shape").below(len(shapes))] {
+	for _, g := range oneOf(d.of("shape"), shapes...) {
 		g.Desired = max(1, g.Desired*nodes/100)
 		if i > 0 && g.Owner == "autoscaling-group" {
 			g.Name = c.Name + "-" + g.Name // an account has one Auto Scaling group of a name
@@ -124,14 +124,14 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 		}
 		draw -= t.weight
 	}
-	return s.fault(kind, "", s.Clusters[d.of("which").below(len(s.Clusters))], d, id)
+	return s.fault(kind, "", oneOf(d.of("which"), s.Clusters...), d, id)
 }
 
 // fault is a fault of a kind, and of a form of it if one is named, in a cluster if it is about one.
 func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id int) Fault {
 	f := Fault{ID: id, Kind: kind, Value: value}
 	f.At = d.of("at").between(10*time.Minute, s.Storm-20*time.Minute).Truncate(time.Second)
-	g := c.Groups[d.of("group").below(len(c.Groups))]
+	g := oneOf(d.of("group"), c.Groups...)
 	f.Cluster = c.Name
 	long := d.of("for").between(20*time.Minute, 3*time.Hour).Truncate(time.Second)
 	few := 1 + d.of("count").below(1+max(1, g.Desired/8))

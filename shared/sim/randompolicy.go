@@ -47,9 +47,6 @@ func (p *policyWriter) line(format string, args ...any) {
 	fmt.Fprintf(&p.text, format+"\n", args...)
 }
 
-// some is one of several words.
-func some(d dice, words ...string) string { return words[d.below(len(words))] }
-
 // minutes is a duration of whole minutes.
 func minutes(d dice, least, most int) string {
 	return fmt.Sprintf("%dm", least+d.below(most-least+1))
@@ -67,15 +64,15 @@ func (p *policyWriter) limits() []string {
 			out = append(out, key+": "+value)
 		}
 	}
-	may("unhealthy", some(d.of("unhealthy share"), "0%", "10%", "20%", "34%", "50%"))
-	may("zone", some(d.of("zone share"), "40%", "60%", "80%"))
-	may("massSilence", some(d.of("silence share"), "5%", "15%", "30%"))
+	may("unhealthy", oneOf(d.of("unhealthy share"), "0%", "10%", "20%", "34%", "50%"))
+	may("zone", oneOf(d.of("zone share"), "40%", "60%", "80%"))
+	may("massSilence", oneOf(d.of("silence share"), "5%", "15%", "30%"))
 	may("stormCooldown", minutes(d.of("cooldown"), 5, 30))
-	may("replacements", some(d.of("repairs"), "0", "1", "2", "3", "4"))
+	may("replacements", oneOf(d.of("repairs"), "0", "1", "2", "3", "4"))
 	may("provenAfter", minutes(d.of("proven"), 20, 90))
 	may("replacementWait", minutes(d.of("wait"), 10, 45))
-	may("causeOutside", some(d.of("cause"), "hold", "hold", "tryOnce"))
-	may("withoutReplacement", some(d.of("without"), "hold", "hold", "proceed"))
+	may("causeOutside", oneOf(d.of("cause"), "hold", "hold", "tryOnce"))
+	may("withoutReplacement", oneOf(d.of("without"), "hold", "hold", "proceed"))
 	return out
 }
 
@@ -134,7 +131,7 @@ func (p *policyWriter) ladders() {
 		{"Ghost", []string{"{do: notify}"}},
 	} {
 		if d.of(l.kind).chance(0.25) {
-			out = append(out, fmt.Sprintf("  %s: [%s]", l.kind, some(d.of(l.kind+" which"), l.ladders...)))
+			out = append(out, fmt.Sprintf("  %s: [%s]", l.kind, oneOf(d.of(l.kind+" which"), l.ladders...)))
 		}
 	}
 	if len(out) > 0 {
@@ -153,12 +150,12 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 	taken := map[string]bool{}
 	for i := range 1 + d.of("many").below(3) {
 		o := d.nth(i)
-		c := clusters[o.of("cluster").below(len(clusters))]
-		g := c.Groups[o.of("group").below(len(c.Groups))]
+		c := oneOf(o.of("cluster"), clusters...)
+		g := oneOf(o.of("group"), c.Groups...)
 		kind := map[string]string{"karpenter": "nodepool/", "managed-nodegroup": "nodegroup/", "autoscaling-group": "asg/"}[g.Owner]
-		match := []string{fmt.Sprintf("cluster: %s", some(o.of("pattern"), c.Name, c.Name[:2]+"*"))}
+		match := []string{fmt.Sprintf("cluster: %s", oneOf(o.of("pattern"), c.Name, c.Name[:2]+"*"))}
 		if kind != "" && o.of("grouped").chance(0.6) {
-			match = append(match, fmt.Sprintf("group: %q", some(o.of("group pattern"), kind+g.Name, kind+"*")))
+			match = append(match, fmt.Sprintf("group: %q", oneOf(o.of("group pattern"), kind+g.Name, kind+"*")))
 		}
 		matches := strings.Join(match, ", ")
 		if taken[matches] {
@@ -170,7 +167,7 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 		case o.of("preset").chance(0.3):
 			p.line("    preset: slow")
 		case o.of("mode").chance(0.25):
-			p.line("    mode: %s", some(o.of("to"), "observe", "notify", "remediate"))
+			p.line("    mode: %s", oneOf(o.of("to"), "observe", "notify", "remediate"))
 		default:
 			p.line("    limits: {actionsPerHour: %d}", 1+o.of("hour").below(4))
 		}
