@@ -444,7 +444,7 @@ func TestEKSAutoScalingIAMAndARC(t *testing.T) {
 		if _, err := iam.NewFromConfig(v.aws()).GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller}); !awserr.IsNotFound(err) {
 			t.Errorf("a role that nothing names: %v", err)
 		}
-		c.mapped = append(c.mapped, mapping{role: *controller, username: nodeUser, groups: nodeGroups})
+		c.mapped = append(c.mapped, *controller)
 		role, err = iam.NewFromConfig(v.aws()).GetRole(t.Context(), &iam.GetRoleInput{RoleName: controller})
 		if got := need(t, role, err).Role; strings.Contains(*got.AssumeRolePolicyDocument, "ec2.amazonaws.com") {
 			t.Errorf("the controller's role is a node's: %+v", got)

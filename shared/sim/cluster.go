@@ -38,14 +38,14 @@ func (c *cluster) mapRoles() {
 	c.mapped = nil
 	for _, g := range c.groups {
 		if !c.maps(g.role) {
-			c.mapped = append(c.mapped, mapping{role: g.role, username: nodeUser, groups: nodeGroups})
+			c.mapped = append(c.mapped, g.role)
 		}
 	}
 }
 
 // maps reports whether the role is mapped as a node's.
 func (c *cluster) maps(role string) bool {
-	return slices.ContainsFunc(c.mapped, func(m mapping) bool { return m.role == role })
+	return slices.Contains(c.mapped, role)
 }
 
 // endpoint is where the cluster's Kubernetes API is.

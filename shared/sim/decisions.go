@@ -15,43 +15,14 @@ type Situation struct {
 	Decision string `json:"decision"`
 }
 
-// decisions counts the decisions of a run by their situations.
-type decisions struct {
-	of map[Situation]int
-	// faults are those that befall a group now, the latest last; see [decisions.key].
-	faults map[string][]Fault
-}
-
-func newDecisions() *decisions {
-	return &decisions{of: map[Situation]int{}, faults: map[string][]Fault{}}
-}
-
-func (*decisions) key(cluster, group string) string { return cluster + " " + group }
-
-// begins notes a fault, and over that it is.
-func (t *decisions) begins(f Fault) {
-	k := t.key(f.Cluster, f.Group)
-	t.faults[k] = append(t.faults[k], f)
-}
-
-func (t *decisions) over(f Fault) {
-	k := t.key(f.Cluster, f.Group)
-	for i, o := range t.faults[k] {
-		if o.ID == f.ID {
-			t.faults[k] = append(t.faults[k][:i:i], t.faults[k][i+1:]...)
-			return
-		}
-	}
-}
-
-// latest is the fault that befell a group last.
-func (t *decisions) latest(cluster, group string) (kind FaultKind) {
-	var at time.Duration
-	for _, k := range []string{t.key(cluster, group), t.key(cluster, ""), t.key("", "")} {
-		for _, f := range t.faults[k] {
-			if kind == "" || f.At >= at {
-				kind, at = f.Kind, f.At
-			}
+// latestFault is the fault that last befell the group, its cluster or the account, and is not over.
+func (a *account) latestFault(cluster, group string) (kind FaultKind) {
+	var latest time.Duration
+	for _, f := range a.sc.Faults {
+		lasts := f.At <= a.now && (f.For == 0 || a.now < f.At+f.For)
+		here := (f.Cluster == "" || f.Cluster == cluster) && (f.Group == "" || f.Group == group)
+		if lasts && here && f.At >= latest {
+			kind, latest = f.Kind, f.At
 		}
 	}
 	return kind
@@ -74,6 +45,6 @@ func (a *account) decided(e Event) {
 			group = g.name
 		}
 	}
-	s.Fault = a.decisions.latest(e.Cluster, group)
-	a.decisions.of[s]++
+	s.Fault = a.latestFault(e.Cluster, group)
+	a.decisions[s]++
 }

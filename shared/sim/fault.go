@@ -27,13 +27,11 @@ func (a *account) arrange() {
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})
-			a.decisions.begins(f)
 			a.strike(f)
 		})
 		if f.For > 0 {
 			a.at(to, func() {
 				a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "over", Text: f.Says, Detail: f.String() + ": over"})
-				a.decisions.over(f)
 				a.relent(f)
 			})
 		}
@@ -285,8 +283,8 @@ func (a *account) spec(g *group) GroupSpec {
 func (g *group) unmap(bare bool) {
 	c := g.c
 	g.unmapped = true
-	c.mapped = slices.DeleteFunc(slices.Clone(c.mapped), func(m mapping) bool { return m.role == g.role })
-	c.mapped = append(c.mapped, mapping{role: "KarpenterControllerRole-" + c.name, username: nodeUser, groups: nodeGroups})
+	c.mapped = slices.DeleteFunc(slices.Clone(c.mapped), func(role string) bool { return role == g.role })
+	c.mapped = append(c.mapped, "KarpenterControllerRole-"+c.name)
 	c.changed()
 	g.template.breaks = neverJoins
 	if bare {

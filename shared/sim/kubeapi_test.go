@@ -565,13 +565,13 @@ func TestAClusterWithoutKarpenterServesNoneOfIt(t *testing.T) {
 
 func TestWhatAClusterIsSetUpWith(t *testing.T) {
 	c := handmade(t, withKarpenter)
-	c.mapped = []mapping{{role: "demo-node", username: nodeUser, groups: nodeGroups}, {role: "KarpenterController", username: "admin", groups: []string{"system:masters"}}}
+	c.mapped = []string{"demo-node", "KarpenterController"}
 	reaching(t, c, func(k *kube.Client, _ *env) {
 		auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data)
 		if auth.Unparseable != "" || len(auth.Rejected) > 0 || len(auth.Roles) != 2 || auth.Roles[0].ARN != "arn:aws:iam::"+accountID+":role/demo-node" || !slices.Equal(auth.Roles[0].Groups, nodeGroups) || auth.Roles[0].Username != nodeUser {
 			t.Errorf("%+v", auth)
 		}
-		c.mapped = []mapping{}
+		c.mapped = []string{}
 		if auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data); auth.Unparseable != "" || len(auth.Roles) != 0 {
 			t.Errorf("%+v", auth)
 		}

@@ -496,17 +496,13 @@ func (q *kubeQuery) getConfigMap() (any, error) {
 }
 
 // mapRoles is the YAML of mapRoles, as eksctl writes it.
-func mapRoles(all []mapping) string {
-	if len(all) == 0 {
+func mapRoles(roles []string) string {
+	if len(roles) == 0 {
 		return "[]\n"
 	}
 	var b strings.Builder
-	for _, m := range all {
-		b.WriteString("- groups:\n")
-		for _, g := range m.groups {
-			fmt.Fprintf(&b, "  - %s\n", g)
-		}
-		fmt.Fprintf(&b, "  rolearn: arn:aws:iam::%s:role/%s\n  username: %s\n", accountID, m.role, m.username)
+	for _, role := range roles {
+		fmt.Fprintf(&b, "- groups:\n  - %s\n  rolearn: %s\n  username: %s\n", strings.Join(nodeGroups, "\n  - "), roleARN(role), nodeUser)
 	}
 	return b.String()
 }

@@ -67,7 +67,7 @@ func Run(sc Scenario, w Watch) (Result, error) {
 		return r, err
 	}
 	defer a.shutdown()
-	r.Situations = a.decisions.of
+	r.Situations = a.decisions
 	digest := sha256.New()
 	tell := a.tell
 	a.tell = func(e Event) {
@@ -144,7 +144,7 @@ func write(h hash.Hash, e Event) {
 // newAccount makes the account of a scenario, with nothing in it that happens yet.
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
-		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: newDecisions(), byName: map[string]*cluster{}, machines: map[string]*machine{},
+		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: map[Situation]int{}, byName: map[string]*cluster{}, machines: map[string]*machine{},
 		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {

@@ -23,7 +23,6 @@ type schedule struct {
 	group   string // of the message
 	// missed: it was made for a time that had passed, and never fires.
 	missed bool
-	fired  bool // and is about to be deleted
 }
 
 // timetable is the schedules of a deployment.
@@ -70,7 +69,6 @@ func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
 	}
 	d := t.d.of(s.name)
 	t.a.at(s.due.Add(d.of("fires").between(0, minuteful)), func() {
-		s.fired = true
 		t.checks.send(s.input, s.group, "")
 		t.a.in(d.of("vanishes").between(0, vanishes), func() { delete(t.byName, s.name) })
 	})

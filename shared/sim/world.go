@@ -50,8 +50,8 @@ type account struct {
 	audit     *auditor
 	cost      Cost
 	usage     Usage
-	decisions *decisions
-	founding  bool // what has been there for long is being made
+	decisions map[Situation]int // how often each was made
+	founding  bool              // what has been there for long is being made
 	traps     []*trap
 	left      []*leftover // what is to outlive machines, or did
 }
@@ -73,22 +73,15 @@ type cluster struct {
 	byNode   map[string]*node
 	claims   []*claim // NodeClaims that exist
 	dropped  []dropped
-	mapped   []mapping
-	ghosts   bool // the Nodes of ended machines are not removed
-	barred   bool // its API server refuses Rollcall: no access was granted yet
+	mapped   []string // the roles that aws-auth maps as nodes
+	ghosts   bool     // the Nodes of ended machines are not removed
+	barred   bool     // its API server refuses Rollcall: no access was granted yet
 	// shifted is the zone from which ARC shifts the cluster away, "" if none.
 	shifted string
 	version int // of the last change to any object: its resourceVersion
 
 	listed  []types.Instance // what EC2 lists of it, nil when that changed
 	objects []corev1.Node    // its nodes as its API server lists them, nil when that changed
-}
-
-// mapping is one entry of mapRoles in the ConfigMap aws-auth.
-type mapping struct {
-	role     string // its name; the ARN follows
-	username string
-	groups   []string
 }
 
 // ownerKind is who launches the machines of a group.
