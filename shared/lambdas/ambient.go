@@ -14,26 +14,25 @@ import (
 	"rollcall/shared/report/emit"
 )
 
-// Ambient is what is around every function.
+// Ambient holds what every handler shares: clock, log, metrics, call counts.
 type Ambient struct {
 	Clock func() time.Time
 	Log   *slog.Logger
 	// Metrics are written here, a line each; see report.Metrics.
 	Metrics io.Writer
-	// Calls has counted what was sent to APIs; nil counts nothing.
+	// Calls counts API calls; nil counts nothing.
 	Calls *apistats.Counter
 }
 
-// count writes metrics. That they could not be written changes nothing for the work that
-// they count, and is only logged.
+// count writes metrics. A failure is only logged, since it does not affect the work.
 func (a Ambient) count(samples ...report.Sample) {
 	if err := report.Metrics(a.Metrics, a.Clock(), samples...); err != nil {
 		a.Log.Error("metrics not written", "error", err.Error())
 	}
 }
 
-// spent counts what an invocation has sent to APIs. One environment serves one invocation
-// at a time, so what was counted since the last one is this one's.
+// spent counts the API calls of an invocation. An environment serves one invocation at a
+// time, so everything counted since the last one belongs to this one.
 func (a Ambient) spent() {
 	var samples []report.Sample
 	sent := a.Calls.Take()
@@ -50,13 +49,13 @@ func (a Ambient) spent() {
 	a.count(samples...)
 }
 
-// dropped logs and counts a message that is none of ours: no retry would change that.
+// dropped logs and counts a malformed message: a retry would not help.
 func (a Ambient) dropped(message string, err error) {
 	a.Log.Error("message dropped", "message", message, "error", err.Error())
 	a.count(report.Sample{Of: report.MessagesDropped, Value: 1})
 }
 
-// Odd logs what the AWS SDK remarks. A call that fails for it has a line of its own.
+// Odd logs a remark of the AWS SDK.
 func (a Ambient) Odd(remark string) { a.Log.Warn("remark of the SDK", "detail", remark) }
 
 // Failed logs what Lambda's runtime says of an invocation that failed or crashed.
@@ -81,13 +80,13 @@ type publisher interface {
 	Publish(context.Context, report.Message) error
 }
 
-// notified sends notices on and counts them.
+// notified publishes notices and counts them.
 type notified struct {
 	publisher
 	sent, failed int
 }
 
-// Publish sends a notice. One that some got and others did not is counted as both.
+// Publish publishes a notice. One that reached only some recipients counts as both.
 func (n *notified) Publish(ctx context.Context, m report.Message) error {
 	err := n.publisher.Publish(ctx, m)
 	if report.Sent(err) {
@@ -99,7 +98,7 @@ func (n *notified) Publish(ctx context.Context, m report.Message) error {
 	return err
 }
 
-// samples are what was counted of a cluster.
+// samples returns the counts for a cluster.
 func (n *notified) samples(cluster string) (out []report.Sample) {
 	by := report.By{report.ByCluster: cluster}
 	if n.sent > 0 {

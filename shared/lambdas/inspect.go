@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// staleAfter is how late a message may come. The cluster has been, or will be,
-	// checked by a later one; checking it for an old one would only take its turn.
+	// staleAfter is how late a message may come. A later check has covered the cluster, or
+	// will.
 	staleAfter = 15 * time.Minute
 	// retryAfter is when a check that could not read everything is repeated.
 	retryAfter = 2 * time.Minute
-	// sweepGone is how often the sweep comes by clusters that only tags know.
+	// sweepGone is how often the sweep visits clusters that only tags know.
 	sweepGone = time.Hour
 )
 
-// ReadTime bounds the reading of a cluster: of the five minutes that the function has it
-// leaves what a diagnosis takes at most, and almost one for what follows from both.
+// ReadTime limits the reading of a cluster. Of the five minutes of the function it leaves the
+// longest diagnosis, and almost one minute for the rest.
 const ReadTime = 195 * time.Second
 
 type orderQueue interface {
@@ -42,31 +42,29 @@ type fleet interface {
 	PutSize(ctx context.Context, region, cluster string, nodes int) error
 }
 
-// Inspect checks the clusters that messages name. It destroys nothing: its orders are
-// sent on. It is for one batch at a time.
+// Inspect checks the clusters named in messages. It destroys nothing: it passes its orders
+// on. It handles one batch at a time.
 type Inspect struct {
 	Ambient
-	// Runner is what checks, but for what hangs on the policy and the mode: each check
-	// has a copy of it, with these filled in.
+	// Runner checks. Each check uses a copy, with the policy and the mode filled in.
 	Runner   run.Runner
 	Policies *config.PolicyParameterStore
-	// Permitted is the mode that the function was deployed with; the policy can lower it.
+	// Permitted is the mode of the deployment; the policy can lower it.
 	Permitted policy.Mode
-	// SweepInterval is the time from one sweep to the next: what is due later than that
-	// needs no schedule.
+	// SweepInterval is the time between sweeps: a check that is due later needs no schedule.
 	SweepInterval time.Duration
 	Orders        orderQueue
 	Schedules     schedules
 	Events        eventBus
-	// Fleet is told how large the clusters are.
+	// Fleet stores the sizes of clusters.
 	Fleet fleet
 
-	known map[string]int // sizes as the fleet knows them, by cluster; nil before they are read
+	known map[string]int // sizes in Fleet by cluster; nil before they are read
 	held  heldBook
 }
 
-// Handle always succeeds: what a retry could help is asked for anew by a schedule or
-// by the next sweep, so that one sick cluster does not block its own queue.
+// Handle always succeeds. A schedule or the next sweep repeats what a retry could help, so
+// that one unhealthy cluster does not block its queue.
 func (h *Inspect) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.spent()
 	for _, m := range batch.Records {
@@ -90,11 +88,11 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	}
 	at := started
 	if at.Before(c.Due) {
-		at = c.Due // the clock of the scheduler runs ahead of this one
+		at = c.Due // the scheduler's clock is ahead
 	}
 	doc, permitted, err := h.Policies.Usable(ctx, h.Permitted, started, config.PolicyAge)
 	if err != nil {
-		// Nothing is destroyed until it can be.
+		// The mode is lowered: nothing is destroyed.
 		log.Error("policy unusable", "error", err.Error())
 		h.count(report.Sample{Of: report.PolicyInvalid, Value: 1})
 	}
@@ -126,8 +124,8 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	h.count(append(measure(told, result, took), notices.samples(c.Cluster)...)...)
 }
 
-// again schedules the next check, if a verdict can change before the next sweep comes
-// by, or if this check could not read everything.
+// again schedules the next check if a verdict can change before the next sweep, or if this
+// check could not read everything.
 func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
 	next := result.Plan.Next
 	if !result.Snapshot.Whole() && !missing(result) && (next.IsZero() || now.Add(retryAfter).Before(next)) {
@@ -142,7 +140,7 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	}
 	at := trigger.DueAt(next)
 	if soonest := trigger.Soonest(h.Clock()); at.Before(soonest) {
-		at = soonest // a schedule for a moment that has passed may never run
+		at = soonest // a schedule in the past may never run
 	}
 	due := trigger.Check{Cluster: c.Cluster, Due: at}
 	if _, err := h.Schedules.At(ctx, due); err != nil {
@@ -150,8 +148,7 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	}
 }
 
-// size lets the sweep know how large the cluster is, when that changes how often it
-// need come by.
+// size stores the size of the cluster if that changes how often the sweep visits it.
 func (h *Inspect) size(ctx context.Context, result report.Check) {
 	if !result.Snapshot.Whole() {
 		return
@@ -175,32 +172,31 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 	h.known[id.Name] = nodes
 }
 
-// missing reports that there is no such EKS cluster: only tags know it, also where
-// instances of it are left over, and looking again soon would not help.
+// missing reports whether EKS knows no such cluster: only tags do, and an early repetition
+// would not help.
 func missing(result report.Check) bool {
 	return slices.ContainsFunc(result.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
-// sender passes orders on to the function that may carry them out.
+// sender sends orders to the function that carries them out.
 type sender struct{ queue orderQueue }
 
-// Act hands the order over.
+// Act sends the order.
 func (s sender) Act(ctx context.Context, o plan.Order, _ time.Time) remediate.Outcome {
 	if err := s.queue.Send(ctx, o); err != nil {
-		// It is ordered anew by the next check: nothing was recorded as begun.
+		// The next check gives the order again: no intent was recorded.
 		return remediate.Outcome{Order: o, Result: remediate.Refused, Reason: plan.NotRecorded, Detail: err.Error()}
 	}
 	return remediate.Outcome{Order: o, Result: remediate.Sent, Detail: "handed over to be looked at again and carried out"}
 }
 
-// remembered keeps what the ledger held before the check, from which its events are
-// told.
+// remembered keeps the state of the ledger before the check, for its events.
 type remembered struct {
 	ledger.Ledger
 	state ledger.State
 }
 
-// Read reads the ledger, and keeps what it holds.
+// Read reads the ledger and keeps the state.
 func (r *remembered) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error) {
 	state, err := r.Ledger.Read(ctx, id)
 	r.state = state.Clone()

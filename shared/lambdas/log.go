@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// heldLines bounds the lines about held acts in one check. What does not fit is
-	// logged by the next ones.
+	// heldLines limits the lines about held acts in one check. The next checks log the rest.
 	heldLines = 100
-	// heldAgain is when a held act is logged once more, so that whoever asks about an
-	// instance need not look back to when it began.
+	// heldAgain is when a held act is logged again, so that nobody has to search back to its
+	// beginning.
 	heldAgain = time.Hour
-	// changeLines bounds the lines of one sort about what changed in one check.
+	// changeLines limits the lines of one sort about changes in one check.
 	changeLines = 1000
 )
 
-// say logs a check: what changed, what is held, and one line about it all. Its volume
-// hangs on what happens in the cluster and not on how many findings it has.
+// say logs a check: what changed, what is held, and a summary line. The volume depends on
+// what happens in the cluster, not on the number of findings.
 func (h *Inspect) say(log *slog.Logger, events []emit.Event, result report.Check, took time.Duration) {
 	unread(log, result)
 	if a := result.Plan.Alarm; a != nil {
@@ -52,7 +51,7 @@ func (h *Inspect) say(log *slog.Logger, events []emit.Event, result report.Check
 	log.Info("checked")
 }
 
-// unread logs what a check could not read or do, and what it remarks.
+// unread logs what a check could not read or do, and its remarks.
 func unread(log *slog.Logger, result report.Check) {
 	gaps, left := first(result.Snapshot.Gaps, heldLines)
 	for _, g := range gaps {
@@ -97,7 +96,7 @@ const (
 	settled   = "act settled"
 )
 
-// line is what is logged of an event; "" is nothing.
+// line returns the log line of an event; "" for none.
 func line(e emit.Event) (text string, keys []slog.Attr) {
 	switch d := e.Detail.(type) {
 	case emit.Finding:
@@ -125,7 +124,7 @@ func about(s emit.Subject) []slog.Attr {
 	return []slog.Attr{slog.String("instance", s.Instance), slog.String("node", s.Node), slog.String("group", s.Group), slog.String("kind", s.Kind)}
 }
 
-// first are the first so many of a list, and how many are left.
+// first returns up to most elements of a list, and how many are left.
 func first[T any](all []T, most int) (some []T, left int) {
 	n := min(len(all), most)
 	return all[:n], len(all) - n
@@ -137,8 +136,8 @@ func leftOut(log *slog.Logger, text string, lines int) {
 	}
 }
 
-// heldBook remembers which held acts were logged, for as long as its environment lives.
-// A new one logs them again.
+// heldBook records which held acts were logged, per environment. A new environment logs them
+// again.
 type heldBook map[string]map[heldAct]saidHeld
 
 type heldAct struct {
@@ -152,8 +151,8 @@ type saidHeld struct {
 	at     time.Time // when it was logged; zero if it was not
 }
 
-// due are the held acts of a cluster to log now: first those that are new or held for
-// another reason, then those that were logged longest ago; heldLines at most.
+// due returns the held acts of a cluster to log now, heldLines at most: first new ones and
+// those with another reason, then those logged longest ago.
 func (b *heldBook) due(cluster string, held []plan.Held, now time.Time) []plan.Held {
 	if *b == nil {
 		*b = heldBook{}

@@ -16,22 +16,22 @@ import (
 
 type actor interface {
 	Act(context.Context, plan.Order, time.Time) remediate.Outcome
-	// Told remembers that an outcome was told.
+	// Told records that an outcome was reported.
 	Told(context.Context, remediate.Outcome, time.Time) error
 }
 
-// Remediate carries out the orders that messages hold.
+// Remediate carries out the orders in messages.
 type Remediate struct {
 	Ambient
-	// Remediator looks again before it acts: an order alone destroys nothing.
+	// Remediator verifies each order before it acts.
 	Remediator actor
 	Notices    publisher
 	Events     eventBus
 	Stack      string // of the deployment, for notices
 }
 
-// Handle always succeeds: an order that was not carried out is given anew by the next
-// check if it is still right, and one that was must not come again.
+// Handle always succeeds. The next check repeats an order that was not carried out and is
+// still right; one that was carried out must not come again.
 func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.spent()
 	for _, m := range batch.Records {

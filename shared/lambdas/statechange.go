@@ -25,8 +25,8 @@ import (
 const (
 	// lookupSize is the most values that one EC2 filter takes.
 	lookupSize = 200
-	// goneAfter is when a cluster is looked at after one of its instances went: by then
-	// its node should be gone too, and an act on it has an outcome.
+	// goneAfter is when a cluster is checked after one of its instances went: by then its node
+	// should be gone, and an act on it has an outcome.
 	goneAfter = 5 * time.Minute
 )
 
@@ -34,37 +34,36 @@ type instancesAPI interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
-// announcements keep what EC2 announces of Spot Instances.
+// announcements stores what EC2 announces of Spot Instances.
 type announcements interface {
 	Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error
 }
 
-// StateChange turns batches of EC2 state changes, and of events of AWS Health about
-// instances, into schedules of checks, and remembers what EC2 announces of Spot Instances.
-// It judges nothing.
+// StateChange turns batches of EC2 state changes and AWS Health events into schedules of
+// checks, and records announcements about Spot Instances. It judges nothing.
 type StateChange struct {
 	Ambient
 	EC2 instancesAPI
-	// Policies tell the deadlines, of which the checks are to see the end.
+	// Policies has the deadlines at which checks are due.
 	Policies  *config.PolicyParameterStore
 	Schedules schedules
-	// Ledger is where announcements are kept.
+	// Ledger stores announcements.
 	Ledger announcements
-	// VPCs are those whose instances count; empty is all.
+	// VPCs selects instances; empty selects all.
 	VPCs []string
-	// Home is where events are expected from.
+	// Home is the expected account and region of events.
 	Home trigger.Home
 }
 
-// change is what an event says of one instance, and the message that told it.
+// change is what an event says of one instance, and its message.
 type change struct {
 	trigger.Event
 	instance roll.InstanceID
 	message  string
 }
 
-// wants is what changes want: the checks with the messages that want them, and what is to be
-// remembered of each cluster's Spot Instances, likewise.
+// wants collects what changes require: checks with their messages, and each cluster's Spot
+// announcements with theirs.
 type wants struct {
 	checks    map[trigger.Check][]string
 	announced map[roll.ClusterID]ledger.Changes
@@ -76,9 +75,9 @@ type tally struct {
 	malformed, ignored, notOurs, made, kept int
 }
 
-// Handle answers with the messages that a retry may help: those whose instances could
-// not be looked up, or whose check could not be scheduled. What is malformed, foreign
-// or not ours is counted and dropped; no retry would change it.
+// Handle returns the messages that a retry may help: those whose instances could not be
+// looked up, whose check could not be scheduled, or whose announcement could not be recorded.
+// Malformed and foreign messages are counted and dropped.
 func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.spent()
 	var t tally
@@ -107,7 +106,7 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 	for _, c := range ordered(w.checks) {
 		wanted := w.checks[c]
 		if soonest := trigger.Soonest(h.Clock()); c.Due.Before(soonest) {
-			c.Due = soonest // those before it took their time, and what has passed never runs
+			c.Due = soonest // a schedule in the past may never run
 		}
 		made, err := h.Schedules.At(ctx, c)
 		switch {
@@ -154,8 +153,8 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 	return changes
 }
 
-// lookUp describes the instances with as few calls as their number allows. By filter,
-// not by id: an id that EC2 does not know would fail the whole call.
+// lookUp describes the instances with as few calls as possible. It filters by id instead of
+// asking for ids: one unknown id would fail the whole call.
 func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
 	var ids []string
 	for _, c := range changes {
@@ -182,12 +181,12 @@ func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.In
 	return found, nil
 }
 
-// plan works out what the changes want, together with who wants it.
+// plan works out what the changes require, and for which messages.
 func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
 	now := h.Clock()
 	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
 	if err != nil && !errors.Is(err, config.ErrNoPolicy) { // inspect knows whether there ever was one
-		// Its last good times, or the built-in ones, are used.
+		// Use the last good deadlines, or the built-in ones.
 		h.Log.Error("policy unusable", "error", err.Error())
 	}
 	for _, c := range changes {
@@ -230,7 +229,7 @@ func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll
 	}
 }
 
-// remember adds what EC2 announced of an instance of the cluster.
+// remember adds an announcement about an instance of the cluster.
 func (w wants) remember(id roll.ClusterID, c change) {
 	if w.announced[id].Put.Spot == nil {
 		w.announced[id] = ledger.Changes{Put: ledger.NewState()}
@@ -243,22 +242,22 @@ func (h *StateChange) wanted(i types.Instance) bool {
 	return len(h.VPCs) == 0 || slices.Contains(h.VPCs, aws.ToString(i.VpcId))
 }
 
-// dues are the minutes in which a check may see another verdict for the change.
+// dues returns the minutes at which a check may see another verdict because of the change.
 func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
 	if c.State == roll.StateRunning {
 		return trigger.Deadlines(launched, p.Registration.WarnAfter, p.Registration.Deadline, now)
 	}
 	if c.State == "" {
-		return []time.Time{trigger.Soonest(now)} // what EC2 has scheduled is there to be read
+		return []time.Time{trigger.Soonest(now)} // the scheduled event is readable now
 	}
 	due := trigger.DueAt(c.At.Add(goneAfter))
 	if soonest := trigger.Soonest(now); due.Before(soonest) {
-		due = soonest // a schedule for a moment that has passed may never run
+		due = soonest // a schedule in the past may never run
 	}
 	return []time.Time{due}
 }
 
-// ordered lists the checks in a fixed order.
+// ordered returns the checks in a fixed order.
 func ordered(checks map[trigger.Check][]string) []trigger.Check {
 	all := make([]trigger.Check, 0, len(checks))
 	for c := range checks {

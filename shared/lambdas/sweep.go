@@ -34,28 +34,28 @@ type checkQueue interface {
 	Send(context.Context, trigger.Check) error
 }
 
-// Sweep asks for a check of every cluster.
+// Sweep requests a check of every cluster.
 type Sweep struct {
 	Ambient
 	EKS eksAPI
 	EC2 tagsAPI
-	// Fleet knows how large the clusters of Region are.
+	// Fleet has the sizes of the clusters in Region.
 	Fleet  sizes
 	Region string
 	Checks checkQueue
-	// Interval is the time from one sweep to the next.
+	// Interval is the time between sweeps.
 	Interval time.Duration
-	// VPCs are those whose clusters count; empty is all.
+	// VPCs selects clusters; empty selects all.
 	VPCs []string
 }
 
-// Handle sends one message per cluster. Its error makes Lambda try again, which
-// repeats messages that the queue then drops for their content.
+// Handle sends one message per cluster. After an error Lambda retries; the queue drops
+// repeated messages by their content.
 func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	defer h.spent()
 	now := h.Clock().UTC()
-	// The minute that has begun, not the next: a sweep means now, and the check is not
-	// to be dated ahead of what it looks at.
+	// The current minute, not the next: the time of the check must not be ahead of what it
+	// reads.
 	due := now.Truncate(time.Minute)
 	clusters, err := h.clusters(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	if h.hourly(now) {
 		orphans, err := h.tagged(ctx)
 		if err != nil {
-			// What EKS knows is worth more than waiting for what it does not.
+			// The clusters that EKS knows are checked anyway.
 			h.Log.Error("tags not read", "error", err.Error())
 		}
 		for _, name := range orphans {
@@ -75,7 +75,7 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	}
 	sizes, err := h.Fleet.Sizes(ctx, h.Region)
 	if err != nil {
-		// Without them every cluster is checked: more often than it need be.
+		// Without sizes every cluster is checked.
 		h.Log.Error("sizes not read", "error", err.Error())
 	}
 	var faults []error
@@ -92,15 +92,14 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	h.Log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
 	h.count(report.Sample{Of: report.Sweeps, Value: 1}, report.Sample{Of: report.Clusters, Value: float64(len(clusters))})
 	if sent == 0 {
-		// Nothing to check, or nothing in this sweep, is a completed check: an account
-		// without clusters, or with large ones only, is no alarm.
+		// A sweep without checks counts as a completed check: an account without clusters, or
+		// with only large ones, must not raise an alarm.
 		h.count(report.Sample{Of: report.ChecksCompleted, Value: 1})
 	}
 	return errors.Join(faults...)
 }
 
-// clusters lists the EKS clusters of the region, those of the wanted VPCs if any are
-// named.
+// clusters returns the EKS clusters of the region, in the VPCs if any are named.
 func (h *Sweep) clusters(ctx context.Context) ([]string, error) {
 	var names []string
 	pages := eks.NewListClustersPaginator(h.EKS, &eks.ListClustersInput{})
@@ -130,12 +129,12 @@ func (h *Sweep) clusters(ctx context.Context) ([]string, error) {
 	return ours, nil
 }
 
-// turn reports whether this sweep is one that checks the cluster. The larger a cluster
-// is the fewer do, and clusters of one size do not all have theirs in the same.
+// turn reports whether this sweep checks the cluster: large clusters less often, and not all
+// clusters of one size in the same sweep.
 func (h *Sweep) turn(cluster string, nodes int, now time.Time) bool {
 	factor := uint64(ledger.SweepFactor(nodes))
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(cluster)) // it never fails
+	_, _ = sum.Write([]byte(cluster)) // never fails
 	return (uint64(now.Unix()/int64(h.Interval.Seconds()))+sum.Sum64())%factor == 0
 }
 
@@ -144,8 +143,8 @@ func (h *Sweep) hourly(now time.Time) bool {
 	return now.Sub(now.Truncate(time.Hour)) < h.Interval
 }
 
-// tagged lists the names of clusters that instances' tags know. A deployment for some
-// VPCs cannot tell whose they are, and leaves them to others.
+// tagged returns the names of clusters in instances' tags. A deployment for some VPCs cannot
+// tell whose they are, and skips them.
 func (h *Sweep) tagged(ctx context.Context) ([]string, error) {
 	if len(h.VPCs) > 0 {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/plan"
 )
 
-// terminate ends the instance; its owner launches another one.
+// terminate terminates the instance; its owner launches another one.
 func (r *Remediator) terminate(ctx context.Context, v verified, now time.Time) Outcome {
 	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(v.order.Instance)}})
 	if err == nil {
@@ -22,11 +22,10 @@ func (r *Remediator) terminate(ctx context.Context, v verified, now time.Time) O
 	return r.ec2Refused(ctx, v, err, "ec2:TerminateInstances", now)
 }
 
-// reboot has EC2 reboot the instance. EC2 only queues the request, and ends an instance
-// that does not shut down within a few minutes hard:
+// reboot asks EC2 to reboot the instance. EC2 only queues the request, and forces the reboot
+// of an instance that does not shut down within a few minutes:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RebootInstances.html.
-// The SDK may not repeat the call by itself: unlike a termination, a reboot that is
-// asked for twice may happen twice.
+// The SDK must not retry: unlike a termination, two requests may be two reboots.
 func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outcome {
 	_, err := r.ec2.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{string(v.order.Instance)}},
 		func(o *ec2.Options) { o.RetryMaxAttempts = 1 })
@@ -36,18 +35,16 @@ func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outc
 	return r.ec2Refused(ctx, v, err, "ec2:RebootInstances", now)
 }
 
-// ec2Refused tells what an error of EC2 means: that nothing happened, or that nobody
-// knows.
+// ec2Refused interprets an error of EC2: nothing happened, or the effect is unknown.
 func (r *Remediator) ec2Refused(ctx context.Context, v verified, err error, call string, now time.Time) Outcome {
 	out := Outcome{Detail: awserr.Describe(err, call, r.principal(ctx))}
-	// Only the first refusal may be for a tag that is too new: a permission that is
-	// missing must be told of.
+	// Only the first refusal may be due to a new tag: a missing permission must be reported.
 	newTag := !v.tried && now.Sub(v.ordered) < plan.TagSettles
 	switch {
 	case awserr.IsDenied(err) && newTag:
 		out.Result = Failed
 		out.Detail = ledger.NotYet + out.Detail + " (EC2 may not show the order's tag to its permission check yet)"
-	// Not a throttle: it may have met the second try of a call whose first took effect.
+	// Not for throttling: it may have met the retry of a call that took effect.
 	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err),
 		awserr.IsNoCredentials(err), awserr.IsBadCredentials(err), awserr.IsExpiredCredentials(err):
 		out.Result = Failed
@@ -58,13 +55,12 @@ func (r *Remediator) ec2Refused(ctx context.Context, v verified, err error, call
 	return out
 }
 
-// unclear ends a sentence about a call that broke off.
+// unclear ends a sentence about a call with unknown effect.
 func unclear(detail, where string) string {
 	return unadvised(detail) + "; whether it took effect, a later check will see from " + where + "; until then it is not repeated"
 }
 
-// unadvised takes the advice to wait for another try from a sentence, where what
-// follows is another thing.
+// unadvised removes the advice to wait for another try from a sentence.
 func unadvised(detail string) string {
 	reason, _, _ := strings.Cut(detail, ": the next check tries again")
 	return reason

@@ -14,8 +14,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// cordon keeps new pods off the node. The cordon of somebody else stays theirs: what
-// Rollcall did not do it does not undo.
+// cordon keeps new pods off the node. It leaves somebody else's cordon to them: Rollcall does
+// not undo what it did not do.
 func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcome {
 	switch n := v.node; {
 	case n.Unschedulable && n.CordonedBy == "":
@@ -29,7 +29,7 @@ func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcom
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("cordoned node %s", v.node.Name)}
 }
 
-// uncordon takes Rollcall's cordon back from a node that came back.
+// uncordon lifts Rollcall's cordon from a node that came back.
 func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outcome {
 	if err := v.hands.Uncordon(ctx, v.node.Name, v.node.UID, v.node.CordonedBy); err != nil {
 		return r.kubeRefused(ctx, v, err)
@@ -37,7 +37,7 @@ func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outc
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("uncordoned node %s", v.node.Name)}
 }
 
-// outOfService taints the node of an instance that EC2 says is terminated.
+// outOfService taints the node of a terminated instance.
 func (r *Remediator) outOfService(ctx context.Context, v verified, _ time.Time) Outcome {
 	if err := v.hands.OutOfService(ctx, v.node.Name, v.node.UID); err != nil {
 		return r.kubeRefused(ctx, v, err)
@@ -45,13 +45,13 @@ func (r *Remediator) outOfService(ctx context.Context, v verified, _ time.Time) 
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("tainted node %s as out of service: its pods are removed, and its volumes detached, at once", v.node.Name)}
 }
 
-// deleteNode removes the Node object of an instance that is gone.
+// deleteNode deletes the Node object of an instance that is gone.
 func (r *Remediator) deleteNode(ctx context.Context, v verified, _ time.Time) Outcome {
 	what := "node " + v.node.Name
 	return r.deleted(ctx, v, what, v.hands.DeleteNode(ctx, v.node.Name, v.node.UID))
 }
 
-// deleteNodeClaim has Karpenter end the instance in its own way.
+// deleteNodeClaim lets Karpenter end the instance.
 func (r *Remediator) deleteNodeClaim(ctx context.Context, v verified, _ time.Time) Outcome {
 	what := fmt.Sprintf("NodeClaim %s of %s", v.claim.Name, v.order.Instance)
 	return r.deleted(ctx, v, what, v.hands.DeleteNodeClaim(ctx, v.claim.Name, v.claim.UID))
@@ -67,9 +67,8 @@ func (r *Remediator) deleted(ctx context.Context, v verified, what string, err e
 	return r.kubeRefused(ctx, v, err)
 }
 
-// kubeRefused tells what an error of the Kubernetes API means for an act that is one
-// call: that another object has the name by now, that nothing happened, that the next
-// check goes on, or that nobody knows.
+// kubeRefused interprets an error of the Kubernetes API: another object has the name, nothing
+// happened, the next check continues, or the effect is unknown.
 func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Outcome {
 	if errors.Is(err, kube.ErrChanged) || errors.Is(err, kube.ErrGone) {
 		return Outcome{Result: Refused, Reason: plan.VerdictChanged, Detail: err.Error()}
@@ -86,21 +85,21 @@ func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Out
 	return Outcome{Result: Unclear, Detail: unclear(detail, "the cluster")}
 }
 
-// What bounds one pass of a drain: its pods need somewhere to go, the API server is
-// others' too, and the function that acts has little time.
+// Limits of one pass of a drain: evicted pods need somewhere to go, others share the API
+// server, and the function has little time.
 const (
 	evictions = 50
 	passTime  = 2 * time.Minute
 )
 
-// drain makes one pass over the pods of the node. Each pass is an order of its own
-// check with the same id, so that between two passes everything is looked at again.
+// drain makes one pass over the pods of the node. Each pass is an order with the same id from
+// its own check, so everything is read again between two passes.
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
 	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()
 	pass := kube.Pass{Evictions: evictions, Now: now}
 	if r.clock != nil {
-		pass.Now = r.clock() // now may be ahead of it, and no pod is to lose what it has left
+		pass.Now = r.clock() // now may be ahead, and no pod may lose grace time
 	}
 	if v.node.Unschedulable {
 		pass.Since = v.cordoned
@@ -123,14 +122,14 @@ func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outco
 	return Outcome{Result: Ongoing, Detail: fmt.Sprintf("draining node %s: %s", v.node.Name, left)}
 }
 
-// What bounds a sentence about pods: how many it names, and what it says of each. An
-// admission webhook may give its reasons at any length.
+// Limits of a sentence about pods: how many it names, and the characters for each. An
+// admission webhook may explain itself at any length.
 const (
 	blockedNamed = 5
 	blockedRunes = 300
 )
 
-// short is at most n characters of a sentence.
+// short cuts a text to n characters.
 func short(s string, n int) string {
 	const more = "..."
 	if runes := []rune(s); len(runes) > n {
@@ -139,8 +138,8 @@ func short(s string, n int) string {
 	return s
 }
 
-// remaining says what a pass of a drain left on the node. Pods that are on their way are
-// named when the time is over, since then a person is asked about them.
+// remaining describes what a pass of a drain left on the node. Once the time is over, it
+// names pods that are still leaving, since a person is asked about them.
 func remaining(d kube.Drained, over bool) string {
 	var parts []string
 	for _, c := range []struct {
@@ -164,7 +163,7 @@ func remaining(d kube.Drained, over bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// named names pods, but for those that are too many.
+// named joins the names of pods, up to blockedNamed of them.
 func named(pods []string) string {
 	var out []string
 	for _, p := range pods[:min(len(pods), blockedNamed)] {
@@ -176,7 +175,7 @@ func named(pods []string) string {
 	return strings.Join(out, "; ")
 }
 
-// stuck says which pods a finished drain no longer waited for, as the end of a sentence.
+// stuck names the pods that a finished drain no longer waited for, as the end of a sentence.
 func stuck(d kube.Drained) string {
 	if n := len(d.Stuck); n > 0 {
 		return fmt.Sprintf(", but for %d %s stuck in Terminating, which the end of the instance frees (%s)", n, roll.Plural(n, "pod", "pods"), named(d.Stuck))

@@ -1,17 +1,15 @@
 // Package remediate carries out orders. It is the only package that destroys.
 //
-// An order is not trusted. Before anything is done the instance, every node that
-// might be its own, the policy and the ledger are read again, and the verdict and
-// the plan are made anew by the same code that made the order; only if they come
-// to the very same order, its tag is on the instance and the evidence is kept, the
-// intent is recorded and the one call is sent that the act consists of. Everything
-// else is a refusal with a typed reason, and a refusal is no error.
+// It does not trust an order. It reads the instance, every node that may be its own, the
+// policy and the ledger again, and repeats the verdict and the plan with the code that made
+// the order. Only if the same order results, its tag is on the instance and the evidence is
+// stored, it records the intent and sends the one call of the act. Everything else is a
+// refusal with a typed reason, which is not an error.
 //
-// What is done to instances (terminate, reboot) and what ends objects (delete-node,
-// delete-nodeclaim) is sent once: if the answer does not tell whether it took effect,
-// the intent stays open and a later look at the instance settles it. What can be done
-// twice without harm (cordon, uncordon, drain) goes on where it stopped: the next
-// check gives the same order again, and it finds the intent.
+// Acts on instances (terminate, reboot) and deletions (delete-node, delete-nodeclaim) are
+// sent once. If the answer leaves their effect open, the intent stays open, and a later
+// check settles it. Repeatable acts (cordon, uncordon, drain) continue where they stopped:
+// the next check gives the same order again, and finds the intent.
 package remediate
 
 import (
@@ -33,20 +31,20 @@ import (
 	"rollcall/shared/roll"
 )
 
-// instances ends and reboots instances; *ec2.Client does.
+// instances terminates and reboots instances; *ec2.Client implements it.
 type instances interface {
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 	RebootInstances(context.Context, *ec2.RebootInstancesInput, ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error)
 }
 
-// targets looks at one instance again; *observe.Observer does.
+// targets reads one instance again; *observe.Observer implements it.
 type targets interface {
 	Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
 }
 
-// hands change what is in one cluster; *kube.Client does. Each change names the uid of
-// the object that was looked at, and meets no other.
+// hands changes objects in one cluster; *kube.Client implements it. Each call names the uid
+// of the object that was read, and changes no other.
 type hands interface {
 	Cordon(ctx context.Context, node, uid, order string) error
 	Uncordon(ctx context.Context, node, uid, order string) error
@@ -56,26 +54,24 @@ type hands interface {
 	DeleteNodeClaim(ctx context.Context, name, uid string) error
 }
 
-// dialer makes a client for a cluster's Kubernetes API; *kube.Dialer is one.
+// dialer returns a client for a cluster's Kubernetes API; *kube.Dialer implements it.
 type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// PolicySource reads the policy anew: stop: true in it, or mode: observe, stops the next
-// act.
+// PolicySource reads the policy again: stop: true or mode: observe in it stops the next act.
 type PolicySource func(context.Context) (*policy.Document, error)
 
-// Why finds out why the findings of a look are, since that decides what follows. It
-// never fails: what it could not read it tells as not checked. The second result keeps
-// what was read.
+// Why diagnoses findings. It never fails: it reports what it could not read as not checked.
+// Keep stores what it read.
 type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep)
 
-// Keep keeps what the instance of an order can tell, before the act takes it away, and
-// tells where. An error means that it is not kept, and then nothing is done. It may be
-// called again for an order whose act did not come about.
+// Keep stores the evidence of an order's instance before the act destroys it, and returns
+// where. After an error nothing is done. It may be called again for an order whose act did
+// not happen.
 type Keep func(ctx context.Context, o plan.Order, seen Seen) (where string, err error)
 
-// Seen is all that an order rests on, as it was looked at again.
+// Seen is everything that an order depends on, read again.
 type Seen struct {
 	Snapshot   *roll.Snapshot
 	Assessment assess.Assessment
@@ -97,28 +93,27 @@ type Remediator struct {
 	clock     func() time.Time
 }
 
-// Options are what a remediator is made of.
+// Options configure a Remediator.
 type Options struct {
 	Targets targets
 	EC2     instances
 	Kube    dialer
 	Ledger  ledger.Ledger // must persist
 	Policy  PolicySource
-	// Why also keeps the evidence, without which nothing is done.
+	// Why also stores the evidence, without which nothing is done.
 	Why Why
-	// Plan makes the plan anew; nil is plan.Make. Whoever tests the guards puts a wrong one
-	// in its place.
+	// Plan makes the plan; nil is plan.Make. Tests of the guards replace it.
 	Plan      func(plan.Input) plan.Plan
 	Permitted policy.Mode // what the caller was started with; see policy.Document.Cluster
-	// Principal tells whose credentials are used, for messages; it may be nil.
+	// Principal returns whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
-	// Clock is read once more right before the call, since looking again may take
-	// longer than an order lives; nil stands still.
+	// Clock is read again right before the call, since reading the target may take longer
+	// than an order is valid; nil stands still.
 	Clock func() time.Time
 }
 
-// New makes a remediator. It refuses a ledger that does not outlive the process, since
-// after a crash nobody would know what had been done, and to act without evidence.
+// New returns a Remediator. It refuses a ledger that does not outlive the process, since
+// after a crash nothing would be known of its acts, and missing evidence.
 func New(o Options) (*Remediator, error) {
 	if !o.Ledger.Persistent() {
 		return nil, errors.New("remediate needs a ledger that persists: give --ledger FILE")
@@ -146,15 +141,15 @@ type Result string
 
 // The results.
 const (
-	Acted   Result = "acted"   // the call was accepted, or what it asks for is so already
-	Refused Result = "refused" // looked at again, it was not to be done; nothing was changed
-	Failed  Result = "failed"  // the call was refused and nothing happened; or a drain ran out of time
-	Sent    Result = "sent"    // handed to another function, which will tell
-	// Ongoing: it takes more than one pass. The ledger keeps the intent, and the next
-	// check gives the order again.
+	Acted   Result = "acted"   // the call was accepted, or had no effect to add
+	Refused Result = "refused" // not confirmed; nothing was changed
+	Failed  Result = "failed"  // the call was refused and nothing happened; or a drain timed out
+	Sent    Result = "sent"    // handed to another function, which reports its outcome
+	// Ongoing: it takes more than one pass. The ledger has the intent, and the next check
+	// gives the order again.
 	Ongoing Result = "ongoing"
-	// Unclear: the call broke off, so it may have taken effect. The ledger keeps the
-	// intent, and a later check sees from the instance what happened.
+	// Unclear: the call broke off and may have taken effect. The ledger has the intent, and a
+	// later check settles it.
 	Unclear Result = "unclear"
 )
 
@@ -162,21 +157,19 @@ const (
 type Outcome struct {
 	Order  plan.Order
 	Result Result
-	// Reason of a refusal; and plan.DrainUnfinished of a drain that failed because pods
-	// were left when its time was over.
+	// Reason of a refusal; plan.DrainUnfinished for a drain that timed out with pods left.
 	Reason plan.Reason
 	Detail string // a sentence for a person
-	// Evidence is where what was read before the act is kept, "" if it is not.
+	// Evidence is where the evidence from before the act is stored, "" if it is not.
 	Evidence string
 	// Cause is the code of the first decisive cause, "" if none was found.
 	Cause string
-	// News: the same was not already the outcome of an earlier try, nor told as the refusal
-	// of an earlier order of this id.
+	// News: neither an earlier try of the order nor a reported refusal had this outcome.
 	News bool
 }
 
-// Said is what the ledger is to remember once the outcome was told, at that time: of a
-// refusal that it was. What was begun is remembered as an act, told or not.
+// Said returns what the ledger records once the outcome was reported: a refusal. An act has
+// its record already.
 func (o Outcome) Said(at time.Time) ledger.Changes {
 	if o.Result != Refused {
 		return ledger.Changes{}
@@ -194,21 +187,19 @@ func (o Outcome) refusal() ledger.RefusalKey {
 	return ledger.RefusalKey{Order: o.Order.ID, Reason: string(o.Reason)}
 }
 
-// act is what there is to know about carrying out one of the acts.
+// act describes how one of the acts is carried out.
 type act struct {
 	do func(*Remediator, context.Context, verified, time.Time) Outcome
-	// leashed: AWS lets it happen only to an instance that carries an order's tag.
+	// leashed: IAM permits it only for an instance with the order's tag.
 	leashed bool
-	// marked: the order's tag must be on the instance, if EC2 knows the instance at
-	// all. To remove the tag is one more way to stop an act.
+	// marked: the order's tag must be on the instance, if EC2 knows it. Removing the tag is
+	// another way to stop an act.
 	marked bool
-	// resumes: it does no harm a second time, so an intent without an outcome is gone
-	// on with.
+	// resumes: repeating it is harmless, so an intent without an outcome is continued.
 	resumes bool
-	// node: it is done to the Node object.
+	// node: it changes the Node object.
 	node bool
-	// free: it takes nothing: it gives back what an earlier act took, or frees what waits
-	// for it.
+	// free: it takes nothing, but gives back what an earlier act took, or frees what waits.
 	free bool
 }
 
@@ -230,20 +221,20 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 	return out
 }
 
-// told reports that somebody was told already that the order was refused for this reason.
-// A check that comes to the same order each time may be refused each time. If the ledger
-// cannot tell, it is told once too often rather than never.
+// told reports whether a notice already reported this refusal of the order. A check that
+// repeats an order may be refused each time. If the ledger is unreadable, the refusal is
+// reported once too often rather than never.
 func (r *Remediator) told(ctx context.Context, out Outcome) bool {
 	if out.Result != Refused || out.Reason.Passing() {
-		return false // of these nobody is told
+		return false // never reported
 	}
 	state, err := r.ledger.Read(ctx, out.Order.ClusterID)
 	_, told := state.Refusals[out.refusal()]
 	return err == nil && told
 }
 
-// Told has the ledger remember that an outcome was told, at that time: a crash in between
-// tells it twice, and never loses it.
+// Told records that an outcome was reported: a crash before it reports twice, and never loses
+// it.
 func (r *Remediator) Told(ctx context.Context, out Outcome, at time.Time) error {
 	said := out.Said(at)
 	if said.Empty() {
@@ -267,9 +258,9 @@ func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outco
 	return r.finish(ctx, out, v.at)
 }
 
-// notBefore is the time of an act. A check judges as of the minute for which it was
-// asked, which may be up to a minute ahead of the clock; what follows from it must not
-// look as if it had come first. An order from further ahead moves nothing.
+// notBefore returns the time of an act. A check judges as of the minute for which it was
+// asked, up to a minute ahead of the clock; the act must not seem to precede it. An order
+// from further ahead changes nothing.
 func notBefore(now, ordered time.Time) time.Time {
 	if ordered.After(now) && ordered.Sub(now) <= time.Minute {
 		return ordered
@@ -277,8 +268,8 @@ func notBefore(now, ordered time.Time) time.Time {
 	return now
 }
 
-// begin has the evidence kept and the intent recorded, or refuses. An act that goes on
-// has both behind it.
+// begin stores the evidence and records the intent, or refuses. An act in progress has both
+// already.
 func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Outcome {
 	o := v.order
 	if !v.resumed && !v.does.free {
@@ -290,7 +281,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 			return refusal(o, plan.EvidenceNotStored, "what %s can still tell could not be kept, so nothing was done: %v", o.Instance, err)
 		}
 	}
-	// A diagnosis takes its time, and what follows the act counts from when it was done.
+	// The diagnosis took a while; later times count from the act itself.
 	v.at = r.later(now)
 	if !v.at.Before(v.expires) {
 		return refusal(o, plan.OrderExpired, "the order expired at %s while the target was looked at again", v.expires.UTC().Format(time.RFC3339))
@@ -323,7 +314,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	return nil
 }
 
-// outlives are the ids of what EC2 keeps of the instance once it is gone.
+// outlives returns the volumes and interfaces that EC2 keeps when the instance is gone.
 func outlives(s *roll.Snapshot, id roll.InstanceID) []string {
 	if i := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }); i >= 0 {
 		return s.Instances[i].Outlives
@@ -331,7 +322,7 @@ func outlives(s *roll.Snapshot, id roll.InstanceID) []string {
 	return nil
 }
 
-// later is the time by now, and never before the one given.
+// later returns the current time, but at least the given one.
 func (r *Remediator) later(now time.Time) time.Time {
 	if r.clock == nil {
 		return now
@@ -342,7 +333,7 @@ func (r *Remediator) later(now time.Time) time.Time {
 	return now
 }
 
-// finish records the outcome, unless there is none yet.
+// finish records the outcome, if there is one.
 func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Outcome {
 	result := ledger.Done
 	switch out.Result {
@@ -351,8 +342,8 @@ func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Out
 	case Failed, Refused: // refused after the intent was recorded
 		result = ledger.Failed
 	}
-	// The act is done or not done by now; that the context ends must not keep its
-	// outcome out of the ledger.
+	// The act has happened or not: an ended context must not keep its outcome out of the
+	// ledger.
 	ctx, cancel := deadline.In(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	if err := r.ledger.Finish(ctx, out.Order.ClusterID, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
@@ -361,10 +352,10 @@ func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Out
 	return out
 }
 
-// recordTime bounds the recording of an outcome.
+// recordTime limits the recording of an outcome.
 const recordTime = 10 * time.Second
 
-// refusal is the outcome of an order that is not carried out.
+// refusal returns the outcome of an order that is not carried out.
 func refusal(o plan.Order, reason plan.Reason, format string, args ...any) *Outcome {
 	return &Outcome{Order: o, Result: Refused, Reason: reason, Detail: fmt.Sprintf(format, args...), News: true}
 }

@@ -15,40 +15,40 @@ import (
 	"rollcall/shared/roll"
 )
 
-// verified is an order that looking again confirmed, with what its act needs.
+// verified is a confirmed order, with what its act needs.
 type verified struct {
-	order   plan.Order // as it is made now: a message is not trusted
+	order   plan.Order // from the new plan: the message is not trusted
 	does    act
 	ordered time.Time // when the message's order was made, and its tag written
-	expires time.Time // likewise
-	limit   int       // on the acts of an hour, as it is now
+	expires time.Time // when the message's order expires
+	limit   int       // limits.actionsPerHour now
 
 	cluster roll.Cluster
-	hands   hands          // for what is done in the cluster
+	hands   hands          // for acts in the cluster
 	node    roll.Node      // for acts on a Node object
 	claim   roll.NodeClaim // for delete-nodeclaim
 	timeout time.Duration  // for a drain
 
 	seen     Seen
 	keep     Keep
-	evidence string // where it was kept
+	evidence string // where it is stored
 
 	tried   bool   // an earlier try failed
 	before  string // why
-	resumed bool   // the intent is recorded already
+	resumed bool   // the intent is already recorded
 	begun   time.Time
-	at      time.Time // of the act
+	at      time.Time // time of the act
 
-	cordoned time.Time // when Rollcall had cordoned the node, zero if it did not
+	cordoned time.Time // when Rollcall cordoned the node, zero if it did not
 }
 
-// cause is the code of the first decisive cause, "" if none was found.
+// cause returns the code of the first decisive cause, "" if none was found.
 func (v verified) cause() string {
 	c, _ := v.seen.Diagnoses[roll.FindingKey{Instance: v.order.Instance, Kind: v.order.Kind}].Decisive()
 	return c.Code
 }
 
-// launched is the launch of the order's instance, zero if it was not seen.
+// launched returns the launch time of the order's instance, zero if unknown.
 func (v verified) launched() time.Time {
 	for i := range v.seen.Snapshot.Instances {
 		if v.seen.Snapshot.Instances[i].ID == v.order.Instance {
@@ -58,7 +58,7 @@ func (v verified) launched() time.Time {
 	return time.Time{}
 }
 
-// look is everything that an order rests on, read and judged anew.
+// look is everything that an order depends on, read and judged again.
 type look struct {
 	snapshot   *roll.Snapshot
 	state      ledger.State
@@ -69,7 +69,7 @@ type look struct {
 	plan       plan.Plan
 }
 
-// verify makes the verdict and the plan anew, or refuses.
+// verify repeats the verdict and the plan, or refuses.
 func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (verified, *Outcome) {
 	does, known := acts[o.Action]
 	if !known {
@@ -109,13 +109,13 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 	return v, r.dial(ctx, &v)
 }
 
-// lookAgain reads everything that the order rests on, and has it judged.
+// lookAgain reads and judges everything that the order depends on.
 func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time) (l look, no *Outcome) {
-	// A second delivery: the target need not even be looked at.
+	// A second delivery needs no read of the target.
 	if _, no = r.remember(ctx, o); no != nil {
 		return l, no
 	}
-	doc, err := r.policy(ctx) // which tells what to look for
+	doc, err := r.policy(ctx)
 	if err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
@@ -123,13 +123,13 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 		return l, no
 	}
 	if !acts[o.Action].free && l.open(o) {
-		// A diagnosis takes its time, and what decides is how the target is after it.
+		// The diagnosis takes a while, and the state of the target after it decides.
 		l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)
 		if no = r.look(ctx, &l, doc, o, now); no != nil {
 			return l, no
 		}
 	}
-	// Once more after all that: it is the kill switch.
+	// Again after all reads: the policy is the kill switch.
 	if doc, err = r.policy(ctx); err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
@@ -138,7 +138,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 	return l, nil
 }
 
-// look looks at the target, and has it judged.
+// look reads and judges the target.
 func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
 	l.snapshot = r.targets.Target(ctx, o.Name, o.Instance, now, doc.Watch())
 	if !l.snapshot.Whole() {
@@ -147,7 +147,7 @@ func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o 
 	if l.snapshot.Cluster.ID != o.ClusterID {
 		return refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.ClusterID, l.snapshot.Cluster.ID)
 	}
-	// What was done while the target was looked at counts too.
+	// Acts since the first read of the ledger count too.
 	if l.state, no = r.remember(ctx, o); no != nil {
 		return no
 	}
@@ -155,22 +155,21 @@ func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o 
 	return nil
 }
 
-// judge assesses the look by a policy.
+// judge assesses the target under a policy.
 func (r *Remediator) judge(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) {
 	l.policy = doc.Cluster(o.Name, l.snapshot.Cluster.ModeTag, r.permitted)
 	l.assessment = assess.Thoroughly(assess.Input{Snapshot: l.snapshot, Policy: l.policy, State: l.state, Now: now},
 		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
 }
 
-// open reports whether the order's finding is there, and past its tolerance.
+// open reports whether the order's finding is there and overdue.
 func (l *look) open(o plan.Order) bool {
 	return slices.ContainsFunc(l.assessment.Findings, func(f roll.Finding) bool {
 		return f.Instance == o.Instance && f.Kind == o.Kind && f.Stage == roll.Overdue
 	})
 }
 
-// remember reads the ledger, and refuses an order that was carried out or that may
-// have been.
+// remember reads the ledger, and refuses an order that was carried out or may have been.
 func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, *Outcome) {
 	state, err := r.ledger.Read(ctx, o.ClusterID)
 	if err != nil {
@@ -186,7 +185,7 @@ func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, 
 	return state, nil
 }
 
-// confirm finds the order in the plan that was made anew, or tells why it is not there.
+// confirm returns the order from the new plan, or why it is not there.
 func (l *look) confirm(o plan.Order) (plan.Order, *Outcome) {
 	for _, made := range l.plan.Orders {
 		switch {
@@ -218,7 +217,7 @@ func because(s *roll.Snapshot) string {
 	return ": " + s.Gaps[0].Detail
 }
 
-// drainTime is how long a drain for the order's finding may take.
+// drainTime returns how long a drain for the order's finding may take.
 func (l *look) drainTime(o plan.Order) time.Duration {
 	for _, f := range l.assessment.Findings {
 		if f.Instance == o.Instance && f.Kind == o.Kind {
@@ -228,7 +227,7 @@ func (l *look) drainTime(o plan.Order) time.Duration {
 	return l.policy(roll.GroupSelector(o.Group)).Drain.Timeout
 }
 
-// unmarked refuses when the order's tag is not on the instance.
+// unmarked refuses if the order's tag is not on the instance.
 func (l *look) unmarked(v *verified) *Outcome {
 	o, known := v.order, len(l.snapshot.Instances) == 1
 	if !v.does.marked || !known && !v.does.leashed {
@@ -240,8 +239,7 @@ func (l *look) unmarked(v *verified) *Outcome {
 	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
 }
 
-// subject finds the object in the cluster that the act is done to, as it was seen just
-// now: what is done names its uid.
+// subject finds the object that the act changes, as just read: the call names its uid.
 func (l *look) subject(v *verified) *Outcome {
 	o := v.order
 	if v.does.node {
@@ -261,7 +259,7 @@ func (l *look) subject(v *verified) *Outcome {
 	return nil
 }
 
-// dial prepares what is done in the cluster, before any intent is recorded.
+// dial connects to the cluster, before any intent is recorded.
 func (r *Remediator) dial(ctx context.Context, v *verified) *Outcome {
 	if v.does.leashed {
 		return nil // done through EC2
@@ -274,7 +272,7 @@ func (r *Remediator) dial(ctx context.Context, v *verified) *Outcome {
 	return nil
 }
 
-// changes says how the target differs from what the order rests on.
+// changes describes how the target differs from the order's finding.
 func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 	for _, f := range a.Findings {
 		if f.Instance == o.Instance {

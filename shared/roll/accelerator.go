@@ -10,7 +10,7 @@ import (
 // that a GPU or a Neuron device failed.
 const AcceleratedHardware = "AcceleratedHardwareReady"
 
-// Repair is what is done about an instance whose accelerator failed.
+// Repair is what to do about an instance with a failed accelerator.
 type Repair string
 
 // The repairs.
@@ -20,7 +20,7 @@ const (
 	RepairHold    Repair = "hold" // nothing: it needs a person
 )
 
-// AllRepairs lists them.
+// AllRepairs returns the repairs.
 func AllRepairs() []Repair { return []Repair{RepairReboot, RepairReplace, RepairHold} }
 
 // acceleratorRepairs has the reasons of AcceleratedHardwareReady=False that have no number.
@@ -64,8 +64,8 @@ const (
 	healthPrefix         = "DCGMHealthCode"
 )
 
-// AcceleratorRepair is what AWS's table does about a reason of AcceleratedHardwareReady=False.
-// What the table does not have is held; known is false then.
+// AcceleratorRepair returns the repair in AWS's table for a reason of
+// AcceleratedHardwareReady=False. A reason outside the table is held; known is then false.
 func AcceleratorRepair(reason string) (r Repair, known bool) {
 	r, known = acceleratorRepairs[reason]
 	if n, ok := numbered(reason, xidPrefix, xidSuffix); ok {
@@ -77,14 +77,14 @@ func AcceleratorRepair(reason string) (r Repair, known bool) {
 	return r, known
 }
 
-// FatalXid reports whether an Xid of NVIDIA's driver makes the agent say that the hardware failed.
+// FatalXid reports whether the agent treats an Xid of NVIDIA's driver as a hardware failure.
 func FatalXid(xid string) bool {
 	_, ok := AcceleratorRepair(xidPrefix + xid + xidSuffix)
 	return ok
 }
 
 // AcceleratorReason reports whether the agent may give the reason: one of the table, or one
-// with a number, whatever the number is.
+// with any number.
 func AcceleratorReason(reason string) bool {
 	_, known := acceleratorRepairs[reason]
 	_, xid := numbered(reason, xidPrefix, xidSuffix)
@@ -92,7 +92,7 @@ func AcceleratorReason(reason string) bool {
 	return known || xid || health
 }
 
-// AcceleratorReasons lists the reasons of AWS's table, in order.
+// AcceleratorReasons returns the reasons of AWS's table, in order.
 func AcceleratorReasons() []string {
 	var all []string
 	for reason := range acceleratorRepairs {
@@ -105,7 +105,7 @@ func AcceleratorReasons() []string {
 	return all
 }
 
-// numbered is the number between two parts of a text, without leading zeros.
+// numbered returns the number between two parts of a text, without leading zeros.
 func numbered(text, prefix, suffix string) (int, bool) {
 	text, begins := strings.CutPrefix(text, prefix)
 	text, ends := strings.CutSuffix(text, suffix)

@@ -2,7 +2,7 @@ package roll
 
 import "time"
 
-// Confidence is how far the evidence carries a cause.
+// Confidence is how much the evidence proves.
 type Confidence string
 
 // The confidences.
@@ -14,30 +14,30 @@ const (
 )
 
 // Cause is why something is wrong. Its JSON is that of reports, notices and events; only
-// reports show the evidence.
+// reports include the evidence.
 type Cause struct {
 	Code       string     `json:"code"` // of the catalogue of causes, such as NodeRoleNotMapped
 	Confidence Confidence `json:"confidence"`
 	Summary    string     `json:"summary"` // one sentence for a person, without its full stop
 	Evidence   []Evidence `json:"evidence,omitzero"`
-	// Fix is what a person can paste: commands or a patch with this instance's own names.
+	// Fix is for a person to paste: commands or a patch with this instance's names.
 	Fix string `json:"fix"`
-	// Subject is what the cause lies in when that is not the instance alone, such as
-	// an IAM role or a subnet: "" if a replacement of the instance would cure it.
-	// Several findings with one code and one subject have one cause between them.
+	// Subject is where the cause lies outside the instance, such as an IAM role or a subnet;
+	// "" if a replacement of the instance would fix it. Findings with the same code and
+	// subject share one cause.
 	Subject string `json:"subject,omitempty"`
 	// Cure is what helps against it.
 	Cure Cure `json:"-"`
-	// Symptom: it only says how the trouble shows, as every start of a node may for a
-	// while; it is no news while the finding has time.
+	// Symptom: it only says how the trouble shows, as may every start of a node for a while.
+	// It is no news while the finding has time.
 	Symptom bool `json:"-"`
-	// NotChecked are, of a symptom that nothing proven explains, the codes of the causes that
-	// would explain it and could not be looked for. The diagnosis has the reasons.
+	// NotChecked are the codes of causes that would explain this symptom and could not be
+	// checked, if nothing proven explains it. The diagnosis has the reasons.
 	NotChecked []string `json:"notChecked,omitempty"`
-	// Unsettled says of a suggested cause why what would prove it, or rule it out, is not known;
-	// "" where nothing like that is missing.
+	// Unsettled is why a suggested cause could be neither proven nor ruled out; "" if nothing
+	// is missing.
 	Unsettled string `json:"unsettled,omitempty"`
-	// Unread and Passing are of Unsettled, as of NotChecked.
+	// Unread and Passing qualify Unsettled, as in NotChecked.
 	Unread, Passing bool `json:"-"`
 }
 
@@ -46,31 +46,31 @@ type Cure string
 
 // The cures. What a diagnosis finds decides with them between the steps of a ladder.
 const (
-	CureUnclear Cure = ""        // it does not say
-	CureChange  Cure = "change"  // a person has to change something; a replacement meets the same
-	CureReplace Cure = "replace" // another instance: a reboot does not help
-	CureReboot  Cure = "reboot"  // a reboot may do, and another instance does
+	CureUnclear Cure = ""        // unknown
+	CureChange  Cure = "change"  // a person has to change something; a replacement has the same cause
+	CureReplace Cure = "replace" // another instance; a reboot does not help
+	CureReboot  Cure = "reboot"  // a reboot may help, another instance does
 	CureWait    Cure = "wait"    // it passes, or is not the instance's fault
-	CureNone    Cure = "none"    // nothing is to be done to the instance
+	CureNone    Cure = "none"    // no act on the instance
 )
 
-// Diagnosis is why something is wrong, as far as that could be found out.
+// Diagnosis is why something is wrong, as far as that is known.
 type Diagnosis struct {
-	// Causes are what was found: proven roots first, then likely roots of a symptom that
-	// nothing proven explains, then what only shows the trouble, then other hints.
+	// Causes are the causes found: proven root causes first, then likely root causes of a
+	// symptom that nothing proven explains, then symptoms, then other hints.
 	Causes []Cause
-	// RuledOut are the codes of causes that were looked for and are not there.
+	// RuledOut are the codes of causes that were checked and do not exist.
 	RuledOut []string
-	// NotChecked are the codes of causes that could not be looked for.
+	// NotChecked are the causes that could not be checked.
 	NotChecked []NotChecked
 }
 
-// NotChecked is a cause that could not be looked for.
+// NotChecked is a cause that could not be checked.
 type NotChecked struct {
 	Code   string `json:"code"`
 	Reason string `json:"reason"` // what stood in the way, and what to do about it
-	// Unread: a call that tells of it failed. Else nothing that can be read proves it here, such as
-	// a console that shows nothing, or it was left out of a sample.
+	// Unread: a call failed. Otherwise nothing readable proves the cause here, such as an empty
+	// console, or the instance was not in the sample.
 	Unread bool `json:"unread,omitempty"`
 	// Passing: it failed for a reason that passes by itself.
 	Passing bool `json:"-"`
@@ -86,7 +86,7 @@ func (d Diagnosis) Decisive() (Cause, bool) {
 	return Cause{}, false
 }
 
-// Evidence is one thing that was read and that speaks for a cause.
+// Evidence is one observation that supports a cause.
 type Evidence struct {
 	Source   string `json:"source"` // such as aws-auth
 	Field    string `json:"field"`  // such as mapRoles[2].rolearn
@@ -94,8 +94,8 @@ type Evidence struct {
 	Expected string `json:"expected"`
 }
 
-// Proof is a decisive cause of a finding as it was first found. What proved it may show no
-// more later, while the trouble goes on: a node is young once, and a console forgets.
+// Proof is a decisive cause of a finding as first found. Its evidence may disappear while the
+// trouble goes on: a node is young once, and a console forgets.
 type Proof struct {
 	At       time.Time  `json:"at"`
 	Code     string     `json:"code"`
@@ -105,9 +105,9 @@ type Proof struct {
 	Fix      string     `json:"fix,omitempty"`
 }
 
-// Lasts reports a cause that is as true later as when it was found, until it is ruled out:
-// something that has to change, or that another instance or a reboot cures. What passes by
-// itself, or only shows the trouble, is looked at anew each time.
+// Lasts reports a cause that stays true until it is ruled out: one that needs a change,
+// another instance or a reboot. A cause that passes, and a symptom, are checked again each
+// time.
 func (c Cause) Lasts() bool {
 	switch c.Cure {
 	case CureChange, CureReplace, CureReboot:

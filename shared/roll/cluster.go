@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ClusterID names one EKS cluster across accounts and regions. It is what the
-// ledger is keyed by, so that two clusters of one name never share a memory.
+// ClusterID identifies an EKS cluster across accounts and regions. It is the key of the
+// ledger, so that two clusters of one name never share records.
 type ClusterID struct {
 	Account string `json:"account"` // 12 digits
 	Region  string `json:"region"`  // such as eu-west-1
@@ -18,8 +18,8 @@ func (id ClusterID) String() string {
 	return id.Account + "/" + id.Region + "/" + id.Name
 }
 
-// ParseClusterARN reads arn:<partition>:eks:<region>:<account>:cluster/<name>.
-// The second result is false when the text has another form.
+// ParseClusterARN parses arn:<partition>:eks:<region>:<account>:cluster/<name>. It returns
+// false for a text of another form.
 func ParseClusterARN(arn string) (ClusterID, bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "eks" {
@@ -32,12 +32,12 @@ func ParseClusterARN(arn string) (ClusterID, bool) {
 	return ClusterID{Account: parts[4], Region: parts[3], Name: name}, true
 }
 
-// ClusterActive is the one status of an EKS cluster (eks:DescribeCluster) in
-// which verdicts about its nodes may lead to an action. The others are CREATING,
-// DELETING, FAILED, UPDATING and PENDING.
+// ClusterActive is the only status of an EKS cluster (eks:DescribeCluster) in which verdicts
+// about its nodes may lead to acts. The others are CREATING, DELETING, FAILED, UPDATING and
+// PENDING.
 const ClusterActive = "ACTIVE"
 
-// Cluster is one EKS cluster as eks:DescribeCluster shows it.
+// Cluster is one EKS cluster as eks:DescribeCluster returns it.
 type Cluster struct {
 	ID       ClusterID
 	Status   string // see ClusterActive

@@ -56,13 +56,12 @@ const (
 	FlapWindow = time.Hour
 )
 
-// Kinds lists the kinds of findings that Rollcall makes.
+// Kinds returns the kinds of findings.
 func Kinds() []Kind {
 	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck, Unlaunched}
 }
 
-// OnlyTold reports the kinds about which nothing is ever written or done, whether they are
-// about an instance or not.
+// OnlyTold reports the kinds that are only reported: no act and no tag follows.
 func (k Kind) OnlyTold() bool { return k == Unlaunched || k == Stuck }
 
 // Stage is how far a finding has come.
@@ -89,11 +88,10 @@ func (s Stage) rank() int {
 	return 0
 }
 
-// Past reports whether the stage lies behind the other one.
+// Past reports whether the stage comes after the other one.
 func (s Stage) Past(other Stage) bool { return s.rank() > other.rank() }
 
-// Finding is one instance or node with which something is wrong, or something else of the
-// cluster's.
+// Finding is one instance, node or other object with which something is wrong.
 type Finding struct {
 	Instance InstanceID // see [InstanceID] for what is about no instance
 	Node     string     // "" when there is none

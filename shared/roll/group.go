@@ -15,7 +15,7 @@ const (
 	OwnerNone             Owner = "none"
 )
 
-// Owners lists every owner, in the order in which they are looked for.
+// Owners returns every owner, in the order of the search.
 func Owners() []Owner {
 	return []Owner{OwnerAutoMode, OwnerKarpenter, OwnerManagedNodeGroup, OwnerAutoScalingGroup, OwnerClusterAPI, OwnerNone}
 }
@@ -24,31 +24,29 @@ func Owners() []Owner {
 // nodegroup/<name>, asg/<name> or none. Notices and limits count by it.
 type Group string
 
-// GroupNone is the group of an instance that no owner keeps.
+// GroupNone is the group of an instance without an owner.
 const GroupNone Group = "none"
 
-// NodePoolGroup is the group of a Karpenter or Auto Mode node pool.
+// NodePoolGroup returns the group of a Karpenter or Auto Mode node pool.
 func NodePoolGroup(name string) Group { return Group("nodepool/" + name) }
 
-// NodeGroupGroup is the group of an EKS managed node group.
+// NodeGroupGroup returns the group of an EKS managed node group.
 func NodeGroupGroup(name string) Group { return Group("nodegroup/" + name) }
 
-// NodePool is the name of the node pool that the group is; the second result is false
-// if it is none.
+// NodePool returns the name of the node pool; false if the group is none.
 func (g Group) NodePool() (string, bool) { return strings.CutPrefix(string(g), "nodepool/") }
 
-// NodeGroup is the name of the managed node group that the group is; the second result
-// is false if it is none.
+// NodeGroup returns the name of the managed node group; false if the group is none.
 func (g Group) NodeGroup() (string, bool) { return strings.CutPrefix(string(g), "nodegroup/") }
 
-// AutoScalingGroup is the group of a self-managed Auto Scaling group.
+// AutoScalingGroup returns the group of a self-managed Auto Scaling group.
 func AutoScalingGroup(name string) Group { return Group("asg/" + name) }
 
-// Origin is what an instance came from, which shows what it is meant to be: its Auto
-// Scaling group (asg/<name>), or its launch template with the version (lt-...:3).
+// Origin is where an instance comes from, which shows its purpose: its Auto Scaling group
+// (asg/<name>), or its launch template with the version (lt-...:3).
 type Origin string
 
-// Origins are those of the instance, as far as they are known.
+// Origins returns the known origins of the instance.
 func (i *Instance) Origins() (out []Origin) {
 	if i.ASG != "" {
 		out = append(out, Origin(AutoScalingGroup(i.ASG)))

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// InstanceID is an EC2 instance id: "i-" and 8 or 17 hexadecimal digits. Of a finding that is
-// about no instance it is what that is about instead, as KIND/NAME: nodeclaim/NAME, node/NAME,
-// nodegroup/NAME, asg/NAME, nodepool/NAME, volume/vol-... or eni/eni-....
+// InstanceID is an EC2 instance id: "i-" and 8 or 17 hexadecimal digits. A finding about
+// another object has KIND/NAME instead: nodeclaim/NAME, node/NAME, nodegroup/NAME, asg/NAME,
+// nodepool/NAME, volume/vol-... or eni/eni-....
 type InstanceID string
 
-// SubjectID is the id of what a finding without an instance is about.
+// SubjectID returns the id of an object in place of an instance id.
 func SubjectID(kind, name string) InstanceID { return InstanceID(kind + "/" + name) }
 
-// IsInstance reports an id of EC2. No other one is ever asked for, tagged or acted on.
+// IsInstance reports an id of EC2. Only such ids are looked up, tagged or acted on.
 func (id InstanceID) IsInstance() bool { return strings.HasPrefix(string(id), "i-") }
 
 // subjects are the kinds of what a finding without an instance is about.

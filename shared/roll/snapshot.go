@@ -68,8 +68,8 @@ type Event struct {
 	Deadline  time.Time // until when the start can be moved to, zero if it cannot
 }
 
-// EventOver reports a scheduled event that is only still listed: for up to a week EC2 says
-// so before its description.
+// EventOver reports a scheduled event that is over but still listed: EC2 lists it for up to a
+// week, with a note before its description.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
 func EventOver(description string) bool {
 	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
@@ -145,11 +145,11 @@ const (
 	CallZonalShift           = "arc-zonal-shift:GetManagedResource"
 )
 
-// CallLedger is the Call of a gap that Rollcall's own memory leaves.
+// CallLedger is the Call of a gap for an unreadable ledger.
 const CallLedger = "ledger"
 
-// Gap is something that a snapshot lacks, and why. Partial is not empty: what a
-// gap covers is not judged.
+// Gap is a missing part of a snapshot, and why. Partial is not empty: what a gap covers is
+// not judged.
 type Gap struct {
 	Scope  Scope
 	Kind   GapKind
@@ -157,8 +157,8 @@ type Gap struct {
 	Detail string // a sentence for a person: on what, why, and what to do
 }
 
-// Whole reports whether everything that verdicts rest on was read: no gap but
-// those about single suspects.
+// Whole reports whether everything that verdicts depend on was read: there are only gaps
+// about single suspects.
 func (s *Snapshot) Whole() bool {
 	for _, g := range s.Gaps {
 		if g.Scope != ScopeDetail {
@@ -178,7 +178,7 @@ func (s *Snapshot) Has(scope Scope) bool {
 	return true
 }
 
-// Answer is what a question to AWS about one instance came to.
+// Answer is the answer of AWS to a question about one instance.
 type Answer uint8
 
 // The answers. The zero value is NotAsked, so that what nobody read is never
@@ -190,7 +190,7 @@ const (
 	Unreadable
 )
 
-// Detail is what is read about a suspect only, because it costs a call each.
+// Detail is read for suspects only, since it costs a call each.
 type Detail struct {
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer
@@ -236,8 +236,8 @@ type NodeClaim struct {
 	Initialized Condition
 }
 
-// GroupDetail is what is read about a group with suspects: what it can do about them
-// and what it will do by itself.
+// GroupDetail is read for groups with suspects: what the group can do about them, and what it
+// does itself.
 type GroupDetail struct {
 	// AutoRepair: EKS repairs unhealthy nodes of this managed node group itself. Status and
 	// Issues are read with it.

@@ -116,8 +116,8 @@ func (m *Marks) field(key string) *string {
 	return nil
 }
 
-// TagSet is what Rollcall reads out of an instance's tags. The tags themselves
-// are not kept: at 100,000 instances they would be most of the memory.
+// TagSet is what Rollcall reads from an instance's tags. It does not keep the tags: at
+// 100,000 instances they would be most of the memory.
 type TagSet struct {
 	Name     string
 	Claims   []string // clusters named by kubernetes.io/cluster/<name> keys, sorted
@@ -198,8 +198,8 @@ func (t *TagSet) Add(key, value string) {
 	}
 }
 
-// insert adds a text to a sorted list that has each text once, so that the order in which
-// EC2 lists tags decides nothing.
+// insert adds a text to a sorted list without duplicates, so that the order of tags does not
+// matter.
 func insert(sorted []string, text string) []string {
 	i, found := slices.BinarySearch(sorted, text)
 	if found {
@@ -208,7 +208,7 @@ func insert(sorted []string, text string) []string {
 	return slices.Insert(sorted, i, text)
 }
 
-// declined reports the values by which a person says no to a tag's meaning.
+// declined reports the values with which a person negates a tag.
 func declined(value string) bool {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "false", "no":
@@ -243,12 +243,12 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 	return OwnerNone, GroupNone
 }
 
-// AutoScalingGroupName is the Auto Scaling group that the instance belongs to,
-// "" if none. Members of managed node groups have one too.
+// AutoScalingGroupName returns the Auto Scaling group of the instance, "" if none. Members of
+// managed node groups have one too.
 func (t *TagSet) AutoScalingGroupName() string { return t.asg }
 
-// LaunchTemplate is the launch template that the instance came from, as id:version, ""
-// unless both are known. The versions of a template may launch different things.
+// LaunchTemplate returns the launch template of the instance as id:version, "" unless both
+// are known. The versions of a template may launch different things.
 func (t *TagSet) LaunchTemplate() string {
 	if t.template == "" || t.templateVersion == "" {
 		return ""
@@ -256,8 +256,8 @@ func (t *TagSet) LaunchTemplate() string {
 	return t.template + ":" + t.templateVersion
 }
 
-// names are the clusters that tags name by their value: the one that AWS wrote, or else
-// all that the other tags of EKS and eksctl have.
+// names returns the clusters that tags name by value: the one that AWS wrote, or else all in
+// the other tags of EKS and eksctl.
 func (t *TagSet) names() []string {
 	if t.proven != "" {
 		return []string{t.proven}
@@ -265,7 +265,7 @@ func (t *TagSet) names() []string {
 	return t.named
 }
 
-// NamedBy reports whether the tags name the cluster by their value, and no other one.
+// NamedBy reports whether the tags name this cluster by value, and no other.
 func (t *TagSet) NamedBy(cluster string) bool {
 	names := t.names()
 	return len(names) == 1 && names[0] == cluster
@@ -281,8 +281,8 @@ func (t *TagSet) OtherCluster(than string) string {
 	return names[0]
 }
 
-// Clusters are the clusters that the tags may mean, sorted: those that they name by their
-// value, or else all that kubernetes.io/cluster/ keys claim.
+// Clusters returns the clusters that the tags may mean, sorted: those named by value, or else
+// all that kubernetes.io/cluster/ keys claim.
 func (t *TagSet) Clusters() []string {
 	if names := t.names(); len(names) > 0 {
 		return names

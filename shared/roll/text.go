@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Clock renders a time for a sentence, in UTC to the second.
+// Clock formats a time for a sentence, in UTC to the second.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // Plural chooses the word for a number of things.
@@ -16,9 +16,9 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Misleads reports a control character, or one without a width that changes what is read:
-// a terminal or a reader's eye would be misled by it. See https://trojansource.codes for
-// those of direction. Line feeds and tabs do not mislead.
+// Misleads reports a control character, or one without a width that changes the displayed
+// text: it could mislead a terminal or a reader. See https://trojansource.codes for
+// direction. Line feeds and tabs do not mislead.
 func Misleads(r rune) bool {
 	switch {
 	case r == '\n', r == '\t', ' ' <= r && r <= '~':
@@ -29,8 +29,8 @@ func Misleads(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\u2060' || r == '\ufeff'
 }
 
-// Texts keeps one copy of every text that many values share, such as the names of
-// zones and groups. The zero value is ready; it is for one goroutine.
+// Texts keeps one copy of each text that many values share, such as names of zones and
+// groups. The zero value is ready for one goroutine.
 type Texts struct {
 	known map[string]string
 }

@@ -1,21 +1,20 @@
 package roll
 
-// Tie is something that instances have in common and in which a cause may lie that each of
-// them then has: their group, the version of their launch template, their instance profile
-// or their subnet. It is comparable.
+// Tie is something that instances share and that may be the place of a common cause: their
+// group, launch template version, instance profile or subnet. It is comparable.
 type Tie struct{ what, name string }
 
 // String is the tie in words, such as "group asg/w".
 func (t Tie) String() string { return t.what + " " + t.name }
 
-// SharesUserData reports that instances with the tie were launched with the same user data:
-// a version of a launch template has one, which only a stopped instance can change.
+// SharesUserData reports whether instances with the tie were launched with the same user
+// data: a launch template version has one, and only a stopped instance can change its own.
 func (t Tie) SharesUserData() bool { return t.what == tieTemplate }
 
 const tieTemplate = "launch template"
 
-// Ties are what ties an instance of a group to others. Of what EC2 does not show only the
-// group does.
+// Ties returns what an instance of a group may share with others. If EC2 does not show the
+// instance, that is only the group.
 func Ties(g Group, i *Instance) (out []Tie) {
 	if g != GroupNone && g != "" {
 		out = append(out, Tie{"group", string(g)})

@@ -27,8 +27,8 @@ type Function struct {
 	Calls *apistats.Counter
 }
 
-// Begin reads the variables that the function needs. A fault ends the process before
-// it takes any work: the error is in the log of the initialization.
+// Begin reads the variables that the function needs. A fault ends the process before it takes
+// any work, with the error in the initialization log.
 func Begin(ctx context.Context, name string, variables ...string) (Function, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", name)
 	runtime(lambdas.Ambient{Log: log})

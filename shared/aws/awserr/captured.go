@@ -6,8 +6,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// NotCaptured is the error of a client that answers from captured files and has nothing
-// about what it is asked for. It is neither a refusal nor "there is none".
+// NotCaptured is the error of a client that answers from captured files and has no answer. It
+// is neither a refusal nor "not found".
 type NotCaptured struct {
 	What string // such as roles.json
 	Why  string // in which way; "" is "is not in the bundle"
@@ -21,8 +21,7 @@ func (e *NotCaptured) Error() string {
 	return e.What + " " + e.Why
 }
 
-// UnknownInstances is the error with which EC2 says that it does not know instances; see
-// [InvalidInstanceIDs].
+// UnknownInstances returns EC2's error for unknown instance ids; see [InvalidInstanceIDs].
 func UnknownInstances(ids []string) error {
 	text := "The instance ID '" + strings.Join(ids, ", ") + "' does not exist"
 	if len(ids) > 1 {

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// IsNotFound reports that what the call asked for does not exist, as far as AWS
-// knows. EC2 is eventually consistent, and answers this for another account's
-// resources too, so it is no proof that something is gone.
+// IsNotFound reports whether the resource does not exist, as far as AWS knows. EC2 is
+// eventually consistent and answers the same for another account's resources, so this proves
+// no deletion.
 func IsNotFound(err error) bool {
 	c := errorCode(err)
 	switch c {
@@ -30,13 +30,13 @@ func IsNotFound(err error) bool {
 	return strings.HasSuffix(c, "NotFound") || strings.HasSuffix(c, "NotFoundException")
 }
 
-// IsNoStack reports that CloudFormation knows no stack of the name or id that
-// DescribeStacks asked for. It has no code of its own for that, and the call checks
-// nothing else: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
+// IsNoStack reports whether CloudFormation knows no stack of the name or id in
+// DescribeStacks. There is no code for that, and the call checks nothing else:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func IsNoStack(err error) bool { return errorCode(err) == "ValidationError" }
 
-// IsThrottled reports that the call was refused for its rate, by one of the codes
-// that the SDK itself takes for throttling or one that it leaves out.
+// IsThrottled reports whether the call was refused for its rate, by a code that the SDK takes
+// for throttling or one that it leaves out.
 func IsThrottled(err error) bool {
 	c := errorCode(err)
 	if _, ok := retry.DefaultThrottleErrorCodes[c]; ok {
@@ -61,15 +61,14 @@ var deniedCodes = []string{
 	"ForbiddenException",    // SSO: the role is not the user's
 }
 
-// IsDenied reports that the caller lacks a permission, or that a policy denies
-// it. Credentials that AWS does not accept at all are IsBadCredentials.
+// IsDenied reports whether the caller lacks a permission or a policy denies it. See
+// IsBadCredentials for credentials that AWS does not accept.
 func IsDenied(err error) bool {
 	return slices.Contains(deniedCodes, errorCode(err))
 }
 
-// IsNoCredentials reports that no credentials were found: the SDK asked every
-// source of its default chain in vain, the last one being the instance's
-// metadata.
+// IsNoCredentials reports whether no credentials were found in the SDK's default chain, which
+// ends with the instance metadata.
 func IsNoCredentials(err error) bool {
 	switch errorCode(err) {
 	case "MissingAuthenticationToken", "MissingAuthenticationTokenException":
@@ -88,9 +87,8 @@ func IsNoCredentials(err error) bool {
 	)
 }
 
-// IsExpiredCredentials reports that the session has ended and a new login is
-// needed. EC2 says RequestExpired both for an expired session and for a clock
-// that is wrong by more than 15 minutes.
+// IsExpiredCredentials reports whether the session has ended and a new login is needed. EC2
+// also answers RequestExpired if the clock is wrong by more than 15 minutes.
 func IsExpiredCredentials(err error) bool {
 	switch errorCode(err) {
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired",
@@ -115,15 +113,13 @@ var badCodes = []string{
 	"InvalidAccessKeyId", "IncompleteSignature", "IncompleteSignatureException",
 }
 
-// IsBadCredentials reports that there are credentials, and AWS does not accept
-// them.
+// IsBadCredentials reports whether AWS does not accept the credentials.
 func IsBadCredentials(err error) bool {
 	return slices.Contains(badCodes, errorCode(err))
 }
 
-// IsTimeout reports that no answer came in time: the context's deadline, the
-// network's or the service's. Not finding credentials takes time too and is not
-// a timeout.
+// IsTimeout reports whether no answer came in time: by the context's deadline, the network's
+// or the service's. A slow search for credentials is not a timeout.
 func IsTimeout(err error) bool {
 	if err == nil || IsNoCredentials(err) {
 		return false
@@ -142,15 +138,14 @@ func IsTimeout(err error) bool {
 	return ok && late.Timeout()
 }
 
-// IsUnavailable reports that the service itself failed (HTTP 5xx), neither late nor for the
-// rate of calls: to ask again later may help.
+// IsUnavailable reports whether the service itself failed (HTTP 5xx), neither by timeout nor
+// by throttling. A retry may help.
 func IsUnavailable(err error) bool {
 	return httpStatus(err) >= http.StatusInternalServerError && !IsThrottled(err) && !IsTimeout(err)
 }
 
-// IsUnreachable reports that no connection to the endpoint came about: its name
-// does not resolve, as in a region that does not exist, it refuses, or there is
-// no route.
+// IsUnreachable reports whether no connection was possible: the name does not resolve, as in
+// a region that does not exist, the endpoint refuses, or there is no route.
 func IsUnreachable(err error) bool {
 	if err == nil || IsNoCredentials(err) {
 		return false
@@ -164,15 +159,14 @@ func IsUnreachable(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
 }
 
-// IsTerminationProtected reports that ec2:TerminateInstances was refused because
-// the instance's attribute disableApiTermination is set. EC2 has the same code
-// for other refusals.
+// IsTerminationProtected reports whether ec2:TerminateInstances was refused because
+// disableApiTermination is set. EC2 uses the code for other refusals too.
 func IsTerminationProtected(err error) bool {
 	return errorCode(err) == "OperationNotPermitted" && strings.Contains(errorMessage(err), "disableApiTermination")
 }
 
-// IsIncorrectState reports that the instance is not in a state that allows the
-// call, such as a reboot of one that is shutting down.
+// IsIncorrectState reports whether the instance's state does not allow the call, such as a
+// reboot while shutting down.
 func IsIncorrectState(err error) bool {
 	switch errorCode(err) {
 	case "IncorrectInstanceState", "IncorrectState":
@@ -186,10 +180,9 @@ var (
 	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 )
 
-// InvalidInstanceIDs gives the ids that an InvalidInstanceID.NotFound or
-// .Malformed error names, as in "The instance IDs 'i-0aa, i-0bb' do not exist" or
-// `Invalid id: "node-1"`; nil for every other error. EC2 answers no part of a
-// request that has such an id in it.
+// InvalidInstanceIDs returns the ids in an InvalidInstanceID.NotFound or .Malformed error, as
+// in "The instance IDs 'i-0aa, i-0bb' do not exist" or `Invalid id: "node-1"`; nil for any
+// other error. EC2 refuses the whole request for one such id.
 func InvalidInstanceIDs(err error) []string {
 	var ids []string
 	switch text := errorMessage(err); errorCode(err) {
@@ -208,8 +201,8 @@ func InvalidInstanceIDs(err error) []string {
 	return ids
 }
 
-// errorCode is the error's code, "" if no service answered with one. Older endpoints
-// put the side at fault before it.
+// errorCode returns the code of the error, "" if no service answered with one. Older
+// endpoints put the side at fault before it.
 func errorCode(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return strings.TrimPrefix(strings.TrimPrefix(api.ErrorCode(), "Client."), "Server.")
@@ -234,7 +227,7 @@ func httpStatus(err error) int {
 	return 0
 }
 
-// host is the endpoint that the request went to, "" if it is not known.
+// host returns the endpoint of the request, "" if unknown.
 func host(err error) string {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		if u, parseErr := url.Parse(e.URL); parseErr == nil {

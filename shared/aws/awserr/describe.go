@@ -10,13 +10,12 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Describe says in one sentence what went wrong with a call and what to do, for
-// a person. call is the IAM action as far as the caller knows it, such as
-// ec2:DescribeInstances; "" takes it from the error. principal is the caller's
-// ARN, "" if unknown; where AWS names the principal, that one is used.
+// Describe says in one sentence what went wrong with a call and what to do. call is the IAM
+// action, such as ec2:DescribeInstances; "" takes it from the error. principal is the ARN of
+// the caller, "" if unknown; a principal in the error takes precedence.
 //
-// Request ids, console links and encoded authorization messages are left out: a
-// sentence that differs at each check could not be compared or grouped.
+// Request ids, console links and encoded authorization messages are left out: a sentence that
+// differs in each check could not be compared or grouped.
 func Describe(err error, call, principal string) string {
 	if err == nil {
 		return ""
@@ -129,7 +128,7 @@ var (
 	blob    = regexp.MustCompile(`[A-Za-z0-9_+=-]{130,}`) // no name that IAM or EKS allows is as long
 )
 
-// clean makes one line of a message and leaves out what nobody can read.
+// clean returns a message as one line, without its unreadable parts.
 func clean(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = trailer.ReplaceAllString(text, "")
@@ -138,7 +137,7 @@ func clean(text string) string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// operation is the call that the SDK's error names, in the way of an IAM action.
+// operation returns the call in the SDK's error, as an IAM action.
 func operation(err error) string {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
 		return strings.ToLower(strings.ReplaceAll(op.ServiceID, " ", "")) + ":" + op.OperationName

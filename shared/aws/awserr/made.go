@@ -8,9 +8,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Made is the error of a service's answer as the SDK returns it, for whoever answers in
-// the place of AWS: all that this package tells of an error it tells of this one too.
-// status is the HTTP status of the answer, such as 400.
+// Made returns the error of a service as the SDK returns it, for clients that answer in place
+// of AWS. status is the HTTP status, such as 400.
 func Made(code, message string, status int) error {
 	fault := smithy.FaultClient
 	if status >= http.StatusInternalServerError {

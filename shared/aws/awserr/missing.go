@@ -7,10 +7,9 @@ import "regexp"
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html
 var resourceID = regexp.MustCompile(`\b[a-z]+-(?:[0-9a-f]{17}|[0-9a-f]{8})\b`)
 
-// MissingIDs gives the ids that an error of EC2 says do not exist, as in "The image ids
-// '[ami-0123456789abcdef0, ami-0fedcba9876543210]' do not exist"; nil for an error that
-// says nothing of the kind or names none. EC2 answers no part of a request that has such
-// an id in it.
+// MissingIDs returns the ids that do not exist according to an error of EC2, as in "The image
+// ids '[ami-0123456789abcdef0, ami-0fedcba9876543210]' do not exist"; nil for any other
+// error. EC2 refuses the whole request for one such id.
 func MissingIDs(err error) []string {
 	if err == nil || !IsNotFound(err) {
 		return nil

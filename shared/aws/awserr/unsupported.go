@@ -1,8 +1,8 @@
 package awserr
 
-// IsUnsupported reports that what was asked for is not there for this resource at all:
-// of ec2:GetConsoleOutput, that the instance's type does not have its latest output,
-// which takes the Nitro hypervisor.
+// IsUnsupported reports whether the resource does not support the request: for
+// ec2:GetConsoleOutput, that the instance type has no latest output, which requires the Nitro
+// hypervisor.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html
 func IsUnsupported(err error) bool {
 	return errorCode(err) == "UnsupportedOperation"

@@ -22,19 +22,18 @@ type ec2API interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// Marker writes marks through EC2.
+// Marker writes and removes Rollcall's tags.
 type Marker struct {
 	ec2       ec2API
 	principal func(context.Context) string
 }
 
-// New makes a marker. principal tells whose credentials are used, for messages.
+// New returns a Marker. principal returns whose credentials are used, for messages.
 func New(api ec2API, principal func(context.Context) string) *Marker {
 	return &Marker{ec2: api, principal: principal}
 }
 
-// Tag sets tags on instances. A key that is none of roll.MarkKeys is an error, and
-// nothing is sent.
+// Tag sets tags on instances. A key outside roll.MarkKeys is an error, and nothing is sent.
 func (m *Marker) Tag(ctx context.Context, instances []roll.InstanceID, set map[string]string) error {
 	keys := slices.Sorted(maps.Keys(set))
 	if err := ours(keys); err != nil {
@@ -50,8 +49,8 @@ func (m *Marker) Tag(ctx context.Context, instances []roll.InstanceID, set map[s
 	return nil
 }
 
-// Untag removes tags from instances. A call without keys would remove every tag of
-// an instance, so an empty list is an error here.
+// Untag removes tags from instances. An empty list is an error, since a call without keys
+// would remove every tag.
 func (m *Marker) Untag(ctx context.Context, instances []roll.InstanceID, keys []string) error {
 	if err := ours(keys); err != nil {
 		return err

@@ -36,7 +36,7 @@ const (
 	Stack           = "ROLLCALL_STACK"
 )
 
-// Lookup tells the value of a variable, and whether it is set: os.LookupEnv.
+// Lookup returns the value of a variable and whether it is set, as os.LookupEnv does.
 type Lookup func(name string) (string, bool)
 
 // Settings are the settings of a function. Those that it did not ask for are zero.
@@ -112,8 +112,8 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// optional are the variables that may be missing or empty: all clusters, the built-in
-// tolerances, and no chat, are meant then.
+// optional are the variables that may be missing or empty: then all clusters, the built-in
+// tolerances, and no chat apply.
 func optional(name string) bool {
 	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack}, name)
 }
@@ -168,8 +168,8 @@ func arn(value, service string) (string, error) {
 	return value, nil
 }
 
-// bucketName is what a general purpose bucket may be called, as far as it can be said
-// with a pattern: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+// bucketName is the pattern of names of general purpose buckets:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func bucket(value string) (string, error) {

@@ -18,11 +18,10 @@ type ssmAPI interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
-// PolicyAge is how long functions that destroy nothing use a policy before they read it
-// again.
+// PolicyAge is how old a policy may grow in functions that destroy nothing.
 const PolicyAge = time.Minute
 
-// policyMemory remembers which policy parameters were ever read; *ledger.Dynamo does.
+// policyMemory records which policy parameters were ever read; *ledger.Dynamo implements it.
 type policyMemory interface {
 	PolicySeen(ctx context.Context, parameter string) (bool, error)
 	SeePolicy(ctx context.Context, parameter string) error
@@ -43,21 +42,20 @@ type PolicyParameterStore struct {
 	at   time.Time        // when it was read
 }
 
-// ErrNoPolicy is that the parameter is gone. What it held may have kept nodes from acts, so
-// this is a policy that cannot be read, and none that says nothing.
+// ErrNoPolicy means that the parameter was deleted. It may have kept nodes from acts, so this is
+// an unreadable policy and not an empty one.
 var ErrNoPolicy = errors.New("there is no such SSM parameter any more: nothing is acted on without it; write it again, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
 
-// NewPolicyStore reads the parameter that the settings name. The settings' times for
-// registration hold where the document names none.
+// NewPolicyStore returns the store for the parameter in the settings. The settings'
+// registration times apply where the document has none.
 func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
 	return &PolicyParameterStore{
 		api: api, parameter: s.PolicyParameter, deployed: policy.Registration{WarnAfter: s.WarnAfter, Deadline: s.Deadline}, unusable: s.Tolerances,
 	}
 }
 
-// Remembering has a memory tell a parameter that was deleted from one that never was: the
-// second is read as the built-in policy, in the stack's mode. Without a memory both are
-// ErrNoPolicy.
+// Remembering distinguishes a deleted parameter from one that never existed: the latter is read
+// as the built-in policy, in the stack's mode. Without a memory both are ErrNoPolicy.
 func (p *PolicyParameterStore) Remembering(m policyMemory) *PolicyParameterStore {
 	p.memory = m
 	return p
@@ -70,8 +68,7 @@ func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, erro
 	return doc, err
 }
 
-// read reads the policy anew. stopped reports a document with faults that says stop all
-// the same.
+// read reads the policy again. stopped reports an invalid document that says stop.
 func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, stopped bool, err error) {
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
 	switch {
@@ -104,7 +101,7 @@ func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, 
 	return doc, false, p.unusable
 }
 
-// absent is the policy where there is no parameter: the built-in one if there never was.
+// absent returns the policy without a parameter: the built-in one if there never was one.
 func (p *PolicyParameterStore) absent(ctx context.Context) (*policy.Document, error) {
 	gone := fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
 	if p.memory == nil {
@@ -137,11 +134,10 @@ func (p *PolicyParameterStore) see(ctx context.Context) error {
 	return nil
 }
 
-// Usable reads the policy, at most once per maxAge, and falls back on the last good
-// one, or on the built-in policy. With the last good one the mode is lowered to notify:
-// a tool must look on and may speak, but never destroys under a guess. With the built-in
-// one it is lowered to observe: the document that nobody could read may say so. A document
-// with faults that says stop halts every act of the one that takes its place. The error
+// Usable reads the policy at most once per maxAge, and falls back on the last good one, or on
+// the built-in one. With the last good one the mode is at most notify: nothing is destroyed
+// under a guess. With the built-in one it is observe, since the unreadable document may say
+// so. An invalid document that says stop stops every act under its replacement. The error
 // says that it fell back, and why.
 func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
 	p.mu.Lock()

@@ -31,7 +31,7 @@ type sqsAPI interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 }
 
-// Schedules brings checks forward to a minute.
+// Schedules creates one-time schedules of checks.
 type Schedules struct {
 	api                   schedulerAPI
 	group, queueARN, role string
@@ -40,18 +40,18 @@ type Schedules struct {
 	kept map[string]time.Time // names known to exist, and until when
 }
 
-// NewSchedules makes schedules in a group that send to the queue of checks with a
-// role that may do just that.
+// NewSchedules returns schedules in a group, which send to the queue of checks with a role
+// that permits only that.
 func NewSchedules(api schedulerAPI, group, queueARN, roleARN string) *Schedules {
 	return &Schedules{api: api, group: group, queueARN: queueARN, role: roleARN, kept: map[string]time.Time{}}
 }
 
-// remembered bounds how many names one process remembers.
+// remembered limits how many names one process remembers.
 const remembered = 10_000
 
-// At schedules a check for its minute, once. It reports whether a schedule was made
-// just now. Schedules delete themselves after they ran; nobody else does, since all
-// instances of a cluster and minute share one.
+// At schedules a check for its minute, once, and reports whether it created a schedule.
+// Schedules delete themselves after they ran; nothing else deletes them, since all instances
+// of a cluster and minute share one.
 func (s *Schedules) At(ctx context.Context, c trigger.Check) (made bool, err error) {
 	name := c.ScheduleName()
 	if s.knows(name, c.Due) {
@@ -100,7 +100,7 @@ type Checks struct {
 	url string
 }
 
-// NewChecks sends to the FIFO queue of that URL.
+// NewChecks returns the FIFO queue with the URL.
 func NewChecks(api sqsAPI, url string) *Checks { return &Checks{api: api, url: url} }
 
 // Send asks for a check. The queue deduplicates by content: cluster and minute.
@@ -118,7 +118,7 @@ type Orders struct {
 	url string
 }
 
-// NewOrders sends to the FIFO queue of that URL.
+// NewOrders returns the FIFO queue with the URL.
 func NewOrders(api sqsAPI, url string) *Orders { return &Orders{api: api, url: url} }
 
 // Send hands an order to whoever carries orders out.

@@ -28,18 +28,17 @@ const (
 	eventBytes = 256 << 10
 )
 
-// Events is the bus on which Rollcall tells what it found and did.
+// Events is the event bus for findings and acts.
 type Events struct {
 	api eventBridgeAPI
 	bus string
 }
 
-// NewEvents puts events on the bus of that name or ARN.
+// NewEvents returns the bus with the name or ARN.
 func NewEvents(api eventBridgeAPI, bus string) *Events { return &Events{api: api, bus: bus} }
 
-// Put puts the events on the bus. What the bus refuses is tried once more: it takes some
-// entries of a call and refuses others when it is busy. An error says how many were not
-// taken, and why.
+// Put puts events on the bus. It retries refused entries once: a busy bus takes some entries
+// of a call and refuses others. The error says how many were refused, and why.
 func (e *Events) Put(ctx context.Context, all []emit.Event) error {
 	entries := make([]types.PutEventsRequestEntry, 0, len(all))
 	for _, event := range all {
@@ -62,7 +61,7 @@ func (e *Events) Put(ctx context.Context, all []emit.Event) error {
 	return errors.Join(faults...)
 }
 
-// batch is how many of the entries go into the next call, one at least.
+// batch returns how many of the entries go into the next call, at least one.
 func batch(entries []types.PutEventsRequestEntry) int {
 	bytes := 0
 	for i, entry := range entries {
@@ -74,7 +73,7 @@ func batch(entries []types.PutEventsRequestEntry) int {
 	return len(entries)
 }
 
-// size is what EventBridge counts of an entry:
+// size returns the size of an entry as EventBridge counts it:
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
 func size(e types.PutEventsRequestEntry) int {
 	n := len(aws.ToString(e.Source)) + len(aws.ToString(e.DetailType)) + len(aws.ToString(e.Detail))
@@ -98,7 +97,7 @@ func (e *Events) put(ctx context.Context, entries []types.PutEventsRequestEntry)
 	return nil
 }
 
-// try puts entries on the bus, and tells which were not taken, and why.
+// try puts entries on the bus, and returns the refused ones and why.
 func (e *Events) try(ctx context.Context, entries []types.PutEventsRequestEntry) (left []types.PutEventsRequestEntry, why string, err error) {
 	out, err := e.api.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries})
 	if err != nil || out.FailedEntryCount == 0 {

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,10 +14,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Look looks at one cluster once and answers "what if": every finding counts as seen
-// twice, and as opened after mode remediate was turned on; every other limit applies to
-// what the look shows. What still has time is diagnosed too. Nothing is written, tagged,
-// sent or done, whatever the mode. about is what somebody asks about, "" for all.
+// Look checks one cluster once and answers "what if": every finding counts as seen twice and
+// as opened while remediate was on; every other limit applies. It also diagnoses what still
+// has time. It writes, tags, sends and orders nothing, whatever the mode. about is the
+// subject of the question, "" for all.
 func (r *Runner) Look(ctx context.Context, cluster string, about roll.InstanceID, now time.Time) report.Check {
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
@@ -40,18 +39,17 @@ func (r *Runner) Look(ctx context.Context, cluster string, about roll.InstanceID
 
 // Subject is what a review is about.
 type Subject struct {
-	// Cluster tells its account and region where they are known beforehand: EKS may not
-	// tell them, of a cluster that is gone for instance.
+	// Cluster has the account and region if known beforehand: EKS does not return them for a
+	// cluster that is gone.
 	Cluster  roll.ClusterID
-	Instance roll.InstanceID // or what else it is about, "" for all of the cluster
-	// From says whose memory the Ledger is, for a person.
+	Instance roll.InstanceID // the instance or other subject, "" for the whole cluster
+	// From describes the Ledger to a person.
 	From string
 }
 
-// Review looks at one cluster once and answers as things stand: by what the ledger
-// remembers, as the next check will. Its result holds that memory. Nothing is written,
-// tagged, sent or done, whatever the mode. The error says that the ledger could not be
-// read, and without it there is no answer.
+// Review checks one cluster once and answers as the next check will, by the ledger; the
+// result has that state. It writes, tags, sends and orders nothing, whatever the mode. The
+// error means that the ledger could not be read: then there is no answer.
 func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (report.Check, error) {
 	cluster := about.Cluster.Name
 	reading, cancel := bounded(ctx, r.ReadTime)
@@ -78,36 +76,22 @@ func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (repo
 	return c, nil
 }
 
-// read reads the cluster.
-func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report.Check {
-	r.tell(cluster, "reading")
-	return report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now, r.Policy.Watch()), Mode: r.Permitted}
-}
-
-// judge assesses and diagnoses what was read, and returns what a plan rests on.
+// judge assesses and diagnoses what was read, also what still has time, and returns the
+// input of a plan.
 func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
-	cluster := c.Snapshot.Cluster.ID.Name
-	r.left(reading, c.Snapshot, state, now)
-	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
-	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now, Presume: c.WhatIf},
-		func(q []roll.Question) {
-			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
-			r.Observer.Details(reading, c.Snapshot, q)
-		})
-	seenAt := r.Clock()
-	c.Mode = highest(pol, c.Assessment.Findings)
+	in := r.assess(reading, c, state, now)
 	if r.Why != nil {
-		r.tell(cluster, "finding out why")
+		r.tell(c.Snapshot.Cluster.ID.Name, "finding out why")
 		asking, cancel := bounded(ctx, r.WhyTime)
 		defer cancel()
-		all := append(append([]roll.Finding{}, c.Assessment.Findings...), c.Assessment.Starting...)
-		c.Diagnoses, _ = r.Why(asking, c.Snapshot, all, state, false)
+		c.Diagnoses, _ = r.Why(asking, c.Snapshot, slices.Concat(c.Assessment.Findings, c.Assessment.Starting), state, false)
+		in.Diagnoses = c.Diagnoses
 	}
-	return plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Diagnoses: c.Diagnoses, Policy: pol, Now: now, SeenAt: seenAt}
+	return in
 }
 
-// ask looks an instance up that the look at the cluster does not show. What EC2 says of it
-// is no part of what is judged.
+// ask looks up an instance that the snapshot does not show. The answer is not part of what is
+// judged.
 func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.ClusterID, id roll.InstanceID) *report.Asked {
 	asked := &report.Asked{ID: id, Known: roll.Unreadable}
 	apart := &roll.Snapshot{At: s.At, Cluster: roll.Cluster{ID: cluster}, Instances: of(s.Instances, id)}
@@ -123,7 +107,7 @@ func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.Cluster
 	return asked
 }
 
-// of is the instance with the id, if there is one.
+// of returns the instance with the id, if there is one.
 func of(instances []roll.Instance, id roll.InstanceID) []roll.Instance {
 	if i := slices.IndexFunc(instances, func(i roll.Instance) bool { return i.ID == id }); i >= 0 {
 		return instances[i : i+1 : i+1]
@@ -131,8 +115,7 @@ func of(instances []roll.Instance, id roll.InstanceID) []roll.Instance {
 	return nil
 }
 
-// perHour are the limits on the acts of an hour that an instance meets: the cluster's,
-// and its group's.
+// perHour returns the limits on acts per hour for an instance: the cluster's and its group's.
 func perHour(pol func(roll.Selector) policy.Policy, s ledger.State, id roll.InstanceID, findings []roll.Finding) map[roll.Group]int {
 	out := map[roll.Group]int{"": pol(roll.Selector{}).Limits.ActionsPerHour}
 	for _, f := range findings {
@@ -147,7 +130,7 @@ func perHour(pol func(roll.Selector) policy.Policy, s ledger.State, id roll.Inst
 	return out
 }
 
-// remembered is what the ledger remembers of the cluster of a snapshot.
+// remembered returns the state of the cluster of a snapshot.
 func (r *Runner) remembered(ctx context.Context, s *roll.Snapshot) (ledger.State, error) {
 	if r.Memory != nil {
 		return r.Memory(s), nil
@@ -155,13 +138,13 @@ func (r *Runner) remembered(ctx context.Context, s *roll.Snapshot) (ledger.State
 	return r.Ledger.Read(ctx, s.Cluster.ID)
 }
 
-// confirmed is a memory in which the findings were seen before, long enough ago to count,
-// and opened when remediate had been on for long: since the cluster was created.
+// confirmed returns a state in which the findings were seen long enough ago to count, and
+// opened when remediate had long been on: since the creation of the cluster.
 func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) ledger.State {
 	s = s.Clone()
 	long := now.Add(-policyOn)
 	if long.Before(created) {
-		long = created // what was before it is another cluster's
+		long = created // earlier times belong to another cluster
 	}
 	if s.First.IsZero() || s.First.Before(created) {
 		s.First = cmp.Or(created, time.Unix(0, 0)).UTC() // every trouble began after it
@@ -191,6 +174,5 @@ func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) 
 	return s
 }
 
-// policyOn is how long remediate counts as having been on: longer than any finding that
-// was opened in the meantime.
+// policyOn is how long remediate counts as on: longer than any finding opened since.
 const policyOn = 24 * time.Hour * 365

@@ -1,10 +1,9 @@
-// Package run strings the pipeline together: observe, assess, plan, then tag,
-// notify and order. One call checks one cluster at one time; the command line and
-// the functions differ only in what they plug in.
+// Package run joins the pipeline: observe, assess, diagnose, plan, then tag, notify and
+// order. One call checks one cluster at one time; the command line and the functions differ
+// only in what they plug in.
 //
-// What is remembered is recorded before anything is said or done. In mode observe
-// nothing outside Rollcall's own ledger is written, since the plan holds no tags,
-// notices or orders then.
+// The ledger is written before anything is reported or done. In mode observe only the ledger
+// is written, since the plan then has no tags, notices or orders.
 package run
 
 import (
@@ -40,13 +39,13 @@ type publisher interface {
 	Publish(context.Context, report.Message) error
 }
 
-// Why finds out why the findings of a look are. It never fails: what it could not read
-// it tells as not checked. record says that what is read may be kept afterwards; without
-// it, and where nothing can be kept, the second result is nil.
+// Why diagnoses findings. It never fails: it reports what it could not read as not checked.
+// record says that the evidence may be stored afterwards; without it, and where nothing can
+// be stored, Keep is nil.
 type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, Keep)
 
-// Keep keeps what was read for a check and tells where, under the name of one of its
-// findings that was first seen at a time.
+// Keep stores the evidence of a check under one of its findings, first seen at a time, and
+// returns where.
 type Keep func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (where string, err error)
 
 type orders interface {
@@ -59,71 +58,82 @@ type Runner struct {
 	Observer observer
 	Ledger   ledger.Ledger
 	Policy   *policy.Document
-	// Memory takes the Ledger's place in a Look, where something else remembers; nil asks
-	// the Ledger.
+	// Memory replaces the Ledger in a Look; nil uses the Ledger.
 	Memory func(*roll.Snapshot) ledger.State
-	// Permitted is the mode that the caller was started with; the policy can lower
-	// it. See policy.Document.Cluster.
+	// Permitted is the mode of the caller; the policy can lower it. See
+	// policy.Document.Cluster.
 	Permitted policy.Mode
 	// Lowered: Permitted is lowered for this check only; see plan.Input.
 	Lowered bool
-	// Unremembered: the Ledger forgets everything after this check; see plan.Input.
+	// Unremembered: the Ledger does not outlive this check; see plan.Input.
 	Unremembered bool
 	Tags         tagger
-	// Stack is the deployment's CloudFormation stack, for notices; "" outside of one.
+	// Stack is the CloudFormation stack of the deployment, for notices; "" without one.
 	Stack string
-	// Notices may be nil: then notices are only part of the result.
+	// Notices may be nil: then notices are only in the result.
 	Notices publisher
 	// Why may be nil: then nothing is diagnosed.
 	Why Why
-	// Plan makes the plan; nil is plan.Make. Whoever tests the guards puts a wrong one in
-	// its place.
+	// Plan makes the plan; nil is plan.Make. Tests of the guards replace it.
 	Plan func(plan.Input) plan.Plan
-	// Orders may be nil: then orders are only part of the result.
+	// Orders may be nil: then orders are only in the result.
 	Orders orders
-	// Clock is read anew when the cluster has been read, and right before each order
-	// is carried out: a check of a large cluster takes a while.
+	// Clock is read again after the cluster was read, and right before each order: a check of
+	// a large cluster takes a while.
 	Clock func() time.Time
-	// ReadTime bounds the reading of a cluster, WhyTime its diagnosis, and ActTime each
-	// act; zero is no bound.
+	// ReadTime limits the reading of a cluster, WhyTime its diagnosis, ActTime each act; zero
+	// is no limit.
 	ReadTime, WhyTime, ActTime time.Duration
-	// Progress is told what is being done, for a person who waits; it may be nil.
+	// Progress reports the current step to a person who waits; it may be nil.
 	Progress func(cluster, doing string)
 }
 
-// tagCalls bounds the tag calls of one check; the rest is written by the next one,
-// which compares again.
+// tagCalls limits the tag calls of one check; the next check writes the rest.
 const tagCalls = 100
 
-// Check checks one cluster at the time now. It always returns what it could find
-// out; what failed is part of the result.
+// Check checks one cluster at the time now. It always returns what it found; failures are
+// part of the result.
 func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) report.Check {
-	r.tell(cluster, "reading")
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
-	c := report.Check{Snapshot: r.Observer.Snapshot(reading, cluster, now, r.Policy.Watch()), Mode: r.Permitted, Unremembered: r.Unremembered}
+	c := r.read(reading, cluster, now)
+	c.Unremembered = r.Unremembered
 	state, err := r.Ledger.Read(ctx, c.Snapshot.Cluster.ID)
 	if err != nil {
-		// Without its memory a check can neither confirm nor count.
+		// Without the ledger a check can neither confirm a finding nor count acts.
 		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
 	}
 	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
 		r.Observer.LookUp(reading, c.Snapshot, open)
 	}
-	r.left(reading, c.Snapshot, state, now)
-	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
-	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now},
-		func(q []roll.Question) {
-			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
-			r.Observer.Details(reading, c.Snapshot, q)
-		})
-	seenAt := r.Clock() // the diagnosis that follows is no sighting
-	c.Mode = highest(pol, c.Assessment.Findings)
+	in := r.assess(reading, &c, state, now)
 	keep := r.diagnose(ctx, &c, state)
-	c.Plan = r.plan(plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Diagnoses: c.Diagnoses, Policy: pol, Now: now, SeenAt: seenAt, Lowered: r.Lowered, Unremembered: r.Unremembered})
-	r.carryOut(ctx, &c, state, pol, keep)
+	in.Diagnoses, in.Lowered, in.Unremembered = c.Diagnoses, r.Lowered, r.Unremembered
+	c.Plan = r.plan(in)
+	r.carryOut(ctx, &c, state, in.Policy, keep)
 	r.tell(cluster, "done")
 	return c
+}
+
+// read reads the cluster.
+func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report.Check {
+	r.tell(cluster, "reading")
+	return report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now, r.Policy.Watch()), Mode: r.Permitted}
+}
+
+// assess assesses what was read, and returns the input of a plan without the diagnoses.
+func (r *Runner) assess(ctx context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
+	cluster := c.Snapshot.Cluster.ID.Name
+	r.left(ctx, c.Snapshot, state, now)
+	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
+	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now, Presume: c.WhatIf},
+		func(q []roll.Question) {
+			r.tell(cluster, fmt.Sprintf("looking closer at %d instances", len(q)))
+			r.Observer.Details(ctx, c.Snapshot, q)
+		})
+	c.Mode = highest(pol, c.Assessment.Findings)
+	seenAt := r.Clock() // before the diagnosis, which is not a sighting
+	return plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now, SeenAt: seenAt}
 }
 
 func (r *Runner) plan(in plan.Input) plan.Plan {
@@ -141,7 +151,7 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	return deadline.In(ctx, limit)
 }
 
-// unresolved are the instances whose acts have no outcome yet.
+// unresolved returns the instances whose acts have no outcome yet.
 func unresolved(s ledger.State) (ids []roll.InstanceID) {
 	for _, a := range s.Actions {
 		if a.Outcome == nil {
@@ -151,16 +161,16 @@ func unresolved(s ledger.State) (ids []roll.InstanceID) {
 	return ids
 }
 
-// left asks for the volumes and interfaces that outlived their instances, as far as the ledger
-// knows of any. Of a cluster that is gone nobody can tell what its PersistentVolumes claim.
+// left asks for volumes and interfaces that outlived their instances, as far as the ledger
+// knows any. Not for a cluster that is gone, whose PersistentVolumes are unknown.
 func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State, now time.Time) {
 	if subjects := assess.AskLeft(state, now); len(subjects) > 0 && s.Whole() {
 		r.Observer.Left(ctx, s, subjects)
 	}
 }
 
-// highest is the highest mode that holds for the cluster or for a group with findings:
-// a headline must not say less than what may happen.
+// highest returns the highest mode of the cluster and of groups with findings: a headline
+// must not promise less than may happen.
 func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) policy.Mode {
 	mode := pol(roll.Selector{}).Mode
 	for _, f := range findings {
@@ -171,9 +181,8 @@ func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) pol
 	return mode
 }
 
-// carryOut does what the plan says, in the order that loses nothing: first what is
-// to be remembered, then the tags (without which no order is obeyed), then the
-// notices (which explain before anything is done), then the orders.
+// carryOut carries out the plan in the order that loses nothing: first the ledger, then the
+// tags (which orders need), then the notices (which explain the orders), then the orders.
 func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep) {
 	id := c.Snapshot.Cluster.ID
 	fault := func(format string, args ...any) { c.Faults = append(c.Faults, fmt.Sprintf(format, args...)) }
@@ -201,15 +210,14 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 	}
 }
 
-// overtakenFor is when a check looks again that left the notices to another one, which may
-// have died before it sent them.
+// overtakenFor is when a check that left the notices to another one runs again: the other one
+// may have died before it sent them.
 const overtakenFor = time.Minute
 
-// remember records the plan's changes. Where notices are to be written or sent, their
-// version is raised first: of two checks that decided by the same memory, as when a message
-// comes twice, the second gets ErrNoticesMoved and must neither write, tell nor order. A
-// ledger that takes no writes is found out before a notice is sent that every check would
-// send again.
+// remember records the changes of the plan. Before notices are written or sent, it increments
+// their version: of two checks that read the same state, as after a second delivery, the
+// second gets ErrNoticesMoved and must not write, notify or order. So an unwritable ledger
+// also shows before a notice goes out that every check would repeat.
 func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
 	changes := &c.Plan.Changes
 	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
@@ -225,8 +233,8 @@ func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Chec
 	return r.Ledger.Record(ctx, id, *changes)
 }
 
-// explain sends the check's notices, and returns the orders that it could not tell of, by
-// their ids, with why.
+// explain sends the notices of the check. It returns the orders that it could not report,
+// with the error.
 func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) (untold map[string]error) {
 	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
 	version := c.Plan.Changes.NoticesVersion
@@ -252,8 +260,8 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 	return untold
 }
 
-// sent is what the ledger is to remember of a notice that was sent, and what of those that
-// it goes on from. With the word that its trouble is over it is done with.
+// sent returns the ledger changes for a sent notice. The notice of the end drops its
+// incident.
 func sent(n plan.Notice, version int64) ledger.Changes {
 	if n.Over {
 		return ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}, NoticesVersion: version}
@@ -261,8 +269,8 @@ func sent(n plan.Notice, version int64) ledger.Changes {
 	return ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}, NoticesVersion: version}
 }
 
-// notify sends a notice, if it could be rendered, and then remembers that it was sent:
-// a crash in between sends it twice, and never loses it. It reports whether it was sent.
+// notify sends a rendered notice and then records that: a crash in between sends it twice,
+// and never loses it. It reports whether the notice was sent.
 func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message, rendered error, said ledger.Changes) (bool, error) {
 	if rendered != nil {
 		return false, rendered
@@ -273,13 +281,13 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 	}
 	recorded := r.Ledger.Record(ctx, id, said)
 	if errors.Is(recorded, ledger.ErrNoticesMoved) {
-		recorded = nil // a later check has the notices by now, and told the same
+		recorded = nil // a later check has the notices, and reported the same
 	}
 	return true, errors.Join(err, recorded)
 }
 
-// order carries the orders out, one after the other, but for those that nobody could be
-// told of: the next check tells of them, and gives them, again.
+// order carries out the orders one after the other, except those that could not be reported:
+// the next check reports and gives them again.
 func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]error, fault func(string, ...any)) {
 	id := c.Snapshot.Cluster.ID
 	for _, o := range c.Plan.Orders {
@@ -291,8 +299,8 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 			continue
 		}
 		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
-		// The check may have taken minutes; it is the time of the act that counts, but
-		// never one before the check's own.
+		// The check may have taken minutes: the time of the act counts, but at least the
+		// check's own.
 		at := r.Clock()
 		if at.Before(c.Snapshot.At) {
 			at = c.Snapshot.At
@@ -315,11 +323,11 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 	}
 }
 
-// tagFailures is how many failures end the tagging of a check. One may be about one
-// instance, which can carry 50 tags at most; several in a row meet them all.
+// tagFailures is how many failures end the tagging of a check. A single one may be about one
+// instance, which can carry at most 50 tags.
 const tagFailures = 3
 
-// tag writes and removes marks, orders first.
+// tag writes and removes tags, those of orders first.
 func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ...any)) {
 	changes := slices.Clone(c.Plan.Tags)
 	slices.SortStableFunc(changes, func(a, b plan.TagChange) int {

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// diagnose finds out why the findings past watching are. It returns what keeps the
-// evidence, if there is some to be kept.
+// diagnose diagnoses the findings past Watching. It returns what stores the evidence, nil if
+// there is none to store.
 func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.State) Keep {
 	findings := c.Findings()
 	if r.Why == nil || len(findings) == 0 {
@@ -26,7 +26,7 @@ func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.Sta
 	return keep
 }
 
-// known is what the ledger remembers of this very trouble.
+// known returns the ledger's record of this very trouble.
 func known(s ledger.State, f roll.Finding) ledger.Finding {
 	if k := s.Findings[f.Key()]; k.Began.Equal(f.Began) {
 		return k
@@ -34,10 +34,10 @@ func known(s ledger.State, f roll.Finding) ledger.Finding {
 	return ledger.Finding{}
 }
 
-// keepEvidence keeps what was read of findings when they are first spoken of, once for each:
-// all of a check in one place. Whoever owns the instance may end it before anybody has
-// looked. In mode observe nothing is kept, as nothing else is written. That it fails is a fault of the check, and keeps nothing else from happening:
-// an act has its evidence kept, or is refused, by whoever carries it out.
+// keepEvidence stores the evidence of findings when they are first reported, once for each
+// and all of a check in one place: the owner may end the instance before anybody has looked.
+// Mode observe stores nothing. A failure is a fault of the check and stops nothing else: an
+// act stores its own evidence, or is refused.
 func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep, fault func(string, ...any)) {
 	if keep == nil {
 		return
@@ -75,8 +75,7 @@ func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger
 	link(c, put, where)
 }
 
-// link tells the notices and events of a check where the evidence about their instances
-// is.
+// link adds the place of the evidence to the notices and events of a check.
 func link(c *report.Check, kept map[roll.FindingKey]ledger.Finding, where string) {
 	for key, f := range c.Plan.Changes.Put.Findings {
 		if _, ok := kept[key]; ok {

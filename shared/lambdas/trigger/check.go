@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Check is the request to check one cluster. It is a message to a FIFO queue, and
-// the input of a one-time schedule that sends that message.
+// Check is the request to check one cluster: a message in a FIFO queue, and the input of a
+// one-time schedule that sends the message.
 //
-// Requests for one cluster and minute are the same request: they have the same
-// bytes, by which the queue tells them, and the same schedule. So Due counts by the
-// minute, rounded up; see DueAt.
+// Requests for one cluster and minute are one request, with the same bytes (by which the
+// queue deduplicates) and the same schedule. So Due is rounded up to a minute; see DueAt.
 type Check struct {
 	Cluster string // the EKS cluster's name, as ValidCluster knows it
 	Due     time.Time
@@ -29,8 +28,8 @@ var clusterForm = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 // ValidCluster reports whether EKS allows the name for a cluster.
 func ValidCluster(name string) bool { return clusterForm.MatchString(name) }
 
-// DueAt rounds a time up to a whole minute, in UTC. A whole minute stays what it
-// is. Up, since what falls due within a minute cannot be seen before it is due.
+// DueAt rounds a time up to a whole minute, in UTC: what is due within a minute is not
+// visible before.
 func DueAt(t time.Time) time.Time {
 	t = t.UTC().Round(0)
 	minute := t.Truncate(time.Minute)
@@ -40,10 +39,9 @@ func DueAt(t time.Time) time.Time {
 	return minute
 }
 
-// Encode writes the message: always the same bytes for the same cluster and minute,
-// such as {"cluster":"demo","due":"2026-03-10T12:05:00Z"}. A queue with
-// content-based deduplication hashes the body, and EventBridge Scheduler sends to a
-// FIFO queue only with that.
+// Encode returns the message, with the same bytes for the same cluster and minute, such as
+// {"cluster":"demo","due":"2026-03-10T12:05:00Z"}. A queue with content-based deduplication
+// hashes the body, and EventBridge Scheduler requires that for a FIFO queue.
 func (c Check) Encode() []byte {
 	body, err := json.Marshal(struct {
 		Cluster string `json:"cluster"`
@@ -55,8 +53,7 @@ func (c Check) Encode() []byte {
 	return body
 }
 
-// ParseCheck reads a message as Encode writes it; a name that no EKS cluster can have is a
-// fault.
+// ParseCheck reads the message of Encode. A name that no EKS cluster can have is a fault.
 func ParseCheck(body []byte) (Check, error) {
 	const what = "check message"
 	var m struct {
@@ -80,35 +77,33 @@ func ParseCheck(body []byte) (Check, error) {
 	return c, nil
 }
 
-// Group is the FIFO message group: the cluster, so that its checks come one after
-// the other. A group id has at most 128 letters, digits and punctuation marks
-// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html);
-// every name that EKS allows is one.
+// Group returns the FIFO message group: the cluster, so that its checks come one after the
+// other. A group id has at most 128 letters, digits and punctuation marks
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html),
+// as every EKS cluster name has.
 func (c Check) Group() string { return c.Cluster }
 
-// ScheduleName names the one-time schedule of the check: the same for the same
-// cluster and minute, another for any other, so that a schedule which exists already
-// is the right one. A name has at most 64 of 0-9 a-z A-Z - _ and .
-// (https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html),
-// a cluster's up to 100: its place takes half a SHA-256, of which nobody finds two
-// alike.
+// ScheduleName returns the name of the one-time schedule: unique for cluster and minute, so
+// that an existing schedule is the right one. A name has at most 64 of 0-9 a-z A-Z - _ and .
+// (https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html), and a
+// cluster's name up to 100: half a SHA-256 stands for it.
 func (c Check) ScheduleName() string {
 	sum := sha256.Sum256([]byte(c.Cluster))
 	return "check-" + hex.EncodeToString(sum[:16]) + "-" + DueAt(c.Due).Format("20060102T1504Z")
 }
 
-// ScheduleTimezone is what ScheduleExpression is to be read in.
+// ScheduleTimezone is the time zone of ScheduleExpression.
 const ScheduleTimezone = "UTC"
 
-// ScheduleExpression is when the schedule fires, such as at(2026-03-10T12:05:00), in
-// ScheduleTimezone. The Scheduler fires within that minute, so up to 59 seconds
-// later: https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html.
+// ScheduleExpression returns when the schedule fires, such as at(2026-03-10T12:05:00). The
+// Scheduler fires within that minute:
+// https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html.
 func (c Check) ScheduleExpression() string {
 	return DueAt(c.Due).Format("at(2006-01-02T15:04:05)")
 }
 
-// Stale reports whether the check was due more than maxAge ago. Then a later one
-// has been asked for by now, and says more.
+// Stale reports whether the check was due more than maxAge ago. A later one was requested
+// since then.
 func (c Check) Stale(now time.Time, maxAge time.Duration) bool {
 	return now.Sub(DueAt(c.Due)) > maxAge
 }

@@ -5,24 +5,22 @@ import (
 	"time"
 )
 
-// scheduleLead is how long it may take from looking at the clock until the schedule
-// is made. A schedule for a time that has passed would never fire.
+// scheduleLead is how long it may take from reading the clock to the existing schedule. A
+// schedule in the past would never fire.
 const scheduleLead = 10 * time.Second
 
-// Soonest is the first minute for which a schedule can still be made at the time
-// now: the next whole minute that is at least ten seconds away.
+// Soonest returns the first minute for which a schedule can still be created: the next whole
+// minute at least ten seconds away.
 func Soonest(now time.Time) time.Time { return DueAt(now.Add(scheduleLead)) }
 
-// Deadlines returns the minutes at which a newly running instance needs a check:
-// when it is first to be spoken of (launch + warnAfter) and when its tolerance ends
-// (launch + deadline), rounded up, ascending, each once. EventBridge Scheduler takes up to
-// a minute more, so the check comes less than two minutes after the moment.
+// Deadlines returns the minutes at which a newly running instance needs a check: its warning
+// time (launch + warnAfter) and the end of its tolerance (launch + deadline), rounded up,
+// ascending, each once. EventBridge Scheduler takes up to a minute more, so the check comes
+// within two minutes.
 // https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html
 //
-// Events come late. A moment that has passed, or is about to, is not left out but
-// moved to Soonest: nobody may have looked since. If both have passed one check
-// remains, so that there are one or two minutes, and none of them lies before
-// Soonest.
+// Events may be late. A time that has passed, or is about to, becomes Soonest: there may have
+// been no check since. So there are one or two minutes, none before Soonest.
 func Deadlines(launch time.Time, warnAfter, deadline time.Duration, now time.Time) []time.Time {
 	soonest := Soonest(now)
 	var out []time.Time

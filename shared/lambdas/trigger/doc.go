@@ -2,10 +2,10 @@
 // EC2 state changes as EventBridge puts them into a queue, requests to check a
 // cluster, and orders to act on an instance.
 //
-// What a queue delivers is not trusted. Every parser bounds its input, reports all
-// faults of its values at once, and quotes no more than a few words of what it was given.
-// Rollcall's own messages are read only as Rollcall writes them. An event that is well
-// formed and not meant for Rollcall is no error: it comes back as Ignored, with the reason.
+// Messages are not trusted. Every parser limits its input, reports all faults at once, and
+// quotes only a few words of the message. Rollcall's own messages must have exactly the form
+// in which Rollcall writes them. A well-formed event that is not for Rollcall is not an error
+// but Ignored, with the reason.
 //
 // The package is pure: no I/O, no clock.
 package trigger

@@ -27,21 +27,19 @@ const (
 	OwnSource = "rollcall"
 )
 
-// announcements are the detail-types with which EC2 announces that it takes a Spot Instance
-// back, or may.
+// announcements are the detail-types of EC2's announcements about Spot Instances.
 var announcements = map[string]roll.SpotEvent{SpotInterruptionDetailType: roll.SpotInterruption, SpotRebalanceDetailType: roll.SpotRebalance}
 
 // Event is what EC2 or AWS Health says of instances:
 //
 //   - An instance entered a state. EC2 sends these on a best-effort basis, perhaps twice and out
 //     of order: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html.
-//   - EC2 announces that it takes a Spot Instance back, or may. Whoever drains the node,
-//     Karpenter or AWS Node Termination Handler, acts on it; Rollcall only remembers why the
-//     instance went.
+//   - EC2 announces a Spot interruption or recommends a rebalance. Karpenter or the AWS Node
+//     Termination Handler acts on it; Rollcall only remembers why the instance is gone.
 //   - AWS Health says something of instances, such as that they are to be retired:
 //     https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html.
 //
-// It is a hint to look, never a fact to act on.
+// It is a reason for a check, never a fact to act on.
 type Event struct {
 	ID        string // a second delivery has the same
 	Account   string // 12 digits
@@ -52,13 +50,13 @@ type Event struct {
 	At        time.Time          // in UTC
 }
 
-// Ignored is an event that is well formed and not for us.
+// Ignored is a well-formed event that is not for us.
 type Ignored struct {
 	Reason Reason
 	Detail string // a sentence for a log
 }
 
-// Reason is why an event is ignored. The values stay few: they are counted.
+// Reason is why an event is ignored. There are few values, since they are counted.
 type Reason string
 
 // The reasons, in the order in which they are looked for.
@@ -155,7 +153,7 @@ func ParseEvent(body []byte, home Home) (Event, *Ignored, error) {
 	return out, nil, nil
 }
 
-// foreign finds what shows that the event is not for us.
+// foreign returns why the event is not for us, or nil.
 func (e envelope) foreign() *Ignored {
 	known := e.Source == HealthSource && e.DetailType == HealthDetailType ||
 		e.Source == EC2Source && (e.DetailType == StateChangeDetailType || announcements[e.DetailType] != "")
@@ -172,7 +170,7 @@ func (e envelope) foreign() *Ignored {
 	return nil
 }
 
-// read checks the fields, and notes which are missing or wrong.
+// read reads the fields and notes missing and wrong ones.
 func (e envelope) read(d detail, f *faults) Event {
 	f.form("id", e.ID, eventIDForm, "an event id")
 	f.form("account", e.Account, accountForm, "an account of 12 digits")

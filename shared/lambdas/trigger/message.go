@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// MaxBody is how large a message may be, in bytes. The queues take four times that
-// (SQS: 1 MiB); no message of Rollcall's comes near it, and a state change has
-// under 1 KB.
+// MaxBody is the maximal size of a message in bytes. The queues take four times that (SQS: 1
+// MiB); Rollcall's messages are far smaller, and a state change has under 1 KB.
 const MaxBody = 256 << 10
 
-// Malformed is the error of every parser here: all that is wrong with a message.
-// To try again cannot help.
+// Malformed is the error of every parser here: everything that is wrong with a message. A
+// retry cannot help.
 type Malformed struct {
 	What   string // such as "order"
 	Faults []string
@@ -55,8 +54,8 @@ func decode(what string, body []byte, into any) error {
 	return malformed("%+.80q", err)
 }
 
-// canonical reports a message of Rollcall's own that is not written as Rollcall writes it: with
-// another field, one that is given twice, or another notation.
+// canonical rejects a message of Rollcall's own that differs from how Rollcall writes it:
+// another field, a repeated field, another notation.
 func canonical(what string, body, written []byte) error {
 	if bytes.Equal(bytes.TrimSpace(body), written) {
 		return nil
@@ -64,15 +63,15 @@ func canonical(what string, body, written []byte) error {
 	return &Malformed{what, []string{"not written as Rollcall writes it"}}
 }
 
-// faults collects what is wrong with one message. What it quotes of the message is cut and
-// escaped: anybody who can write to the queue may have written it, and it ends up in logs.
+// faults collects what is wrong with one message. Quotes of the message are cut and escaped,
+// since anybody who can write to the queue may have written it, and logs show it.
 type faults []string
 
 func (f *faults) add(field, format string, args ...any) {
 	*f = append(*f, field+": "+fmt.Sprintf(format, args...))
 }
 
-// form checks a text that must be there and have a form, which is described in words.
+// form checks a required text against a pattern, which words describe.
 func (f *faults) form(field, s string, form *regexp.Regexp, words string) {
 	if f.given(field, s) && !form.MatchString(s) {
 		f.add(field, "%+.40q is not %s", s, words)
@@ -87,7 +86,7 @@ func (f *faults) given(field, s string) bool {
 	return s != ""
 }
 
-// moment checks that a time was set, and can be written.
+// moment checks that a time is set and can be written.
 func (f *faults) moment(field string, t time.Time) {
 	if year := t.UTC().Year(); t.IsZero() || year < 1 || year > 9999 {
 		f.add(field, "missing, or not a time in RFC 3339")

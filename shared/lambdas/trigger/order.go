@@ -23,8 +23,7 @@ var (
 // orderActions are the acts that can be ordered.
 var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
-// needsNode reports the acts that are done to a Node object: without its name nobody
-// knows which one was meant.
+// needsNode reports acts on a Node object, whose name is required.
 func needsNode(a plan.Action) bool {
 	switch a {
 	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
@@ -33,8 +32,8 @@ func needsNode(a plan.Action) bool {
 	return false
 }
 
-// EncodeOrder writes an order as a message: its JSON. It refuses one that ParseOrder would
-// refuse: better not sent than not understood.
+// EncodeOrder returns the message of an order: its JSON. It refuses an order that ParseOrder
+// would refuse.
 func EncodeOrder(o plan.Order) ([]byte, error) {
 	if err := validate(o); err != nil {
 		return nil, err
@@ -53,8 +52,8 @@ func EncodeOrder(o plan.Order) ([]byte, error) {
 	return body, nil
 }
 
-// ParseOrder reads an order as EncodeOrder writes it. It does not judge whether the order is
-// to be obeyed, expired or for this account: that is for who carries it out.
+// ParseOrder reads the message of EncodeOrder. Whether the order has expired or is for this
+// account is checked by remediate.
 func ParseOrder(body []byte) (plan.Order, error) {
 	var o plan.Order
 	if err := decode("order", body, &o); err != nil {
@@ -70,7 +69,7 @@ func ParseOrder(body []byte) (plan.Order, error) {
 	return o, nil
 }
 
-// validate finds all that is wrong with an order.
+// validate returns everything that is wrong with an order.
 func validate(o plan.Order) error {
 	var f faults
 	f.form("id", o.ID, orderIDForm, "an order id of 16 hexadecimal digits")
@@ -106,15 +105,15 @@ func validate(o plan.Order) error {
 	return f.err("order")
 }
 
-// oneOf checks a word that must be one of the known ones.
+// oneOf checks that a word is a known one.
 func oneOf[S ~string](f *faults, field string, s S, known []S) {
 	if !slices.Contains(known, s) {
 		f.add(field, "unknown: %+.40q", s)
 	}
 }
 
-// sendable replaces what no SQS message may contain. A sentence can hold words of a
-// node's conditions, which anything that runs on the node may have written.
+// sendable replaces characters that SQS refuses. A sentence may quote a node's conditions,
+// which anything on the node can write.
 func sendable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\uFFFE' || r == '\uFFFF' {
@@ -124,22 +123,21 @@ func sendable(s string) string {
 	}, s)
 }
 
-// OrderGroup is the FIFO message group of an order: the cluster, so that its acts
-// come one after the other. See Check.Group.
+// OrderGroup returns the FIFO message group of an order: the cluster, so that its acts come
+// one after the other. See Check.Group.
 func OrderGroup(o plan.Order) string { return o.Name }
 
-// OrderDeduplicationID is what an order is told by in its queue: its id and the
-// minute in which it was given.
+// OrderDeduplicationID returns the deduplication id of an order: its id and the minute in
+// which it was given.
 //
-// A queue drops what it has seen within five minutes, also after that was worked
-// off: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html.
-// The id alone would not do. It stands for the finding, so every check that comes to
-// the same order gives it the same id; and an order that was refused for a passing
-// reason (the tag was not visible yet, the target could not be read) must get
-// through when the next check, a minute later at the earliest, gives it again. The
-// body would not do either: two deliveries of one check message give the order at
-// two different seconds. Should both get through, at a turn of the minute, the
-// ledger still lets one act.
+// A queue drops messages whose id it has seen within five minutes, even after they were
+// processed:
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html.
+// The order's id alone does not suffice: every check gives the same order with the same id,
+// and an order that was refused for a passing reason must get through when the next check
+// gives it again, at least a minute later. The body does not suffice either: two deliveries
+// of one check message give the order at two different seconds. If both get through, at the
+// turn of a minute, the ledger still permits only one act.
 func OrderDeduplicationID(o plan.Order) string {
 	return o.ID + "-" + o.At.UTC().Truncate(time.Minute).Format("20060102T1504Z")
 }

@@ -1,7 +1,7 @@
-// Package memo remembers what was computed: instances from one launch template have the same user
+// Package memo caches computed values: instances of one launch template have the same user
 // data, and a check a minute later reads the same texts again.
 //
-// A text is remembered by its hash alone, a [Key], since it may hold secrets.
+// A text is kept only as its hash, a [Key], since it may hold secrets.
 package memo
 
 import (
@@ -13,7 +13,7 @@ import (
 // Key stands for texts.
 type Key [sha256.Size]byte
 
-// Of is the key of texts, in their order.
+// Of returns the key of texts, in their order.
 func Of[T string | []byte](texts ...T) (k Key) {
 	if len(texts) == 1 {
 		return sha256.Sum256([]byte(texts[0]))
@@ -26,8 +26,8 @@ func Of[T string | []byte](texts ...T) (k Key) {
 	return Key(h.Sum(nil))
 }
 
-// Memo remembers at least the values that were asked for last, Most of them, and at most twice as
-// many. It may be used by several goroutines. Values are shared: nobody may change them.
+// Memo keeps at least the Most values that were asked for last, and at most twice as many.
+// Several goroutines may use it. Values are shared and must not be changed.
 type Memo[K comparable, V any] struct {
 	Most int
 
@@ -35,7 +35,7 @@ type Memo[K comparable, V any] struct {
 	young, older map[K]V
 }
 
-// Get is the value of the key, which is computed if it is not remembered.
+// Get returns the value of the key, computed if it is not kept.
 func (m *Memo[K, V]) Get(k K, compute func() V) V {
 	m.mu.Lock()
 	v, ok := m.young[k]
