@@ -50,7 +50,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		case p.back(key):
 			if !known.Over.IsZero() { // it has to stay away anew
 				known.Over = time.Time{}
-				p.putNotice(key, known)
+				p.out.Changes.Put.Notices[key] = known
 			}
 		case p.moved(key):
 			// The trouble goes on under another cause, and may come back to this one.
@@ -58,7 +58,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			// The replacement may fail in the same way.
 		case known.Over.IsZero():
 			known.Over = p.Now
-			p.putNotice(key, known)
+			p.out.Changes.Put.Notices[key] = known
 			p.next(p.Now.Add(overAfter))
 		case p.Now.Sub(known.Over) < overAfter:
 			p.next(known.Over.Add(overAfter))
@@ -133,7 +133,7 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	for id := range n.Members {
 		wanted[id] = true
 	}
-	instances, nodes := p.find(wanted)
+	instances, nodes := find(p.Snapshot, wanted)
 	var out []Ended
 	for id := range wanted {
 		e := Ended{Instance: id, How: EndedGone}
@@ -145,10 +145,10 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 			e.How = EndedChanged
 		case !id.IsInstance():
 			e.How = EndedRecovered
-		case p.actedOn(id):
+		case endedByAct(p.State.Actions, id):
 			e.How = EndedByAct
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
-			e.How, e.After = EndedRecovered, p.helped(id, n.Incident.First)
+			e.How, e.After = EndedRecovered, lastHelp(p.State.Actions, id, n.Incident.First)
 		default:
 			e.Spot, e.SpotAt = p.State.SpotEnd(id, i)
 		}
@@ -158,11 +158,11 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	return out
 }
 
-// helped returns the last of Rollcall's acts on the instance since a time that succeeded, ""
+// lastHelp returns the last of Rollcall's acts on the instance since a time that succeeded, ""
 // if there is none.
-func (p *planner) helped(id roll.InstanceID, since time.Time) (act Action) {
+func lastHelp(actions []ledger.Action, id roll.InstanceID, since time.Time) (act Action) {
 	var at time.Time
-	for _, a := range p.State.Actions {
+	for _, a := range actions {
 		if a.Instance == id && Action(a.Do).Told() && a.Outcome != nil && a.Outcome.Result == ledger.Done && a.At.After(at) && !a.At.Before(since) {
 			act, at = Action(a.Do), a.At
 		}
@@ -184,13 +184,9 @@ func (p *planner) endedForNone(n ledger.Notice) bool {
 	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
 }
 
-// actedOn reports whether Rollcall ended the instance, or deleted its node.
-func (p *planner) actedOn(id roll.InstanceID) bool {
-	return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
+// endedByAct reports whether Rollcall ended the instance, or deleted its node.
+func endedByAct(actions []ledger.Action, id roll.InstanceID) bool {
+	return slices.ContainsFunc(actions, func(a ledger.Action) bool {
 		return a.Instance == id && Action(a.Do).final() && a.Outcome != nil && a.Outcome.Result == ledger.Done
 	})
-}
-
-func (p *planner) putNotice(key ledger.NoticeKey, n ledger.Notice) {
-	p.out.Changes.Put.Notices[key] = n
 }

@@ -32,7 +32,7 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 		if !p.Now.Before(a.Outcome.At.Add(pol.Limits.ReplacementWait)) {
 			continue
 		}
-		if _, sick := p.instances[a.Instance]; sick && !p.ended(a.Instance) {
+		if _, sick := p.instances[a.Instance]; sick && !wasReplaced(p.State.Actions, a.Instance) {
 			return refuse(OneAtATime, "%s of %s at %s: that instance of %s comes first", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group)
 		}
 	}
@@ -45,7 +45,7 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 // takes nothing from the group. Until the registration deadline the reason is OneAtATime;
 // after that a person is told.
 func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
-	last := p.lastEnded(f.Group)
+	last := lastEnded(p.State, f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
@@ -61,13 +61,13 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 
 // lastEnded returns the latest instance of the group that an act ended and its owner is to
 // replace. Nobody replaces an orphan.
-func (p *planner) lastEnded(g roll.Group) ledger.Ended {
-	last := p.State.Groups[g].Ended
-	for _, a := range p.State.Actions {
+func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
+	last := state.Groups[g].Ended
+	for _, a := range state.Actions {
 		if a.Group != g || !Action(a.Do).replaced() || a.Kind == roll.Orphaned || a.Outcome == nil || a.Outcome.Result == ledger.Failed || !a.Outcome.At.After(last.Done) {
 			continue
 		}
-		last = ledger.Ended{Instance: a.Instance, At: p.replacementSince(a), Done: a.Outcome.At, Desired: a.Desired}
+		last = ledger.Ended{Instance: a.Instance, At: replacementSince(state.Actions, a), Done: a.Outcome.At, Desired: a.Desired}
 	}
 	return last
 }
@@ -75,12 +75,12 @@ func (p *planner) lastEnded(g roll.Group) ledger.Ended {
 // replacementSince returns since when a launch counts as the replacement. An Auto Scaling group launches
 // one when the instance is gone; Karpenter launches one for pods that cannot run, and those
 // may leave during the drain before.
-func (p *planner) replacementSince(a ledger.Action) time.Time {
+func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 	at := a.At
 	if _, karpenter := a.Group.NodePool(); !karpenter {
 		return at
 	}
-	for _, earlier := range p.State.Actions {
+	for _, earlier := range actions {
 		leaves := earlier.Do == string(Cordon) || earlier.Do == string(Drain)
 		if earlier.Instance == a.Instance && leaves && earlier.Interrupted() && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
 			at = earlier.At
@@ -89,9 +89,9 @@ func (p *planner) replacementSince(a ledger.Action) time.Time {
 	return at
 }
 
-// ended reports whether an act that ends the instance was carried out.
-func (p *planner) ended(id roll.InstanceID) bool {
-	for _, a := range p.State.Actions {
+// wasReplaced reports whether an act that ends the instance was carried out.
+func wasReplaced(actions []ledger.Action, id roll.InstanceID) bool {
+	for _, a := range actions {
 		if a.Instance == id && Action(a.Do).replaced() && a.Outcome != nil && a.Outcome.Result == ledger.Done {
 			return true
 		}

@@ -204,8 +204,8 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 // reasons for which no instance is held any more: whoever reads of the order must also read
 // that the act is held after all. Otherwise a reason stays told for as long as the incident
 // lasts, so that two reasons that alternate are not news in turn.
-func (p *planner) forgetHolds(n *Notice, known ledger.Notice) {
-	if !slices.Contains(n.News, NewsOrdered) || p.Now.Sub(known.SentAt) < forgetAfter {
+func forgetHolds(now time.Time, n *Notice, known ledger.Notice) {
+	if !slices.Contains(n.News, NewsOrdered) || now.Sub(known.SentAt) < forgetAfter {
 		return
 	}
 	n.Incident.Reasons = slices.DeleteFunc(slices.Clone(n.Incident.Reasons), func(reason string) bool {

@@ -205,7 +205,7 @@ func (p *planner) afterAct(f roll.Finding, step policy.Step, act Action, pol pol
 // drain.budgetTimeout is over.
 func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drain) (ended time.Time, stop bool) {
 	again := last.Outcome.At.Add(drainAgain)
-	forced := p.begun(last.ID).Add(pol.BudgetTimeout)
+	forced := firstBegun(p.State.Actions, last.ID).Add(pol.BudgetTimeout)
 	force := pol.Force == policy.ForceAfterBudgetTimeout
 	switch {
 	case force && !p.Now.Before(forced):
@@ -227,10 +227,10 @@ func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drai
 	return time.Time{}, true
 }
 
-// begun returns when the first try of an act began.
-func (p *planner) begun(id string) time.Time {
+// firstBegun returns when the first try of an act began.
+func firstBegun(actions []ledger.Action, id string) time.Time {
 	var first time.Time
-	for _, a := range p.State.Actions {
+	for _, a := range actions {
 		if a.ID == id && (first.IsZero() || a.At.Before(first)) {
 			first = a.At
 		}
@@ -252,7 +252,7 @@ func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
 		if !mayAct(f, pol, act) || pol.Mode != policy.Remediate || pol.Stop || p.gone {
 			return
 		}
-		if p.causeOutside(f, p.Diagnoses[f.Key()], pol) != nil && act != DeleteNode {
+		if causeOutside(p.State.Actions, f, p.Diagnoses[f.Key()], pol) != nil && act != DeleteNode {
 			return
 		}
 		if i := p.instances[f.Instance]; i != nil && taggedOut(*i, p.Now) != nil {
@@ -291,7 +291,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 	id := p.orderID(f, act)
 	so := p.ordered(pol.Mode)
 	so.instances[f.Instance] = true
-	if !p.inProgress(id) {
+	if !inProgress(p.State, id) {
 		so.groups[""]++
 		so.groups[f.Group]++
 	}
@@ -345,8 +345,8 @@ const advance = time.Minute
 
 // inProgress reports whether an act was begun and continues: a drain, or a cordon whose
 // answer was lost. Repeating either is harmless.
-func (p *planner) inProgress(id string) bool {
-	a, ok := p.State.Action(id)
+func inProgress(state ledger.State, id string) bool {
+	a, ok := state.Action(id)
 	return ok && a.Outcome == nil && (a.Do == string(Drain) || a.Do == string(Cordon))
 }
 

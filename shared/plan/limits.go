@@ -272,14 +272,14 @@ func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]rol
 // intentObjects requires that the instance itself shows that it is meant to be a node. If
 // only others of its Auto Scaling group or launch template version do, its own user data is
 // unreadable, or says otherwise.
-func (p *planner) intentObjects(f roll.Finding, d roll.Detail) *Refusal {
-	if !p.Assessment.Inherited[f.Instance] {
+func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.Finding, d roll.Detail) *Refusal {
+	if !inherited[f.Instance] {
 		return nil
 	}
 	if d.Bootstraps == roll.No {
 		return refuse(NoNodeIntent, "others that come from the same Auto Scaling group or launch template version as %s are meant to be nodes, and its own user data bootstraps none", f.Instance)
 	}
-	return unread(p.Snapshot, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only others that come from the same Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
+	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only others that come from the same Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
 // taggedOut checks the tags by which people keep Rollcall off an instance.

@@ -122,14 +122,14 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	changed := n.join(known)
 	gone := p.leave(&n, known)
 	if len(n.News) > 0 {
-		p.forgetHolds(&n, known)
+		forgetHolds(p.Now, &n, known)
 		p.sent(&n)
 		p.out.Notices = append(p.out.Notices, n)
 		return
 	}
 	if changed || gone || heard || len(replaced) > 0 || !known.Over.IsZero() {
 		n.Said.SentAt, n.Said.Incident = known.SentAt, n.Incident
-		p.putNotice(key, n.Said)
+		p.out.Changes.Put.Notices[key] = n.Said
 		p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, replaced...)
 	}
 	for _, e := range n.Entries {

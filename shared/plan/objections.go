@@ -104,7 +104,7 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no := p.shares.objects(f, why); no != nil {
 		return no
 	}
-	if no := p.causeOutside(f, why, pol); no != nil {
+	if no := causeOutside(p.State.Actions, f, why, pol); no != nil {
 		return no
 	}
 	if no := p.ladderInDoubt(f, act, pol); no != nil {
@@ -124,7 +124,7 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 
 // causeOutside refuses for a decisive cause that a person has to fix in a role, template,
 // subnet or cluster: a replacement would have it too. The policy may allow one try per group.
-func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
+func causeOutside(actions []ledger.Action, f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
 	for _, c := range outside(why.Causes) {
 		if c.Cure != roll.CureChange || c.Code == string(ReplacementRepeats) {
 			continue
@@ -133,7 +133,7 @@ func (p *planner) causeOutside(f roll.Finding, why roll.Diagnosis, pol policy.Po
 		if pol.Limits.CauseOutside != policy.CauseOutsideTryOnce {
 			return refuse(CauseOutside, "%s", told)
 		}
-		if tried, ok := p.triedFor(f, c.Code); ok {
+		if tried, ok := triedFor(actions, f, c.Code); ok {
 			return refuse(CauseOutside, "%s, as %s had, which was ended at %s", told, tried.Instance, roll.Clock(tried.At))
 		}
 	}
@@ -166,7 +166,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 	}
 	n := asked[max(0, slices.IndexFunc(asked, func(n roll.NotChecked) bool { return !n.Passing }))]
 	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too, or it passes; what would tell could not be read: %s", n.Code, n.Reason)
-	switch tried, ok := p.triedFor(f, first); {
+	switch tried, ok := triedFor(p.State.Actions, f, first); {
 	case n.Passing:
 		return refuse(NotReadYet, "%s", told)
 	case pol.Limits.CauseOutside != policy.CauseOutsideTryOnce:
@@ -178,8 +178,8 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 }
 
 // triedFor returns the act that ended another instance of the group for the same cause.
-func (p *planner) triedFor(f roll.Finding, code string) (ledger.Action, bool) {
-	for _, a := range p.State.Actions {
+func triedFor(actions []ledger.Action, f roll.Finding, code string) (ledger.Action, bool) {
+	for _, a := range actions {
 		if a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done) {
 			return a, true
 		}
@@ -268,7 +268,7 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	if no := p.otherFirst(f, act); no != nil {
 		return no
 	}
-	if p.inProgress(id) {
+	if inProgress(p.State, id) {
 		return nil // checked when it began
 	}
 	if no := p.groupObjects(f, act, pol); no != nil {
@@ -315,7 +315,7 @@ const actShows = 10 * time.Minute
 // budgetObjects checks the limits on numbers: the cluster's count all acts, a group's those
 // on its members. An override can slow a group down, but not speed the cluster up.
 func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
-	if p.inProgress(p.orderID(f, act)) {
+	if inProgress(p.State, p.orderID(f, act)) {
 		return nil // it counts already
 	}
 	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits

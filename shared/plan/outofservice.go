@@ -27,7 +27,7 @@ func (p *planner) outOfService() {
 	if len(ends) == 0 {
 		return
 	}
-	instances, nodes := p.find(wanted)
+	instances, nodes := find(p.Snapshot, wanted)
 	for _, a := range p.State.Actions { // in their order, so that plans are repeatable
 		i, n := instances[a.Instance], nodes[a.Instance]
 		if end, ok := ends[a.Instance]; ok && end.ID == a.ID && a.Outcome != nil && i != nil && n != nil {
@@ -49,7 +49,7 @@ func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) 
 	case i.State != roll.StateTerminated:
 		return
 	}
-	id := p.taintID(end)
+	id := taintID(p.Snapshot.Cluster.ID, end)
 	if no := cmp.Or(triedBefore(p.State, id, p.Now), taggedOut(*i, p.Now), modeObjects(pol)); no != nil {
 		if no.Reason != AlreadyBegun { // which shows until the node is gone
 			p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Refusal: *no})
@@ -64,6 +64,6 @@ func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) 
 }
 
 // taintID returns the id of the order that taints the node of an ended instance.
-func (p *planner) taintID(end ledger.Action) string {
-	return hash(p.Snapshot.Cluster.ID.String(), end.ID, string(OutOfService))
+func taintID(cluster roll.ClusterID, end ledger.Action) string {
+	return hash(cluster.String(), end.ID, string(OutOfService))
 }

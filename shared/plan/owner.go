@@ -90,7 +90,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no != nil || act == DeleteNode {
 		return no
 	}
-	if no := cmp.Or(p.intentObjects(f, d), Protection(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
+	if no := cmp.Or(intentObjects(p.Snapshot, p.Assessment.Inherited, f, d), Protection(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
 		return no
 	}
 	if i.CapacityBlock && act != Reboot {
@@ -211,7 +211,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode {
 		return nil
 	}
-	if no := p.groupUnfit(f); no != nil {
+	if no := groupUnfit(p.Snapshot, f); no != nil {
 		return no
 	}
 	if until, what := p.scalingActs(f); what != "" {
@@ -252,17 +252,17 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 // suspended processes keep instances as they are, and an unhealthy node group may not replace
 // anything.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
-func (p *planner) groupUnfit(f roll.Finding) *Refusal {
-	g := p.Snapshot.Groups[f.Group]
+func groupUnfit(s *roll.Snapshot, f roll.Finding) *Refusal {
+	g := s.Groups[f.Group]
 	switch {
 	case g.ReplaceSuspended == roll.Yes:
 		return refuse(GroupSuspended, "somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group)
 	case g.LaunchSuspended == roll.Yes:
 		return refuse(GroupSuspended, "the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance)
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
-		return unread(p.Snapshot, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
+		return unread(s, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:
-		return unread(p.Snapshot, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("the state of %s, and whether EKS repairs its nodes, could not be read (%s)", f.Group, roll.CallNodegroup))
+		return unread(s, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("the state of %s, and whether EKS repairs its nodes, could not be read (%s)", f.Group, roll.CallNodegroup))
 	case g.Issues != "":
 		return refuse(NodeGroupUnhealthy, "EKS reports of %s: %s", f.Group, g.Issues)
 	case g.Status != "" && g.Status != nodeGroupActive:

@@ -71,7 +71,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	hold := func(no *Refusal) {
 		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: cordon.Kind, Action: Uncordon, Refusal: *no})
 	}
-	if p.ended(n.Instance) || m.Instance != nil && m.Instance.State.Gone() {
+	if wasReplaced(p.State.Actions, n.Instance) || m.Instance != nil && m.Instance.State.Gone() {
 		return // the node goes with its instance, and did not come back
 	}
 	if m.Instance != nil {
@@ -80,7 +80,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 			return
 		}
 	}
-	id := p.uncordonID(cordon)
+	id := uncordonID(p.Snapshot.Cluster.ID, cordon)
 	if key, _, _ := strings.Cut(n.StartupTaint, ":"); key != "" && roll.StartupTaint(key, p.Policy(m.Selector()).Initialization.Taints) {
 		return // it is not ready for work yet
 	}
@@ -96,6 +96,6 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 }
 
 // uncordonID returns the id of the order that takes a cordon back.
-func (p *planner) uncordonID(cordon ledger.Action) string {
-	return hash(p.Snapshot.Cluster.ID.String(), cordon.ID, string(Uncordon))
+func uncordonID(cluster roll.ClusterID, cordon ledger.Action) string {
+	return hash(cluster.String(), cordon.ID, string(Uncordon))
 }

@@ -30,12 +30,12 @@ func (p *planner) rememberRefusals() {
 func (p *planner) mayRepeat(order string, r ledger.Refusal) bool {
 	if Action(r.Do) == Uncordon {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
-			return a.Do == string(Cordon) && a.Instance == r.Instance && p.uncordonID(a) == order
+			return a.Do == string(Cordon) && a.Instance == r.Instance && uncordonID(p.Snapshot.Cluster.ID, a) == order
 		})
 	}
 	if Action(r.Do) == OutOfService {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
-			return a.Do == string(Terminate) && a.Instance == r.Instance && p.taintID(a) == order
+			return a.Do == string(Terminate) && a.Instance == r.Instance && taintID(p.Snapshot.Cluster.ID, a) == order
 		})
 	}
 	known, ok := p.State.Findings[roll.FindingKey{Instance: r.Instance, Kind: r.Kind}]

@@ -19,7 +19,7 @@ func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
 	}
 	order := p.Orders[0]
 	cordon := ledger.Action{ID: "c", Do: string(Cordon), Instance: instanceID(2), Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}
-	uncordon := (&planner{Input: Input{Snapshot: w.snapshot}}).uncordonID(cordon)
+	uncordon := uncordonID(w.snapshot.Cluster.ID, cordon)
 	refused := func(id string, do Action, n int, kind roll.Kind) (ledger.RefusalKey, ledger.Refusal) {
 		return ledger.RefusalKey{Order: id, Reason: string(VerdictChanged)}, ledger.Refusal{Instance: instanceID(n), Kind: kind, Do: string(do), At: now}
 	}

@@ -150,7 +150,7 @@ func (p *planner) rememberGroups() {
 	}
 	for g, m := range memory {
 		known := p.State.Groups[g]
-		m.Ended = p.lastEnded(g)
+		m.Ended = lastEnded(p.State, g)
 		if known.Good.Equal(m.Good) && known.Proven.Equal(m.Proven) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}

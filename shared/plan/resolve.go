@@ -39,7 +39,7 @@ func (p *planner) resolve() {
 	if len(open) == 0 {
 		return
 	}
-	instances, nodes := p.find(wanted)
+	instances, nodes := find(p.Snapshot, wanted)
 	for _, a := range open {
 		if outcome, ok := p.settled(a, instances[a.Instance], nodes[a.Instance]); ok {
 			outcome.At = p.Now
@@ -52,15 +52,15 @@ func (p *planner) resolve() {
 }
 
 // find returns instances and their nodes from the snapshot.
-func (p *planner) find(wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*roll.Instance, map[roll.InstanceID]*roll.Node) {
+func find(s *roll.Snapshot, wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*roll.Instance, map[roll.InstanceID]*roll.Node) {
 	instances, nodes := map[roll.InstanceID]*roll.Instance{}, map[roll.InstanceID]*roll.Node{}
-	for i := range p.Snapshot.Instances {
-		if inst := &p.Snapshot.Instances[i]; wanted[inst.ID] {
+	for i := range s.Instances {
+		if inst := &s.Instances[i]; wanted[inst.ID] {
 			instances[inst.ID] = inst
 		}
 	}
-	for i := range p.Snapshot.Nodes {
-		n := &p.Snapshot.Nodes[i]
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
 		if known := nodes[n.Instance]; wanted[n.Instance] && (known == nil || n.Created.After(known.Created)) {
 			nodes[n.Instance] = n
 		}
@@ -78,7 +78,7 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 	}
 	switch Action(a.Do) {
 	case Terminate, DeleteNodeClaim:
-		return p.ending(a, i)
+		return ending(p.Snapshot, p.Now, a, i)
 	case Drain:
 		return p.draining(a, i, n)
 	case Cordon:
@@ -111,16 +111,16 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 
 // ending settles acts that end an instance. EC2 moves an instance to shutting-down as soon as
 // it accepts a termination, so one in any other state was not terminated.
-func (p *planner) ending(a ledger.Action, i *roll.Instance) (ledger.Outcome, bool) {
+func ending(s *roll.Snapshot, now time.Time, a ledger.Action, i *roll.Instance) (ledger.Outcome, bool) {
 	switch {
-	case i == nil && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter:
+	case i == nil && s.NotFound[a.Instance] && now.Sub(a.At) >= forgottenAfter:
 		return ledger.Outcome{Result: ledger.Done, Detail: "EC2 knows the instance no longer"}, true
 	case i == nil:
 		return ledger.Outcome{}, false
 	case i.State.Gone():
 		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("seen to be %s; its outcome had not been recorded", i.State)}, true
 	}
-	if d := p.Snapshot.Details[a.Instance]; a.Do == string(DeleteNodeClaim) && d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero() {
+	if d := s.Details[a.Instance]; a.Do == string(DeleteNodeClaim) && d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero() {
 		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("NodeClaim %s is being deleted; its outcome had not been recorded", d.NodeClaim.Name)}, true
 	}
 	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true

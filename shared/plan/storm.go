@@ -64,7 +64,7 @@ func (p *planner) storm() {
 	t.Outage = p.outage(known, reason)
 	done := p.forgetReported(&t, reason)
 	p.trouble = &t
-	if done || known == nil || known.Reason != t.Reason || p.dueForWrite(known.Last, t.Last) || p.dueForWrite(known.Outage.Last, t.Outage.Last) {
+	if done || known == nil || known.Reason != t.Reason || dueForWrite(p.Now, known.Last, t.Last) || dueForWrite(p.Now, known.Outage.Last, t.Outage.Last) {
 		p.out.Changes.Put.Trouble = &t
 	}
 	if !unreadable(reason) {
@@ -79,7 +79,7 @@ func (p *planner) storm() {
 	} else if p.reportsCluster() {
 		told := t
 		told.Told = p.Now
-		p.out.Alarm = &Alarm{Reason: reason, Detail: now.Detail, Since: t.Outage.Since, Incident: p.clusterIncident(told, 1), Said: &told}
+		p.out.Alarm = &Alarm{Reason: reason, Detail: now.Detail, Since: t.Outage.Since, Incident: clusterIncident(p.Snapshot.Cluster.ID, told, 1), Said: &told}
 	}
 }
 
@@ -96,8 +96,8 @@ func (p *planner) stormSince() {
 }
 
 // dueForWrite reports whether the time of the last sighting is due for a write.
-func (p *planner) dueForWrite(known, last time.Time) bool {
-	return last.Equal(p.Now) && p.Now.Sub(known) >= troubleEvery
+func dueForWrite(now time.Time, known, last time.Time) bool {
+	return last.Equal(now) && now.Sub(known) >= troubleEvery
 }
 
 // reportsCluster reports whether the policy allows notices about the cluster as a whole.
@@ -107,8 +107,8 @@ func (p *planner) reportsCluster() bool {
 
 // clusterIncident returns the incident of a cluster that cannot be judged. A notice that is
 // sent again, because the first was not recorded, has the same incident.
-func (p *planner) clusterIncident(t ledger.Trouble, sent int) ledger.Incident {
-	return ledger.Incident{ID: incidentID(p.Snapshot.Cluster.ID, ledger.NoticeKey{}, t.Outage.Since), First: t.Told, Sent: sent}
+func clusterIncident(cluster roll.ClusterID, t ledger.Trouble, sent int) ledger.Incident {
+	return ledger.Incident{ID: incidentID(cluster, ledger.NoticeKey{}, t.Outage.Since), First: t.Told, Sent: sent}
 }
 
 // continueTrouble continues the known trouble with what this check found.
@@ -193,7 +193,7 @@ func (p *planner) reportReadable(t ledger.Trouble) bool {
 	if p.gone {
 		what = "EKS does not know the cluster any more"
 	}
-	p.out.Alarm = &Alarm{Reason: Reason(o.Reason), Since: o.Since, Over: true, Gone: p.gone, Incident: p.clusterIncident(t, 2), Said: said,
+	p.out.Alarm = &Alarm{Reason: Reason(o.Reason), Since: o.Since, Over: true, Gone: p.gone, Incident: clusterIncident(p.Snapshot.Cluster.ID, t, 2), Said: said,
 		Detail: fmt.Sprintf("%s; it could not be judged from %s to %s or later", what, roll.Clock(o.Since), roll.Clock(o.Last))}
 	return true
 }

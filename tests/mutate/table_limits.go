@@ -113,7 +113,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "user data that bootstraps no node is ignored", File: limits,
-			Old: "if !p.Assessment.Inherited[f.Instance] {", New: "if p.Assessment.Inherited[f.Instance] || d.Bootstraps != roll.Yes {",
+			Old: "if !inherited[f.Instance] {", New: "if inherited[f.Instance] || d.Bootstraps != roll.Yes {",
 			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion),
 			Survives: "assess takes an instance for a node only if it, its group or its template version shows it",
 		},

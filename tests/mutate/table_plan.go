@@ -98,7 +98,7 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "an instance that is not listed is taken for ended", File: resolve,
-			Old: "case i == nil && p.Snapshot.NotFound[a.Instance] && p.Now.Sub(a.At) >= forgottenAfter:", New: "case i == nil:",
+			Old: "case i == nil && s.NotFound[a.Instance] && now.Sub(a.At) >= forgottenAfter:", New: "case i == nil:",
 			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2", sim.FaultStale+"=0.5"),
 			Missed: "no fault hides a running machine from EC2's answers while an act on it is open; the rule record asks",
 		},
@@ -234,13 +234,13 @@ func paced() []Mutation {
 		},
 		{
 			Name: "an instance that was just rebooted does not come first", File: group,
-			Old: "sick && !p.ended(a.Instance) {", New: "sick && p.ended(a.Instance) {",
+			Old: "sick && !wasReplaced(p.State.Actions, a.Instance) {", New: "sick && wasReplaced(p.State.Actions, a.Instance) {",
 			Harm: "the next machine of a group is rebooted before the first is back", Faults: faults(sim.FaultSilence + "=2"),
 			Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "a group forgets what it ended with the act", File: "shared/plan/remember.go",
-			Old: "\t\tm.Ended = p.lastEnded(g)\n", New: "",
+			Old: "\t\tm.Ended = lastEnded(p.State, g)\n", New: "",
 			Harm: "a group that lost a machine loses another a day later", Faults: faults(sim.FaultNoReplacement),
 			Missed: "it matters when the act is forgotten, after 30 days",
 		},
