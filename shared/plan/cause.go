@@ -196,10 +196,10 @@ func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 		}
 		for _, t := range s.ties[f.Key()] {
 			if id := s.open[openCause{c.Code, t}].but(f.Instance); id != "" {
-				return refuse(SharedCause, "the cause %s (%s) could not be looked for in %s, which has the %s in common with %s: most likely it has it too, and a replacement would", c.Code, c.Subject, id, t, f.Instance)
+				return refuse(SharedCause, "the cause %s (%s) could not be checked in %s, which shares the %s with %s: it probably has the cause too, and so would a replacement", c.Code, c.Subject, id, t, f.Instance)
 			}
 			if id := s.unjudged[t].but(f.Instance); id != "" {
-				return refuse(SharedCause, "what is wrong with %s could not be read, and it has the %s in common with %s: most likely it has the cause %s (%s) too, and a replacement would", id, t, f.Instance, c.Code, c.Subject)
+				return refuse(SharedCause, "what is wrong with %s could not be read, and it shares the %s with %s: it probably has the cause %s (%s) too, and so would a replacement", id, t, f.Instance, c.Code, c.Subject)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 	}) {
 		k := s.proven[at]
 		if slices.Contains(s.ties[f.Key()], at.tie) && k.but(f.Instance) != "" && unchecked(why, at.code, at.tie) {
-			return refuse(SharedCause, "%s has the cause %s (%s), which was not looked for in %s; they have the %s in common: most likely it has it too, and a replacement would", k.but(f.Instance), k.code, k.subject, f.Instance, at.tie)
+			return refuse(SharedCause, "%s has the cause %s (%s), which could not be checked in %s; they share the %s: it probably has the cause too, and so would a replacement", k.but(f.Instance), k.code, k.subject, f.Instance, at.tie)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 			continue
 		}
 		if _, sick := p.instances[a.Instance]; sick && !wasReplaced(p.State.Actions, a.Instance) {
-			return refuse(OneAtATime, "%s of %s at %s: that instance of %s comes first", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group)
+			return refuse(OneAtATime, "%s of %s at %s: that instance of %s is handled first", a.Do, a.Instance, roll.Clock(a.Outcome.At), f.Group)
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		return nil // it was given up, not replaced
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
-		return p.refuseUntil(until, OneAtATime, "%s ended %s of %s, and its replacement has until %s to be a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
+		return p.refuseUntil(until, OneAtATime, "%s ended %s of %s; its replacement has until %s to become a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
 	}
 	return refuse(ReplacementPending, "%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
 		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace)
@@ -143,12 +143,12 @@ func (p *planner) replacementRepeats(f roll.Finding, limits policy.Limits) *Refu
 	}
 	why := fmt.Sprintf("%d %s on %s since %s, and no node launched since then has stayed Ready", n, roll.Plural(n, "act", "acts"), f.Group, roll.Clock(first))
 	if latest.After(first) {
-		return refuse(ReplacementRepeats, "%s: one launched at %s had to be replaced too; another would hardly do better", why, roll.Clock(latest))
+		return refuse(ReplacementRepeats, "%s: an instance launched at %s had to be replaced too, so another replacement would probably fail as well", why, roll.Clock(latest))
 	}
 	for _, other := range p.Assessment.Findings {
 		i := p.instances[other.Instance]
 		if other.Group == f.Group && i != nil && i.Launched.After(first) {
-			return refuse(ReplacementRepeats, "%s: %s, launched at %s, is in trouble too; another would hardly do better", why, i.ID, roll.Clock(i.Launched))
+			return refuse(ReplacementRepeats, "%s: %s, launched at %s, is in trouble too, so another replacement would probably fail as well", why, i.ID, roll.Clock(i.Launched))
 		}
 	}
 	return nil

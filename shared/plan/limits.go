@@ -76,10 +76,10 @@ func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.
 // notSeenTwice requires a complete check at least assess.Confirmation ago that saw the same.
 func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	if !seen {
-		return refuse(NotSeenTwice, "first seen in this check; a second check at least %.0f s later must see it too", assess.Confirmation.Seconds())
+		return refuse(NotSeenTwice, "first seen in this check; a second check at least %.0f s later must confirm it", assess.Confirmation.Seconds())
 	}
 	if age := now.Sub(known.FirstSeen); age < assess.Confirmation {
-		no := refuse(NotSeenTwice, "first seen %.0f s ago; two sightings must lie at least %.0f s apart", age.Seconds(), assess.Confirmation.Seconds())
+		no := refuse(NotSeenTwice, "first seen %.0f s ago; a second sighting must come at least %.0f s later", age.Seconds(), assess.Confirmation.Seconds())
 		no.Until = known.FirstSeen.Add(assess.Confirmation)
 		return no
 	}
@@ -92,9 +92,9 @@ func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) *Refusal {
 	switch {
 	case first.IsZero():
-		return refuse(FoundBeforeRemediate, "no complete check of the cluster is on record: only trouble that begins after the first one is acted on")
+		return refuse(FoundBeforeRemediate, "no complete check of the cluster is on record: Rollcall acts only on trouble that begins after the first one")
 	case f.Since.Before(first), !known.FirstSeen.After(first):
-		return refuse(FoundBeforeRemediate, "it began before the first complete check of the cluster, at %s: only later trouble is acted on", roll.Clock(first))
+		return refuse(FoundBeforeRemediate, "it began before the first complete check of the cluster, at %s: Rollcall acts only on later trouble", roll.Clock(first))
 	}
 	if known.Allowed || remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
 		return nil
@@ -113,12 +113,12 @@ func clusterGone(s *roll.Snapshot) bool {
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
 func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	if zone != "" && c.Ready == 0 && c.Silent >= wholeZone && c.Last.Sub(c.First) <= silenceWindow {
-		return refuse(ZoneOutage, "all %d nodes of zone %s left Ready within %.0f min of each other: it looks like the zone, not like its nodes", c.Silent, zone, silenceWindow.Minutes())
+		return refuse(ZoneOutage, "all %d nodes of zone %s left Ready within %.0f min of each other: probably the zone failed, not its nodes", c.Silent, zone, silenceWindow.Minutes())
 	}
 	if zone == "" || c.Silent < zoneLeast || c.Silent*100 < int(share)*c.Nodes {
 		return nil
 	}
-	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: it looks like the zone, not like its nodes", c.Silent, c.Nodes, zone, share)
+	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: probably the zone failed, not its nodes", c.Silent, c.Nodes, zone, share)
 }
 
 // shifted checks for an ARC zonal shift away from the finding's zone, or an unreadable one.
@@ -146,7 +146,7 @@ func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Perce
 	if n < silenceLeast || n*100 < int(share)*nodes {
 		return nil
 	}
-	return refuse(MassSilence, "%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: the network, the control plane or a rollout is likelier than the nodes", n, nodes, silenceWindow.Minutes(), share)
+	return refuse(MassSilence, "%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: probably the network, the control plane or a rollout failed, not the nodes", n, nodes, silenceWindow.Minutes(), share)
 }
 
 // snapshotFault returns what makes the whole snapshot unfit to act on.
@@ -190,9 +190,9 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	case d.LifecycleRead == roll.NotAsked, d.LifecycleRead == roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallAutoScalingInstances, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (%s)", i.ID, roll.CallAutoScalingInstances))
 	case d.LifecycleRead == roll.No:
-		return refuse(NotInService, "%s carries the tag of the Auto Scaling group %s, which does not know it: nobody would replace it", i.ID, i.ASG)
+		return refuse(NotInService, "%s carries the tag of the Auto Scaling group %s, which does not know it and would not replace it", i.ID, i.ASG)
 	case d.Lifecycle != "InService":
-		return refuse(NotInService, "its Auto Scaling group has %s in %s, a state in which it is left to the group", i.ID, d.Lifecycle)
+		return refuse(NotInService, "its Auto Scaling group has %s in state %s, and handles it itself", i.ID, d.Lifecycle)
 	}
 	return nil
 }
@@ -277,9 +277,9 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 		return nil
 	}
 	if d.Bootstraps == roll.No {
-		return refuse(NoNodeIntent, "others that come from the same Auto Scaling group or launch template version as %s are meant to be nodes, and its own user data bootstraps none", f.Instance)
+		return refuse(NoNodeIntent, "other instances of its Auto Scaling group or launch template version are meant to be nodes, but the user data of %s bootstraps none", f.Instance)
 	}
-	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only others that come from the same Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
+	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only other instances of its Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
 // taggedOut checks the tags by which people keep Rollcall off an instance.

@@ -46,7 +46,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	}
 	if n != nil && n.Ready.Status == roll.ConditionTrue && !evictsEarly(f, act) && !repaired(f, pol) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
-			return refuse(NodeReady, "node %s is Ready and worked before: what runs on it may go on", n.Name)
+			return refuse(NodeReady, "node %s is Ready and worked before: its pods may be running", n.Name)
 		}
 		if f.Kind == roll.ConditionFailed {
 			return refuse(ConditionAlone, "only the condition %s failed, node %s is Ready: such conditions latch", f.Condition, n.Name)
@@ -116,7 +116,7 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 		case c.Code == string(ReplacementRepeats):
 			return &Refusal{Reason: ReplacementRepeats, Detail: c.Summary}
 		case c.Cure == roll.CureWait:
-			return refuse(CausePasses, "%s: %s; that passes by itself, or is not the instance's fault", c.Code, c.Summary)
+			return refuse(CausePasses, "%s: %s; the cause passes by itself, or is not the instance's fault", c.Code, c.Summary)
 		}
 	}
 	return nil
@@ -279,10 +279,10 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	}
 	so := p.ordered(pol.Mode)
 	if so.instances[f.Instance] {
-		return refuse(OtherFinding, "another finding of %s is acted on in this check", f.Instance)
+		return refuse(OtherFinding, "another finding of %s has an order in this check", f.Instance)
 	}
 	if f.Group != roll.GroupNone && so.groups[f.Group] > 0 {
-		return refuse(OneAtATime, "another instance of %s is acted on in this check", f.Group)
+		return refuse(OneAtATime, "another instance of %s has an order in this check", f.Group)
 	}
 	return nil
 }
@@ -302,7 +302,7 @@ func (p *planner) otherFirst(f roll.Finding, act Action) *Refusal {
 			continue
 		}
 		if until := a.Outcome.At.Add(actShows); p.Now.Before(until) {
-			return p.refuseUntil(until, OtherFinding, "%s for another finding (%s) at %s is given until %s to show", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until))
+			return p.refuseUntil(until, OtherFinding, "%s for another finding (%s) at %s has until %s to show its effect", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until))
 		}
 	}
 	return nil

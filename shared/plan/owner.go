@@ -71,7 +71,7 @@ func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
 func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if !mayAct(f, pol, act) {
 		if f.Owner == roll.OwnerAutoMode || f.Owner == roll.OwnerClusterAPI {
-			return refuse(OwnerNotifyOnly, "owner is %s, which manages its nodes by itself: Rollcall only tells of them", f.Owner)
+			return refuse(OwnerNotifyOnly, "owner is %s, which manages its nodes itself: Rollcall only reports them", f.Owner)
 		}
 		return refuse(OwnerNotifyOnly, "policy says owners.%s: notify", f.Owner)
 	}
@@ -94,7 +94,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 		return no
 	}
 	if i.CapacityBlock && act != Reboot {
-		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block: what is terminated there cannot be launched again at will", i.ID)
+		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block, where a terminated instance may not be replaceable", i.ID)
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func groupUnfit(s *roll.Snapshot, f roll.Finding) *Refusal {
 	g := s.Groups[f.Group]
 	switch {
 	case g.ReplaceSuspended == roll.Yes:
-		return refuse(GroupSuspended, "somebody suspended %s of the Auto Scaling group of %s, so that its instances are left as they are", g.Suspended, f.Group)
+		return refuse(GroupSuspended, "somebody suspended %s of the Auto Scaling group of %s, to leave its instances as they are", g.Suspended, f.Group)
 	case g.LaunchSuspended == roll.Yes:
 		return refuse(GroupSuspended, "the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance)
 	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:

@@ -48,7 +48,7 @@ func TestSharedCauses(t *testing.T) {
 		{"it is told after one of the instance alone", []roll.Cause{panics, subnet}, []roll.Cause{subnet}, nil, "SubnetIpsExhausted"},
 		{"it only shows, and nothing explains it", []roll.Cause{group}, []roll.Cause{panics, group}, nil, "NodeGroupUnhealthy"},
 		{"it only shows what is explained", []roll.Cause{panics, group}, []roll.Cause{group}, nil, ""},
-		{"another of the group has it, and here it was not looked for", nil, []roll.Cause{role}, []string{"X", "NodeRoleNotMapped"}, "has the cause NodeRoleNotMapped (role/x), which was not looked for"},
+		{"another of the group has it, and here it was not looked for", nil, []roll.Cause{role}, []string{"X", "NodeRoleNotMapped"}, "has the cause NodeRoleNotMapped (role/x), which could not be checked"},
 		{"another of the group perhaps has it", nil, []roll.Cause{perhaps(role)}, []string{"NodeRoleNotMapped"}, ""},
 		{"what was not looked for lies in the other alone", nil, []roll.Cause{panics}, []string{"KernelPanic"}, ""},
 		{"it has another cause, and one was not looked for", []roll.Cause{panics}, []roll.Cause{role}, []string{"NodeRoleNotMapped"}, "group asg/w"},

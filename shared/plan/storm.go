@@ -266,11 +266,11 @@ func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) 
 		if now.Sub(t.Since) >= stormLasts {
 			return nil
 		}
-		no := refuse(Reason(t.Reason), "%s elsewhere in the cluster since %s: nothing is ordered in it before %s", t.Reason, roll.Clock(t.Since), roll.Clock(t.Since.Add(stormLasts)))
+		no := refuse(Reason(t.Reason), "%s elsewhere in the cluster since %s: no orders before %s", t.Reason, roll.Clock(t.Since), roll.Clock(t.Since.Add(stormLasts)))
 		no.Until = t.Since.Add(stormLasts)
 		return no
 	}
-	no := refuse(StormCooldown, "the cluster as a whole was in trouble (%s) until %s; nothing is ordered before %s (limits.stormCooldown)", t.Reason, roll.Clock(t.Last), roll.Clock(until))
+	no := refuse(StormCooldown, "the cluster as a whole was in trouble (%s) until %s; no orders before %s (limits.stormCooldown)", t.Reason, roll.Clock(t.Last), roll.Clock(until))
 	no.Until = until
 	return no
 }
