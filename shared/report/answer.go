@@ -51,17 +51,14 @@ type AnswerDocument struct {
 // About answers for a finding: what follows from it, or why nothing does.
 func (c Check) About(f roll.Finding) AnswerDocument {
 	a := AnswerDocument{Kind: string(f.Kind)}
-	for _, o := range c.Plan.Orders {
-		if o.Instance == f.Instance && o.Kind == f.Kind {
-			return c.ordered(a, f, o)
-		}
+	x := c.fate(f)
+	switch {
+	case x.order != nil:
+		return c.ordered(a, f, *x.order)
+	case x.held != nil:
+		return a.heldBack(*x.held)
 	}
-	for _, h := range c.Plan.Held {
-		if h.Instance == f.Instance && h.Kind == f.Kind {
-			return c.heldBack(a, h)
-		}
-	}
-	if s := c.Plan.Steps[f.Key()]; s.Do != "" {
+	if s := x.step; s.Do != "" {
 		a.Answer, a.Action, a.At = AnswerWaiting, string(s.Do), s.At.UTC()
 		a.Text = fmt.Sprintf("nothing yet: %s follows at %s, if nothing changes", s.Do, roll.Clock(s.At))
 		return a
@@ -91,7 +88,7 @@ func (c Check) ordered(a AnswerDocument, f roll.Finding, o plan.Order) AnswerDoc
 	return a
 }
 
-func (c Check) heldBack(a AnswerDocument, h plan.Held) AnswerDocument {
+func (a AnswerDocument) heldBack(h plan.Held) AnswerDocument {
 	a.Answer, a.Action, a.Reason, a.Detail, a.Ends = AnswerHeld, string(h.Action), string(h.Reason), h.Detail, h.Reason.Ends()
 	a.Text = fmt.Sprintf("held back: %s, %s", h.Action, h.Reason)
 	if !h.Until.IsZero() {
@@ -252,13 +249,14 @@ func (c Check) absent(acted bool) AnswerDocument {
 		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("nothing is known of %s: EC2 has no instance of this id, or has it no more", id)}
 	}
 	gone += spotted(c.Memory.State.SpotEnd(id, &i))
-	if c.ended() {
+	begun, done := c.ending()
+	if done {
 		return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
 	}
 	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone, and not through Rollcall as far as is remembered: " + gone}
 	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it CloudTrail tells for 90 days", int(ledger.ActionRetention.Hours())/24)
 	a.Fix = fmt.Sprintf("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s", c.Memory.Cluster.Region, id)
-	if c.ending() {
+	if begun {
 		a.Text = fmt.Sprintf("it is gone: %s; Rollcall had begun to end it, and nobody recorded the outcome", gone)
 	}
 	if !acted && !c.Memory.State.Knows(id) {
@@ -267,19 +265,16 @@ func (c Check) absent(acted bool) AnswerDocument {
 	return a
 }
 
-// ended reports that an act that ends the instance was carried out.
-func (c Check) ended() bool {
-	return slices.ContainsFunc(c.Memory.State.Actions, func(a ledger.Action) bool {
-		done := a.Outcome != nil && a.Outcome.Result == ledger.Done
-		return a.Instance == c.Asked.ID && done && (plan.Action(a.Do) == plan.Terminate || plan.Action(a.Do) == plan.DeleteNodeClaim)
-	})
-}
-
-// ending reports that an act that ends the instance was begun, and has no outcome.
-func (c Check) ending() bool {
-	return slices.ContainsFunc(c.Memory.State.Actions, func(a ledger.Action) bool {
-		return a.Instance == c.Asked.ID && a.Outcome == nil && (plan.Action(a.Do) == plan.Terminate || plan.Action(a.Do) == plan.DeleteNodeClaim)
-	})
+// ending reports whether an act that ends the instance was begun, and whether it was carried out.
+func (c Check) ending() (begun, done bool) {
+	for _, a := range c.Memory.State.Actions {
+		if do := plan.Action(a.Do); a.Instance != c.Asked.ID || do != plan.Terminate && do != plan.DeleteNodeClaim {
+			continue
+		}
+		begun = begun || a.Outcome == nil
+		done = done || a.Outcome != nil && a.Outcome.Result == ledger.Done
+	}
+	return begun, done
 }
 
 // unjudged is the first thing that could not be read, "" if all could.

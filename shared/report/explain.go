@@ -238,17 +238,8 @@ func (c Check) checked(t *text, d roll.Diagnosis) {
 	}
 	t.line("")
 	t.line("    not checked")
-	// Many causes are often not checked for one reason: it is said once.
-	var reasons []string
-	codes := map[string][]string{}
-	for _, n := range d.NotChecked {
-		if codes[n.Reason] == nil {
-			reasons = append(reasons, n.Reason)
-		}
-		codes[n.Reason] = append(codes[n.Reason], n.Code)
-	}
-	for _, r := range reasons {
-		t.wrap(6, strings.Join(codes[r], ", ")+": "+r)
+	for _, n := range together(d.NotChecked) {
+		t.wrap(6, n.Code+": "+n.Reason)
 	}
 }
 

@@ -51,20 +51,11 @@ func (c Check) gist() (told, run, rest string) {
 
 // state says what is wrong with a finding, and for how long.
 func (c Check) state(f roll.Finding) string {
-	who, long := string(f.Instance), Age(c.Snapshot.At.Sub(f.Since))
-	switch f.Kind {
-	case roll.Unregistered:
-		return fmt.Sprintf("%s has not joined %s for %s", who, c.Snapshot.Cluster.ID.Name, long)
-	case roll.Uninitialized:
-		return fmt.Sprintf("%s registered and has not become ready for work for %s", who, long)
-	case roll.NotReady:
-		return fmt.Sprintf("%s has not been ready for %s", who, long)
-	case roll.Unknown:
-		return fmt.Sprintf("%s has been silent for %s", who, long)
-	case roll.Impaired:
-		return fmt.Sprintf("%s has failed a status check of EC2 for %s", who, long)
+	what := kindTable[f.Kind].state
+	if what == "" {
+		what = "has been " + kindInWords(f)
 	}
-	return fmt.Sprintf("%s has been %s for %s", who, kindInWords(f), long)
+	return fmt.Sprintf("%s %s for %s", f.Instance, strings.ReplaceAll(what, "CLUSTER", c.Snapshot.Cluster.ID.Name), Age(c.Snapshot.At.Sub(f.Since)))
 }
 
 // command is the first command of a fix, without what is said about it.

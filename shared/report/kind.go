@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
@@ -9,39 +11,100 @@ import (
 	"rollcall/shared/roll"
 )
 
+// kindWords are the words for a kind of finding. Each number is written as %d.
+type kindWords struct {
+	one, many   string // the headline, of one instance or node and of several
+	means, mean string // the sentence that says what it means, likewise
+	state       string // what is said of one instance, before for how long; "" names the kind
+	whatOnly    bool   // the kind says why too: no cause is looked for
+}
+
+var kindTable = map[roll.Kind]kindWords{
+	roll.Unregistered: {
+		one: "instance not joined", many: "instances not joined", state: "has not joined CLUSTER",
+		means: "%d instance was launched for this cluster and has not registered as a node.",
+		mean:  "%d instances were launched for this cluster and have not registered as nodes.",
+	},
+	roll.Uninitialized: {
+		one: "node never ready", many: "nodes never ready", state: "registered and has not become ready for work",
+		means: "%d node has registered and has not become ready for work: a startup taint remains, or it was never Ready, or Karpenter has not marked it as registered and initialized.",
+		mean:  "%d nodes have registered and have not become ready for work: a startup taint remains, or they were never Ready, or Karpenter has not marked them as registered and initialized.",
+	},
+	roll.NotReady: {
+		one: "node not ready", many: "nodes not ready", state: "has not been ready",
+		means: "%d node reports that it is not ready (Ready=False).",
+		mean:  "%d nodes report that they are not ready (Ready=False).",
+	},
+	roll.Unknown: {
+		one: "node silent", many: "nodes silent", state: "has been silent",
+		means: "%d node has stopped reporting (Ready=Unknown).",
+		mean:  "%d nodes have stopped reporting (Ready=Unknown).",
+	},
+	roll.ConditionFailed: {
+		one: "node with a failed condition", many: "nodes with a failed condition", whatOnly: true,
+		means: "%d node reports a failed condition, beside Ready, that the policy does not tolerate.",
+		mean:  "%d nodes report a failed condition, beside Ready, that the policy does not tolerate.",
+	},
+	roll.Impaired: {
+		one: "instance impaired", many: "instances impaired", state: "has failed a status check of EC2",
+		means: "%d instance fails a status check of EC2.",
+		mean:  "%d instances fail a status check of EC2.",
+	},
+	roll.Scheduled: {
+		one: "instance with a scheduled event", many: "instances with a scheduled event", whatOnly: true,
+		means: "EC2 has scheduled an event, such as a reboot or a retirement, for %d instance.",
+		mean:  "EC2 has scheduled an event, such as a reboot or a retirement, for %d instances.",
+	},
+	roll.Flapping: {
+		one: "node flapping", many: "nodes flapping",
+		means: "%d node left Ready and came back " + flaps + " times or more within an hour.",
+		mean:  "%d nodes left Ready and came back " + flaps + " times or more within an hour.",
+	},
+	roll.Ghost: {
+		one: "node without its instance", many: "nodes without their instances", whatOnly: true,
+		means: "%d node is not ready, and EC2 says that the instance is gone.",
+		mean:  "%d nodes are not ready, and EC2 says that the instances are gone.",
+	},
+	roll.Orphaned: {
+		one: "instance orphaned", many: "instances orphaned", whatOnly: true,
+		means: "%d instance runs on, and nothing owns it any more: the EKS cluster is gone, or no NodeClaim of Karpenter has it.",
+		mean:  "%d instances run on, and nothing owns them any more: the EKS cluster is gone, or no NodeClaim of Karpenter has them.",
+	},
+	roll.Conflict: {
+		one: "instance with contradictions", many: "instances with contradictions", whatOnly: true,
+		means: "EC2 and Kubernetes contradict each other about %d instance: one of the two is wrong.",
+		mean:  "EC2 and Kubernetes contradict each other about %d instances: one of the two is wrong.",
+	},
+	roll.Stuck: {
+		one: "removal stuck", many: "removals stuck",
+		means: "%d Node or NodeClaim was deleted, and is still there: finalizers keep it.",
+		mean:  "%d Nodes or NodeClaims were deleted, and are still there: finalizers keep them.",
+	},
+	roll.Unlaunched: {
+		one: "launch failing", many: "launches failing",
+		means: "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
+		mean:  "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
+	},
+}
+
+var flaps = strconv.Itoa(roll.FlapCount)
+
+// troubled says what is wrong with n instances, or nodes, in the words of a headline.
+func troubled(k roll.Kind, n int) string {
+	words, ok := kindTable[k]
+	if !ok {
+		return fmt.Sprintf("%d %s", n, k)
+	}
+	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
+}
+
 // explain says in a sentence what a kind of finding means, of n instances.
 func explain(k roll.Kind, n int) string {
-	one := func(singular, plural string) string { return roll.Plural(n, singular, plural) }
-	switch k {
-	case roll.Unregistered:
-		return fmt.Sprintf("%d %s launched for this cluster and %s not registered as %s.", n, one("instance was", "instances were"), one("has", "have"), one("a node", "nodes"))
-	case roll.Uninitialized:
-		return fmt.Sprintf("%d %s registered and %s not become ready for work: a startup taint remains, or %s never Ready, or Karpenter has not marked %s as registered and initialized.",
-			n, one("node has", "nodes have"), one("has", "have"), one("it was", "they were"), one("it", "them"))
-	case roll.NotReady:
-		return fmt.Sprintf("%d %s that %s not ready (Ready=False).", n, one("node reports", "nodes report"), one("it is", "they are"))
-	case roll.Unknown:
-		return fmt.Sprintf("%d %s stopped reporting (Ready=Unknown).", n, one("node has", "nodes have"))
-	case roll.ConditionFailed:
-		return fmt.Sprintf("%d %s a failed condition, beside Ready, that the policy does not tolerate.", n, one("node reports", "nodes report"))
-	case roll.Impaired:
-		return fmt.Sprintf("%d %s a status check of EC2.", n, one("instance fails", "instances fail"))
-	case roll.Scheduled:
-		return fmt.Sprintf("EC2 has scheduled an event, such as a reboot or a retirement, for %d %s.", n, one("instance", "instances"))
-	case roll.Flapping:
-		return fmt.Sprintf("%d %s Ready and came back %d times or more within an hour.", n, one("node left", "nodes left"), roll.FlapCount)
-	case roll.Ghost:
-		return fmt.Sprintf("%d %s not ready, and EC2 says that the %s gone.", n, one("node is", "nodes are"), one("instance is", "instances are"))
-	case roll.Orphaned:
-		return fmt.Sprintf("%d %s on, and nothing owns %s any more: the EKS cluster is gone, or no NodeClaim of Karpenter has %s.", n, one("instance runs", "instances run"), one("it", "them"), one("it", "them"))
-	case roll.Conflict:
-		return fmt.Sprintf("EC2 and Kubernetes contradict each other about %d %s: one of the two is wrong.", n, one("instance", "instances"))
-	case roll.Stuck:
-		return fmt.Sprintf("%d %s, and %s still there: finalizers keep %s.", n, one("Node or NodeClaim was deleted", "Nodes or NodeClaims were deleted"), one("is", "are"), one("it", "them"))
-	case roll.Unlaunched:
-		return "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending."
+	words, ok := kindTable[k]
+	if !ok {
+		return fmt.Sprintf("%d %s %s.", n, roll.Plural(n, "instance is", "instances are"), k)
 	}
-	return fmt.Sprintf("%d %s %s.", n, one("instance is", "instances are"), k)
+	return strings.Replace(roll.Plural(n, words.means, words.mean), "%d", strconv.Itoa(n), 1)
 }
 
 // explainOf says what the findings of a notice mean. What outlived an instance is of the
@@ -65,11 +128,8 @@ func explainOf(k roll.Kind, entries []plan.Entry) string {
 
 // hasCauses reports kinds that say what is wrong, and not why.
 func hasCauses(k roll.Kind) bool {
-	switch k {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Flapping, roll.Stuck, roll.Unlaunched:
-		return true
-	}
-	return false
+	words, ok := kindTable[k]
+	return ok && !words.whatOnly
 }
 
 // explain is the command that tells everything about an instance, or about what else a finding

@@ -33,10 +33,7 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 	case "nodegroup":
 		l.Group = base + "/eks/clusters/" + url.PathEscape(id.Name) + "/nodegroups/" + url.PathEscape(name) + "?" + region
 	}
-	if place, ok := strings.CutPrefix(evidence, "s3://"); ok {
-		bucket, prefix, _ := strings.Cut(place, "/")
-		l.Evidence = roll.BucketPage(id.Region, bucket, prefix)
-	}
+	l.Evidence = evidencePage(id.Region, evidence)
 	return l
 }
 

@@ -304,7 +304,7 @@ func (c Check) finding(f roll.Finding) page.Finding {
 	out := page.Finding{
 		Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 		Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage),
-		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.follows(f),
+		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.fate(f).sentence(),
 		Causes: d.Causes, NotChecked: together(d.NotChecked),
 	}
 	switch f.Stage {
@@ -333,24 +333,6 @@ func together(open []roll.NotChecked) []roll.NotChecked {
 		out[i].Code += ", " + n.Code
 	}
 	return out
-}
-
-// follows says what became of a finding in this check, or what follows.
-func (c Check) follows(f roll.Finding) string {
-	for _, o := range c.Outcomes {
-		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
-			return inWords(o)
-		}
-	}
-	for _, h := range c.Plan.Held {
-		if h.Instance == f.Instance && h.Kind == f.Kind {
-			return fmt.Sprintf("%s is held back: %s", h.Action, h.Reason)
-		}
-	}
-	if s := c.Plan.Steps[f.Key()]; s.Do != "" {
-		return string(s.Do) + " at " + roll.Clock(s.At)
-	}
-	return ""
 }
 
 // withheld is what was held back. What is held for the same in the same words is told

@@ -2,14 +2,9 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"rollcall/shared/plan"
-	"rollcall/shared/policy"
-	"rollcall/shared/remediate"
 	"rollcall/shared/report/page"
-	"rollcall/shared/roll"
 )
 
 // answerLines is how many lines an answer at the top of a page has.
@@ -54,7 +49,7 @@ func (c Check) outlook() (needs, happens []string) {
 	}
 	var causes, acts counts
 	for _, f := range c.Findings() {
-		if what := c.byItself(f); what != "" {
+		if what := c.fate(f).byItself(c.Mode); what != "" {
 			acts.add(what)
 			continue
 		}
@@ -74,34 +69,6 @@ func (c Check) outlook() (needs, happens []string) {
 		happens = append(happens, fmt.Sprintf("%d still within tolerance", n))
 	}
 	return needs, happens
-}
-
-// byItself says what becomes of a finding if nobody does anything, "" if it stays as it is.
-func (c Check) byItself(f roll.Finding) string {
-	of := func(o plan.Order) bool { return o.Instance == f.Instance && o.Kind == f.Kind }
-	for _, o := range c.Outcomes {
-		if of(o.Order) {
-			if o.Result == remediate.Acted || o.Result == remediate.Ongoing {
-				return inWords(o)
-			}
-			return ""
-		}
-	}
-	if i := slices.IndexFunc(c.Plan.Orders, of); i >= 0 {
-		return string(c.Plan.Orders[i].Action) + " ordered"
-	}
-	for _, h := range c.Plan.Held {
-		if h.Instance == f.Instance && h.Kind == f.Kind {
-			if h.Reason.Passing() || h.Reason == plan.OwnerWillAct {
-				return heldBack(h.Reason)
-			}
-			return ""
-		}
-	}
-	if s := c.Plan.Steps[f.Key()]; coming[s.Do] != "" && c.Mode == policy.Remediate {
-		return string(s.Do) + " at " + s.At.UTC().Format("15:04Z")
-	}
-	return ""
 }
 
 // counts are how often names came, in the order in which they first came.

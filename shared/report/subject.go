@@ -17,82 +17,56 @@ func groupInWords(g roll.Group, n int) string {
 	return short(string(g), n)
 }
 
-// troubled says what is wrong with n instances, or nodes, in the words of a headline.
-func troubled(k roll.Kind, n int) string {
-	words, ok := troubles[k]
-	if !ok {
-		return fmt.Sprintf("%d %s", n, k)
-	}
-	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
-}
-
-var troubles = map[roll.Kind]struct{ one, many string }{
-	roll.Unregistered:    {"instance not joined", "instances not joined"},
-	roll.Uninitialized:   {"node never ready", "nodes never ready"},
-	roll.NotReady:        {"node not ready", "nodes not ready"},
-	roll.Unknown:         {"node silent", "nodes silent"},
-	roll.ConditionFailed: {"node with a failed condition", "nodes with a failed condition"},
-	roll.Impaired:        {"instance impaired", "instances impaired"},
-	roll.Scheduled:       {"instance with a scheduled event", "instances with a scheduled event"},
-	roll.Flapping:        {"node flapping", "nodes flapping"},
-	roll.Ghost:           {"node without its instance", "nodes without their instances"},
-	roll.Orphaned:        {"instance orphaned", "instances orphaned"},
-	roll.Conflict:        {"instance with contradictions", "instances with contradictions"},
-	roll.Stuck:           {"removal stuck", "removals stuck"},
-	roll.Unlaunched:      {"launch failing", "launches failing"},
-}
-
 // subject says what is wrong in which group, why, and what is done, in ASCII and under 100
 // characters, as SNS demands. Where that is too long the group's name is cut first, then left
 // out; then the cause is, and the cluster's name is cut last: the rest is what the reader needs.
 func subject(cluster, what, cause string, group roll.Group, doing string) string {
+	doing = ", " + doing
+	var says []string
 	if cause != "" {
-		if s, ok := subjectWhole(cluster, fmt.Sprintf("%s (%s)", what, cause), group, doing); ok {
-			return s
-		}
+		because := fmt.Sprintf("%s (%s)", what, cause)
+		says = append(inGroup(because, group, doing), because+doing)
 	}
-	if s, ok := subjectWhole(cluster, what, group, doing); ok {
+	says = append(append(says, inGroup(what, group, doing)...), what+doing)
+	if s, ok := firstFit(cluster, len(cluster), says); ok {
 		return s
 	}
-	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, inGroup(what, group, n, doing)); left >= subjectCluster {
-			return s
-		}
-	}
-	s, _ := fit(cluster, what+", "+doing)
-	return s
-}
-
-// subjectWhole is the subject with the whole of the cluster's name, and with as much of the group's as
-// there is room for; false if there is no room for the cluster's.
-func subjectWhole(cluster, what string, group roll.Group, doing string) (string, bool) {
-	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, inGroup(what, group, n, doing)); left == len(cluster) {
-			return s, true
-		}
-	}
-	s, left := fit(cluster, what+", "+doing)
-	return s, left == len(cluster)
-}
-
-// inGroup says what is wrong in a group, of whose name n characters may be taken, and what is done.
-func inGroup(what string, group roll.Group, n int, doing string) string {
-	return fmt.Sprintf("%s in %s, %s", what, groupInWords(group, n), doing)
+	return cutToFit(cluster, inGroup(what, group, doing), what+doing)
 }
 
 // subjectOver is the subject of the word that trouble is over: how it ended gives way
 // before any name does.
 func subjectOver(cluster, what string, group roll.Group, how string) string {
-	all := fmt.Sprintf("%s in %s, %s", what, groupInWords(group, subjectGroup), how)
-	if s, left := fit(cluster, all); left == len(cluster) {
+	if s, ok := firstFit(cluster, len(cluster), inGroup(what, group, ", "+how)[:1]); ok {
 		return s
 	}
+	return cutToFit(cluster, inGroup(what, group, ""), what)
+}
+
+// inGroup says what is wrong in a group and what is done, with more and more of the group's name cut.
+func inGroup(what string, group roll.Group, doing string) (says []string) {
 	for n := subjectGroup; n >= subjectLeast; n-- {
-		if s, left := fit(cluster, fmt.Sprintf("%s in %s", what, groupInWords(group, n))); left == len(cluster) || left >= subjectCluster {
-			return s
+		says = append(says, fmt.Sprintf("%s in %s%s", what, groupInWords(group, n), doing))
+	}
+	return says
+}
+
+// firstFit is the first subject that leaves so much of the cluster's name; false if none does.
+func firstFit(cluster string, least int, says []string) (string, bool) {
+	for _, say := range says {
+		if s, left := fit(cluster, say); left >= least {
+			return s, true
 		}
 	}
-	s, _ := fit(cluster, what)
+	return "", false
+}
+
+// cutToFit cuts the cluster's name, but not to less than its readers need, or else says the last.
+func cutToFit(cluster string, says []string, last string) string {
+	if s, ok := firstFit(cluster, min(len(cluster), subjectCluster), says); ok {
+		return s
+	}
+	s, _ := fit(cluster, last)
 	return s
 }
 

@@ -159,7 +159,7 @@ func (c Check) findingRows(t *text, everything bool) {
 			t.line("  and %d more findings; --verbose tells all of them", len(findings)-i)
 			return
 		}
-		row(string(f.Kind), string(f.Instance), string(f.Group), Age(c.Snapshot.At.Sub(f.Since)), c.next(f))
+		row(string(f.Kind), string(f.Instance), string(f.Group), Age(c.Snapshot.At.Sub(f.Since)), c.fate(f).cell())
 		below := f.Node
 		if below == string(f.Instance) {
 			below = ""
@@ -294,25 +294,6 @@ func (c Check) calm() string {
 		return "every instance that is meant to be a node has answered"
 	}
 	return "every instance has answered"
-}
-
-// next says in a few words what follows for a finding.
-func (c Check) next(f roll.Finding) string {
-	for _, o := range c.Outcomes {
-		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
-			return inWords(o)
-		}
-	}
-	for _, h := range c.Plan.Held {
-		if h.Instance == f.Instance && h.Kind == f.Kind {
-			return "held"
-		}
-	}
-	s := c.Plan.Steps[f.Key()]
-	if s.Do == "" {
-		return "-"
-	}
-	return string(s.Do) + " " + s.At.UTC().Format("15:04Z")
 }
 
 // inWords is what became of an order, for a column of the table.
