@@ -47,41 +47,22 @@ func (c Check) outlook() (needs, happens []string) {
 	if why, unread := c.unread(); unread {
 		needs = append(needs, "not judged"+orNothing(": ", clip(why, 160)))
 	}
-	var causes, acts counts
+	var causes, acts Tally
 	for _, f := range c.Findings() {
 		if what := c.fate(f).byItself(c.Mode); what != "" {
-			acts.add(what)
+			acts.Add(what)
 			continue
 		}
 		what := string(f.Kind) + " (no cause known)"
 		if first, ok := first(c.Diagnoses[f.Key()].Causes); ok {
 			what = perhaps(first)
 		}
-		causes.add(what)
+		causes.Add(what)
 	}
-	for _, what := range causes.names {
-		needs = append(needs, fmt.Sprintf("%d %s", causes.count[what], what))
-	}
-	for _, what := range acts.names {
-		happens = append(happens, fmt.Sprintf("%d %s", acts.count[what], what))
-	}
+	needs = append(needs, causes.List("%[2]d %[1]s")...)
+	happens = append(happens, acts.List("%[2]d %[1]s")...)
 	if n := len(c.Watching()); n > 0 {
 		happens = append(happens, fmt.Sprintf("%d still within tolerance", n))
 	}
 	return needs, happens
-}
-
-// counts are how often names came, in the order in which they first came.
-type counts struct {
-	names []string
-	count map[string]int
-}
-
-func (t *counts) add(name string) {
-	if t.count == nil {
-		t.count = map[string]int{}
-	}
-	if t.count[name]++; t.count[name] == 1 {
-		t.names = append(t.names, name)
-	}
 }

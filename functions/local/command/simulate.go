@@ -39,32 +39,28 @@ func simulateCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate",
 		Short: "Try to make Rollcall do harm in a simulated account, by random faults",
-		Long: `Runs the deployed functions in a simulated account whose workloads and faults are
-drawn by chance from a seed: throttling, timeouts, partial pages, stale reads,
-clocks that differ, messages that come twice, late and out of order, functions
-killed between any two calls, API servers that hang, kubelets that flap, owners
-that fight. After every step it checks the rules that must never be broken; see
-shared/sim/README.md.
+		Long: `Runs the deployed functions in a simulated account. A seed decides its workloads and its
+faults: throttling, timeouts, missing pages, stale reads, clocks that differ, messages that
+come twice, late or out of order, functions killed between two calls, API servers that hang,
+kubelets that flap, owners that interfere. After every step it checks the rules that must
+never be broken; shared/sim/README.md lists them.
 
-The same seed and sizes make the same run. When a rule is broken, the run is made
-as small as it can be, and its history is printed.
+The same seed and sizes give the same run. When a rule is broken, rollcall looks for the
+smallest run that still breaks it and prints the history of that run.
 
   rollcall simulate --seed 7 --hours 24 --clusters 3 --nodes 60
-  rollcall simulate --soak 10m          seed after seed, for as long, as many at once as
-                                        there are processors
+  rollcall simulate --soak 10m
+      One seed after the other for ten minutes, on all processors.
   rollcall simulate --seed 1000 --seeds 500 --summary
-                                        seeds 1000 to 1499, and one line for all of them
+      Seeds 1000 to 1499, summed up in one line.
   rollcall simulate --fault taint-returns --seeds 200
-                                        200 seeds with this fault in each, up to the
-                                        first that breaks a rule, in a small account
+      Up to 200 seeds with this fault in a small account, until one breaks a rule.
   rollcall simulate --policy policy.yaml --mode remediate --seeds 50
-                                        a policy of your own, as if it were let act. The
-                                        clusters are orders, search, media, batch, edge and
-                                        staging, with groups such as nodepool/default,
-                                        nodegroup/system and asg/workers: an override is
-                                        tried if it matches one of them
+      Your own policy in mode remediate. The clusters are orders, search, media, batch,
+      edge and staging, with groups such as nodepool/default, nodegroup/system and
+      asg/workers; an override has an effect if it matches one of them.
 
-Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
+Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f = f.sized(c.Flags().Changed)
@@ -76,19 +72,19 @@ Exit codes: 0 no rule was broken, 1 one was, or the flags are wrong.`,
 		},
 	}
 	flags := c.Flags()
-	flags.Uint64Var(&f.seed, "seed", 1, "decides everything that happens; with --soak the first of many")
-	flags.IntVar(&f.hours, "hours", 24, fmt.Sprintf("how long the account is watched, at least %d: faults come in the first part, in the last everything heals", sim.LeastHours))
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the run; with --soak or --seeds the first one")
+	flags.IntVar(&f.hours, "hours", 24, fmt.Sprintf("simulated hours, at least %d; no faults in the last part, so that everything can heal", sim.LeastHours))
 	flags.IntVar(&f.clusters, "clusters", 2, "clusters in the account")
-	flags.IntVar(&f.nodes, "nodes", 30, "nodes of each cluster, about")
-	flags.IntVar(&f.faults, "faults", 0, "faults; 0 is about one an hour and cluster")
-	flags.StringArrayVar(&f.certain, "fault", nil, "a fault that is in the run for certain, beside two random ones and in a cluster made for it; repeatable")
-	flags.StringVar(&f.policy, "policy", "", "policy file to try, in place of one that is drawn by chance")
-	flags.StringVar(&f.mode, "mode", "", "mode of the policy of --policy: observe, notify or remediate (default as it says)")
-	flags.IntVar(&f.seeds, "seeds", 1, "run this many seeds, up to the first that breaks a rule")
-	flags.DurationVar(&f.soak, "soak", 0, "go on with the next seeds for so long, such as 10m")
-	flags.IntVar(&f.shrink, "shrink", 80, "runs that may be spent on making a failing run small; 0 leaves it as it is")
-	flags.BoolVar(&f.summary, "summary", false, "print one line for all seeds; go on after one that breaks a rule, and name it")
-	flags.BoolVar(&f.history, "history", false, "print everything that happens, also if no rule is broken")
+	flags.IntVar(&f.nodes, "nodes", 30, "nodes of each cluster, roughly")
+	flags.IntVar(&f.faults, "faults", 0, "number of faults (default: about one per hour and cluster)")
+	flags.StringArrayVar(&f.certain, "fault", nil, "include this fault, in a cluster made for it, beside two random ones; repeat for several")
+	flags.StringVar(&f.policy, "policy", "", "policy file to test (default: a random policy)")
+	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: mode for --policy (default: the mode in the file)")
+	flags.IntVar(&f.seeds, "seeds", 1, "number of seeds to run; stops at the first that breaks a rule")
+	flags.DurationVar(&f.soak, "soak", 0, "run further seeds for this long, such as 10m")
+	flags.IntVar(&f.shrink, "shrink", 80, "number of runs for finding the smallest one that breaks a rule; 0 skips the search")
+	flags.BoolVar(&f.summary, "summary", false, "print one line for all seeds, and do not stop at a broken rule")
+	flags.BoolVar(&f.history, "history", false, "print every event, even if no rule is broken")
 	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
 	return c
 }

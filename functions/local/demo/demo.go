@@ -338,7 +338,7 @@ func lineOf(e sim.Event) *line {
 
 // done says what an act did.
 var done = map[string]string{
-	"terminate": "terminated", "reboot": "rebooted", "cordon": "cordoned the node of", "uncordon": "uncordoned the node of", "evict": "evicted a pod from the node of",
+	"terminate": "terminated", "reboot": "rebooted", "cordon": "cordoned the node of", drain: "drained the node of", "uncordon": "uncordoned the node of", "evict": "evicted a pod from the node of",
 	"delete-node": "deleted the node of", "delete-nodeclaim": "deleted the NodeClaim of",
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/report"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
@@ -16,10 +17,10 @@ func summary(troubles []*trouble, c page.Cluster) string {
 	if len(troubles) == 0 {
 		return "Nothing was found."
 	}
-	var causes, done tally
+	var causes, done report.Tally
 	ill, held := map[string]bool{}, map[string]bool{}
 	for _, t := range troubles {
-		causes.add(cmp.Or(t.code(), t.kind))
+		causes.Add(cmp.Or(t.code(), t.kind))
 		ill[t.instance] = true
 		if len(t.held) > 0 {
 			held[t.instance] = true
@@ -27,12 +28,12 @@ func summary(troubles []*trouble, c page.Cluster) string {
 	}
 	for _, a := range c.Acts {
 		if a.Result == resultDone && (a.Action == "reboot" || a.Action == "terminate") {
-			done.add(past(a.Action))
+			done.Add(past(a.Action))
 		}
 	}
-	parts := []string{fmt.Sprintf("%d %s in trouble (%s)", len(ill), roll.Plural(len(ill), "instance", "instances"), strings.Join(causes.names, ", "))}
-	if len(done.names) > 0 {
-		parts = append(parts, done.each(" "))
+	parts := []string{fmt.Sprintf("%d %s in trouble (%s)", len(ill), roll.Plural(len(ill), "instance", "instances"), strings.Join(causes.Names, ", "))}
+	if len(done.Names) > 0 {
+		parts = append(parts, strings.Join(done.List("%s %d"), ", "))
 	}
 	if n := len(held); n > 0 {
 		parts = append(parts, fmt.Sprintf("acts on %d held back", n))
@@ -42,43 +43,8 @@ func summary(troubles []*trouble, c page.Cluster) string {
 
 // past is an action in the past tense.
 func past(action string) string {
-	if word, ok := map[string]string{"terminate": "terminated", "reboot": "rebooted", "cordon": "cordoned", "uncordon": "uncordoned", drain: "drained", evict: "evicted a pod"}[action]; ok {
-		return word
-	}
-	return action
-}
-
-// tally counts names, and lists them as they first came.
-type tally struct {
-	names []string
-	count map[string]int
-}
-
-func (t *tally) add(name string) {
-	if t.count == nil {
-		t.count = map[string]int{}
-	}
-	if t.count[name]++; t.count[name] == 1 {
-		t.names = append(t.names, name)
-	}
-}
-
-// counted lists the names, each after its number.
-func (t tally) counted() string {
-	parts := make([]string, 0, len(t.names))
-	for _, name := range t.names {
-		parts = append(parts, fmt.Sprintf("%d %s", t.count[name], name))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// each lists the names, each before its number.
-func (t tally) each(between string) string {
-	parts := make([]string, 0, len(t.names))
-	for _, name := range t.names {
-		parts = append(parts, fmt.Sprintf("%s%s%d", name, between, t.count[name]))
-	}
-	return strings.Join(parts, ", ")
+	word, _, _ := strings.Cut(cmp.Or(done[action], action), " ")
+	return word
 }
 
 // episodes say of each fault of a cluster what was found of it and what came of that.

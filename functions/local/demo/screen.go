@@ -141,23 +141,23 @@ func reason(troubles []*trouble) string {
 
 // course is what was found of one fault, held and done, and its colour. name names a finding.
 func course(troubles []*trouble, name func(*trouble) string) (color, text string) {
-	var found, done, reasons tally
-	acts := map[string]*tally{}
+	var found, done, reasons report.Tally
+	acts := map[string]*report.Tally{}
 	held, replaced := map[string]int{}, 0
 	for _, t := range troubles {
-		found.add(name(t))
+		found.Add(name(t))
 		for _, h := range t.held {
 			action, reason, _ := strings.Cut(strings.TrimSuffix(h, ")"), " (")
-			reasons.add(action)
+			reasons.Add(action)
 			if acts[action] == nil {
-				acts[action] = &tally{}
+				acts[action] = &report.Tally{}
 			}
-			acts[action].add(reason)
+			acts[action].Add(reason)
 			held[action]++
 		}
 		for _, a := range t.acts {
 			if a.done {
-				done.add(past(a.action))
+				done.Add(past(a.action))
 			}
 		}
 		if t.replaced() != "" {
@@ -165,13 +165,13 @@ func course(troubles []*trouble, name func(*trouble) string) (color, text string
 		}
 	}
 	color = green
-	parts := []string{found.counted() + " at " + hour(troubles[0].told)}
-	for _, action := range reasons.names {
-		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", action, held[action], strings.Join(acts[action].names, ", ")))
+	parts := []string{found.Counted() + " at " + hour(troubles[0].told)}
+	for _, action := range reasons.Names {
+		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", action, held[action], strings.Join(acts[action].Names, ", ")))
 		color = magenta
 	}
-	if len(done.names) > 0 {
-		parts = append(parts, done.each(" "))
+	if len(done.Names) > 0 {
+		parts = append(parts, strings.Join(done.List("%s %d"), ", "))
 		color = green
 	}
 	if replaced > 0 {
@@ -207,27 +207,27 @@ func (s *story) answers(clusters []page.Cluster) []page.Answer {
 			longest = sick
 			worst = page.Line{Cluster: c.Name, Text: fmt.Sprintf("%s of sick time. %s", minutes(sick), c.Summary)}
 		}
-		var needs, recovered tally
+		var needs, recovered report.Tally
 		for _, t := range troubles {
 			switch {
 			case slices.ContainsFunc(t.held, needsPerson):
-				needs.add(cmp.Or(t.code(), t.kind))
+				needs.Add(cmp.Or(t.code(), t.kind))
 			case t.by != rollcall && t.replaced() == "" && len(t.acts) == 0 && !t.until.IsZero():
-				recovered.add("recovered")
+				recovered.Add("recovered")
 			case t.replaced() != "":
-				recovered.add("replaced by owners")
+				recovered.Add("replaced by owners")
 			}
 		}
 		for _, a := range c.Acts {
 			if a.Result == resultDone && (a.Action == "reboot" || a.Action == "terminate") {
-				recovered.add(past(a.Action) + " by Rollcall")
+				recovered.Add(past(a.Action) + " by Rollcall")
 			}
 		}
-		if len(needs.names) > 0 {
-			person.Lines = append(person.Lines, page.Line{Cluster: c.Name, Text: needs.counted()})
+		if len(needs.Names) > 0 {
+			person.Lines = append(person.Lines, page.Line{Cluster: c.Name, Text: needs.Counted()})
 		}
-		if len(recovered.names) > 0 {
-			itself.Lines = append(itself.Lines, page.Line{Cluster: c.Name, Text: recovered.counted()})
+		if len(recovered.Names) > 0 {
+			itself.Lines = append(itself.Lines, page.Line{Cluster: c.Name, Text: recovered.Counted()})
 		}
 	}
 	return []page.Answer{{Question: "Worst cluster", Tone: page.ToneWarn, Lines: []page.Line{worst}}, person, itself}

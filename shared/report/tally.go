@@ -1,0 +1,34 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Tally counts names, in the order in which they first came.
+type Tally struct {
+	Names []string
+	Count map[string]int
+}
+
+// Add counts a name once more.
+func (t *Tally) Add(name string) {
+	if t.Count == nil {
+		t.Count = map[string]int{}
+	}
+	if t.Count[name]++; t.Count[name] == 1 {
+		t.Names = append(t.Names, name)
+	}
+}
+
+// List writes each name with its count: "%[2]d %[1]s" puts the count first.
+func (t Tally) List(format string) []string {
+	out := make([]string, 0, len(t.Names))
+	for _, name := range t.Names {
+		out = append(out, fmt.Sprintf(format, name, t.Count[name]))
+	}
+	return out
+}
+
+// Counted lists the names, each after its count.
+func (t Tally) Counted() string { return strings.Join(t.List("%[2]d %[1]s"), ", ") }
