@@ -146,17 +146,25 @@ $(SAM)/.installed: tests/template/requirements.txt
 	$(SAM)/bin/pip install --quiet --disable-pip-version-check --requirement tests/template/requirements.txt
 	touch $@
 
+CHECKOV := $(BUILD)/checkov
+
+$(CHECKOV)/.installed: tests/template/checkov.txt
+	$(PYTHON) -m venv $(CHECKOV)
+	$(CHECKOV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/template/checkov.txt
+	touch $@
+
 # The functions too, so that compiling them for another machine is not on the clock of the tests.
-test: $(SAM)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
+test: $(SAM)/.installed $(CHECKOV)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
 
 TEMPLATES := template.yaml infra/cluster-access.yaml infra/stackset.yaml infra/slack.yaml events/rules.yaml events/incidents.yaml
 
 .PHONY: validate
-validate: $(SAM)/.installed ## Lint the templates; template.yaml as CloudFormation gets it, too
+validate: $(SAM)/.installed $(CHECKOV)/.installed ## Lint the templates; template.yaml as CloudFormation gets it, too
 	SAM_CLI_TELEMETRY=0 $(SAM)/bin/sam validate --lint --region eu-west-1 --template template.yaml
 	$(SAM)/bin/cfn-lint --include-checks I -- $(TEMPLATES)
 	$(SAM)/bin/python tests/template/transform.py template.yaml > $(BUILD)/transformed.json
 	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
+	$(CHECKOV)/bin/checkov --config-file tests/template/checkov.yaml --file $(BUILD)/transformed.json $(filter-out template.yaml,$(TEMPLATES))
 
 .PHONY: grant
 grant: ## Print how to let the stack STACK (default rollcall) into CLUSTER, or into all of the region: to read, and in mode remediate to act

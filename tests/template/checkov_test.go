@@ -1,0 +1,74 @@
+package template
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The template is checked as CloudFormation gets it, the others as they are written.
+func TestCheckovFindsNothingUnexplained(t *testing.T) {
+	checkov, err := filepath.Abs(filepath.Join(root, ".build", "checkov", "bin", "checkov"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(checkov); err != nil {
+		t.Fatalf("checkov is missing (%v): make test installs it", err)
+	}
+	dir := t.TempDir()
+	for file := range stacks {
+		data, err := Transform(t.Context(), root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml") + ".json"
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := text(t, "tests", "template", "checkov.yaml")
+	explained := regexp.MustCompile(`(?m)^  - (CKV\w+) +# \S.*$`).FindAllStringSubmatch(config, -1)
+	if len(explained) != strings.Count(config, "\n  - ") {
+		t.Errorf("an exception of checkov.yaml has no reason:\n%s", config)
+	}
+	everything := filepath.Join(t.TempDir(), "checkov.yaml")
+	before, _, _ := strings.Cut(config, "skip-check:")
+	if err := os.WriteFile(everything, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// It exits with 1 for what it finds.
+	out, _ := offline(t.Context(), checkov, "--config-file", everything, "--directory", dir, "--output", "json").Output()
+	var found struct {
+		Results struct {
+			PassedChecks []struct{} `json:"passed_checks"`
+			FailedChecks []struct {
+				ID       string `json:"check_id"`
+				Name     string `json:"check_name"`
+				Resource string `json:"resource"`
+				File     string `json:"file_path"`
+			} `json:"failed_checks"`
+		}
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if len(found.Results.PassedChecks) < 100 && len(found.Results.FailedChecks) == 0 {
+		t.Fatalf("checkov looked at nothing:\n%s", out)
+	}
+	broken := map[string]bool{}
+	for _, f := range found.Results.FailedChecks {
+		broken[f.ID] = true
+		if !slices.ContainsFunc(explained, func(e []string) bool { return e[1] == f.ID }) {
+			t.Errorf("%s %s: %s breaks %s (%s)", f.File, f.Resource, f.Resource, f.ID, f.Name)
+		}
+	}
+	for _, e := range explained {
+		if !broken[e[1]] {
+			t.Errorf("no template breaks %s any more: take it out of checkov.yaml", e[1])
+		}
+	}
+}
