@@ -1,0 +1,30 @@
+# The deployment of template.yaml as a CloudFormation stack. It takes the template as packaged and transformed: see
+# "An organization" in infra/README.md for how to make that.
+
+resource "aws_cloudformation_stack" "rollcall" {
+  name         = var.name
+  template_url = var.template_url
+  capabilities = ["CAPABILITY_IAM"]
+  tags         = var.tags
+
+  parameters = {
+    Mode                     = var.mode
+    PolicyParameter          = var.policy_parameter
+    PolicyKeyArn             = var.policy_key_arn
+    WarnAfter                = var.warn_after
+    Deadline                 = var.deadline
+    SweepRate                = var.sweep_rate
+    VpcIds                   = var.vpc_ids
+    NotificationEmail        = var.notification_email
+    LogRetentionDays         = var.log_retention_days
+    EvidenceDays             = var.evidence_days
+    SubnetIds                = var.subnet_ids
+    SecurityGroupIds         = var.security_group_ids
+    PermissionsBoundaryArn   = var.permissions_boundary_arn
+    RolePath                 = var.role_path
+    TableDeletionProtection  = var.table_deletion_protection
+    TablePointInTimeRecovery = var.table_point_in_time_recovery
+    Tracing                  = var.tracing
+    ReserveConcurrency       = var.reserve_concurrency
+  }
+}

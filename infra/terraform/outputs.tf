@@ -1,0 +1,14 @@
+output "inspect_role_arn" {
+  description = "Needs the group rollcall:viewers in every cluster."
+  value       = aws_cloudformation_stack.rollcall.outputs["InspectRoleArn"]
+}
+
+output "remediate_role_arn" {
+  description = "Needs the group rollcall:remediators in every cluster, in mode remediate."
+  value       = aws_cloudformation_stack.rollcall.outputs["RemediateRoleArn"]
+}
+
+output "outputs" {
+  description = "All outputs of the stack."
+  value       = aws_cloudformation_stack.rollcall.outputs
+}
