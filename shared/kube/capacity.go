@@ -30,21 +30,11 @@ func (c *Client) NoCapacity(ctx context.Context) ([]NoCapacity, error) {
 	}
 	out := make([]NoCapacity, 0, len(items))
 	for _, item := range items {
-		e, err := Decode[struct {
-			InvolvedObject struct {
-				Name string `json:"name"`
-			} `json:"involvedObject"`
-			Message        string    `json:"message"`
-			FirstTimestamp time.Time `json:"firstTimestamp"`
-		}](item)
+		e, err := Decode[Event](item)
 		if err != nil {
 			return nil, err
 		}
-		n := NoCapacity{Claim: e.InvolvedObject.Name, First: e.FirstTimestamp.UTC(), Last: lastSeen(item).UTC(), Message: e.Message}
-		if n.First.IsZero() || n.First.After(n.Last) {
-			n.First = n.Last
-		}
-		out = append(out, n)
+		out = append(out, NoCapacity{Claim: e.InvolvedObject.Name, First: e.First(), Last: e.Last(), Message: e.Message})
 	}
 	return out, nil
 }

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -15,7 +14,10 @@ func newestEvents(events []*Item, most int) []*Item {
 	}
 	all := make([]dated, len(events))
 	for i, e := range events {
-		all[i] = dated{e, lastSeen(e)}
+		all[i].event = e
+		if read, err := Decode[Event](e); err == nil {
+			all[i].at = read.Last()
+		}
 	}
 	slices.SortStableFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
 	all = all[max(0, len(all)-most):]
@@ -26,23 +28,49 @@ func newestEvents(events []*Item, most int) []*Item {
 	return out
 }
 
-// lastSeen is when an event happened for the last time. Which field tells it depends on
-// the age of the library that wrote it.
+// Event is an Event of the core API. Which of its times and counts are set depends on the
+// library that wrote it.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
-func lastSeen(i *Item) (at time.Time) {
-	read, err := Decode[object](i)
-	if err != nil {
-		return at
+type Event struct {
+	Metadata struct {
+		CreationTimestamp time.Time `json:"creationTimestamp"`
+	} `json:"metadata"`
+	InvolvedObject struct {
+		Name string `json:"name"`
+	} `json:"involvedObject"`
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Source  struct {
+		Component string `json:"component"`
+	} `json:"source"`
+	ReportingComponent string    `json:"reportingComponent"`
+	FirstTimestamp     time.Time `json:"firstTimestamp"`
+	LastTimestamp      time.Time `json:"lastTimestamp"`
+	EventTime          time.Time `json:"eventTime"`
+	Count              int       `json:"count"`
+	Series             struct {
+		Count            int       `json:"count"`
+		LastObservedTime time.Time `json:"lastObservedTime"`
+	} `json:"series"`
+}
+
+// Last is when the event happened last.
+func (e *Event) Last() time.Time {
+	last := slices.MaxFunc([]time.Time{e.LastTimestamp, e.Series.LastObservedTime, e.EventTime, e.FirstTimestamp}, time.Time.Compare)
+	if last.IsZero() {
+		last = e.Metadata.CreationTimestamp
 	}
-	var series, metadata object
-	event := *read
-	_ = json.Unmarshal(event["series"], &series) // what cannot be read leaves the others
-	_ = json.Unmarshal(event["metadata"], &metadata)
-	for _, raw := range []json.RawMessage{event["lastTimestamp"], event["eventTime"], event["firstTimestamp"], series["lastObservedTime"], metadata["creationTimestamp"]} {
-		var t time.Time
-		if json.Unmarshal(raw, &t) == nil && t.After(at) {
-			at = t
+	return last.UTC()
+}
+
+// First is when the event happened first.
+func (e *Event) First() time.Time {
+	first := e.Last()
+	for _, t := range []time.Time{e.FirstTimestamp, e.EventTime} {
+		if !t.IsZero() && t.Before(first) {
+			first = t.UTC()
 		}
 	}
-	return at
+	return first
 }

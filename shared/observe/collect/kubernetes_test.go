@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
@@ -56,7 +57,7 @@ func TestEventsTellTheirTimesInOneOfSeveralWays(t *testing.T) {
 		`{"eventTime": "2026-03-02T11:00:00Z", "series": {"count": 9, "lastObservedTime": "2026-03-02T11:30:00Z"}}`:                      {Count: 9, First: at.Add(-time.Hour), Last: at.Add(-time.Hour / 2)},
 		`{"metadata": {"creationTimestamp": "2026-03-02T11:00:00Z"}, "count": 2}`:                                                        {Count: 2, First: at.Add(-time.Hour), Last: at.Add(-time.Hour)},
 	} {
-		var e eventJSON
+		var e kube.Event
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			t.Fatal(err)
 		}

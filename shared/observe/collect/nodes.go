@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,53 +165,12 @@ func lease(l *leaseJSON) evidence.Lease {
 	return evidence.Lease{Renewed: l.Spec.RenewTime.UTC(), Duration: time.Duration(l.Spec.LeaseDurationSeconds) * time.Second}
 }
 
-// eventJSON is an Event of the core API. Which of its times and counts are filled in
-// depends on the library that wrote it.
-// https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
-type eventJSON struct {
-	Metadata metadata `json:"metadata"`
-	Type     string   `json:"type"`
-	Reason   string   `json:"reason"`
-	Message  string   `json:"message"`
-	Source   struct {
-		Component string `json:"component"`
-	} `json:"source"`
-	ReportingComponent string    `json:"reportingComponent"`
-	FirstTimestamp     time.Time `json:"firstTimestamp"`
-	LastTimestamp      time.Time `json:"lastTimestamp"`
-	EventTime          time.Time `json:"eventTime"`
-	Count              int       `json:"count"`
-	Series             struct {
-		Count            int       `json:"count"`
-		LastObservedTime time.Time `json:"lastObservedTime"`
-	} `json:"series"`
-}
-
-func event(e *eventJSON) evidence.Event {
+func event(e *kube.Event) evidence.Event {
 	message, _ := redact.Text(e.Message)
-	out := evidence.Event{Type: e.Type, Reason: e.Reason, Message: message, Source: e.Source.Component, Count: max(1, e.Count, e.Series.Count)}
-	if out.Source == "" {
-		out.Source = e.ReportingComponent
+	return evidence.Event{
+		Type: e.Type, Reason: e.Reason, Message: message, Source: cmp.Or(e.Source.Component, e.ReportingComponent),
+		First: e.First(), Last: e.Last(), Count: max(1, e.Count, e.Series.Count),
 	}
-	out.First = earliest(e.FirstTimestamp, e.EventTime)
-	out.Last = latest(e.LastTimestamp, e.Series.LastObservedTime, e.EventTime, e.FirstTimestamp).UTC()
-	if out.Last.IsZero() {
-		out.Last = e.Metadata.CreationTimestamp.UTC()
-	}
-	if out.First.IsZero() {
-		out.First = out.Last
-	}
-	return out
-}
-
-// earliest is the first of the times that are told.
-func earliest(times ...time.Time) (first time.Time) {
-	for _, t := range times {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t.UTC()
-		}
-	}
-	return first
 }
 
 // inOrder puts the newest last.
