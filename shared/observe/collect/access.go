@@ -275,11 +275,7 @@ func suspicion(name string) int {
 }
 
 type serviceAccountJSON struct {
-	Metadata struct {
-		Name        string            `json:"name"`
-		Namespace   string            `json:"namespace"`
-		Annotations map[string]string `json:"annotations"`
-	} `json:"metadata"`
+	Metadata metadata `json:"metadata"`
 }
 
 // serviceAccount reads the role that the pods of a service account assume.

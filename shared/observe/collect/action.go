@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
 	"rollcall/shared/observe/deadline"
@@ -165,6 +167,13 @@ func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F
 		facts[id] = evidence.Failed[V](a.name + " named more and more ids that do not exist, and was given up")
 	}
 	return facts
+}
+
+// put adds what is read of each thing to those found, by its id.
+func put[T, V any](found map[string]V, things []T, id func(*T) *string, read func(*T) V) {
+	for i := range things {
+		found[aws.ToString(id(&things[i]))] = read(&things[i])
+	}
 }
 
 // named are those of the ids that the error says do not exist.

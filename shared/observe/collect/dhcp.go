@@ -18,9 +18,7 @@ func (l *look) readDHCP() {
 	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, l.ec2.DescribeVpcs,
 		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
 		func(found map[string]string, out *ec2.DescribeVpcsOutput) {
-			for _, v := range out.Vpcs {
-				found[aws.ToString(v.VpcId)] = aws.ToString(v.DhcpOptionsId)
-			}
+			put(found, out.Vpcs, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) string { return aws.ToString(v.DhcpOptionsId) })
 		})
 	var ids []string
 	for _, id := range vpcs {
@@ -33,10 +31,7 @@ func (l *look) readDHCP() {
 			return &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: ids}
 		},
 		func(found map[string]evidence.DHCPOptions, out *ec2.DescribeDhcpOptionsOutput) {
-			for i := range out.DhcpOptions {
-				d := dhcp(&out.DhcpOptions[i])
-				found[d.ID] = d
-			}
+			put(found, out.DhcpOptions, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, dhcp)
 		})
 	for _, id := range vpcs {
 		fact := dhcpOf(sets[id], options)

@@ -26,9 +26,7 @@ func (l *look) readImages() {
 			return &ec2.DescribeImagesInput{ImageIds: ids, IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)}
 		},
 		func(found map[string]evidence.Image, out *ec2.DescribeImagesOutput) {
-			for i := range out.Images {
-				found[aws.ToString(out.Images[i].ImageId)] = image(&out.Images[i])
-			}
+			put(found, out.Images, func(i *types.Image) *string { return i.ImageId }, image)
 		})
 	skip(facts, left, fmt.Sprintf("%d AMIs are described a check, the most urgent first", imagesTotal))
 	maps.Copy(l.ev.Images, facts)

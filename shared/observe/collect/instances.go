@@ -50,9 +50,7 @@ func (l *look) readInstances() {
 		},
 		func(found map[string]evidence.InstanceConfig, out *ec2.DescribeInstancesOutput) {
 			for _, r := range out.Reservations {
-				for i := range r.Instances {
-					found[aws.ToString(r.Instances[i].InstanceId)] = instanceConfig(&r.Instances[i])
-				}
+				put(found, r.Instances, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
 			}
 		})
 	skip(facts, left, fmt.Sprintf("%d instances are described a check, the most urgent first", describedTotal))

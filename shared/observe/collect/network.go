@@ -48,10 +48,7 @@ func (l *look) readSubnets() {
 	facts := byID(l.action("ec2:DescribeSubnets"), ids, networkSize, l.ec2.DescribeSubnets,
 		func(ids []string) *ec2.DescribeSubnetsInput { return &ec2.DescribeSubnetsInput{SubnetIds: ids} },
 		func(found map[string]evidence.Subnet, out *ec2.DescribeSubnetsOutput) {
-			for i := range out.Subnets {
-				s := subnet(&out.Subnets[i])
-				found[s.ID] = s
-			}
+			put(found, out.Subnets, func(t *types.Subnet) *string { return t.SubnetId }, subnet)
 		})
 	skip(facts, left, whyNetwork)
 	maps.Copy(l.ev.Network.Subnets, facts)
@@ -156,10 +153,7 @@ func (l *look) readSecurityGroups() {
 			return &ec2.DescribeSecurityGroupsInput{GroupIds: ids}
 		},
 		func(found map[string]evidence.SecurityGroup, out *ec2.DescribeSecurityGroupsOutput) {
-			for i := range out.SecurityGroups {
-				g := securityGroup(&out.SecurityGroups[i])
-				found[g.ID] = g
-			}
+			put(found, out.SecurityGroups, func(t *types.SecurityGroup) *string { return t.GroupId }, securityGroup)
 		})
 	skip(facts, left, whyNetwork)
 	maps.Copy(l.ev.Network.SecurityGroups, facts)
@@ -212,10 +206,7 @@ func (l *look) readNATGateways() {
 			return &ec2.DescribeNatGatewaysInput{NatGatewayIds: ids}
 		},
 		func(found map[string]evidence.NATGateway, out *ec2.DescribeNatGatewaysOutput) {
-			for i := range out.NatGateways {
-				g := natGateway(&out.NatGateways[i])
-				found[g.ID] = g
-			}
+			put(found, out.NatGateways, func(t *types.NatGateway) *string { return t.NatGatewayId }, natGateway)
 		})
 	skip(facts, left, whyNetwork)
 	maps.Copy(l.ev.Network.NATGateways, facts)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/observe/project"
@@ -35,9 +36,7 @@ func (l *look) readStatus() {
 			return &ec2.DescribeInstanceStatusInput{InstanceIds: ids, IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
 		},
 		func(found map[string]evidence.InstanceStatus, out *ec2.DescribeInstanceStatusOutput) {
-			for i := range out.InstanceStatuses {
-				found[aws.ToString(out.InstanceStatuses[i].InstanceId)] = project.InstanceStatus(&out.InstanceStatuses[i])
-			}
+			put(found, out.InstanceStatuses, func(s *types.InstanceStatus) *string { return s.InstanceId }, project.InstanceStatus)
 		})
 	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read a check, the most urgent first", statusSize))
 	for id, fact := range facts {
