@@ -252,7 +252,7 @@ func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListO
 	return nil
 }
 
-// nodeClaimList is as much of Karpenter's v1 NodeClaims as is looked at.
+// nodeClaimList has the fields of Karpenter's v1 NodeClaims that are read.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/apis/crds/karpenter.sh_nodeclaims.yaml
 type nodeClaimList struct {
 	Kind     string `json:"kind"`

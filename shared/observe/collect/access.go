@@ -20,7 +20,7 @@ import (
 const (
 	// entriesPages bounds the listing of access entries, which has 100 on a page.
 	entriesPages = 5
-	// entriesOwn is how many entries of node roles are described in one check, and
+	// entriesOwn is how many entries of node roles are described per check, and
 	// entriesOther how many of other roles, until entriesNodes are found to be nodes', where
 	// the role of Karpenter's nodes has none: whoever sets Karpenter up makes two roles and
 	// may map the wrong one, whatever its name is.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// groupsTotal is how many groups of EKS and Auto Scaling are looked into in one check.
+	// groupsTotal is how many groups of EKS and Auto Scaling are read per check.
 	groupsTotal = 10
 	// activitiesEach is how many of a group's scaling activities are read: enough to find
 	// the last launches among terminations.
@@ -23,7 +23,7 @@ const (
 	scalingSize = 50
 )
 
-const whyGroups = "10 groups are looked into a check, the most urgent first"
+const whyGroups = "10 groups are read per check, the most urgent first"
 
 // readNodeGroups describes the managed node groups of findings.
 func (l *look) readNodeGroups() {

@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rolesTotal is how many instance profiles, and so roles, are read in one check.
+// rolesTotal is how many instance profiles, and so roles, are read per check.
 const rolesTotal = 10
 
 // readIdentity reads the instance profiles of the instances, the roles in them and what
@@ -32,7 +32,7 @@ func (l *look) readIdentity() {
 		l.ev.Profiles[arn] = fact
 		roles = append(roles, fact.Value.Roles...)
 	}
-	skip(l.ev.Profiles, left, fmt.Sprintf("%d instance profiles are read a check, the most urgent first", rolesTotal))
+	skip(l.ev.Profiles, left, fmt.Sprintf("%d instance profiles are read per check, the most urgent first", rolesTotal))
 	for _, name := range distinct(roles) {
 		l.ev.Roles[name] = l.role(role, name)
 		l.ev.Policies[name] = l.policies(attached, inline, name)

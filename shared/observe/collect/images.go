@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// imagesTotal is how many AMIs are described in one check, all by one call.
+// imagesTotal is how many AMIs are described per check, all by one call.
 const imagesTotal = 100
 
 // readImages describes the AMIs of the instances, each once.
@@ -28,7 +28,7 @@ func (l *look) readImages() {
 		func(found map[string]evidence.Image, out *ec2.DescribeImagesOutput) {
 			put(found, out.Images, func(i *types.Image) *string { return i.ImageId }, image)
 		})
-	skip(facts, left, fmt.Sprintf("%d AMIs are described a check, the most urgent first", imagesTotal))
+	skip(facts, left, fmt.Sprintf("%d AMIs are described per check, the most urgent first", imagesTotal))
 	maps.Copy(l.ev.Images, facts)
 }
 

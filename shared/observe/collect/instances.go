@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// describedTotal is how many instances are described in one check.
+	// describedTotal is how many instances are described per check.
 	describedTotal = 1000
 	// describedSize is how many ids one call names; a few hundred keep the request short
 	// enough for every proxy.
@@ -53,7 +53,7 @@ func (l *look) readInstances() {
 				put(found, r.Instances, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
 			}
 		})
-	skip(facts, left, fmt.Sprintf("%d instances are described a check, the most urgent first", describedTotal))
+	skip(facts, left, fmt.Sprintf("%d instances are described per check, the most urgent first", describedTotal))
 	for _, id := range suspects {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })
 	}

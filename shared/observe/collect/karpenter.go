@@ -27,7 +27,7 @@ func (l *look) eachPool(read func(group roll.Group, pool string), skipped func(g
 		}
 	}
 	for _, g := range left {
-		skipped(g, fmt.Sprintf("%d node pools are looked into a check, the most urgent first", poolsTotal))
+		skipped(g, fmt.Sprintf("%d node pools are read per check, the most urgent first", poolsTotal))
 	}
 }
 
@@ -72,7 +72,7 @@ func (l *look) readNodeClasses() {
 
 func (l *look) nodeClass(t *topic, known map[string]evidence.Fact[evidence.NodeClass], kind, name string) evidence.Fact[evidence.NodeClass] {
 	if kind != kindEC2NodeClass {
-		return evidence.Skipped[evidence.NodeClass](fmt.Sprintf("%s is a %s, which is not looked into", name, kind))
+		return evidence.Skipped[evidence.NodeClass](fmt.Sprintf("%s is a %s, which is not read", name, kind))
 	}
 	if _, ok := known[name]; !ok {
 		known[name] = object(t, kube.AnEC2NodeClass(name), nodeClassOf)
@@ -95,7 +95,7 @@ func (l *look) readClaimEvents() {
 			case !l.samples.has(f):
 				events.Why = l.samples.why(f)
 			case asked >= l.most(claimEventsTotal):
-				events.Why = fmt.Sprintf("sampled: the events of %d NodeClaims are read a check, the most urgent first", claimEventsTotal)
+				events.Why = fmt.Sprintf("sampled: the events of %d NodeClaims are read per check, the most urgent first", claimEventsTotal)
 			default:
 				asked++
 				events = inOrder(items(t, kube.EventsOfNodeClaim(c.Name), event))
@@ -106,7 +106,7 @@ func (l *look) readClaimEvents() {
 	}
 }
 
-// nodePoolJSON is as much of Karpenter's v1 NodePool as is looked at.
+// nodePoolJSON has the fields of Karpenter's v1 NodePool that are read.
 // https://karpenter.sh/docs/concepts/nodepools/
 type nodePoolJSON struct {
 	Metadata metadata `json:"metadata"`
@@ -152,7 +152,7 @@ func nodePool(p *nodePoolJSON) evidence.NodePool {
 	}
 }
 
-// nodeClassJSON is as much of an EC2NodeClass as is looked at. Of its user data only that
+// nodeClassJSON has the fields of an EC2NodeClass that are read. Of its user data only that
 // there is some.
 // https://karpenter.sh/docs/concepts/nodeclasses/
 type nodeClassJSON struct {
@@ -178,7 +178,7 @@ func nodeClassOf(c *nodeClassJSON) evidence.NodeClass {
 	return out
 }
 
-// nodeClaimJSON is as much of Karpenter's v1 NodeClaim as is looked at.
+// nodeClaimJSON has the fields of Karpenter's v1 NodeClaim that are read.
 // https://karpenter.sh/docs/concepts/nodeclaims/
 type nodeClaimJSON struct {
 	Metadata metadata  `json:"metadata"`

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Bounds of what is asked of the Kubernetes API in one check, 61 questions in all:
+// Bounds of what is asked of the Kubernetes API per check, 61 questions in all:
 //
 //	1 aws-auth, 1 webhooks, 1 disruption budgets, 4 services, 5 events of NodeClaims, 4 events of pods,
 //	4 node pools with their NodeClaims and NodeClasses (12),

@@ -121,7 +121,7 @@ func TestNodeClassesOfAutoModeAreNotLookedInto(t *testing.T) {
 	a.api.put("/apis/karpenter.sh/v1/nodepools/default", thing{"spec": thing{"template": thing{"spec": thing{"nodeClassRef": thing{"kind": "NodeClass", "name": "default"}}}}})
 	a.launch(1, pool)
 	g := checked(t, a, roll.Unregistered, pool, 1).Groups[pool]
-	if g.NodePool.Value.NodeClass != "default" || g.NodeClass.Gap() != "default is a NodeClass, which is not looked into" {
+	if g.NodePool.Value.NodeClass != "default" || g.NodeClass.Gap() != "default is a NodeClass, which is not read" {
 		t.Errorf("%+v", g)
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 const (
 	// networkSize is how many subnets, security groups or NAT gateways one call names, and
-	// how many are described in one check.
+	// how many are described per check.
 	networkSize = 200
-	// vpcsTotal is how many VPCs are looked into in one check. A cluster has one; another
+	// vpcsTotal is how many VPCs are read per check. A cluster has one; another
 	// is a mistake.
 	vpcsTotal = 3
 )
@@ -28,7 +28,7 @@ func (l *look) bounded(ids []string) (some, rest []string) {
 	return first(distinct(ids), l.most(networkSize))
 }
 
-const whyNetwork = "200 of a kind are described a check, the most urgent first"
+const whyNetwork = "200 of a kind are described per check, the most urgent first"
 
 // readSubnets describes the subnets of the instances, and those in which the API server
 // and the VPC's endpoints have their addresses.

@@ -29,7 +29,7 @@ func (l *look) eachNode(n need, read func(name string), skipped func(name, why s
 	}
 	names, left := first(distinct(names), l.most(nodesTotal))
 	for _, name := range left {
-		others[name] = fmt.Sprintf("sampled: %d nodes are looked into a check, the most urgent first", nodesTotal)
+		others[name] = fmt.Sprintf("sampled: %d nodes are read per check, the most urgent first", nodesTotal)
 	}
 	for _, name := range names {
 		delete(others, name)
@@ -114,7 +114,7 @@ func taints(all []taint) []evidence.Taint {
 	return out
 }
 
-// nodeJSON is as much of a Node as is looked at.
+// nodeJSON has the fields of a Node that are read.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/node-v1/
 type nodeJSON struct {
 	Metadata metadata `json:"metadata"`

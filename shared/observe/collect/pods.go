@@ -98,7 +98,7 @@ func unready(pods []evidence.Pod) []int {
 	return append(daemons, others...)
 }
 
-// podJSON is as much of a Pod as is looked at.
+// podJSON has the fields of a Pod that are read.
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 type podJSON struct {
 	Metadata metadata `json:"metadata"`

@@ -11,7 +11,7 @@ const (
 	// and samplePlural where there are findings of several groups or kinds. Two is the
 	// least that shows a cause to be shared.
 	sampleAlone, samplePlural = 3, 2
-	// sampleTotal is how many instances are sampled in one check.
+	// sampleTotal is how many instances are sampled per check.
 	sampleTotal = 20
 )
 
@@ -57,7 +57,7 @@ func (s samples) has(f roll.Finding) bool { return s.free || s.taken[f.Key()] }
 func (s samples) why(f roll.Finding) string {
 	n := s.counts[of(f)]
 	if n == 0 {
-		return fmt.Sprintf("sampled: read from %d instances a check, none of them of %s", sampleTotal, f.Group)
+		return fmt.Sprintf("sampled: read from %d instances per check, none of them of %s", sampleTotal, f.Group)
 	}
 	what := "of " + string(f.Group)
 	if f.Group == roll.GroupNone {

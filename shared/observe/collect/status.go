@@ -38,7 +38,7 @@ func (l *look) readStatus() {
 		func(found map[string]evidence.InstanceStatus, out *ec2.DescribeInstanceStatusOutput) {
 			put(found, out.InstanceStatuses, func(s *types.InstanceStatus) *string { return s.InstanceId }, project.InstanceStatus)
 		})
-	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read a check, the most urgent first", statusSize))
+	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read per check, the most urgent first", statusSize))
 	for id, fact := range facts {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Status = fact })
 	}

@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// templatesTotal is how many launch templates are described in one check, one call for
+// templatesTotal is how many launch templates are described per check, one call for
 // the versions of each.
 const templatesTotal = 10
 
@@ -32,7 +32,7 @@ func (l *look) readTemplates() {
 	}
 	for _, id := range left {
 		for _, v := range versions[id] {
-			l.ev.Templates[id+":"+v] = evidence.Skipped[evidence.LaunchTemplate](fmt.Sprintf("%d launch templates are described a check, the most urgent first", templatesTotal))
+			l.ev.Templates[id+":"+v] = evidence.Skipped[evidence.LaunchTemplate](fmt.Sprintf("%d launch templates are described per check, the most urgent first", templatesTotal))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/kube"
 )
 
-// webhookConfiguration is as much of webhook configurations of both kinds as is looked at.
+// webhookConfiguration has the fields of webhook configurations of both kinds that are read.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 type webhookConfiguration struct {
 	Kind     string    `json:"kind"`
@@ -127,7 +127,7 @@ func (l *look) readServices() {
 			w.Endpoints = evidence.Skipped[int]("its failure policy is " + w.FailurePolicy)
 			continue
 		case !asked && len(known) >= l.most(servicesTotal):
-			w.Endpoints = evidence.Skipped[int](fmt.Sprintf("the services of %d webhooks are looked into a check", servicesTotal))
+			w.Endpoints = evidence.Skipped[int](fmt.Sprintf("the services of %d webhooks are read per check", servicesTotal))
 			continue
 		case !asked:
 			known[s] = l.endpointsOf(t, s.namespace, s.name)
@@ -136,7 +136,7 @@ func (l *look) readServices() {
 	}
 }
 
-// sliceJSON is as much of an EndpointSlice as is looked at.
+// sliceJSON has the fields of an EndpointSlice that are read.
 // https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions
 type sliceJSON struct {
 	Endpoints []struct {
