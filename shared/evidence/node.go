@@ -46,7 +46,7 @@ type Taint struct {
 // Condition is a condition of a node or of a NodeClaim.
 type Condition struct {
 	Type, Status, Reason, Message string
-	Since                         time.Time // lastTransitionTime
+	Since                         time.Time `json:"lastTransitionTime"`
 }
 
 // Lease is the lease by which a kubelet shows that it lives.

@@ -120,35 +120,24 @@ type nodePoolJSON struct {
 
 // claimSpec is what NodePools and NodeClaims have in common.
 type claimSpec struct {
-	Taints        []taint `json:"taints"`
-	StartupTaints []taint `json:"startupTaints"`
+	Taints        []evidence.Taint `json:"taints"`
+	StartupTaints []evidence.Taint `json:"startupTaints"`
 	NodeClassRef  struct {
 		Kind string `json:"kind"`
 		Name string `json:"name"`
 	} `json:"nodeClassRef"`
-	Requirements []struct {
-		Key      string   `json:"key"`
-		Operator string   `json:"operator"`
-		Values   []string `json:"values"`
-	} `json:"requirements"`
+	Requirements []evidence.Requirement `json:"requirements"`
 }
 
 const kindEC2NodeClass = "EC2NodeClass"
-
-func (s claimSpec) requirements() (out []evidence.Requirement) {
-	for _, r := range s.Requirements {
-		out = append(out, evidence.Requirement{Key: r.Key, Operator: r.Operator, Values: r.Values})
-	}
-	return out
-}
 
 // nodePool reads a NodePool. Its NodeClass is kind/name until that was read.
 func nodePool(p *nodePoolJSON) evidence.NodePool {
 	spec := p.Spec.Template.Spec
 	return evidence.NodePool{
-		Name: p.Metadata.Name, Taints: taints(spec.Taints), StartupTaints: taints(spec.StartupTaints),
+		Name: p.Metadata.Name, Taints: spec.Taints, StartupTaints: spec.StartupTaints,
 		NodeClass: spec.NodeClassRef.Kind + "/" + spec.NodeClassRef.Name,
-		Labels:    p.Spec.Template.Metadata.Labels, Requirements: spec.requirements(),
+		Labels:    p.Spec.Template.Metadata.Labels, Requirements: spec.Requirements,
 	}
 }
 
@@ -184,9 +173,9 @@ type nodeClaimJSON struct {
 	Metadata metadata  `json:"metadata"`
 	Spec     claimSpec `json:"spec"`
 	Status   struct {
-		ProviderID string      `json:"providerID"`
-		NodeName   string      `json:"nodeName"`
-		Conditions []condition `json:"conditions"`
+		ProviderID string               `json:"providerID"`
+		NodeName   string               `json:"nodeName"`
+		Conditions []evidence.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -194,9 +183,9 @@ func nodeClaim(c *nodeClaimJSON) evidence.NodeClaim {
 	_, instance := roll.ParseProviderID(c.Status.ProviderID)
 	return evidence.NodeClaim{
 		Name: c.Metadata.Name, Created: c.Metadata.CreationTimestamp.UTC(), NodePool: c.Metadata.Labels[tagNodePool],
-		Instance: instance, Node: c.Status.NodeName, Conditions: conditions(c.Status.Conditions),
+		Instance: instance, Node: c.Status.NodeName, Conditions: c.Status.Conditions,
 		Type: c.Metadata.Labels["node.kubernetes.io/instance-type"], Capacity: c.Metadata.Labels["karpenter.sh/capacity-type"],
-		Taints: taints(c.Spec.Taints), Startup: taints(c.Spec.StartupTaints),
-		Labels: c.Metadata.Labels, Requirements: c.Spec.requirements(),
+		Taints: c.Spec.Taints, Startup: c.Spec.StartupTaints,
+		Labels: c.Metadata.Labels, Requirements: c.Spec.Requirements,
 	}
 }

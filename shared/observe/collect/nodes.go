@@ -84,48 +84,18 @@ type metadata struct {
 	} `json:"ownerReferences"`
 }
 
-type condition struct {
-	Type               string    `json:"type"`
-	Status             string    `json:"status"`
-	Reason             string    `json:"reason"`
-	Message            string    `json:"message"`
-	LastTransitionTime time.Time `json:"lastTransitionTime"`
-}
-
-func conditions(all []condition) []evidence.Condition {
-	var out []evidence.Condition
-	for _, c := range all {
-		out = append(out, evidence.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC()})
-	}
-	return out
-}
-
-type taint struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Effect string `json:"effect"`
-}
-
-func taints(all []taint) []evidence.Taint {
-	var out []evidence.Taint
-	for _, t := range all {
-		out = append(out, evidence.Taint(t))
-	}
-	return out
-}
-
 // nodeJSON has the fields of a Node that are read.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/node-v1/
 type nodeJSON struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
-		Taints []taint `json:"taints"`
+		Taints []evidence.Taint `json:"taints"`
 	} `json:"spec"`
 	Status struct {
 		VolumesAttached []struct {
 			Name string `json:"name"`
 		} `json:"volumesAttached"`
-		Conditions []condition `json:"conditions"`
+		Conditions []evidence.Condition `json:"conditions"`
 		Addresses  []struct {
 			Type    string `json:"type"`
 			Address string `json:"address"`
@@ -140,7 +110,7 @@ type nodeJSON struct {
 func nodeObject(n *nodeJSON) evidence.NodeObject {
 	out := evidence.NodeObject{
 		Name: n.Metadata.Name, Created: n.Metadata.CreationTimestamp.UTC(), Labels: n.Metadata.Labels,
-		Taints: taints(n.Spec.Taints), Conditions: conditions(n.Status.Conditions),
+		Taints: n.Spec.Taints, Conditions: n.Status.Conditions,
 		KubeletVersion: n.Status.NodeInfo.KubeletVersion, Architecture: n.Status.NodeInfo.Architecture,
 	}
 	for _, v := range n.Status.VolumesAttached {

@@ -107,12 +107,12 @@ type podJSON struct {
 		Resources  resources       `json:"resources"`
 	} `json:"spec"`
 	Status struct {
-		Reason                string            `json:"reason"`
-		Message               string            `json:"message"`
-		Phase                 string            `json:"phase"`
-		Conditions            []condition       `json:"conditions"`
-		InitContainerStatuses []containerStatus `json:"initContainerStatuses"`
-		ContainerStatuses     []containerStatus `json:"containerStatuses"`
+		Reason                string               `json:"reason"`
+		Message               string               `json:"message"`
+		Phase                 string               `json:"phase"`
+		Conditions            []evidence.Condition `json:"conditions"`
+		InitContainerStatuses []containerStatus    `json:"initContainerStatuses"`
+		ContainerStatuses     []containerStatus    `json:"containerStatuses"`
 	} `json:"status"`
 }
 
