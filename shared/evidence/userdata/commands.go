@@ -162,7 +162,7 @@ func (w *walk) write(command string, args []field) (output string) {
 }
 
 // wrappers run the command that stands behind their own arguments.
-var wrappers = []string{"sudo", "env", "exec", "nice", "timeout", "nohup", "time", "cloud-init-per"}
+var wrappers = []string{"sudo", "env", "exec", "nice", "timeout", "nohup", "cloud-init-per"}
 
 var wrapperArgument = form(`(?s)-.*|\w+=.*|[0-9]+[smhd]?`)
 

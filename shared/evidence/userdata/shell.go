@@ -239,16 +239,10 @@ func (w *walk) assign(assigns []*syntax.Assign) {
 			continue
 		}
 		value := unknown
-		if a.Array == nil && a.Index == nil {
+		if a.Array == nil && a.Index == nil && !a.Append {
 			value = w.text(a.Value)
-			if a.Append {
-				value = w.value(a.Name.Value) + value
-			}
 		}
-		if len(value) > maxValue {
-			value = unknown
-		}
-		if had, ok := w.vars[a.Name.Value]; ok && had != value {
+		if had, ok := w.vars[a.Name.Value]; ok && had != value || len(value) > maxValue {
 			value = unknown
 		}
 		w.vars[a.Name.Value] = value

@@ -156,6 +156,16 @@ func userDataCases(t testing.TB) []userDataCase {
 			clusters: []string{"one", "two"}, formats: []Format{Shell},
 		},
 		{
+			name:     "in every branch, behind a timer and a background job",
+			data:     "#!/bin/bash\nif test -f /a; then time /etc/eks/bootstrap.sh one; elif test -f /b; then (/etc/eks/bootstrap.sh two) & else for i in 1 2; do /etc/eks/bootstrap.sh three && break; done; fi\n",
+			clusters: []string{"one", "two", "three"}, formats: []Format{Shell},
+		},
+		{
+			name: "a variable with more put behind it", formats: []Format{Shell},
+			data:     "#!/bin/bash\nC=demo\nC+=-a\n/etc/eks/bootstrap.sh $C\n",
+			problems: []Problem{{whole, Shell, Computed}},
+		},
+		{
 			name:     "cloud-boothook",
 			data:     "#cloud-boothook\n#!/bin/bash\ncloud-init-per once join /etc/eks/bootstrap.sh demo\n",
 			clusters: []string{"demo"}, formats: []Format{Shell},
