@@ -3,6 +3,7 @@ package network
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -29,8 +30,8 @@ type flow struct {
 	what   string
 }
 
-// decide asks the rules of an ACL, in the order of their numbers, about traffic: it is
-// open if all of it passes, closed if none does. What no rule names is denied.
+// decide evaluates the rules of an ACL, in the order of their numbers: traffic is open if
+// all of it passes, closed if none does. What no rule names is denied.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nacl-rules.html
 func decide(a evidence.ACL, f flow) result {
 	rules := slices.Clone(a.Rules)
@@ -43,27 +44,15 @@ func decide(a evidence.ACL, f flow) result {
 	case !v.denied:
 		return result{state: open}
 	case v.allowed && !f.known:
-		return result{gap: fmt.Sprintf("network ACL %s lets some of the traffic of %s pass, and which addresses that has is not read", a.ID, f.what)}
+		return result{gap: fmt.Sprintf("network ACL %s lets some of the traffic of %s pass, and its addresses are not read", a.ID, f.what)}
 	}
+	traffic := fmt.Sprintf("tcp %s %s %s", f.ports, preposition(f.egress), f.what)
 	d := denial{acl: a.ID, egress: f.egress, ports: f.ports, cidr: f.to.single(), rule: v.rule.Number, rules: a.Rules}
-	r := result{state: closed, deny: d, evidence: []roll.Evidence{{
-		Source: "network ACL " + a.ID, Field: direction(f.egress), Observed: v.says(), Expected: fmt.Sprintf("allow tcp %s %s %s", f.ports, preposition(f.egress), f.what),
-	}}}
+	r := result{state: closed, deny: d, evidence: []roll.Evidence{{Source: "network ACL " + a.ID, Field: direction(f.egress), Observed: v.says(), Expected: "allow " + traffic}}}
 	if v.allowed {
-		r.state, r.partial, r.gap = unsure, true, fmt.Sprintf("network ACL %s lets only a part of tcp %s %s %s pass", a.ID, f.ports, preposition(f.egress), f.what)
+		return r.partly("network ACL " + a.ID + " lets only a part of " + traffic + " pass")
 	}
 	return r
-}
-
-// single is a CIDR to allow for the space: its own if it is one, else all of its family.
-func (s space) single() string {
-	switch {
-	case len(s) == 1:
-		return s[0].String()
-	case len(s) > 0 && isIPv6(s[0]):
-		return "::/0"
-	}
-	return "0.0.0.0/0"
 }
 
 func preposition(egress bool) string {
@@ -84,17 +73,29 @@ func ruled(rules []evidence.ACLRule, egress, v6 bool) []aclRule {
 	var out []aclRule
 	for _, r := range rules {
 		p, ok := parsePrefix(r.CIDR)
-		protocol := strings.ToLower(r.Protocol)
-		if r.Egress != egress || !ok || isIPv6(p) != v6 || !slices.Contains([]string{"-1", "all", "6", "tcp"}, protocol) {
+		protocol, tcp := tcpOf(r.Protocol)
+		if r.Egress != egress || !ok || isIPv6(p) != v6 || !tcp {
 			continue
 		}
 		ports := portRange{r.From, r.To}
-		if r.AllPorts || protocol == "-1" || protocol == "all" {
+		if r.AllPorts || protocol == "all" {
 			ports = portRange{0, 65535}
 		}
 		out = append(out, aclRule{r, block{p, ports}})
 	}
 	return out
+}
+
+// tcpOf reports whether a protocol, as EC2 or a person writes it, includes TCP.
+func tcpOf(protocol string) (kind string, ok bool) {
+	kind, ok = map[string]string{"-1": "all", "all": "all", "6": "tcp", "tcp": "tcp"}[strings.ToLower(protocol)]
+	return kind, ok
+}
+
+// block is a set of packets: to or from some addresses, to some ports.
+type block struct {
+	addresses netip.Prefix
+	ports     portRange
 }
 
 // verdict collects what became of the parts of a block.
@@ -142,11 +143,11 @@ func (v *verdict) end(allow bool, r evidence.ACLRule) {
 	v.denied = true
 }
 
-// finalRule is the number that EC2 gives the rule that denies what no other names.
+// finalRule is EC2's number of the last rule, which denies what no other names.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nacl-rules.html
 const finalRule = 32767
 
-// says is what denies, in words.
+// says describes what denies.
 func (v *verdict) says() string {
 	r := v.rule
 	if r.Number == 0 || r.Number >= finalRule {

@@ -14,18 +14,36 @@ var (
 	everything6 = space{netip.MustParsePrefix("::/0")}
 )
 
-// The addresses that are reached over the internet. A public endpoint has one of them.
+// The addresses on the internet. A public endpoint has one of them.
 // https://www.iana.org/assignments/iana-ipv4-special-registry
 var (
-	internet4 = without(everything4,
+	internet4 = everything4.without(prefixes(
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
-		"198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4")
+		"198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"))
 	internet6 = space{netip.MustParsePrefix("2000::/3")}
 )
 
-func without(s space, prefixes ...string) space {
-	for _, p := range prefixes {
-		s = s.minus(netip.MustParsePrefix(p))
+func internet(v6 bool) space {
+	if v6 {
+		return internet6
+	}
+	return internet4
+}
+
+// prefixes is the space of a list of CIDRs; what is none is left out.
+func prefixes(cidrs ...string) (s space) {
+	for _, c := range cidrs {
+		if p, ok := parsePrefix(c); ok {
+			s = append(s.minus(p), p)
+		}
+	}
+	return s
+}
+
+// without is the space without all of another.
+func (s space) without(other space) space {
+	for _, p := range other {
+		s = s.minus(p)
 	}
 	return s
 }
@@ -89,11 +107,13 @@ func halves(p netip.Prefix) (low, high netip.Prefix) {
 	return netip.PrefixFrom(p.Addr(), bits+1), netip.PrefixFrom(other, bits+1)
 }
 
-// String lists the prefixes.
-func (s space) String() string {
-	words := make([]string, len(s))
-	for i, p := range s {
-		words[i] = p.String()
+// single is a CIDR to allow for the space: its own if it is one, else all of its family.
+func (s space) single() string {
+	switch {
+	case len(s) == 1:
+		return s[0].String()
+	case len(s) > 0 && isIPv6(s[0]):
+		return "::/0"
 	}
-	return strings.Join(words, ", ")
+	return "0.0.0.0/0"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 )
 
@@ -21,9 +22,9 @@ const (
 // api is where the API server's name leads to from the instance.
 type api struct {
 	place place
-	// sure: the name leads there for certain. With both kinds of access on, the private
-	// addresses are those of a hosted zone of the VPC, which only Amazon's resolver knows,
-	// and only with both DNS attributes on; any other resolver tells the public ones. With
+	// sure: the name certainly leads there. With both kinds of access on, only Amazon's
+	// resolver with both DNS attributes on knows the private addresses, which are in a
+	// hosted zone of the VPC. Any other resolver answers with the public ones. With
 	// private access alone the private addresses are in public DNS.
 	sure bool
 	gap  string // why it is not known, if nowhere
@@ -33,31 +34,40 @@ func (l *look) api() api {
 	foreign := l.foreign()
 	switch {
 	case l.k.PrivateAccess && !foreign:
-		return api{place: private, sure: !l.k.PublicAccess || l.resolvesPrivately()}
+		v := l.VPC()
+		return api{place: private, sure: !l.k.PublicAccess || v.DNSSupport.Value && v.DNSHostnames.Value && amazonDNS(v.DHCP)}
 	case l.k.PublicAccess:
 		return api{place: public, sure: true}
 	case foreign:
 		return api{gap: "the instance is in " + l.i.VPC + " and the private endpoint in " + l.k.VPC + ": what connects them is not read"}
 	}
-	return api{gap: "the EKS cluster tells neither private nor public endpoint access"}
+	return api{gap: "the EKS cluster shows neither private nor public endpoint access"}
 }
 
-// foreign: the instance is in another VPC than the cluster.
+// toAPI begins every rule about the way to the API server. done is the verdict if the
+// rule ends here: the node shows that the way is open, or the cluster was not read.
+func (l *look) toAPI() (a api, done *cause.Verdict) {
+	end := func(v cause.Verdict) (api, *cause.Verdict) { return api{}, &v }
+	if l.speaking() {
+		return end(cause.RuledOut)
+	}
+	if gap := l.clusterGap(); gap != "" {
+		return end(cause.NotChecked(gap))
+	}
+	if a = l.api(); a.place == nowhere {
+		return end(cause.NotChecked(a.gap))
+	}
+	return a, nil
+}
+
+// foreign reports that the instance is in another VPC than the cluster.
 func (l *look) foreign() bool { return l.i.VPC != "" && l.k.VPC != "" && l.i.VPC != l.k.VPC }
-
-// resolvesPrivately reports that the VPC's DNS certainly answers with the private
-// addresses.
-func (l *look) resolvesPrivately() bool {
-	v := l.VPC()
-	return v.DNSSupport.Value && v.DNSHostnames.Value && amazonDNS(v.DHCP)
-}
 
 // amazonDNS reports that instances of the VPC certainly ask Amazon's resolver.
 func amazonDNS(f evidence.Fact[evidence.DHCPOptions]) bool {
-	return f.State == evidence.Absent || f.Known() && slices.ContainsFunc(f.Value.NameServer, isAmazonDNS)
+	isAmazons := func(server string) bool { return strings.EqualFold(server, "AmazonProvidedDNS") }
+	return f.State == evidence.Absent || f.Known() && slices.ContainsFunc(f.Value.NameServer, isAmazons)
 }
-
-func isAmazonDNS(server string) bool { return strings.EqualFold(server, "AmazonProvidedDNS") }
 
 // host is the API server's name.
 func (l *look) host() string {
@@ -76,8 +86,8 @@ type family struct {
 }
 
 // families are those by which the instance may reach the API server. An IPv4 cluster's
-// endpoint has IPv4 addresses; that of an IPv6 cluster has both if it is under api.aws,
-// and had IPv4 alone before. In China the name does not tell.
+// endpoint has IPv4 addresses. That of an IPv6 cluster has both if it is under api.aws,
+// and had IPv4 alone before; in China the name does not show it.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6
 func (l *look) families() []family {
 	four := family{sure: true}
@@ -87,14 +97,14 @@ func (l *look) families() []family {
 	return []family{four, {v6: true, sure: strings.HasSuffix(l.host(), ".api.aws")}}
 }
 
-// answer is what is known of a way by one family.
+// answer is what is known about a way by one family.
 type answer[T any] interface {
 	is() state
-	// doubt is the same, not known for the reason.
+	// doubt is the same, but unsure for the reason.
 	doubt(why string) T
 }
 
-// either joins what is known of the ways by each family: the instance takes whichever
+// either joins what is known about the ways by each family: the instance takes whichever
 // is open.
 func either[T answer[T]](families []family, ask func(v6 bool) T) T {
 	var unknown []T
@@ -121,8 +131,8 @@ func either[T answer[T]](families []family, ask func(v6 bool) T) T {
 }
 
 // apiSpace is where the API server's private addresses are: in the cluster's subnets.
-// With known false it is all addresses, since a subnet was not read, or is of a family
-// that subnets do not tell.
+// known is false if a subnet was not read or the family is IPv6; the space is then all
+// addresses.
 // https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
 func (l *look) apiSpace(v6 bool) (s space, known bool) {
 	if v6 {
@@ -145,13 +155,6 @@ func (l *look) spaceOf(subnets []string) (s space, known bool) {
 		return everything4, false
 	}
 	return s, true
-}
-
-func internet(v6 bool) space {
-	if v6 {
-		return internet6
-	}
-	return internet4
 }
 
 // address is the instance's private IPv4 address.

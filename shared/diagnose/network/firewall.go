@@ -2,7 +2,6 @@ package network
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -10,13 +9,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// result is what rules say of traffic.
+// result is what rules say about traffic.
 type result struct {
 	state state
 	// partial: it is unsure because they pass a part of it.
 	partial bool
 	gap     string // why it is unsure
-	// evidence is of what closes it, or passes only a part.
+	// evidence shows what closes it, or passes only a part.
 	evidence []roll.Evidence
 	deny     denial // of a network ACL
 }
@@ -24,6 +23,12 @@ type result struct {
 func (r result) is() state { return r.state }
 
 func (r result) doubt(why string) result { return result{gap: why} }
+
+// partly is a closed result as one that passes a part.
+func (r result) partly(gap string) result {
+	r.state, r.partial, r.gap = unsure, true, gap
+	return r
+}
 
 // peer is the far end of a connection, as the rules of security groups can name it.
 type peer struct {
@@ -36,12 +41,12 @@ type peer struct {
 // https is the port of the API server and of AWS's endpoints.
 const https = 443
 
-// through asks the rules of all groups together: a packet passes if one of them lets it.
-// What a prefix list holds is not read, so a rule with one neither opens nor closes.
+// through evaluates the rules of all groups together: a packet passes if one rule lets
+// it. Prefix lists are not read, so a rule with one neither opens nor closes.
 // https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html
 func (l *look) through(groups []string, egress bool, p peer) result {
 	if len(groups) == 0 {
-		return result{gap: "no security group is told"}
+		return result{gap: "no security group is known"}
 	}
 	left, hidden, missing := p.space, "", ""
 	for _, id := range groups {
@@ -57,11 +62,7 @@ func (l *look) through(groups []string, egress bool, p peer) result {
 			if slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(p.groups, g) }) {
 				return result{state: open}
 			}
-			for _, text := range r.CIDRs {
-				if c, ok := parsePrefix(text); ok {
-					left = left.minus(c)
-				}
-			}
+			left = left.without(prefixes(r.CIDRs...))
 			if len(r.PrefixLists) > 0 {
 				hidden = fmt.Sprintf("security group %s names the prefix list %s, whose addresses are not read", id, r.PrefixLists[0])
 			}
@@ -75,11 +76,11 @@ func (l *look) through(groups []string, egress bool, p peer) result {
 	case hidden != "":
 		return result{gap: hidden}
 	case !slices.Equal(left, p.space) && !p.known:
-		return result{gap: "which addresses " + p.what + " has is not read, and the security groups pass some"}
+		return result{gap: "the security groups pass some addresses, and those of " + p.what + " are not read"}
 	}
 	r := result{state: closed, evidence: l.groupEvidence(groups, egress, p)}
 	if !slices.Equal(left, p.space) {
-		r.state, r.partial, r.gap = unsure, true, "the security groups pass some of the addresses of "+p.what
+		return r.partly("the security groups pass some of the addresses of " + p.what)
 	}
 	return r
 }
@@ -92,13 +93,8 @@ func directed(g evidence.SecurityGroup, egress bool) []evidence.Permission {
 }
 
 func carriesHTTPS(p evidence.Permission) bool {
-	switch strings.ToLower(p.Protocol) {
-	case "-1", "all":
-		return true
-	case "tcp", "6":
-		return p.AllPorts || p.From <= https && https <= p.To
-	}
-	return false
+	protocol, tcp := tcpOf(p.Protocol)
+	return tcp && (protocol == "all" || p.AllPorts || p.From <= https && https <= p.To)
 }
 
 func direction(egress bool) string {
@@ -110,36 +106,26 @@ func direction(egress bool) string {
 
 // groupEvidence shows the rules of the groups in which the traffic finds none.
 func (l *look) groupEvidence(groups []string, egress bool, p peer) []roll.Evidence {
-	word := "tcp 443 from "
-	if egress {
-		word = "tcp 443 to "
-	}
-	expected := word + p.what
-	if len(p.groups) > 0 {
-		expected = word + strings.Join(p.groups, " or ")
-	}
+	expected := "tcp 443 " + preposition(egress) + " " + orElse(strings.Join(p.groups, " or "), p.what)
 	var out []roll.Evidence
 	for _, id := range groups {
-		out = append(out, roll.Evidence{
-			Source: "security group " + id, Field: direction(egress), Observed: describeRules(directed(l.Network.SecurityGroups[id].Value, egress)), Expected: expected,
-		})
+		rules := orElse(some(directed(l.Network.SecurityGroups[id].Value, egress), describeRule, "; ", "and %d rules more"), "no rule")
+		out = append(out, roll.Evidence{Source: "security group " + id, Field: direction(egress), Observed: rules, Expected: expected})
 	}
 	return out
 }
 
-func describeRules(rules []evidence.Permission) string {
-	if len(rules) == 0 {
-		return "no rule"
-	}
+// some describes the first things of a list, and says how many more there are.
+func some[T any](all []T, describe func(T) string, separator, more string) string {
+	const most = 6
 	var words []string
-	for i, r := range rules {
-		if i == 6 {
-			words = append(words, fmt.Sprintf("and %d rules more", len(rules)-i))
-			break
-		}
-		words = append(words, describeRule(r))
+	for _, v := range all[:min(len(all), most)] {
+		words = append(words, describe(v))
 	}
-	return strings.Join(words, "; ")
+	if len(all) > most {
+		words = append(words, fmt.Sprintf(more, len(all)-most))
+	}
+	return strings.Join(words, separator)
 }
 
 func describeRule(r evidence.Permission) string {
@@ -161,8 +147,8 @@ func describeRule(r evidence.Permission) string {
 	return protocol + ports + " " + strings.Join(peers, ", ")
 }
 
-// apiPeer is the API server's private end: network interfaces that carry the cluster's
-// security group and the further ones of the cluster.
+// apiPeer is the API server's private end: network interfaces with the cluster's security
+// group and its additional ones.
 // https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html
 func (l *look) apiPeer(v6 bool) peer {
 	s, known := l.apiSpace(v6)
@@ -190,8 +176,7 @@ func (l *look) nodePeer(v6 bool) peer {
 	return p
 }
 
-// internetPeer is an endpoint outside of the VPC: which address it has is not known, but
-// none of the VPC's.
+// internetPeer is an endpoint outside of the VPC, with an unknown public address.
 func internetPeer(what string, v6 bool) peer { return peer{what: what, space: internet(v6)} }
 
 // portRange is a range of ports, both ends in it.
@@ -202,11 +187,4 @@ func (p portRange) String() string {
 		return fmt.Sprint(p.from)
 	}
 	return fmt.Sprintf("%d-%d", p.from, p.to)
-}
-
-// block is a set of packets on which a network ACL decides: to or from some addresses,
-// to some ports.
-type block struct {
-	addresses netip.Prefix
-	ports     portRange
 }

@@ -22,32 +22,32 @@ func prefix(t *testing.T, text string) netip.Prefix {
 func TestSpaces(t *testing.T) {
 	ten := space{prefix(t, "10.0.0.0/8")}
 	for _, c := range []struct{ without, want string }{
-		{"10.0.0.0/8", ""},
-		{"0.0.0.0/0", ""},
-		{"11.0.0.0/8", "10.0.0.0/8"},
-		{"::/0", "10.0.0.0/8"},
-		{"10.0.0.0/9", "10.128.0.0/9"},
-		{"10.64.0.0/10", "10.0.0.0/10, 10.128.0.0/9"},
-		{"10.128.0.1", "10.0.0.0/9, 10.128.0.0/32, 10.128.0.2/31, 10.128.0.4/30"},
+		{"10.0.0.0/8", "[]"},
+		{"0.0.0.0/0", "[]"},
+		{"11.0.0.0/8", "[10.0.0.0/8]"},
+		{"::/0", "[10.0.0.0/8]"},
+		{"10.0.0.0/9", "[10.128.0.0/9]"},
+		{"10.64.0.0/10", "[10.0.0.0/10 10.128.0.0/9]"},
+		{"10.128.0.1", "[10.0.0.0/9 10.128.0.0/32 10.128.0.2/31 10.128.0.4/30]"},
 	} {
 		got := ten.minus(prefix(t, c.without))
 		if c.without == "10.128.0.1" { // the first of many
 			got = got[:4]
 		}
-		if got.String() != c.want {
+		if fmt.Sprint(got) != c.want {
 			t.Errorf("10.0.0.0/8 without %s is %s, want %s", c.without, got, c.want)
 		}
 	}
-	if got := ten.within(prefix(t, "0.0.0.0/0")); got.String() != "10.0.0.0/8" {
+	if got := ten.within(prefix(t, "0.0.0.0/0")); fmt.Sprint(got) != "[10.0.0.0/8]" {
 		t.Errorf("within everything: %s", got)
 	}
-	if got := ten.within(prefix(t, "10.1.0.0/16")); got.String() != "10.1.0.0/16" {
+	if got := ten.within(prefix(t, "10.1.0.0/16")); fmt.Sprint(got) != "[10.1.0.0/16]" {
 		t.Errorf("within a part: %s", got)
 	}
 	if _, ok := parsePrefix("pl-6da54004"); ok {
 		t.Error("a prefix list is no prefix")
 	}
-	if got := (space{prefix(t, "2001:db8::/32")}).minus(prefix(t, "2001:db8::/33")); got.String() != "2001:db8:8000::/33" {
+	if got := (space{prefix(t, "2001:db8::/32")}).minus(prefix(t, "2001:db8::/33")); fmt.Sprint(got) != "[2001:db8:8000::/33]" {
 		t.Errorf("IPv6: %s", got)
 	}
 }
@@ -120,17 +120,6 @@ func passes(rules []evidence.ACLRule, at netip.Addr, port int) bool {
 		}
 	}
 	return false
-}
-
-func TestWordsAreQuotedForAShell(t *testing.T) {
-	for word, want := range map[string]string{
-		"sg-0a1b2c3d": "sg-0a1b2c3d", "two words": "'two words'", "it's": `'it'\''s'`, "": "''", `{"a":1}`: `'{"a":1}'`,
-		"$NAT_GATEWAY": `"$NAT_GATEWAY"`, "$(rm)": "'$(rm)'", "a;b": "'a;b'", "*": "'*'", "$": "'$'",
-	} {
-		if got := quote(word); got != want {
-			t.Errorf("%q is quoted as %s, want %s", word, got, want)
-		}
-	}
 }
 
 func TestFreeRuleNumbers(t *testing.T) {

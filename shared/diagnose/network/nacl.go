@@ -29,31 +29,29 @@ func (l *look) ephemeral() portRange {
 
 // networkACLs follows HTTPS to the API server and its answers through the network ACLs
 // of the subnets at both ends, and of the NAT gateway between (NaclBlocksApi). ACLs keep
-// no state: both directions need a rule. Within one subnet no ACL is asked.
+// no state: both directions need a rule. No ACL applies within one subnet.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html
-func (l *look) networkACLs() {
-	const code = cause.NaclBlocksApi
-	a, ok := l.path(code)
-	if !ok {
-		return
+func (l *look) networkACLs() cause.Verdict {
+	a, done := l.toAPI()
+	if done != nil {
+		return *done
 	}
 	near, far := l.aclNear(a.place), l.aclFar(a.place)
 	switch {
 	case near.state == closed:
-		l.aclRefuses(a, near, l.aclSure(a))
+		return l.aclRefuses(a, near, l.aclSure(a))
 	case far.state == closed:
-		l.aclRefuses(a, far, a.sure)
+		return l.aclRefuses(a, far, a.sure)
 	case near.partial:
-		l.aclRefuses(a, near, false)
+		return l.aclRefuses(a, near, false)
 	case far.partial:
-		l.aclRefuses(a, far, false)
+		return l.aclRefuses(a, far, false)
 	case near.state == unsure:
-		l.s.NotChecked(near.gap, code)
+		return cause.NotChecked(near.gap)
 	case far.state == unsure:
-		l.s.NotChecked(far.gap, code)
-	default:
-		l.s.RuledOut(code)
+		return cause.NotChecked(far.gap)
 	}
+	return cause.RuledOut
 }
 
 // aclNear is what the ACL of the instance's subnet says.
@@ -66,24 +64,17 @@ func (l *look) aclNear(to place) result {
 		s, known := internet(v6), false
 		if to == private {
 			s, known = l.apiSpace(v6)
-			s, known = l.elsewhere(s, known)
+			if own, ok := parsePrefix(l.Subnet().Value.CIDR); ok && known && l.Subnet().Known() {
+				s = s.minus(own) // no ACL applies within the subnet
+			}
 		}
-		if len(s) == 0 { // the API server is in the instance's own subnet
+		if len(s) == 0 {
 			return result{state: open}
 		}
 		return both(
 			decide(f.Value, flow{egress: true, ports: httpsPort, to: s, known: known, what: "the API server"}),
 			decide(f.Value, flow{ports: l.ephemeral(), to: s, known: known, what: "the API server"}))
 	})
-}
-
-// elsewhere is the part of the API server's addresses outside of the instance's subnet.
-func (l *look) elsewhere(s space, known bool) (space, bool) {
-	own, ok := parsePrefix(l.Subnet().Value.CIDR)
-	if ok && known && l.Subnet().Known() {
-		return s.minus(own), true
-	}
-	return s, known
 }
 
 // both joins two directions: traffic needs both.
@@ -104,24 +95,23 @@ func both(a, b result) result {
 	return b
 }
 
-// aclSure: the ACL at the instance's subnet keeps it from joining whatever address it
-// tries. A subnet of the cluster's may hold one of the API server's network interfaces,
-// which is then reached without asking the ACL; an ACL that stops all HTTPS keeps the
+// aclSure reports that the ACL at the instance's subnet keeps it from joining whatever
+// address it tries. A subnet of the cluster may hold one of the API server's network
+// interfaces, which is reached without an ACL. An ACL that stops all HTTPS keeps the
 // instance from EC2 as well, without which no node gets its name.
 func (l *look) aclSure(a api) bool {
-	if !a.sure && !l.aclClosesInternet() {
+	closesInternet := l.aclNear(public).state == closed
+	if !a.sure && !closesInternet {
 		return false
 	}
 	if a.place == public || !slices.Contains(l.k.Subnets, l.i.Subnet) {
 		return true
 	}
-	return l.Finding.Kind == roll.Unregistered && l.aclClosesInternet() && l.needsEC2() == open && l.noEC2Within()
+	return l.Finding.Kind == roll.Unregistered && closesInternet && l.needsEC2() == open && l.noEC2Within()
 }
 
-func (l *look) aclClosesInternet() bool { return l.aclNear(public).state == closed }
-
-// noEC2Within: EC2's VPC endpoint certainly has no network interface in the instance's
-// own subnet.
+// noEC2Within reports that EC2's VPC endpoint certainly has no network interface in the
+// instance's own subnet.
 func (l *look) noEC2Within() bool {
 	endpoints := l.VPC().Endpoints
 	return endpoints.Known() && !slices.ContainsFunc(endpoints.Value, func(e evidence.VPCEndpoint) bool {
@@ -142,8 +132,8 @@ func (l *look) aclFar(to place) result {
 	return l.aclNAT(space{node})
 }
 
-// aclCluster asks the ACLs of the cluster's subnets. The API server is in some of them:
-// only if all refuse, it is out of reach.
+// aclCluster evaluates the ACLs of the cluster's subnets. The API server is in some of
+// them: it is out of reach only if all refuse.
 func (l *look) aclCluster(node space) result {
 	var refused []result
 	for _, id := range l.k.Subnets {
@@ -166,13 +156,13 @@ func (l *look) aclCluster(node space) result {
 	}
 	r := refused[0]
 	if len(refused) < len(l.k.Subnets) || slices.ContainsFunc(refused, func(r result) bool { return r.state != closed }) {
-		r.state, r.partial, r.gap = unsure, true, orElse(r.gap, "some of the cluster's subnets refuse the instance")
+		return r.partly(orElse(r.gap, "some of the cluster's subnets refuse the instance"))
 	}
 	return r
 }
 
-// aclNAT asks the ACL of the NAT gateway's subnet: HTTPS comes in from the node and goes
-// out, and the answers likewise.
+// aclNAT evaluates the ACL of the NAT gateway's subnet: HTTPS comes in from the node and
+// goes out, and the answers likewise.
 func (l *look) aclNAT(node space) result {
 	if t := l.RouteTable(); !t.Known() {
 		return result{gap: t.Missing("the subnet's route table")}
@@ -185,8 +175,7 @@ func (l *look) aclNAT(node space) result {
 		return result{gap: n.Missing("NAT gateway " + via)}
 	case !n.Known(), n.Value.Subnet == l.i.Subnet, f.State == evidence.NotAsked:
 		return result{state: open}
-	}
-	if !f.Known() {
+	case !f.Known():
 		return result{gap: f.Missing("the network ACL of " + n.Value.Subnet)}
 	}
 	r := result{state: open}
@@ -201,56 +190,50 @@ func (l *look) aclNAT(node space) result {
 	return r
 }
 
-func (l *look) aclRefuses(a api, r result, sure bool) {
+func (l *look) aclRefuses(a api, r result, sure bool) cause.Verdict {
 	proxied, why := l.proxied()
 	if proxied == open {
-		l.s.NotChecked(why, cause.NaclBlocksApi)
-		return
+		return cause.NotChecked(why)
 	}
-	d := r.deny
-	what := fmt.Sprintf("lets no tcp %s %s", d.ports, map[bool]string{true: "out", false: "in"}[d.egress])
+	d, lets, way, where := r.deny, "lets no", "in", "within the VPC"
 	if r.state != closed {
-		what = fmt.Sprintf("lets only some of tcp %s %s", d.ports, map[bool]string{true: "out", false: "in"}[d.egress])
+		lets = "lets only some of"
+	}
+	if d.egress {
+		way = "out"
 	}
 	if d.ports != httpsPort {
-		what += ", where the answers come"
+		way += ", where the answers come"
 	}
-	where := "within the VPC"
 	if a.place == public {
 		where = "over the internet"
 	}
-	l.found(roll.Cause{
-		Code: cause.NaclBlocksApi, Confidence: weaker(l.confidence(), sure && proxied == closed), Subject: "network-acl/" + d.acl,
-		Summary:  fmt.Sprintf("the network ACL %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, what, l.clusterName(), where),
-		Evidence: r.evidence, Fix: l.allowACL(d),
-	})
+	return l.blocks(l.explains() && sure && proxied == closed).In("network-acl/"+d.acl).
+		Says("the network ACL %s %s tcp %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, lets, d.ports, way, l.clusterName(), where).
+		Shows(r.evidence...).Shows(l.silence()...).Fix(l.allowACL(d))
 }
 
 // allowACL adds a rule in front of the one that denies.
 func (l *look) allowACL(d denial) string {
-	way, ports := "--ingress", d.ports
+	way, ports, block := "--ingress", d.ports, "--cidr-block"
 	if d.egress {
 		way = "--egress"
 	}
 	if ports != httpsPort {
 		ports = natPorts
 	}
-	return l.aws("ec2", "create-network-acl-entry", "--network-acl-id", d.acl, way, "--rule-number", fmt.Sprint(free(d)),
-		"--protocol", "tcp", "--port-range", fmt.Sprintf("From=%d,To=%d", ports.from, ports.to), cidrFlag(d.cidr), d.cidr, "--rule-action", "allow")
-}
-
-func cidrFlag(cidr string) string {
-	if p, ok := parsePrefix(cidr); ok && isIPv6(p) {
-		return "--ipv6-cidr-block"
+	if p, ok := parsePrefix(d.cidr); ok && isIPv6(p) {
+		block = "--ipv6-cidr-block"
 	}
-	return "--cidr-block"
+	return l.AWS("ec2", "create-network-acl-entry", "--network-acl-id", d.acl, way, "--rule-number", fmt.Sprint(free(d)),
+		"--protocol", "tcp", "--port-range", fmt.Sprintf("From=%d,To=%d", ports.from, ports.to), block, d.cidr, "--rule-action", "allow")
 }
 
-// lastNumber is the highest number that a rule of one's own may have.
+// lastNumber is the highest number that a custom rule may have.
 const lastNumber = 32766
 
-// free is a free rule number before the rule that denies, as near to it as there is one;
-// where only the last rule denies, the first from 100 on.
+// free is the free rule number nearest before the rule that denies; if only the last rule
+// denies, the first from 100 on.
 func free(d denial) int {
 	taken := map[int]bool{}
 	for _, r := range d.rules {

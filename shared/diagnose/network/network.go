@@ -1,29 +1,33 @@
 // Package network looks for what keeps an instance from reaching its cluster's API
-// server and the services of AWS that a node needs: routes, NAT gateways, the
-// endpoint's own address list, security groups, network ACLs, names, VPC endpoints,
-// free addresses, tags and the metadata service.
+// server and the AWS services that a node needs: routes, NAT gateways, the endpoint's
+// address list, security groups, network ACLs, names, VPC endpoints, free addresses,
+// tags and the metadata service.
 //
-// It follows packets over what was read: from the node's subnet to the API server's
-// addresses and back. What lies behind a transit gateway, a peering, a firewall or a
-// machine that forwards is not read, so a way through one is neither open nor closed.
-// A way is closed only where everything that could open it was read.
+// It follows packets from the node's subnet to the API server's addresses and back.
+// What lies behind a transit gateway, a peering, a firewall or a forwarding machine is
+// not read, so a way through one is neither open nor closed. A way is closed only if
+// everything that could open it was read.
 //
-// Where the API server is follows from the cluster's endpoint access. With private
-// access its name means addresses of the cluster's network interfaces within the VPC;
-// with public access alone, an address outside of it.
+// The cluster's endpoint access says where the API server is. With private access its
+// name resolves to the cluster's network interfaces within the VPC; with public access
+// alone, to an address outside.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 //
-// A closed way explains an instance that never registered. It explains a silent node
-// too if its lease shows the silence: what is closed now was open when it registered.
-// A node that reports its status has shown that the way is open. Names are different:
-// a kubelet keeps its connection, so that DNS only hints at why a node fell silent.
+// A closed way explains an instance that never registered, and a silent node whose
+// lease ran out. A node that reports its status has shown that the way is open. A
+// kubelet keeps its connection, so DNS only hints at why a node went silent.
 //
 // The package is pure.
 package network
 
 import (
+	"slices"
+	"strings"
+	"time"
+
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 
@@ -33,8 +37,8 @@ var pathCodes = []cause.Code{
 	cause.DnsDisabled, cause.DhcpOptionsWrong,
 }
 
-// codes are those that can explain a kind of finding. A node that registered did so from
-// where it is, so neither its VPC nor what its first steps needed is asked for again.
+// codes are those that can explain a kind of finding. A node that registered has shown
+// that its VPC is right, and has what its first steps needed.
 var codes = map[roll.Kind][]cause.Code{
 	roll.Unregistered:  append([]cause.Code{cause.WrongVpc, cause.VpcEndpointMissing, cause.SubnetIpsExhausted, cause.ClusterTagMissing, cause.ImdsDisabled}, pathCodes...),
 	roll.Uninitialized: append([]cause.Code{cause.VpcEndpointMissing, cause.SubnetIpsExhausted, cause.ClusterTagMissing, cause.ImdsHopLimit, cause.ImdsDisabled}, pathCodes...),
@@ -42,8 +46,8 @@ var codes = map[roll.Kind][]cause.Code{
 	roll.Unknown:       append([]cause.Code{cause.ImdsDisabled}, pathCodes...),
 }
 
-// rules look for one code each. They need the instance; what else they need they ask for.
-var rules = map[cause.Code]func(*look){
+// rules look for one code each. The instance was read.
+var rules = map[cause.Code]func(*look) cause.Verdict{
 	cause.WrongVpc:                (*look).wrongVPC,
 	cause.ApiEndpointUnreachable:  (*look).unreachable,
 	cause.PublicAccessCidrBlocked: (*look).publicCIDRs,
@@ -58,6 +62,13 @@ var rules = map[cause.Code]func(*look){
 	cause.ImdsDisabled:            (*look).metadata,
 }
 
+// look is a look at a finding whose instance was read.
+type look struct {
+	cause.Look
+	i evidence.InstanceConfig
+	k evidence.ClusterConfig // the zero value unless it was read; see clusterGap
+}
+
 // Analyze notes what it finds about the network of the case's instance.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	asked := codes[c.Finding.Kind]
@@ -69,12 +80,137 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		s.NotChecked(config.Missing("instance "+string(c.Finding.Instance)+" in EC2"), asked...)
 		return
 	}
-	l := &look{Case: c, s: s, i: config.Value, k: c.Cluster.Config.Value}
+	l := &look{Look: cause.Look{Case: c, Sheet: s}, i: config.Value, k: c.Cluster.Config.Value}
 	if l.i.VPC == "" || l.i.Subnet == "" || len(l.i.SecurityGroups) == 0 {
 		s.NotChecked(evidence.AnswerOf+"ec2:DescribeInstances lacks the VPC, the subnet or the security groups of "+string(c.Finding.Instance), asked...)
 		return
 	}
 	for _, code := range asked {
-		rules[code](l)
+		s.Note(code, rules[code](l))
 	}
+}
+
+// state is what is known about a way.
+type state uint8
+
+const (
+	unsure state = iota
+	open
+	closed
+)
+
+// clusterGap says why the cluster's network is not known, "" if it is.
+func (l *look) clusterGap() string {
+	switch {
+	case !l.Cluster.Config.Known():
+		return l.Cluster.Config.Missing("the EKS cluster")
+	case !l.k.PublicAccess && !l.k.PrivateAccess, l.k.VPC == "": // a cluster always has one kind of access
+		return evidence.AnswerOf + "eks:DescribeCluster lacks resourcesVpcConfig, or the VPC in it"
+	}
+	return ""
+}
+
+func (l *look) clusterName() string { return orElse(l.ClusterID.Name, l.k.Name) }
+
+// leaseGrace is how much older than its duration a lease is before the node counts as
+// silent. The control plane waits 50 s since the last renewal (node-monitor-grace-period).
+const leaseGrace = 40 * time.Second
+
+// speaking reports that the kubelet reached the API server just now: it reports
+// Ready=False itself, since a silent one is set to Unknown, or its lease is fresh.
+// https://kubernetes.io/docs/reference/node/node-status/#heartbeats
+func (l *look) speaking() bool {
+	if l.Finding.Kind == roll.NotReady {
+		return true
+	}
+	lease := l.Node().Lease
+	return l.Finding.Kind != roll.Unregistered && lease.Known() && lease.Value.Fresh(l.At)
+}
+
+// silent reports that the node's lease ran out, or that it never had one.
+func (l *look) silent() bool {
+	lease := l.Node().Lease
+	return lease.State == evidence.Absent || lease.Known() && !lease.Value.Fresh(l.At.Add(-leaseGrace))
+}
+
+// explains reports whether a closed way to the API server certainly explains the finding.
+func (l *look) explains() bool { return l.Finding.Kind == roll.Unregistered || l.silent() }
+
+// blocks starts a cause that closes the way to the API server: decisive if it is sure.
+// It is unsettled if nobody could read whether a proxy is the way instead, or whether the
+// node still speaks.
+func (l *look) blocks(sure bool) cause.Verdict {
+	if sure {
+		return cause.Decisive()
+	}
+	c, lease := cause.Suggestive(), l.Node().Lease
+	if proxied, why := l.proxied(); proxied == unsure {
+		return c.Unsettled(why)
+	}
+	if l.Finding.Kind == roll.Unknown && !lease.Settled() {
+		return c.Unsettled(lease.Missing("lease of node " + l.Finding.Node))
+	}
+	return c
+}
+
+// silence is the evidence that the node is cut off: its lease, and the connection that
+// failed on the console.
+func (l *look) silence() (seen []roll.Evidence) {
+	if lease := l.Node().Lease; l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
+		seen = append(seen, roll.Evidence{
+			Source: "lease", Field: "spec.renewTime", Observed: lease.Value.Renewed.UTC().Format(time.RFC3339), Expected: "renewed within " + lease.Value.Term().String(),
+		})
+	}
+	if f, ok := l.timedOut(); ok {
+		seen = append(seen, cause.Line(f.Line, f.Excerpt, "a connection to "+l.host()))
+	}
+	return seen
+}
+
+// timedOut returns the console line about a failed connection to the API server itself.
+// A connection through a proxy would say so.
+func (l *look) timedOut() (console.Found, bool) {
+	for _, f := range l.Instance().Console.Value.Found {
+		if f.Sign == console.EndpointUnreachable && f.Detail != "" && f.Detail == l.host() && !strings.Contains(f.Excerpt, "proxyconnect") {
+			return f, true
+		}
+	}
+	return console.Found{}, false
+}
+
+// origin is what the instance shares its own settings with: its group, or else its
+// launch template.
+func (l *look) origin() string {
+	if l.Finding.Group != "" && l.Finding.Group != roll.GroupNone {
+		return string(l.Finding.Group)
+	}
+	return l.LaunchTemplate()
+}
+
+// serves reports that a VPC endpoint is one of the service, such as ecr.api, in the
+// region. The names begin with com.amazonaws, in China with cn.com.amazonaws.
+// https://github.com/aws/aws-cdk/pull/25333
+func (l *look) serves(e evidence.VPCEndpoint, service string) bool {
+	return strings.HasSuffix(e.Service, "."+l.Region+"."+service)
+}
+
+// variable puts a shell variable in the place of its name in a command.
+func variable(name, command string) string { return strings.Replace(command, name, `"$`+name+`"`, 1) }
+
+func orElse(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}
+
+func first(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+func contains(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }

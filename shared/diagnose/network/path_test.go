@@ -416,7 +416,7 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{name: "a public endpoint and HTTPS to everybody", change: func(w *world) { w.publicOnly(); w.egress(tcp(443, 443, "0.0.0.0/0")) }, clear: codes(code)},
 		{
 			name: "a public endpoint and HTTPS within the VPC alone", change: func(w *world) { w.publicOnly(); w.egress(tcp(443, 443, "10.0.0.0/16"), member(443, apiGroup)) }, decisive: codes(code),
-			says: []string{"to the internet, where alone the API server of payments is reached", `"CidrIp":"0.0.0.0/0"`},
+			says: []string{"to the internet, the only way to the API server of payments", `"CidrIp":"0.0.0.0/0"`},
 		},
 		{name: "a public endpoint and HTTPS to somebody", change: func(w *world) { w.publicOnly(); w.egress(tcp(443, 443, "203.0.113.0/24")) }, open: codes(code)},
 		{name: "a public endpoint and HTTPS to a prefix list", change: func(w *world) {

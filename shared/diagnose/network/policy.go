@@ -3,22 +3,21 @@ package network
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
-	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/diagnose/iam"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
-// errand is something that a node must be let do through a VPC endpoint. Resource "" is any: of
-// which repository an image comes is not known.
+// errand is a call that a node must be able to make through a VPC endpoint. Resource "" is
+// any: the repository of an image is not known.
 type errand struct{ service, action, resource string }
 
-// errands are what a node asks the services for: to register, its name of EC2; to become ready,
-// images of ECR, whose layers are in a bucket of AWS's.
+// errands are the calls of a node: to register, for its name from EC2; to become ready, for
+// images from ECR, whose layers are in a bucket of AWS's.
 // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
 func (l *look) errands() []errand {
 	if l.Finding.Kind == roll.Unregistered {
@@ -40,10 +39,10 @@ func (l *look) partition() string {
 	return "aws"
 }
 
-// refusing looks for an endpoint whose policy refuses the node what it must ask for. It takes what goes
-// to its service, whether there is a way to the internet or not. done: that is the cause; else unclear
-// names the policy that cannot be judged from outside, "" if none.
-func (l *look) refusing(endpoints []evidence.VPCEndpoint) (done bool, unclear string) {
+// refusing looks for an endpoint whose policy refuses the node a call that it must make. An
+// endpoint takes all traffic to its service, whether there is a way to the internet or not.
+// unclear says which policy cannot be judged from outside, "" if none.
+func (l *look) refusing(endpoints []evidence.VPCEndpoint) (refused *cause.Verdict, unclear string) {
 	shown := slices.ContainsFunc(endpoints, func(e evidence.VPCEndpoint) bool { return e.Policy != "" })
 	for _, want := range l.errands() {
 		for _, e := range endpoints {
@@ -56,17 +55,17 @@ func (l *look) refusing(endpoints []evidence.VPCEndpoint) (done bool, unclear st
 					unclear = evidence.AnswerOf + "ec2:DescribeVpcEndpoints lacks the policy of " + e.ID
 				}
 			case closed:
-				l.refusedBy(e, want)
-				return true, ""
+				v := l.refusedBy(e, want)
+				return &v, ""
 			case unsure:
 				unclear = "the policy of the endpoint " + e.ID + " of " + want.service + " has conditions, principals or forms that cannot be judged from outside"
 			}
 		}
 	}
-	return false, unclear
+	return nil, unclear
 }
 
-// takes reports that what the instance sends to the endpoint's service goes through it.
+// takes reports that the instance's traffic to the endpoint's service goes through it.
 func (l *look) takes(e evidence.VPCEndpoint) bool {
 	if !strings.EqualFold(e.State, "available") {
 		return false
@@ -77,29 +76,26 @@ func (l *look) takes(e evidence.VPCEndpoint) bool {
 	return e.PrivateDNS
 }
 
-func (l *look) refusedBy(e evidence.VPCEndpoint, want errand) {
-	observed, sure := "no statement allows it", l.Finding.Kind == roll.Unregistered && l.needsEC2() == open
-	seen := []roll.Evidence{{Source: "VPC endpoint " + e.ID, Field: "PolicyDocument", Observed: observed, Expected: "Allow " + want.action}}
+func (l *look) refusedBy(e evidence.VPCEndpoint, want errand) cause.Verdict {
+	allow := "Allow " + want.action
 	if want.resource != "" {
-		seen[0].Expected += " on " + strings.TrimSuffix(want.resource, "layer") + "*"
+		allow += " on " + strings.TrimSuffix(want.resource, "layer") + "*"
 	}
-	if pull, ok := l.forbidden(want.service); ok {
-		seen, sure = append(seen, pull), true
+	pull, forbidden := l.forbidden(want.service)
+	proxied, _ := l.proxied()
+	c := cause.DecisiveIf(proxied == closed && (forbidden || l.Finding.Kind == roll.Unregistered && l.needsEC2() == open)).In("vpc-endpoint/"+e.ID).
+		Says("the policy of the VPC endpoint %s of %s does not allow the instance to call %s", e.ID, want.service, want.action).
+		Saw("VPC endpoint "+e.ID, "PolicyDocument", "no statement allows it", allow).
+		Fix(l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID, "--query", "VpcEndpoints[].PolicyDocument", "--output", "text"),
+			"# add to it: "+allow+"; or allow everything again:",
+			l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--reset-policy"))
+	if forbidden {
+		c.Shows(pull)
 	}
-	confidence := roll.Suggestive
-	if proxied, _ := l.proxied(); sure && proxied == closed {
-		confidence = roll.Decisive
-	}
-	l.s.Found(roll.Cause{
-		Code: cause.VpcEndpointMissing, Confidence: confidence, Subject: "vpc-endpoint/" + e.ID,
-		Summary:  fmt.Sprintf("the policy of the VPC endpoint %s of %s does not let the instance do %s", e.ID, want.service, want.action),
-		Evidence: seen,
-		Fix: paste.Lines(l.aws("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID, "--query", "VpcEndpoints[].PolicyDocument", "--output", "text"),
-			"# add to it: "+seen[0].Expected+"; or allow everything again:", l.aws("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--reset-policy")),
-	})
+	return c
 }
 
-// forbidden is a pull, of a pod that the node waits for, that the service refused.
+// forbidden returns a pull that the service refused, for a pod that the node waits for.
 func (l *look) forbidden(service string) (roll.Evidence, bool) {
 	from := ".dkr.ecr." + l.Region + "."
 	if service == "s3" {
@@ -109,14 +105,9 @@ func (l *look) forbidden(service string) (roll.Evidence, bool) {
 		if !l.awaited(p) {
 			continue
 		}
-		said := []string{p.Message}
-		for _, e := range p.Events {
-			said = append(said, e.Message)
-		}
-		for _, m := range said {
-			low := strings.ToLower(m)
-			if strings.Contains(m, from) && (strings.Contains(low, "403") || strings.Contains(low, "forbidden") || strings.Contains(low, "denied") || strings.Contains(low, "no basic auth credentials")) {
-				return roll.Evidence{Source: "pod " + p.Namespace + "/" + p.Name, Field: "state.waiting", Observed: m, Expected: "the image pulled from ECR"}, true
+		for _, m := range messages(p) {
+			if strings.Contains(m, from) && contains(strings.ToLower(m), "403", "forbidden", "denied", "no basic auth credentials") {
+				return waiting(p, m), true
 			}
 		}
 	}
@@ -127,43 +118,19 @@ func (l *look) forbidden(service string) (roll.Evidence, bool) {
 type grant struct {
 	Effect                                   string
 	Principal, NotPrincipal, Condition       json.RawMessage
-	Action, NotAction, Resource, NotResource words
+	Action, NotAction, Resource, NotResource iam.Texts
 }
 
-// words is a text or a list of texts.
-type words []string
-
-// UnmarshalJSON takes both forms.
-func (w *words) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*w = words{one}
-		return nil
-	}
-	var many []string
-	err := json.Unmarshal(data, &many)
-	*w = many
-	return err
-}
-
-// allows is whether a policy certainly lets everybody do it (open), or certainly nobody (closed).
-// Without a policy all is allowed.
+// allows says whether a policy certainly allows the call to everybody (open), or certainly
+// to nobody (closed). Without a policy all is allowed.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html
 func allows(policy string, want errand) state {
 	if policy == "" {
 		return open
 	}
-	var doc struct{ Statement json.RawMessage }
-	var all []grant
-	if json.Unmarshal([]byte(policy), &doc) != nil {
+	all, err := iam.Statements[grant](policy)
+	if err != nil {
 		return unsure
-	}
-	if json.Unmarshal(doc.Statement, &all) != nil {
-		var one grant
-		if json.Unmarshal(doc.Statement, &one) != nil {
-			return unsure
-		}
-		all = []grant{one}
 	}
 	allowed, doubt := false, false
 	for _, g := range all {
@@ -187,31 +154,21 @@ func allows(policy string, want errand) state {
 	return closed
 }
 
-// covers reports whether a statement may be about the errand, and whether it certainly is, for
+// covers reports whether a statement may be about the call, and whether it certainly is, for
 // everybody and always.
 func (g grant) covers(want errand) (meant, certain bool) {
 	if len(g.NotAction)+len(g.NotResource)+len(g.NotPrincipal) > 0 {
 		return true, false
 	}
-	if !slices.ContainsFunc(g.Action, func(p string) bool { return matches(strings.ToLower(p), strings.ToLower(want.action)) }) {
+	if !slices.ContainsFunc(g.Action, func(p string) bool { return iam.Matches(strings.ToLower(p), strings.ToLower(want.action)) }) {
 		return false, false
 	}
 	all := slices.Contains(g.Resource, "*")
-	if want.resource != "" && !slices.ContainsFunc(g.Resource, func(p string) bool { return matches(p, want.resource) }) {
+	if want.resource != "" && !slices.ContainsFunc(g.Resource, func(p string) bool { return iam.Matches(p, want.resource) }) {
 		return false, false
 	}
 	if want.resource == "" && !all && strings.EqualFold(g.Effect, "Deny") {
-		return true, false // of which resources it keeps off is not known
+		return true, false // the resources that it denies are not known
 	}
-	var text string
-	var by map[string]words
-	everybody := json.Unmarshal(g.Principal, &text) == nil && text == "*" || json.Unmarshal(g.Principal, &by) == nil && slices.Contains(by["AWS"], "*")
-	return true, everybody && len(g.Condition) == 0
-}
-
-// matches compares with a pattern of IAM, in which * is any text and ? any letter.
-func matches(pattern, text string) bool {
-	p := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(pattern))
-	ok, err := regexp.MatchString(`^`+p+`$`, text)
-	return ok && err == nil
+	return true, iam.Everybody(g.Principal) && len(g.Condition) == 0
 }

@@ -10,23 +10,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// way is what is known of the way from a subnet to the internet.
+// way is what is known about the way from a subnet to the internet.
 type way struct {
 	state state
 	gap   string // why it is unsure
-	// What closes it, for a sentence ("... has no default route"), the thing to change
-	// and its route: only where it is closed.
-	why     string
-	subject string
-	remedy  remedy
-	table   string
-	// broken: there was a way, and its end is gone.
-	broken   bool
+	// Of a closed way: what closes it, as a clause ("... has no default route"), what to
+	// change, and the route table to change it in.
+	why      string
+	subject  string
+	remedy   remedy
+	table    string
 	evidence []roll.Evidence
-	// sources are the public addresses that the packets have outside, as far as they are
-	// known: also of a way that is closed further on.
+	// sources are the known public addresses that the packets have outside, also for a way
+	// that is closed further on.
 	sources []string
-	via     string // what sources are of, such as nat-...
+	via     string // whose sources they are, such as nat-...
 }
 
 func (w way) is() state { return w.state }
@@ -55,8 +53,8 @@ type exit struct {
 	wide  bool
 }
 
-// exits are the routes of a table to the internet, the widest first, and the part of it
-// to which there is none. Of the routes that match an address the longest prefix counts.
+// exits returns the routes of a table to the internet, the widest first, and the part of
+// the internet without one. The longest prefix that matches an address counts.
 // https://docs.aws.amazon.com/vpc/latest/userguide/route-tables-priority.html
 func (l *look) exits(t evidence.RouteTable, v6 bool) (all []exit, none space) {
 	left := internet(v6)
@@ -82,8 +80,7 @@ func (l *look) exits(t evidence.RouteTable, v6 bool) (all []exit, none space) {
 	return all, left
 }
 
-// wideBits is how long the prefix of a route may be that is meant for the internet as a
-// whole rather than for somebody's part of it.
+// wideBits is the longest prefix of a route that is meant for the internet as a whole.
 func wideBits(v6 bool) int {
 	if v6 {
 		return 3
@@ -91,8 +88,8 @@ func wideBits(v6 bool) int {
 	return 4
 }
 
-// gatewayEndpoint: the target is a gateway endpoint, whose route holds the addresses of
-// S3 or DynamoDB and nothing else.
+// gatewayEndpoint reports a gateway endpoint, whose route holds only the addresses of S3 or
+// DynamoDB.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html
 func (l *look) gatewayEndpoint(target string) bool {
 	return slices.ContainsFunc(l.VPC().Endpoints.Value, func(e evidence.VPCEndpoint) bool {
@@ -109,8 +106,8 @@ func (l *look) out(v6 bool) way {
 	return l.outBy(t.Value, v6, l.beyond)
 }
 
-// outBy joins what is known of a table's exits. It is closed only if every exit is; it is
-// open if those for the internet as a whole are.
+// outBy joins what is known about a table's exits. The way is closed only if every exit
+// is, and open if those for the internet as a whole are.
 func (l *look) outBy(t evidence.RouteTable, v6 bool, beyond func(evidence.RouteTable, evidence.Route, bool) way) way {
 	exits, none := l.exits(t, v6)
 	if len(exits) == 0 {
@@ -151,24 +148,11 @@ func defaultRoute(v6 bool) string {
 func noRoute(t evidence.RouteTable, v6 bool) way {
 	return way{
 		state: closed, why: "route table " + t.ID + " has no route out of the VPC", subject: "route-table/" + t.ID, remedy: addRoute, table: t.ID,
-		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes", Observed: describeRoutes(t.Routes), Expected: "a route for " + defaultRoute(v6)}},
+		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes", Observed: orElse(some(t.Routes, describeRoute, ", ", "and %d more"), "none"), Expected: "a route for " + defaultRoute(v6)}},
 	}
 }
 
-func describeRoutes(routes []evidence.Route) string {
-	if len(routes) == 0 {
-		return "none"
-	}
-	var words []string
-	for i, r := range routes {
-		if i == 6 {
-			words = append(words, fmt.Sprintf("and %d more", len(routes)-i))
-			break
-		}
-		words = append(words, r.Destination+" to "+r.Target)
-	}
-	return strings.Join(words, ", ")
-}
+func describeRoute(r evidence.Route) string { return r.Destination + " to " + r.Target }
 
 // beyond is the way on from a route of the instance's subnet.
 func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
@@ -196,18 +180,12 @@ func behind(r evidence.Route) string {
 // blackhole is a route whose target is gone: packets are dropped.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
 func blackhole(t evidence.RouteTable, r evidence.Route) way {
+	target := orElse(r.Target, "a target")
 	return way{
-		state: closed, broken: true, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
-		why:      fmt.Sprintf("the route of %s in %s leads to %s, which is gone", r.Destination, t.ID, named(r.Target)),
-		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: named(r.Target) + ", state blackhole", Expected: "state active"}},
+		state: closed, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
+		why:      fmt.Sprintf("the route of %s in %s leads to %s, which is gone", r.Destination, t.ID, target),
+		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: target + ", state blackhole", Expected: "state active"}},
 	}
-}
-
-func named(target string) string {
-	if target == "" {
-		return "a target"
-	}
-	return target
 }
 
 // gateway is the way through an internet gateway, which passes only packets of
@@ -225,7 +203,7 @@ func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	}
 	return way{
 		state: closed, subject: "subnet/" + l.i.Subnet, remedy: publicAddress, table: t.ID,
-		why: fmt.Sprintf("%s routes %s to the internet gateway %s and the instance has no public address, without which nothing passes there", t.ID, r.Destination, r.Target),
+		why: fmt.Sprintf("%s routes %s to the internet gateway %s, which passes only instances with a public address, and this one has none", t.ID, r.Destination, r.Target),
 		evidence: []roll.Evidence{
 			{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "a NAT gateway, or a public address of the instance"},
 			{Source: "instance", Field: "PublicIpAddress", Observed: "none", Expected: "a public address"},
@@ -244,35 +222,31 @@ func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 		return way{via: r.Target, gap: f.Missing("NAT gateway " + r.Target)}
 	}
 	n := f.Value
-	w := way{via: n.ID, sources: n.PublicIPs}
+	var w way
 	switch strings.ToLower(n.State) {
 	case "available":
+		w = l.natExit(n)
 	case "failed", "deleted":
 		return natGone(t, r, "state "+n.State)
 	default: // pending, or deleting, which may still pass traffic
-		w.gap = "NAT gateway " + n.ID + " is " + n.State
-		return w
+		w = way{gap: "NAT gateway " + n.ID + " is " + n.State}
 	}
-	own := l.natExit(n)
-	w.state, w.gap = own.state, own.gap
-	if own.state == closed {
-		w.why, w.subject, w.remedy, w.table, w.broken, w.evidence = own.why, own.subject, natRoute, own.table, own.broken, own.evidence
-	}
+	w.via, w.sources, w.remedy = n.ID, n.PublicIPs, natRoute
 	return w
 }
 
 func natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
 	return way{
-		state: closed, broken: true, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
+		state: closed, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
 		why:      fmt.Sprintf("%s routes %s to the NAT gateway %s, which does not work (%s)", t.ID, r.Destination, r.Target, observed),
 		evidence: []roll.Evidence{{Source: "NAT gateway " + r.Target, Field: "State", Observed: observed, Expected: "available"}},
 	}
 }
 
-// natExit is the way on from a NAT gateway, by the route table of its own subnet: a
-// public one reaches the internet through an internet gateway there, which drops what a
-// private one sends. A table that nobody asked for is taken to be fine, one that could
-// not be read is not.
+// natExit is the way on from a NAT gateway, by the route table of its own subnet. A public
+// one reaches the internet through an internet gateway there, which drops what a private
+// one sends. A table that was not asked for counts as fine, one that could not be read does
+// not.
 func (l *look) natExit(n evidence.NATGateway) way {
 	if n.Private {
 		return way{gap: n.ID + " is a private NAT gateway, and what lies behind it is not read"}

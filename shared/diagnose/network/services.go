@@ -12,7 +12,7 @@ import (
 )
 
 // The services that a node needs. To register it asks EC2 for its name; to become ready
-// it pulls images from ECR, whose layers are in S3. STS is what pods with roles ask.
+// it pulls images from ECR, whose layers are in S3. Pods with roles ask STS.
 // https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
 var (
 	toRegister = []string{"ec2"}
@@ -21,64 +21,54 @@ var (
 
 const sts = "sts"
 
-// services looks for the VPC endpoints that an instance needs where it has no way to the
-// internet (VpcEndpointMissing). An endpoint counts if it is available, answers to the
-// service's own name, and its security groups let the instance in.
-func (l *look) services() {
-	const code = cause.VpcEndpointMissing
-	if !l.clusterRead(code) {
-		return
+// services looks for the VPC endpoints that an instance needs without a way to the internet
+// (VpcEndpointMissing). An endpoint counts if it is available, answers to the service's own
+// name, and its security groups let the instance in.
+func (l *look) services() cause.Verdict {
+	if gap := l.clusterGap(); gap != "" {
+		return cause.NotChecked(gap)
 	}
 	switch a := l.api(); {
 	case a.place == nowhere:
-		l.s.NotChecked(a.gap, code)
-		return
+		return cause.NotChecked(a.gap)
 	case a.place == public && l.speaking():
-		l.s.RuledOut(code) // it reaches an API server that is on the internet
-		return
+		return cause.RuledOut // it reaches an API server that is on the internet
 	case a.place == public:
-		return // what cuts it off is told as ApiEndpointUnreachable
+		return cause.Verdict{} // ApiEndpointUnreachable says what cuts it off
 	}
 	endpoints := l.VPC().Endpoints
 	refused, unclear := l.refusing(endpoints.Value)
-	if refused {
-		return
-	}
 	why := l.internet()
-	switch why.state {
-	case open:
-		l.reached(endpoints, unclear)
-		return
-	case unsure:
-		l.s.NotChecked(why.gap, code)
-		return
+	proxied, said := l.proxied()
+	switch {
+	case refused != nil:
+		return *refused
+	case why.state == open:
+		return l.reached(endpoints, unclear)
+	case why.state == unsure:
+		return cause.NotChecked(why.gap)
+	case proxied == open && !l.failedPull(toBeReady).direct:
+		return cause.NotChecked(said)
+	case !endpoints.Settled():
+		return cause.Missing(endpoints, "the endpoints of "+l.i.VPC)
 	}
-	if proxied, said := l.proxied(); proxied == open && !l.symptom(toBeReady).direct {
-		l.s.NotChecked(said, code)
-		return
-	}
-	if !endpoints.Settled() {
-		l.s.NotChecked(endpoints.Missing("the endpoints of "+l.i.VPC), code)
-		return
-	}
-	l.lacking(why, endpoints.Value, unclear)
+	return l.lacking(why, endpoints.Value, unclear)
 }
 
-// reached notes that no service is out of reach, as far as the policies of the endpoints were read.
-func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear string) {
+// reached says that every service is within reach, as far as the endpoints' policies were
+// read.
+func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear string) cause.Verdict {
 	switch {
 	case !endpoints.Settled():
-		l.s.NotChecked(endpoints.Missing("the endpoints of "+l.i.VPC), cause.VpcEndpointMissing)
+		return cause.Missing(endpoints, "the endpoints of "+l.i.VPC)
 	case unclear != "":
-		l.s.NotChecked(unclear, cause.VpcEndpointMissing)
-	default:
-		l.s.RuledOut(cause.VpcEndpointMissing)
+		return cause.NotChecked(unclear)
 	}
+	return cause.RuledOut
 }
 
 // lacking looks for each service that is needed, and then for STS.
-func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string) {
-	const code = cause.VpcEndpointMissing
+func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string) cause.Verdict {
 	needed := toBeReady
 	if l.Finding.Kind == roll.Unregistered {
 		needed = toRegister
@@ -96,18 +86,17 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string
 	}
 	switch {
 	case len(lacks) > 0 && (lacks[0].service != sts || open == ""):
-		l.lackFound(why, lacks)
+		return l.outOfReach(why, lacks)
 	case open != "":
-		l.s.NotChecked(open, code)
-	default:
-		l.reached(evidence.Read(endpoints), unclear)
+		return cause.NotChecked(open)
 	}
+	return l.reached(evidence.Read(endpoints), unclear)
 }
 
 // internet is the way to the internet: closed if routes, security groups or network ACLs
 // certainly close it. Groups and ACLs that stop the API server's HTTPS too are a defect
-// of their own, which no endpoint cures. The services of AWS are asked by IPv4 unless
-// told otherwise, so an instance with an IPv6 way out is not certainly cut off.
+// of their own, which no endpoint cures. AWS services may be reached by IPv6 if so
+// configured, so an instance with an IPv6 way out is not certainly cut off.
 func (l *look) internet() way {
 	w := l.out(false)
 	if w.state != closed {
@@ -122,7 +111,7 @@ func (l *look) internet() way {
 	}
 	if w.state == closed && l.i.IPv6 {
 		if six := l.out(true); six.state != closed {
-			return way{gap: "there may be a way out by IPv6, and which services the instance asks by it is not known"}
+			return way{gap: "there may be a way out by IPv6, and it is not known which services the instance reaches by it"}
 		}
 	}
 	return w
@@ -130,14 +119,7 @@ func (l *look) internet() way {
 
 func (l *look) internetGroups() way {
 	r := l.through(l.i.SecurityGroups, true, internetPeer("the internet", false))
-	w := way{state: r.state, gap: r.gap, evidence: r.evidence}
-	if r.state == closed && l.groupsOut(private).state != open {
-		return way{gap: "its security groups let no HTTPS out of the VPC, and not certainly any to the API server"}
-	}
-	if r.state == closed {
-		w.why = "its security groups let no HTTPS out of the VPC"
-	}
-	return w
+	return outBeside(r, l.groupsOut(private), "its security groups let no HTTPS out of the VPC")
 }
 
 func (l *look) internetACL() way {
@@ -148,23 +130,28 @@ func (l *look) internetACL() way {
 	r := both(
 		decide(f.Value, flow{egress: true, ports: httpsPort, to: internet4, what: "the internet"}),
 		decide(f.Value, flow{ports: l.ephemeral(), to: internet4, what: "the internet"}))
+	return outBeside(r, l.aclNear(private), "its network ACL "+f.Value.ID+" lets no HTTPS out of the VPC and back")
+}
+
+// outBeside is what rules say about the way to the internet, beside that to the API server.
+func outBeside(r, api result, why string) way {
 	w := way{state: r.state, gap: r.gap, evidence: r.evidence}
-	if r.state == closed && l.aclNear(private).state != open {
-		return way{gap: "its network ACL lets no HTTPS out of the VPC and back, and not certainly any to the API server"}
-	}
 	if r.state == closed {
-		w.why = "its network ACL " + f.Value.ID + " lets no HTTPS out of the VPC and back"
+		w.why = why
+		if api.state != open {
+			return way{gap: why + ", and perhaps none to the API server either"}
+		}
 	}
 	return w
 }
 
-// lack is what is known of the way to a service through a VPC endpoint.
+// lack is what is known about the way to a service through a VPC endpoint.
 type lack struct {
 	service string
 	state   state
 	gap     string
 	why     string
-	// hint: something that is not read may make up for it.
+	// hint: something that was not read may make up for it.
 	hint     bool
 	evidence roll.Evidence
 	fix      string
@@ -206,7 +193,7 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 		return lack{
 			state: closed, why: fmt.Sprintf("the endpoint %s of %s is %s", e.ID, service, e.State),
 			evidence: roll.Evidence{Source: source, Field: "State", Observed: e.State, Expected: "available"},
-			fix:      paste.Lines("# when it does not become available, delete it and make another", l.aws("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
+			fix:      paste.Lines("# when it does not become available, delete it and make another", l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
 		}
 	case strings.EqualFold(e.Type, "Gateway"):
 		return l.byGateway(e, service)
@@ -215,7 +202,7 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 			// A hosted zone of one's own may send the name there.
 			state: closed, hint: true, why: fmt.Sprintf("the endpoint %s of %s does not answer to the service's name, since its private DNS is off", e.ID, service),
 			evidence: roll.Evidence{Source: source, Field: "PrivateDnsEnabled", Observed: "false", Expected: "true"},
-			fix:      l.aws("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--private-dns-enabled"),
+			fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--private-dns-enabled"),
 		}
 	}
 	return l.admits(e, service)
@@ -235,22 +222,13 @@ func (l *look) byGateway(e evidence.VPCEndpoint, service string) lack {
 	return lack{
 		state: closed, why: fmt.Sprintf("the endpoint %s of %s is not in the route table %s of the subnet", e.ID, service, t.Value.ID),
 		evidence: roll.Evidence{Source: "VPC endpoint " + e.ID, Field: "RouteTableIds", Observed: orElse(strings.Join(e.RouteTables, ", "), "none"), Expected: t.Value.ID},
-		fix:      l.aws("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--add-route-table-ids", t.Value.ID),
+		fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--add-route-table-ids", t.Value.ID),
 	}
 }
 
-// admits asks the security groups at both ends of an interface endpoint.
+// admits evaluates the security groups at both ends of an interface endpoint.
 func (l *look) admits(e evidence.VPCEndpoint, service string) lack {
 	in := l.byAny(func(v6 bool) result { return l.through(e.SecurityGroups, false, l.nodePeer(v6)) })
-	if in.state == closed {
-		k := lack{
-			state: closed, subject: "security-group/" + first(e.SecurityGroups),
-			why:      fmt.Sprintf("the security groups of the endpoint %s of %s (%s) let no HTTPS in from the instance", e.ID, service, strings.Join(e.SecurityGroups, ", ")),
-			evidence: in.evidence[0],
-			fix:      l.aws("ec2", "authorize-security-group-ingress", "--group-id", first(e.SecurityGroups), "--protocol", "tcp", "--port", "443", "--source-group", first(l.i.SecurityGroups)),
-		}
-		return k
-	}
 	out := l.byAny(func(v6 bool) result {
 		p := peer{what: "the endpoint " + e.ID, groups: e.SecurityGroups, space: everything6}
 		if !v6 {
@@ -259,12 +237,15 @@ func (l *look) admits(e evidence.VPCEndpoint, service string) lack {
 		return l.through(l.i.SecurityGroups, true, p)
 	})
 	switch {
+	case in.state == closed:
+		return lack{
+			state: closed, subject: "security-group/" + first(e.SecurityGroups), evidence: in.evidence[0], fix: l.allowIn(e.SecurityGroups),
+			why: fmt.Sprintf("the security groups of the endpoint %s of %s (%s) let no HTTPS in from the instance", e.ID, service, strings.Join(e.SecurityGroups, ", ")),
+		}
 	case out.state == closed:
 		return lack{
-			state: closed, subject: "security-group/" + first(l.i.SecurityGroups),
-			why:      fmt.Sprintf("the security groups of the instance let no HTTPS out to the endpoint %s of %s", e.ID, service),
-			evidence: out.evidence[0],
-			fix:      l.allowOut(map[string]any{"UserIdGroupPairs": []map[string]string{{"GroupId": first(e.SecurityGroups)}}}),
+			state: closed, subject: "security-group/" + first(l.i.SecurityGroups), evidence: out.evidence[0], fix: l.allowOut(toGroup(e.SecurityGroups)),
+			why: fmt.Sprintf("the security groups of the instance let no HTTPS out to the endpoint %s of %s", e.ID, service),
 		}
 	case in.state == unsure:
 		return lack{gap: in.gap}
@@ -274,8 +255,8 @@ func (l *look) admits(e evidence.VPCEndpoint, service string) lack {
 	return lack{state: open}
 }
 
-// byAny asks by IPv4, and by IPv6 where the instance has an address: an interface
-// endpoint may have both.
+// byAny asks by IPv4, and by IPv6 if the instance has an address: an interface endpoint may
+// have both.
 func (l *look) byAny(ask func(v6 bool) result) result {
 	families := []family{{sure: true}}
 	if l.i.IPv6 {
@@ -284,63 +265,46 @@ func (l *look) byAny(ask func(v6 bool) result) result {
 	return either(families, ask)
 }
 
-// lackFound notes the services that are out of reach.
-func (l *look) lackFound(why way, lacks []lack) {
-	var names, fixes []string
-	var reasons []string
-	subject, sure := "", true
-	e := slices.Clone(why.evidence)
+// outOfReach is the cause that services are out of reach. An instance that never registered
+// certainly lacks EC2 if what joins it asks EC2. A node certainly lacks its images if a pod
+// that it waits for says so: other images may be on the AMI, or in a registry within reach.
+func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
+	var names, fixes, reasons []string
+	var rows []roll.Evidence
+	subject, sure := "", lacks[0].service != sts
 	for _, k := range lacks {
-		names, reasons, fixes = append(names, k.service), append(reasons, k.why), append(fixes, k.fix)
-		e = append(e, k.evidence)
+		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
 		subject, sure = orElse(subject, k.subject), sure && !k.hint
 	}
-	pull := l.symptom(names)
-	if pull.shown && names[0] != sts && l.Finding.Kind != roll.Unregistered {
-		e = append(e, pull.evidence)
-	}
-	confidence, unsettled := l.lackConfidence(names, sure, pull), ""
-	if confidence != roll.Decisive && sure && names[0] != sts && l.Finding.Kind != roll.Unregistered {
-		unsettled = pull.gap
-	}
-	l.s.Found(roll.Cause{
-		Code: cause.VpcEndpointMissing, Confidence: confidence, Subject: orElse(subject, "vpc/"+l.i.VPC), Unsettled: unsettled,
-		Summary:  fmt.Sprintf("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")),
-		Evidence: e, Fix: paste.Lines(fixes...),
-	})
-}
-
-// lackConfidence: an instance that never registered lacks EC2 for certain if what joins
-// it asks EC2. A node lacks its images for certain if a pod that it waits for says so:
-// other images may be on the AMI, or in a registry within reach.
-func (l *look) lackConfidence(names []string, sure bool, s pull) roll.Confidence {
+	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
 	proxied, _ := l.proxied()
-	none := proxied == closed
-	switch {
-	case !sure || names[0] == sts:
-		return roll.Suggestive
-	case l.Finding.Kind == roll.Unregistered && none && l.needsEC2() == open:
-		return roll.Decisive
-	case l.Finding.Kind != roll.Unregistered && s.shown && (none || s.direct):
-		return roll.Decisive
+	proven := !registered && proxied == closed && l.needsEC2() == open ||
+		registered && pull.shown && (proxied == closed || pull.direct)
+	c := cause.DecisiveIf(sure && proven).In(orElse(subject, "vpc/"+l.i.VPC)).
+		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
+		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
+	if registered && pull.shown && names[0] != sts {
+		c.Shows(pull.evidence)
 	}
-	return roll.Suggestive
+	if registered && sure && !proven {
+		c.Unsettled(pull.gap)
+	}
+	return c
 }
 
-// pull is an image from ECR in the region that does not come, of a pod that the node
+// pull is an image from ECR in the region that cannot be pulled, for a pod that the node
 // waits for.
 type pull struct {
 	shown bool
-	// gap is why nobody knows whether there is one, "" if somebody does.
-	gap string
+	gap   string // why it is not known whether there is one
 	// direct: the registry was dialed itself, not through a proxy, and did not answer.
 	direct   bool
 	evidence roll.Evidence
 }
 
-// symptom is a pull that fails because one of the services is out of reach, as far as its words
-// tell.
-func (l *look) symptom(services []string) pull {
+// failedPull looks for a pull that fails because one of the services is out of reach, as far
+// as its message shows.
+func (l *look) failedPull(services []string) pull {
 	pods := l.Node().Pods
 	if !pods.Settled() {
 		return pull{gap: pods.Missing("list of pods of node " + l.Finding.Node)}
@@ -350,11 +314,7 @@ func (l *look) symptom(services []string) pull {
 		if !l.awaited(p) || p.Waiting != "ImagePullBackOff" && p.Waiting != "ErrImagePull" {
 			continue
 		}
-		said := []string{p.Message}
-		for _, e := range p.Events {
-			said = append(said, e.Message)
-		}
-		all := strings.Join(said, "\n")
+		all := strings.Join(messages(p), "\n")
 		if !strings.Contains(all, ".dkr.ecr."+l.Region+".") || answered(all) {
 			continue
 		}
@@ -368,23 +328,36 @@ func (l *look) symptom(services []string) pull {
 		}
 		return pull{
 			shown: true, direct: strings.Contains(all, "dial tcp") && !strings.Contains(all, "proxyconnect"),
-			evidence: roll.Evidence{Source: "pod " + p.Namespace + "/" + p.Name, Field: "state.waiting", Observed: p.Waiting + ": " + p.Message, Expected: "the image pulled from ECR"},
+			evidence: waiting(p, p.Waiting+": "+p.Message),
 		}
 	}
 	return untold
+}
+
+// messages are those of a pod and of its events.
+func messages(p evidence.Pod) []string {
+	said := []string{p.Message}
+	for _, e := range p.Events {
+		said = append(said, e.Message)
+	}
+	return said
+}
+
+func waiting(p evidence.Pod, observed string) roll.Evidence {
+	return roll.Evidence{Source: "pod " + p.Namespace + "/" + p.Name, Field: "state.waiting", Observed: observed, Expected: "the image pulled from ECR"}
 }
 
 func containsAll(all, of []string) bool {
 	return !slices.ContainsFunc(of, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// noToken is what a runtime says that was given no token of the registry, which the kubelet
-// gets from the service ecr.api.
+// noToken is a runtime's message without a token for the registry, which the kubelet gets
+// from the service ecr.api.
 const noToken = "no basic auth credentials"
 
-// lackedBy are the services that the words of a failed pull say are out of reach, none if they do
-// not tell which: the token comes from ecr.api, the manifest from ecr.dkr, and the layers come from a
-// bucket of S3.
+// lackedBy returns the services that the messages of a failed pull show to be out of reach,
+// none if they do not show which. The token comes from ecr.api, the manifest from ecr.dkr,
+// the layers from a bucket of S3.
 // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
 func lackedBy(words string) (services []string) {
 	for line := range strings.Lines(words) {
@@ -392,7 +365,7 @@ func lackedBy(words string) (services []string) {
 		switch {
 		case strings.Contains(line, noToken):
 			services = append(services, "ecr.api")
-		case !strings.Contains(line, "dial tcp") && !strings.Contains(line, "timeout") && !strings.Contains(line, "deadline exceeded"):
+		case !contains(line, "dial tcp", "timeout", "deadline exceeded"):
 		case strings.Contains(line, "starport-layer-bucket"):
 			services = append(services, "s3")
 		default:
@@ -402,8 +375,8 @@ func lackedBy(words string) (services []string) {
 	return services
 }
 
-// awaited: the node does not become ready without the pod: it is of a DaemonSet, and
-// there is no CNI yet, or a startup taint of the agent that it belongs to remains.
+// awaited reports that the node does not become ready without the pod: it is of a
+// DaemonSet, and there is no CNI yet, or a startup taint of its agent remains.
 func (l *look) awaited(p evidence.Pod) bool {
 	name, ok := strings.CutPrefix(p.Owner, "DaemonSet/")
 	if !ok {
@@ -415,7 +388,7 @@ func (l *look) awaited(p evidence.Pod) bool {
 	})
 }
 
-// owners are the words of a taint's domain that tell whose it is: ebs of
+// owners are the words of a taint's domain that name its agent, such as ebs in
 // ebs.csi.aws.com/agent-not-ready.
 func owners(key string) []string {
 	domain, _, _ := strings.Cut(key, "/")
@@ -424,24 +397,19 @@ func owners(key string) []string {
 	})
 }
 
-// noCNI: the node says that no network plugin has set itself up.
+// noCNI reports that the node waits for a network plugin.
 func (l *look) noCNI() bool {
 	ready, _ := l.Node().Object.Value.Condition("Ready")
-	return strings.Contains(ready.Message, "NetworkPluginNotReady") || strings.Contains(ready.Message, "cni config uninitialized")
+	return contains(ready.Message, "NetworkPluginNotReady", "cni config uninitialized")
 }
 
-// answered: a pull failed with an answer of the registry that another endpoint would not
-// change. That it asks for a token, which the pull had none of, is no such answer.
+// answered reports that a pull failed with an answer of the registry that another endpoint
+// would not change. A request for the missing token is no such answer.
 func answered(words string) bool {
 	for line := range strings.Lines(words) {
 		line = strings.ToLower(line)
-		if strings.Contains(line, noToken) {
-			continue
-		}
-		for _, word := range []string{"not found", "forbidden", "unauthorized", "denied", "manifest unknown", "no match for platform", " 401", " 403", " 404"} {
-			if strings.Contains(line, word) {
-				return true
-			}
+		if !strings.Contains(line, noToken) && contains(line, "not found", "forbidden", "unauthorized", "denied", "manifest unknown", "no match for platform", " 401", " 403", " 404") {
+			return true
 		}
 	}
 	return false
@@ -457,17 +425,17 @@ func (l *look) serviceName(service string) string {
 	return prefix + l.Region + "." + service
 }
 
-// createEndpoint makes the endpoint: S3's as a gateway in the subnet's route table,
-// others as an interface in the subnet. The name is asked for where it is not known.
+// createEndpoint creates the endpoint: S3's as a gateway in the subnet's route table,
+// others as an interface in the subnet. The fix looks the name up where it is not known.
 func (l *look) createEndpoint(service string) string {
 	if service == "s3" {
-		return l.aws("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Gateway", "--service-name", l.serviceName(service), "--route-table-ids", l.RouteTable().Value.ID)
+		return l.AWS("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Gateway", "--service-name", l.serviceName(service), "--route-table-ids", l.RouteTable().Value.ID)
 	}
-	create := l.aws("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Interface", "--service-name", l.serviceName(service),
+	create := l.AWS("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Interface", "--service-name", l.serviceName(service),
 		"--subnet-ids", l.i.Subnet, "--security-group-ids", orElse(l.k.ClusterSecurityGroup, first(l.i.SecurityGroups)), "--private-dns-enabled")
 	if strings.HasPrefix(l.Region, "us-iso") || strings.HasPrefix(l.Region, "eu-iso") {
 		return paste.Lines("# the service may have another name in this partition:",
-			l.aws("ec2", "describe-vpc-endpoint-services", "--query", "ServiceNames[?ends_with(@, '."+l.Region+"."+service+"')]"), create)
+			l.AWS("ec2", "describe-vpc-endpoint-services", "--query", "ServiceNames[?ends_with(@, '."+l.Region+"."+service+"')]"), create)
 	}
 	return create
 }

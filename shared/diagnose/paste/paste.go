@@ -1,10 +1,13 @@
-// Package paste writes commands that a person can paste into a shell: what is told of an
-// account, whatever characters it has, reaches the command as it is.
+// Package paste writes commands that a person can paste into a shell: whatever characters
+// a name in an account has, it reaches the command unchanged.
 //
 // The package is pure.
 package paste
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // plain are the characters that a shell takes as they are.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
@@ -35,4 +38,16 @@ func Lines(all ...string) string {
 		}
 	}
 	return strings.Join(out, "\n")
+}
+
+// Kubectl is a command of kubectl.
+func Kubectl(words ...string) string { return Command(append([]string{"kubectl"}, words...)...) }
+
+// JSON is a value as JSON, for options that take some.
+func JSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "{}" // maps and slices of strings and booleans always marshal
+	}
+	return string(b)
 }

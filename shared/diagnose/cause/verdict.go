@@ -1,0 +1,131 @@
+package cause
+
+import (
+	"fmt"
+
+	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
+)
+
+// Verdict is what a rule says about one code: a cause, ruled out, not checked, or nothing (the zero value).
+type Verdict struct {
+	cause    *roll.Cause
+	reason   string // why the code was not checked
+	ruledOut bool
+}
+
+// RuledOut says that the cause was looked for and is not there.
+var RuledOut = Verdict{ruledOut: true}
+
+// NotChecked says that the cause could not be looked for. The reason names the missing read.
+func NotChecked(reason string) Verdict { return Verdict{reason: reason} }
+
+// Missing says that the cause could not be looked for without a fact; what names the fact.
+func Missing[T any](f evidence.Fact[T], what string) Verdict { return NotChecked(f.Missing(what)) }
+
+// Decisive starts a cause that the evidence proves.
+func Decisive() Verdict { return With(roll.Decisive) }
+
+// Suggestive starts a cause that fits the evidence.
+func Suggestive() Verdict { return With(roll.Suggestive) }
+
+// DecisiveIf starts a cause that is decisive if it is sure, and else suggestive.
+func DecisiveIf(sure bool) Verdict {
+	if sure {
+		return Decisive()
+	}
+	return Suggestive()
+}
+
+// With starts a cause of that confidence.
+func With(c roll.Confidence) Verdict { return Verdict{cause: &roll.Cause{Confidence: c}} }
+
+// In sets what the cause lies in, such as role/<ARN>: instances with the same subject share the cause.
+func (v Verdict) In(subject string) Verdict {
+	v.cause.Subject = subject
+	return v
+}
+
+// Says sets the summary.
+func (v Verdict) Says(format string, args ...any) Verdict {
+	v.cause.Summary = fmt.Sprintf(format, args...)
+	return v
+}
+
+// Also continues the summary.
+func (v Verdict) Also(text string) Verdict {
+	v.cause.Summary += text
+	return v
+}
+
+// Saw adds a row of evidence.
+func (v Verdict) Saw(source, field, observed, expected string) Verdict {
+	return v.Shows(roll.Evidence{Source: source, Field: field, Observed: observed, Expected: expected})
+}
+
+// Shows adds rows of evidence.
+func (v Verdict) Shows(rows ...roll.Evidence) Verdict {
+	v.cause.Evidence = append(v.cause.Evidence, rows...)
+	return v
+}
+
+// Fix sets the commands that help; empty lines are left out.
+func (v Verdict) Fix(lines ...string) Verdict {
+	v.cause.Fix = paste.Lines(lines...)
+	return v
+}
+
+// Unsettled sets why a suggestive cause could not be proven.
+func (v Verdict) Unsettled(why string) Verdict {
+	v.cause.Unsettled = why
+	return v
+}
+
+// Cause returns the cause of the verdict, nil if it has none.
+func (v Verdict) Cause() *roll.Cause { return v.cause }
+
+// Note notes what a rule says about its code.
+func (s *Sheet) Note(code Code, v Verdict) {
+	switch {
+	case v.cause != nil:
+		v.cause.Code = code
+		s.Found(*v.cause)
+	case v.ruledOut:
+		s.RuledOut(code)
+	case v.reason != "":
+		s.NotChecked(v.reason, code)
+	}
+}
+
+// Look is one look at a finding: its evidence, and the sheet for the verdicts.
+type Look struct {
+	*evidence.Case
+	*Sheet
+}
+
+// AWS returns a command of the AWS CLI in the cluster's region.
+func (l *Look) AWS(words ...string) string {
+	words = append([]string{"aws"}, words...)
+	if l.Region != "" {
+		words = append(words, "--region", l.Region)
+	}
+	return paste.Command(words...)
+}
+
+// NoNode says that the finding's node was not read.
+func (l *Look) NoNode() Verdict { return Missing(l.Node().Object, "node "+l.Finding.Node) }
+
+// LaunchTemplate returns the subject of the launch template that the instance comes from, "" if there is none.
+func (l *Look) LaunchTemplate() string {
+	i := l.Config().Value
+	if i.LaunchTemplate == "" {
+		return ""
+	}
+	return "launch-template/" + i.LaunchTemplate + ":" + i.LaunchTemplateVersion
+}
+
+// Line is a line of the console as evidence.
+func Line(number int, excerpt, expected string) roll.Evidence {
+	return roll.Evidence{Source: "console", Field: fmt.Sprintf("line %d", number), Observed: excerpt, Expected: expected}
+}

@@ -1,0 +1,117 @@
+package network
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
+)
+
+// boot is the instance's user data: its own, that of its launch template's version, or
+// that of another instance of its group from the same version, since user data is read
+// for a sample only.
+func (l *look) boot() evidence.Fact[userdata.Boot] {
+	own, _ := l.UserData()
+	if own.Settled() || own.State == evidence.Unreadable || l.i.LaunchTemplate == "" || l.i.LaunchTemplateVersion == "" {
+		return own
+	}
+	if t := l.Templates[l.i.LaunchTemplate+":"+l.i.LaunchTemplateVersion]; t.Known() && t.Value.UserData.Settled() {
+		return t.Value.UserData
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
+		other := l.Instances[id]
+		o := other.Config.Value
+		if o.LaunchTemplate == l.i.LaunchTemplate && o.LaunchTemplateVersion == l.i.LaunchTemplateVersion && o.Group == l.i.Group && other.UserData.Settled() {
+			return other.UserData
+		}
+	}
+	return own
+}
+
+// proxied says whether the node goes through a proxy, which then decides on the way out.
+// It certainly does not (closed) if the console shows a direct connection attempt, or if
+// nothing can have set a proxy: all of the user data was followed and runs nothing that it
+// fetches, or it is EKS's own.
+func (l *look) proxied() (s state, why string) {
+	if _, ok := l.timedOut(); ok {
+		return closed, ""
+	}
+	boot := l.boot()
+	switch {
+	case boot.State == evidence.Absent:
+		return closed, ""
+	case boot.Known() && boot.Value.Proxy.Any():
+		return open, "user data sets a proxy, and the way through it is not read"
+	case boot.Known() && !boot.Value.Unread() && len(boot.Value.Fetches) == 0:
+		return closed, ""
+	case boot.Known():
+		return unsure, "user data runs something that was not followed and may set a proxy"
+	}
+	if g := l.Group().NodeGroup; g.Known() && g.Value.LaunchTemplate == "" {
+		return closed, "" // EKS writes all of the user data
+	}
+	if n := l.Group().NodeClass; n.Known() && !n.Value.UserData && n.Value.AMIFamily != "Custom" && (n.Value.AMIFamily != "" || n.Value.AMIAlias != "") {
+		return closed, "" // Karpenter does, for the families that it knows
+	}
+	return unsure, boot.Missing("user data")
+}
+
+// needsEC2 says whether the tool that joins the instance certainly asks EC2 for the
+// instance's private DNS name and gives up without an answer (open), or certainly does
+// not (closed).
+//
+// nodeadm does unless its feature gate InstanceIdNodeName is on, Bottlerocket's pluto
+// unless its settings name the node or use the instance id, and bootstrap.sh does for
+// Kubernetes 1.26 and later.
+// https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go
+// https://github.com/awslabs/amazon-eks-ami/blob/v20251112/templates/al2/runtime/bin/private-dns-name
+// https://github.com/bottlerocket-os/bottlerocket/issues/3064
+func (l *look) needsEC2() state {
+	boot := l.boot()
+	if !boot.Settled() || len(boot.Value.Joins) != 1 {
+		return unsure
+	}
+	unless := func(not bool) state {
+		if not {
+			return closed
+		}
+		return open
+	}
+	switch j := boot.Value.Joins[0]; j.Tool {
+	case userdata.Nodeadm, userdata.NodeadmCommand:
+		return unless(j.InstanceIDName)
+	case userdata.BottlerocketSettings:
+		return unless(j.InstanceIDName || j.Kubelet.HostnameOverride.State != userdata.Absent)
+	case userdata.BootstrapScript:
+		if minor, ok := l.minor(); ok && minor >= 26 && !slices.Contains(boot.Value.Edits, userdata.EditsBootstrapScript) {
+			return open
+		}
+	}
+	return unsure
+}
+
+// minor is the kubelet's minor version by the AMI's name.
+func (l *look) minor() (int, bool) { return minorOf(l.Image().Value.Kubernetes) }
+
+func minorOf(version string) (int, bool) {
+	_, minor, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	n, err := strconv.Atoi(minor)
+	return n, ok && err == nil
+}
+
+// oldKubelet reports that the kubelet certainly starts AWS's cloud provider itself, which
+// Kubernetes 1.27 dropped. The AMI's name says so, or else the control plane's version,
+// since no kubelet may be newer.
+// https://kubernetes.io/releases/version-skew-policy/
+func (l *look) oldKubelet() bool {
+	const last = 26
+	if n, ok := l.minor(); ok {
+		return n < last // EKS's AMIs of 1.26 use the external one already
+	}
+	n, ok := minorOf(l.k.Version)
+	return ok && n < last && l.Image().Known()
+}

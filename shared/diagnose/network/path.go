@@ -1,0 +1,131 @@
+package network
+
+import (
+	"slices"
+	"strings"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/evidence"
+)
+
+// unreachable looks for a way to the endpoint (ApiEndpointUnreachable). A private one is
+// always reached: by the route within the VPC, which cannot be removed.
+// https://docs.aws.amazon.com/vpc/latest/userguide/VPC_Route_Tables.html
+func (l *look) unreachable() cause.Verdict {
+	a, done := l.toAPI()
+	if done != nil {
+		return *done
+	}
+	if a.place == private {
+		return cause.RuledOut
+	}
+	w := either(l.families(), l.out)
+	proxied, why := l.proxied()
+	switch {
+	case w.state == open:
+		return cause.RuledOut
+	case w.state == unsure:
+		return cause.NotChecked(w.gap)
+	case proxied == open:
+		return cause.NotChecked(why)
+	}
+	return l.blocks(l.explains() && proxied == closed).In(w.subject).
+		Says("the API server of %s is reached over the internet alone, and %s has no way there: %s", l.clusterName(), l.i.Subnet, w.why).
+		Saw("EKS cluster", "resourcesVpcConfig", "endpointPublicAccess true, endpointPrivateAccess false", "endpointPrivateAccess true, or a way to the internet").
+		Shows(w.evidence...).Shows(l.silence()...).
+		Fix("# either let nodes reach the API server within the VPC (security groups must allow it, too):",
+			l.updateEndpoint(map[string]any{"endpointPrivateAccess": true}),
+			"# or open the way to the internet:",
+			l.open(w))
+}
+
+func (l *look) updateEndpoint(config map[string]any) string {
+	return l.AWS("eks", "update-cluster-config", "--name", l.clusterName(), "--resources-vpc-config", paste.JSON(config))
+}
+
+// open opens a closed way to the internet.
+func (l *look) open(w way) string {
+	switch w.remedy {
+	case publicAddress:
+		return paste.Lines(
+			l.AWS("ec2", "modify-subnet-attribute", "--subnet-id", l.i.Subnet, "--map-public-ip-on-launch"),
+			"# that is for new instances; a route to a NAT gateway in place of the internet gateway helps this one as well:",
+			l.routeToNAT("replace-route", w.table))
+	case replaceRoute:
+		return l.routeToNAT("replace-route", w.table)
+	case natRoute:
+		return paste.Lines(
+			"INTERNET_GATEWAY=$("+l.AWS("ec2", "describe-internet-gateways", "--filters", "Name=attachment.vpc-id,Values="+l.i.VPC, "--query", "InternetGateways[0].InternetGatewayId", "--output", "text")+")",
+			variable("INTERNET_GATEWAY", l.AWS("ec2", "create-route", "--route-table-id", w.table, "--destination-cidr-block", "0.0.0.0/0", "--gateway-id", "INTERNET_GATEWAY")))
+	}
+	return l.routeToNAT("create-route", w.table)
+}
+
+// routeToNAT makes a NAT gateway of the VPC the default route of a table.
+func (l *look) routeToNAT(verb, table string) string {
+	return paste.Lines(
+		"NAT_GATEWAY=$("+l.AWS("ec2", "describe-nat-gateways", "--filter", "Name=vpc-id,Values="+l.i.VPC, "Name=state,Values=available", "--query", "NatGateways[?ConnectivityType=='public'] | [0].NatGatewayId", "--output", "text")+")",
+		variable("NAT_GATEWAY", l.AWS("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY")))
+}
+
+// publicCIDRs compares the addresses that a public endpoint admits with the public source
+// address of the instance's packets (PublicAccessCidrBlocked). With private access on, the
+// list does not matter to nodes.
+// https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#modify-endpoint-access
+func (l *look) publicCIDRs() cause.Verdict {
+	a, done := l.toAPI()
+	if done != nil {
+		return *done
+	}
+	if a.place == public && len(l.k.PublicCIDRs) == 0 { // the default is all addresses
+		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks resourcesVpcConfig.publicAccessCidrs")
+	}
+	var four, six space
+	for _, p := range prefixes(l.k.PublicCIDRs...) {
+		if isIPv6(p) {
+			six = append(six, p)
+		} else {
+			four = append(four, p)
+		}
+	}
+	if a.place == private || len(everything4.without(four)) == 0 {
+		return cause.RuledOut
+	}
+	proxied, why := l.proxied()
+	w := l.out(false)
+	out := slices.DeleteFunc(slices.Clone(w.sources), func(address string) bool { return len(prefixes(address).without(four)) == 0 })
+	switch {
+	case proxied == open:
+		return cause.NotChecked(why)
+	case len(w.sources) == 0 && w.state == closed:
+		return cause.NotChecked("there is no way out, and so no address to compare: " + w.why)
+	case len(w.sources) == 0:
+		return cause.NotChecked(orElse(w.gap, evidence.AnswerOf+"EC2 lacks the public address of "+w.via))
+	case len(out) == 0:
+		return cause.RuledOut
+	case len(l.families()) > 1 && len(six) > 0 && l.out(true).state != closed:
+		return cause.NotChecked("the endpoint may be reached by IPv6 too, and the instance's IPv6 address is not read")
+	}
+	return l.blockedCIDR(w, out, proxied == closed && len(out) == len(w.sources))
+}
+
+func (l *look) blockedCIDR(w way, out []string, sure bool) cause.Verdict {
+	who, admitted := w.via, strings.Join(l.k.PublicCIDRs, ", ")
+	if who == "the instance" {
+		who = "the instance itself"
+	}
+	wider := slices.Clone(l.k.PublicCIDRs)
+	for _, p := range prefixes(out...) {
+		wider = append(wider, p.String())
+	}
+	return l.blocks(l.explains() && sure).In("cluster/"+l.clusterName()).
+		Says("the API server of %s admits only %s, and the instance comes from %s, the public address of %s", l.clusterName(), admitted, strings.Join(out, " or "), who).
+		Saw("EKS cluster", "resourcesVpcConfig.publicAccessCidrs", admitted, "a block with "+strings.Join(out, " and ")).
+		Saw("EKS cluster", "resourcesVpcConfig.endpointPrivateAccess", "false", "true, so that nodes do not depend on that list").
+		Shows(l.silence()...).
+		Fix("# let nodes reach the API server within the VPC, whatever the public list says:",
+			l.updateEndpoint(map[string]any{"endpointPrivateAccess": true}),
+			"# or admit their address:",
+			l.updateEndpoint(map[string]any{"endpointPublicAccess": true, "publicAccessCidrs": wider}))
+}
