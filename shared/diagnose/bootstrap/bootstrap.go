@@ -7,23 +7,35 @@
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
-// A node that registered has been through all of this, so the codes are about instances
-// that did not; only taints, the flags that give them, and the kubelet's version matter
-// beyond. What an instance of
-// the same launch template and version works with proves nothing against another: such a
-// cause is a hint at most.
+// A node that registered has been through all of this. For it only taints, the flags that
+// give them, and the kubelet's version matter. User data with which an instance of the same
+// launch template and version works proves nothing against another: such a cause is a hint
+// at most.
 //
 // The package is pure.
 package bootstrap
 
 import (
-	"fmt"
-
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
+
+// rules are those of each kind of finding, beside the user data of an unregistered instance.
+var rules = map[roll.Kind]cause.Rules[*start]{
+	roll.Unregistered: {
+		cause.UserDataTaintConflict: (*start).taintConflict, cause.StartupTaintMissing: (*start).startupTaint,
+		cause.AmiWithoutKubernetes: (*start).withoutKubernetes, cause.ArchitectureMismatch: (*start).architecture,
+		cause.KubeletVersionSkew: (*start).skew, cause.AmiFamilyUnsupported: (*start).unsupported,
+		cause.NodeadmFailed: (*start).nodeadm, cause.CloudInitFailed: (*start).cloudInit,
+	},
+	roll.Uninitialized: {
+		cause.UserDataMalformedFlags: (*start).registeredFlags, cause.UserDataTaintConflict: (*start).taintConflict,
+		cause.StartupTaintMissing: (*start).startupTaint, cause.KubeletVersionSkew: (*start).skew,
+	},
+	roll.NotReady: {cause.KubeletVersionSkew: (*start).skew},
+}
 
 // Analyze notes what it finds about the bootstrap of the case's instance. The user data
 // and the AMI of EKS Auto Mode are AWS's own.
@@ -31,68 +43,26 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Owner == roll.OwnerAutoMode {
 		return
 	}
-	b := newStart(c, s)
-	switch c.Finding.Kind {
-	case roll.Unregistered:
+	b := &start{Look: cause.Look{Case: c, Sheet: s}, os: readSystem(c)}
+	b.data, b.source = c.UserData()
+	if c.Finding.Kind == roll.Unregistered {
 		b.userData()
-		b.taintConflict()
-		b.startupTaint()
-		b.withoutKubernetes()
-		b.architecture()
-		b.skew()
-		b.unsupported()
-		b.nodeadm()
-		b.cloudInit()
-	case roll.Uninitialized:
-		b.registeredFlags()
-		b.taintConflict()
-		b.startupTaint()
-		b.skew()
-	case roll.NotReady:
-		b.skew()
 	}
+	rules[c.Finding.Kind].Apply(s, b)
 }
 
 // start is how an instance was to become a node.
 type start struct {
-	*evidence.Case
-	s      *cause.Sheet
+	cause.Look
 	data   evidence.Fact[userdata.Boot]
 	source string // of data
 	os     system
 }
 
-func newStart(c *evidence.Case, s *cause.Sheet) *start {
-	b := &start{Case: c, s: s}
-	b.data, b.source = c.UserData()
-	b.os = readSystem(c)
-	return b
-}
-
-// found notes a cause: decisive if it is sure.
-func (b *start) found(sure bool, c roll.Cause) {
-	c.Confidence = roll.Suggestive
-	if sure {
-		c.Confidence = roll.Decisive
-	}
-	b.s.Found(c)
-}
-
-// given notes a cause that lies in what the instance was given: its user data or AMI.
-func (b *start) given(sure bool, c roll.Cause) {
-	if c.Subject == "" {
-		c.Subject = b.subject()
-	}
-	if b.Alone && c.Code != cause.UserDataClusterMismatch {
-		sure = false // whether others like it work was not looked at; what may be another cluster's is left alone all the same
-	}
-	if mate := b.mate(); mate != "" {
-		sure = false
-		c.Evidence = append(c.Evidence, roll.Evidence{
-			Source: "launch template", Field: "version", Observed: fmt.Sprintf("%s comes from the same one and is healthy", mate), Expected: "no node that works with it",
-		})
-	}
-	b.found(sure, c)
+// given is a cause that lies in what the instance was given: its user data or AMI. It is
+// not decisive for an instance that is checked alone, whose healthy siblings are not known.
+func (b *start) given(sure bool, v cause.Verdict) cause.Verdict {
+	return b.unlessOthersWork(sure && !b.Alone, v)
 }
 
 // mate is a healthy instance of the same version of the same launch template, "" if none
@@ -102,24 +72,46 @@ func (b *start) mate() roll.InstanceID {
 	if i.LaunchTemplate == "" || i.LaunchTemplateVersion == "" {
 		return ""
 	}
+	return b.healthy(func(m evidence.Member) bool {
+		return m.LaunchTemplate == i.LaunchTemplate && m.LaunchTemplateVersion == i.LaunchTemplateVersion
+	})
+}
+
+// unlessOthersWork makes a cause suggestive if a healthy instance comes from the same
+// version of the same launch template.
+func (b *start) unlessOthersWork(sure bool, v cause.Verdict) cause.Verdict {
+	if mate := b.mate(); mate != "" {
+		sure = false
+		v.Saw("launch template", "version", string(mate)+" comes from the same one and is healthy", "no node that works with it")
+	}
+	return v.DecisiveIf(sure)
+}
+
+// healthy is another healthy instance of the group, "" if there is no such one.
+func (b *start) healthy(such func(evidence.Member) bool) roll.InstanceID {
 	for _, m := range b.Group().Members {
-		if m.Healthy && m.Instance != b.Finding.Instance && m.LaunchTemplate == i.LaunchTemplate && m.LaunchTemplateVersion == i.LaunchTemplateVersion {
+		if m.Healthy && m.Instance != b.Finding.Instance && such(m) {
 			return m.Instance
 		}
 	}
 	return ""
 }
 
-// subject is where the user data comes from.
-func (b *start) subject() string {
+// inData starts a cause that lies where the user data comes from.
+func (b *start) inData() cause.Verdict {
 	i := b.Config().Value
 	switch {
 	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
-		return "nodeclass/" + i.NodeClass
+		return cause.Suggestive().In("nodeclass/" + i.NodeClass)
 	case i.LaunchTemplate != "":
-		return "launch-template/" + i.LaunchTemplate + ":" + i.LaunchTemplateVersion
+		return cause.Suggestive().In(b.LaunchTemplate())
 	case b.data.Value.SHA256 != "":
-		return "user-data/" + b.data.Value.SHA256
+		return cause.Suggestive().In("user-data/" + b.data.Value.SHA256)
 	}
-	return "" // the instance was launched by itself
+	return cause.Suggestive() // the instance was launched by itself
+}
+
+// inImage starts a cause that lies in the AMI.
+func (b *start) inImage() cause.Verdict {
+	return cause.Suggestive().In("ami/" + b.Config().Value.Image)
 }

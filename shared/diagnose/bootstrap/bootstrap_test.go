@@ -142,8 +142,8 @@ func brokenUserData() []example {
 // What is to be mended is the object of the sentence.
 func TestTheFixSaysWhatToMend(t *testing.T) {
 	for _, tt := range []struct{ data, want string }{
-		{multipart(part(ofNodeadm, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n")), "mend part 1, line 6 (nodeconfig), which does not parse"},
-		{"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n", "add to user data what it lacks: spec.cluster.apiServerEndpoint, spec.cluster.certificateAuthority, spec.cluster.cidr"},
+		{multipart(part(ofNodeadm, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n")), "correct part 1, line 6 (nodeconfig), which does not parse"},
+		{"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n", "add what is missing to user data: spec.cluster.apiServerEndpoint, spec.cluster.certificateAuthority, spec.cluster.cidr"},
 	} {
 		causes := nodeadm().data(tt.data).analyze().Causes()
 		if len(causes) == 0 || !strings.Contains(causes[0].Fix, tt.want+"\n") {

@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -19,70 +18,72 @@ type mismatch struct {
 	roll.Evidence
 }
 
-// clusterMismatch asks whether the cluster that the user data joins is this one: by its
-// name, its endpoint and its certificate authority. Where there are several ways of
-// joining and one of them is right, nothing is certain.
-func (b *start) clusterMismatch() {
+// clusterMismatch looks at whether the user data joins this cluster: by its name, its
+// endpoint and its certificate authority. Where one of several ways of joining is right,
+// nothing is certain.
+func (b *start) clusterMismatch() cause.Verdict {
 	joins, config := b.joins(), b.Cluster.Config
-	if len(joins) == 0 {
-		b.s.NotChecked("no way of joining a cluster was seen in the user data", cause.UserDataClusterMismatch)
-		return
-	}
 	var wrong []mismatch
-	right, named := false, false
+	right, named, givesCA, computed := false, false, false, false
 	for _, j := range joins {
 		m := b.mismatches(j)
 		wrong = append(wrong, m...)
 		right = right || len(m) == 0
 		named = named || j.Cluster.State == userdata.Given
-	}
-	if len(wrong) > 0 {
-		b.otherCluster(wrong, right)
-		return
+		givesCA = givesCA || j.CA.State == userdata.Given
+		computed = computed || j.Cluster.State == userdata.Dynamic || j.Endpoint.State == userdata.Dynamic || j.CA.State == userdata.Dynamic
 	}
 	switch {
+	case len(joins) == 0:
+		return cause.NotChecked(noJoin)
+	case len(wrong) > 0:
+		return b.otherCluster(wrong, right)
 	case !config.Known():
-		b.s.NotChecked(config.Gap(), cause.UserDataClusterMismatch)
-	case config.Value.CAHash == "" && slices.ContainsFunc(joins, func(j userdata.Join) bool { return j.CA.State == userdata.Given }):
-		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the certificate authority", cause.UserDataClusterMismatch)
-	case computed(joins):
-		b.s.NotChecked("the user data computes the cluster's name, endpoint or certificate authority on the instance", cause.UserDataClusterMismatch)
+		return cause.NotChecked(config.Gap())
+	case config.Value.CAHash == "" && givesCA:
+		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks the certificate authority")
+	case computed:
+		return cause.NotChecked("the user data computes the cluster's name, endpoint or certificate authority on the instance")
 	case !named:
-		b.s.NotChecked("the user data does not name the cluster", cause.UserDataClusterMismatch)
-	default:
-		b.s.RuledOut(cause.UserDataClusterMismatch)
+		return cause.NotChecked("the user data does not name the cluster")
 	}
-}
-
-// computed reports whether only the instance knows what a join names.
-func computed(joins []userdata.Join) bool {
-	for _, j := range joins {
-		if j.Cluster.State == userdata.Dynamic || j.Endpoint.State == userdata.Dynamic || j.CA.State == userdata.Dynamic {
-			return true
-		}
-	}
-	return false
+	return cause.RuledOut
 }
 
 func (b *start) mismatches(j userdata.Join) []mismatch {
 	var out []mismatch
-	switch {
-	case j.Cluster.State == userdata.Given && j.Cluster.Value != b.ClusterID.Name:
-		out = append(out, b.otherName(j))
-	case j.Cluster.State == userdata.Malformed && (j.Tool == userdata.Nodeadm || j.Tool == userdata.BottlerocketSettings):
-		out = append(out, b.noName(j))
+	add := func(sure bool, words, field, observed, expected string) {
+		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}})
 	}
-	config := b.Cluster.Config
+	name, config := b.ClusterID.Name, b.Cluster.Config
+	switch {
+	case j.Cluster.State == userdata.Given && j.Cluster.Value != name:
+		words := fmt.Sprintf("names the cluster %s and not %s", j.Cluster.Value, name)
+		if strings.EqualFold(j.Cluster.Value, name) {
+			words += ": the names differ in upper and lower case, which matters"
+		}
+		add(!j.Conditional, words, "cluster name", j.Cluster.Value, name)
+	case j.Cluster.State == userdata.Malformed && (j.Tool == userdata.Nodeadm || j.Tool == userdata.BottlerocketSettings):
+		// Such as a variable that nobody replaced. In a shell it would be less certain.
+		add(true, "has a cluster name that no cluster can have", "cluster name", "other characters than letters, digits, - and _", name)
+	}
 	if !config.Known() || !b.uses(j) {
 		return out
 	}
-	if j.Endpoint.State == userdata.Given {
-		if m, ok := b.otherEndpoint(j, config.Value.Endpoint); ok {
-			out = append(out, m)
-		}
+	// An address that is not one of EKS's names may lead to the cluster all the same, and so
+	// may the other one of the two names of a cluster's endpoint.
+	own := config.Value.Endpoint
+	if theirs, mine := host(j.Endpoint.Value), host(own); j.Endpoint.State == userdata.Given && mine != "" && theirs != mine {
+		id, _, _ := strings.Cut(theirs, ".")
+		ours, _, _ := strings.Cut(mine, ".")
+		add(!j.Conditional && ofEKS(theirs) && ofEKS(mine) && id != ours,
+			"has the API server's endpoint "+j.Endpoint.Value+", which is not that of "+name, "API server endpoint", j.Endpoint.Value, own)
 	}
-	if m, ok := b.otherCA(j, config.Value); ok {
-		out = append(out, m)
+	// While a cluster is updated its authority may be about to change
+	// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type CertificateAuthorityUpdate).
+	if ca := config.Value.CAHash; j.CA.State == userdata.Given && ca != "" && !strings.EqualFold(j.CA.Value, ca) {
+		add(!j.Conditional && config.Value.Status == roll.ClusterActive,
+			"has a certificate authority that is not that of "+name, "certificate authority (SHA-256)", j.CA.Value, ca)
 	}
 	return out
 }
@@ -93,41 +94,6 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 func (b *start) uses(j userdata.Join) bool {
 	both := j.Endpoint.State != userdata.Absent && j.CA.State != userdata.Absent
 	return both || j.Tool != userdata.BootstrapScript && j.Tool != userdata.WindowsScript
-}
-
-func (b *start) otherName(j userdata.Join) mismatch {
-	words := fmt.Sprintf("names the cluster %s and not %s", j.Cluster.Value, b.ClusterID.Name)
-	if strings.EqualFold(j.Cluster.Value, b.ClusterID.Name) {
-		words += ": the names differ in upper and lower case, which matters"
-	}
-	return mismatch{
-		sure: !j.Conditional, words: words,
-		Evidence: roll.Evidence{Source: b.source, Field: at(j.Part, "cluster name"), Observed: j.Cluster.Value, Expected: b.ClusterID.Name},
-	}
-}
-
-// noName is a text that no cluster can have for a name, such as a variable that nobody put
-// in. What a shell makes of it would be less certain.
-func (b *start) noName(j userdata.Join) mismatch {
-	return mismatch{
-		sure: true, words: "has a cluster name that no cluster can have",
-		Evidence: roll.Evidence{Source: b.source, Field: at(j.Part, "cluster name"), Observed: "letters, digits, - and _ are not all that is in it", Expected: b.ClusterID.Name},
-	}
-}
-
-// otherEndpoint compares addresses. One that is not of EKS's own names may lead to the
-// cluster all the same, and so may the other one of the two names of a cluster's endpoint.
-func (b *start) otherEndpoint(j userdata.Join, own string) (mismatch, bool) {
-	theirs, mine := host(j.Endpoint.Value), host(own)
-	if mine == "" || theirs == mine {
-		return mismatch{}, false
-	}
-	id, _, _ := strings.Cut(theirs, ".")
-	ours, _, _ := strings.Cut(mine, ".")
-	return mismatch{
-		sure: !j.Conditional && ofEKS(theirs) && ofEKS(mine) && id != ours, words: "has the API server's endpoint " + j.Endpoint.Value + ", which is not that of " + b.ClusterID.Name,
-		Evidence: roll.Evidence{Source: b.source, Field: at(j.Part, "API server endpoint"), Observed: j.Endpoint.Value, Expected: own},
-	}, true
 }
 
 // host is the host of an address in lower case; a port that is https's own does not count.
@@ -147,32 +113,24 @@ func ofEKS(host string) bool {
 		strings.Contains(host, ".eks-cluster.") && strings.HasSuffix(host, ".api.amazonwebservices.com.cn")
 }
 
-// otherCA compares certificate authorities. While a cluster is updated its authority may
-// be about to change (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html,
-// type CertificateAuthorityUpdate).
-func (b *start) otherCA(j userdata.Join, config evidence.ClusterConfig) (mismatch, bool) {
-	if j.CA.State != userdata.Given || config.CAHash == "" || strings.EqualFold(j.CA.Value, config.CAHash) {
-		return mismatch{}, false
-	}
-	return mismatch{
-		sure: !j.Conditional && config.Status == roll.ClusterActive, words: "has a certificate authority that is not that of " + b.ClusterID.Name,
-		Evidence: roll.Evidence{Source: b.source, Field: at(j.Part, "certificate authority (SHA-256)"), Observed: j.CA.Value, Expected: config.CAHash},
-	}, true
-}
-
-func (b *start) otherCluster(wrong []mismatch, right bool) {
-	var seen []roll.Evidence
+// otherCluster is the cause that the user data joins another cluster. An instance that may
+// be another cluster's is left alone, also when it is checked alone.
+func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
+	v := b.inData()
 	first, sure := wrong[0], false
-	for _, m := range wrong {
-		seen = append(seen, m.Evidence)
+	for i, m := range wrong {
+		if i < maxEvidence {
+			v.Shows(m.Evidence)
+		}
 		if m.sure && !sure {
 			first, sure = m, true
 		}
 	}
-	b.given(sure && !right, roll.Cause{
-		Code:     cause.UserDataClusterMismatch,
-		Summary:  fmt.Sprintf("the user data of %s %s", b.Finding.Instance, first.words),
-		Evidence: seen[:min(len(seen), maxEvidence)],
-		Fix:      b.describe() + "\n" + b.change(fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", b.ClusterID.Name)),
-	})
+	name := b.ClusterID.Name
+	return b.unlessOthersWork(sure && !right, v.
+		Says("the user data of %s %s", b.Finding.Instance, first.words).
+		Fix(b.describe(), b.change(fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", name))))
 }
+
+// noJoin is why flags, taints and names in user data were not checked.
+const noJoin = "no way of joining a cluster was seen in the user data"

@@ -1,23 +1,13 @@
 package bootstrap
 
 import (
-	"fmt"
 	"slices"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
-
-// inLastBoot is the first line of the last boot that shows one of the signs.
-func inLastBoot(log console.Log, signs ...console.Sign) (console.Found, bool) {
-	for _, f := range log.Found {
-		if f.Boot == log.Boots && slices.Contains(signs, f.Sign) {
-			return f, true
-		}
-	}
-	return console.Found{}, false
-}
 
 // later reports whether one of the signs stands after the line, in the last boot.
 func later(log console.Log, line int, signs ...console.Sign) bool {
@@ -26,83 +16,45 @@ func later(log console.Log, line int, signs ...console.Sign) bool {
 	})
 }
 
-func consoleEvidence(f console.Found, expected string) []roll.Evidence {
-	return []roll.Evidence{{Source: "console", Field: fmt.Sprintf("line %d", f.Line), Observed: f.Excerpt, Expected: expected}}
-}
-
 // started are the signs that the kubelet was started after all.
 var started = []console.Sign{console.NodeadmDone, console.KubeletStarted}
 
-// noConsole tells of the codes that the console was not read or has nothing in it yet, and
-// reports whether that is so.
-func (b *start) noConsole(codes ...cause.Code) bool {
+// noConsole says why the console shows nothing: it was not read, or has nothing in it yet.
+func (b *start) noConsole() string {
 	log := b.Instance().Console
 	switch {
-	case !log.Known() && log.Settled():
-		b.s.NotChecked("EC2 has no console output of the instance", codes...)
+	case log.State == evidence.Absent:
+		return "EC2 has no console output of the instance"
 	case !log.Known():
-		b.s.NotChecked(log.Gap(), codes...)
+		return log.Gap()
 	case log.Value.Lines == 0:
-		b.s.NotChecked("EC2 has no console output of the instance yet, which proves nothing", codes...)
-	default:
-		return false
+		return "EC2 has no console output of the instance yet, which proves nothing"
 	}
-	return true
+	return ""
 }
 
-// nodeadm asks the console whether nodeadm failed. It is run once a boot, and starts the
-// kubelet (https://awslabs.github.io/amazon-eks-ami/nodeadm/).
-func (b *start) nodeadm() {
-	if b.os.family != "" && b.os.family != al2023 || b.noConsole(cause.NodeadmFailed) {
-		return
+// nodeadm looks on the console for a failure of nodeadm, which runs once a boot and starts
+// the kubelet (https://awslabs.github.io/amazon-eks-ami/nodeadm/).
+func (b *start) nodeadm() cause.Verdict {
+	if b.os.family != "" && b.os.family != al2023 {
+		return cause.Verdict{}
 	}
-	log := b.Instance().Console.Value
-	if f, ok := inLastBoot(log, console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid); ok && !later(log, f.Line, started...) {
-		b.found(true, b.nodeadmCause(log, f))
-		return
+	if gap := b.noConsole(); gap != "" {
+		return cause.NotChecked(gap)
 	}
-	_, done := inLastBoot(log, console.NodeadmDone)
-	_, ran := inLastBoot(log, console.NodeadmRan)
-	f, ok := inLastBoot(log, console.KubeletFailed, console.ContainerdFailed)
+	if f, ok := b.sign(console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid); ok && !later(b.log(), f.Line, started...) {
+		return b.nodeadmFailed(f)
+	}
+	f, ok := b.sign(console.KubeletFailed, console.ContainerdFailed)
 	switch {
-	case ok && (ran || b.os.family == al2023):
-		b.found(false, roll.Cause{
-			Code:     cause.NodeadmFailed,
-			Summary:  fmt.Sprintf("the console of %s shows that %s, which nodeadm starts, failed", b.Finding.Instance, f.Detail),
-			Evidence: consoleEvidence(f, "a unit that runs"), Fix: b.showConsole(),
-		})
-	case done:
-		b.s.RuledOut(cause.NodeadmFailed)
-	default:
-		b.s.NotChecked("the console does not show how nodeadm ended, which proves nothing", cause.NodeadmFailed)
+	case ok && (b.shows(console.NodeadmRan) || b.os.family == al2023):
+		return cause.Suggestive().
+			Says("the console of %s shows that %s, which nodeadm starts, failed", b.Finding.Instance, f.Detail).
+			Shows(line(f, "a unit that runs")).Fix(b.showConsole())
+	case b.shows(console.NodeadmDone):
+		return cause.RuledOut
 	}
-}
-
-func (b *start) nodeadmCause(log console.Log, f console.Found) roll.Cause {
-	seen := consoleEvidence(f, "nodeadm ends without an error")
-	what := f.Detail
-	for _, g := range log.Found {
-		if g.Boot != log.Boots || g.Line == f.Line {
-			continue
-		}
-		switch g.Sign {
-		case console.NodeConfigMissing, console.NodeConfigInvalid, console.NodeadmFailed, console.AccessDenied, console.APIRetries, console.IMDSFailed:
-			if len(seen) < maxEvidence {
-				seen = append(seen, consoleEvidence(g, "nodeadm ends without an error")...)
-			}
-		}
-	}
-	if _, ok := inLastBoot(log, console.NodeConfigMissing); ok {
-		what = "it found no NodeConfig that it can read"
-	}
-	if what == "" {
-		what = "its console line tells no more"
-	}
-	return roll.Cause{
-		Code:     cause.NodeadmFailed,
-		Summary:  fmt.Sprintf("nodeadm failed on %s, so its kubelet was not started: %s", b.Finding.Instance, what),
-		Evidence: seen, Fix: b.showConsole(),
-	}
+	return cause.NotChecked("the console does not show how nodeadm ended, which proves nothing")
 }
 
 // Signs by how much they say of the boot. A script of the user data that fails, or a
@@ -112,34 +64,30 @@ var (
 	bootMarred  = []console.Sign{console.CloudInitFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
 )
 
-// cloudInit asks the console whether what reads the user data failed: cloud-init, the
-// scripts that it runs, or Bottlerocket's programs.
-func (b *start) cloudInit() {
-	if b.noConsole(cause.CloudInitFailed) {
-		return
+// cloudInit looks on the console for a failure of what reads the user data: cloud-init,
+// the scripts that it runs, or Bottlerocket's programs.
+func (b *start) cloudInit() cause.Verdict {
+	if gap := b.noConsole(); gap != "" {
+		return cause.NotChecked(gap)
 	}
-	log := b.Instance().Console.Value
-	stopped, marred := b.bootFailures(log)
+	stopped, marred := b.bootFailures()
+	f, finished := b.sign(console.BootFinished)
 	switch {
 	case stopped.Sign != "":
-		b.found(true, b.cloudInitCause(stopped))
+		return b.cloudInitFailed(stopped, true)
 	case marred.Sign != "":
-		b.found(false, b.cloudInitCause(marred))
-	default:
-		f, finished := inLastBoot(log, console.BootFinished)
-		if finished && f.Detail == "cloud-init" || later(log, 0, started...) {
-			b.s.RuledOut(cause.CloudInitFailed)
-			return
-		}
-		b.s.NotChecked("the console does not show how the boot ended, which proves nothing", cause.CloudInitFailed)
+		return b.cloudInitFailed(marred, false)
+	case finished && f.Detail == "cloud-init", later(b.log(), 0, started...):
+		return cause.RuledOut
 	}
+	return cause.NotChecked("the console does not show how the boot ended, which proves nothing")
 }
 
-// bootFailures are the first sign for which nothing can have joined, and the first one of
-// which that is not certain. What comes before the kubelet's start did not prevent it.
-func (b *start) bootFailures(log console.Log) (stopped, marred console.Found) {
-	for _, f := range log.Found {
-		if f.Boot != log.Boots || later(log, f.Line, started...) {
+// bootFailures are the first sign after which nothing can have joined, and the first one
+// that leaves that open. What comes before the kubelet's start did not prevent it.
+func (b *start) bootFailures() (stopped, marred console.Found) {
+	for _, f := range b.log().Found {
+		if f.Boot != b.log().Boots || later(b.log(), f.Line, started...) {
 			continue
 		}
 		switch {
@@ -172,30 +120,73 @@ func (b *start) breaksOff(f console.Found) bool {
 	return false
 }
 
-// nodeadms reports whether another code tells it: where nodeadm starts the kubelet.
+// nodeadms reports whether NodeadmFailed covers it: where nodeadm starts the kubelet.
 func (b *start) nodeadms(f console.Found) bool {
 	return b.os.family == al2023 && (f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed)
 }
 
-func (b *start) cloudInitCause(f console.Found) roll.Cause {
+// log is the instance's console as far as it was read.
+func (b *start) log() console.Log { return b.Instance().Console.Value }
+
+// sign is the first line of the last boot that shows one of the signs.
+func (b *start) sign(signs ...console.Sign) (console.Found, bool) {
+	log := b.log()
+	for _, f := range log.Found {
+		if f.Boot == log.Boots && slices.Contains(signs, f.Sign) {
+			return f, true
+		}
+	}
+	return console.Found{}, false
+}
+
+// shows reports whether the last boot shows one of the signs.
+func (b *start) shows(signs ...console.Sign) bool {
+	_, ok := b.sign(signs...)
+	return ok
+}
+
+// line is a line of the console as evidence.
+func line(f console.Found, expected string) roll.Evidence {
+	return cause.Line(f.Line, f.Excerpt, expected)
+}
+
+func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
+	const expected = "nodeadm ends without an error"
+	why := []console.Sign{console.NodeConfigMissing, console.NodeConfigInvalid, console.NodeadmFailed, console.AccessDenied, console.APIRetries, console.IMDSFailed}
+	seen := []roll.Evidence{line(f, expected)}
+	for _, g := range b.log().Found {
+		if g.Boot == b.log().Boots && g.Line != f.Line && slices.Contains(why, g.Sign) && len(seen) < maxEvidence {
+			seen = append(seen, line(g, expected))
+		}
+	}
+	what := orElse(f.Detail, "its console line shows no more")
+	if b.shows(console.NodeConfigMissing) {
+		what = "it found no NodeConfig that it can read"
+	}
+	return cause.Decisive().
+		Says("nodeadm failed on %s, so its kubelet was not started: %s", b.Finding.Instance, what).
+		Shows(seen...).Fix(b.showConsole())
+}
+
+// bootFailed says what failed, by the sign that shows it.
+var bootFailed = map[console.Sign]string{
+	console.BootstrapFailed:    "what bootstraps the node failed",
+	console.BottlerocketFailed: "a program that makes settings of the user data failed",
+	console.EmergencyMode:      "the boot stopped in emergency mode",
+	console.CloudInitFailed:    "cloud-init failed",
+	console.UserDataIgnored:    "cloud-init does not know what the user data is and passed it over",
+	console.UserScriptFailed:   "a script of the user data failed",
+	console.NetworkFailed:      "the network was not configured in time",
+	console.KubeletFailed:      "the kubelet's unit failed",
+	console.ContainerdFailed:   "containerd's unit failed",
+}
+
+func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	detail := ""
-	if f.Detail != "" {
+	if f.Detail != "" && f.Sign != console.EmergencyMode {
 		detail = " (" + f.Detail + ")"
 	}
-	words := map[console.Sign]string{
-		console.BootstrapFailed:    "what bootstraps the node failed" + detail,
-		console.BottlerocketFailed: "a program that makes settings of the user data failed" + detail,
-		console.EmergencyMode:      "the boot stopped in emergency mode",
-		console.CloudInitFailed:    "cloud-init failed" + detail,
-		console.UserDataIgnored:    "cloud-init does not know what the user data is and passed it over" + detail,
-		console.UserScriptFailed:   "a script of the user data failed" + detail,
-		console.NetworkFailed:      "the network was not configured in time" + detail,
-		console.KubeletFailed:      "the kubelet's unit failed" + detail,
-		console.ContainerdFailed:   "containerd's unit failed" + detail,
-	}[f.Sign]
-	return roll.Cause{
-		Code:     cause.CloudInitFailed,
-		Summary:  fmt.Sprintf("the console of %s shows that %s", b.Finding.Instance, words),
-		Evidence: consoleEvidence(f, "a boot without that error"), Fix: b.showConsole(),
-	}
+	return cause.DecisiveIf(sure).
+		Says("the console of %s shows that %s%s", b.Finding.Instance, bootFailed[f.Sign], detail).
+		Shows(line(f, "a boot without that error")).Fix(b.showConsole())
 }

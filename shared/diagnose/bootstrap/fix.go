@@ -120,3 +120,10 @@ func amiArch(arch string) string {
 	}
 	return arch
 }
+
+func orElse(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}

@@ -20,51 +20,45 @@ type oddity struct {
 	rule            string // why, as a clause
 }
 
-// malformedFlags asks whether the kubelet reads its flags, labels and taints as they were
-// meant. The rules are those of the kubelet (Kubernetes, cmd/kubelet/app) and of systemd,
-// which splits what nodeadm and bootstrap.sh hand on
+// malformedFlags looks at whether the kubelet reads its flags, labels and taints as they
+// were meant. The rules are those of the kubelet (Kubernetes, cmd/kubelet/app) and of
+// systemd, which splits what nodeadm and bootstrap.sh hand on
 // (https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines).
-func (b *start) malformedFlags() {
+func (b *start) malformedFlags() cause.Verdict {
 	odd := b.scriptArguments()
 	unsure := ""
 	for _, j := range b.joins() {
 		odd = append(odd, b.oddFlags(j)...)
-		if why := b.unsureFlags(j.Kubelet); why != "" {
-			unsure = why
-		}
+		unsure = orElse(b.unsureFlags(j.Kubelet), unsure)
 	}
-	b.judgeFlags(odd, unsure)
+	return b.judgeFlags(odd, unsure)
 }
 
-// judgeFlags notes what is odd about the flags, with evidence from elsewhere.
-func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) {
+// judgeFlags says what is odd about the flags, with evidence from elsewhere.
+func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) cause.Verdict {
 	switch {
 	case len(odd) > 0:
-		c := b.flagsCause(odd)
-		c.Evidence = append(c.Evidence, more...)
-		b.given(sureOf(odd), c)
+		isSure := func(o oddity) bool { return o.sure }
+		return b.given(slices.ContainsFunc(odd, isSure), b.oddOnes(odd).Shows(more...))
 	case unsure != "":
-		b.s.NotChecked(unsure, cause.UserDataMalformedFlags)
+		return cause.NotChecked(unsure)
 	case len(b.joins()) == 0:
-		b.s.NotChecked("no way of joining a cluster was seen in the user data", cause.UserDataMalformedFlags)
-	default:
-		b.s.RuledOut(cause.UserDataMalformedFlags)
+		return cause.NotChecked(noJoin)
 	}
+	return cause.RuledOut
 }
 
-// registeredFlags asks the same of a node that registered: its kubelet started, so only
-// flags that give it its taints are still of interest. Quotes alone are a hint. That
-// Karpenter refuses the node for want of the very taint that they hold proves that they
-// were lost, where Karpenter has no flags of its own: in the family Custom.
-func (b *start) registeredFlags() {
+// registeredFlags looks at the same for a node that registered: its kubelet started, so
+// only flags with its taints still matter. Quotes alone are a hint. They certainly lost the
+// taints if Karpenter refuses the node for the very taint that they hold, in the AMI family
+// Custom, where Karpenter has no flags of its own.
+func (b *start) registeredFlags() cause.Verdict {
 	d := b.data
 	switch {
 	case !d.Settled():
-		b.s.NotChecked(d.Gap(), cause.UserDataMalformedFlags)
-		return
+		return cause.NotChecked(d.Gap())
 	case d.State == evidence.Absent || d.Value.Empty:
-		b.s.RuledOut(cause.UserDataMalformedFlags)
-		return
+		return cause.RuledOut
 	}
 	condition, refused := b.refused()
 	var odd []oddity
@@ -79,14 +73,13 @@ func (b *start) registeredFlags() {
 			odd = append(odd, o)
 		}
 		if j.Kubelet.FlagsDynamic || j.Kubelet.TaintsDynamic {
-			unsure = "the user data computes some of the kubelet's flags on the instance"
+			unsure = computedFlags
 		}
 	}
-	var more []roll.Evidence
 	if refused {
-		more = append(more, refusal(condition))
+		return b.judgeFlags(odd, unsure, refusal(condition))
 	}
-	b.judgeFlags(odd, unsure, more...)
+	return b.judgeFlags(odd, unsure)
 }
 
 // oddTaintFlags are the oddities for which a kubelet that starts may lack its taints.
@@ -97,10 +90,10 @@ func (b *start) oddTaintFlags(j userdata.Join) []oddity {
 			out = append(out, b.oddFlag(f, j)...)
 		}
 	}
-	out = append(append(out, oddTaints(j.Kubelet)...), lostFlags(j)...)
+	out = slices.Concat(out, oddTaints(j.Kubelet), lostFlags(j))
 	for i := range out {
 		if out[i].sure {
-			out[i].rule = "the kubelet exits because of it, so the one that registered got something else"
+			out[i].rule = exits + ", so the one that registered got something else"
 		}
 	}
 	return out
@@ -109,7 +102,7 @@ func (b *start) oddTaintFlags(j userdata.Join) []oddity {
 // unsureFlags is why flags that look right may not be, "" if they are.
 func (b *start) unsureFlags(k userdata.Kubelet) string {
 	if k.FlagsDynamic {
-		return "the user data computes some of the kubelet's flags on the instance"
+		return computedFlags
 	}
 	_, known := minorOf(b.kubelet().version)
 	if !known && slices.ContainsFunc(k.Flags, func(f userdata.Flag) bool { return f.GoneBy > 0 }) {
@@ -118,11 +111,7 @@ func (b *start) unsureFlags(k userdata.Kubelet) string {
 	return ""
 }
 
-func sureOf(odd []oddity) bool {
-	return slices.ContainsFunc(odd, func(o oddity) bool { return o.sure })
-}
-
-// scripts are the scripts that join an instance, and who stumbles over their arguments.
+// scripts are the scripts that join an instance, by the reader of their arguments.
 var scripts = map[userdata.Reader]userdata.Tool{userdata.ByBootstrap: userdata.BootstrapScript, userdata.ByWindowsScript: userdata.WindowsScript}
 
 // scriptArguments are arguments that the script does not take as they were meant.
@@ -159,8 +148,7 @@ func (b *start) oddFlags(j userdata.Join) []oddity {
 	for _, f := range j.Kubelet.Flags {
 		out = append(out, b.oddFlag(f, j)...)
 	}
-	out = append(out, oddLabels(j.Kubelet)...)
-	out = append(append(out, oddTaints(j.Kubelet)...), lostFlags(j)...)
+	out = slices.Concat(out, oddLabels(j.Kubelet), oddTaints(j.Kubelet), lostFlags(j))
 	certain := b.asWritten(j)
 	for i := range out {
 		out[i].sure = out[i].sure && certain
@@ -168,13 +156,13 @@ func (b *start) oddFlags(j userdata.Join) []oddity {
 	return out
 }
 
-// asWritten reports whether nothing else in the user data has a say in the kubelet's flags.
+// asWritten reports whether nothing else in the user data changes the kubelet's flags.
 func (b *start) asWritten(j userdata.Join) bool {
-	return !j.Conditional && !j.Kubelet.FlagsDynamic &&
-		!slices.Contains(b.data.Value.Edits, userdata.EditsBootstrapScript) && !slices.Contains(b.data.Value.Edits, userdata.EditsKubeletUnit)
+	edits := b.data.Value.Edits
+	return !j.Conditional && !j.Kubelet.FlagsDynamic && !slices.Contains(edits, userdata.EditsBootstrapScript) && !slices.Contains(edits, userdata.EditsKubeletUnit)
 }
 
-// lostFlags tells that systemd drops flags of a join.
+// lostFlags says that systemd drops flags of a join.
 func lostFlags(j userdata.Join) []oddity {
 	if j.Kubelet.Loss == "" {
 		return nil
@@ -182,58 +170,41 @@ func lostFlags(j userdata.Join) []oddity {
 	return []oddity{{false, at(j.Part, "kubelet flags"), string(j.Kubelet.Loss), "flags that reach the kubelet", "systemd drops flags, and the kubelet starts without them"}}
 }
 
-// exits are anomalies for which the kubelet does not start.
-var exits = []userdata.Anomaly{userdata.NoDashes, userdata.SingleDash, userdata.BadSyntax, userdata.ValueMissing}
-
 func (b *start) oddFlag(f userdata.Flag, j userdata.Join) []oddity {
 	field := at(f.Part, "--"+f.Name)
 	if f.Name == "" {
 		field = at(f.Part, "kubelet flags")
 	}
 	var out []oddity
-	for _, a := range f.Anomalies {
-		o := oddity{field: field, observed: string(a), expected: "none of that"}
-		switch {
-		case slices.Contains(exits, a):
-			o.sure, o.rule = true, "the kubelet exits because of it"
-		case a == userdata.LiteralQuote:
-			o.sure, o.rule = userdata.KeptFlag(f.Name), "the quotes are part of the value that the kubelet gets"
-			o.observed, o.expected = string(a)+shown(f), "a value without quotes"
-		case a == userdata.UnbalancedQuote:
-			o.sure, o.rule = swallowed(f, j.Kubelet), "what follows becomes part of the value"
-			o.observed, o.expected = string(a)+shown(f), "a quote at both ends, or none"
-		case a == userdata.FlagAsValue:
-			o.sure, o.rule = swallowed(f, j.Kubelet), "the flag that follows becomes the value"
-		case a == userdata.NestedQuotes:
-			if len(f.Anomalies) > 1 || b.karpenters(f, j) {
-				continue
-			}
-			o.rule, o.expected = "which can reach the kubelet; the same text was seen to work", "one level of quotes"
-		case a == userdata.Lookalike, a == userdata.UnknownFlag:
-			o.rule = "the kubelet may exit because of it"
-		default:
-			continue // Repeated: the kubelet takes the last one
-		}
-		out = append(out, o)
+	add := func(sure bool, observed, expected, rule string) {
+		out = append(out, oddity{sure, field, observed, expected, rule})
 	}
-	return append(out, b.gone(f, field)...)
-}
-
-// gone tells of a flag that the kubelet of the instance does not have any more.
-func (b *start) gone(f userdata.Flag, field string) []oddity {
-	if f.GoneBy == 0 {
-		return nil
+	for _, a := range f.Anomalies {
+		text := string(a)
+		switch {
+		case slices.Contains(fatal, a):
+			add(true, text, "none of that", exits)
+		case a == userdata.LiteralQuote:
+			add(userdata.KeptFlag(f.Name), text+shown(f), "a value without quotes", "the quotes are part of the value that the kubelet gets")
+		case a == userdata.UnbalancedQuote:
+			add(swallowed(f, j.Kubelet), text+shown(f), "a quote at both ends, or none", "what follows becomes part of the value")
+		case a == userdata.FlagAsValue:
+			add(swallowed(f, j.Kubelet), text, "none of that", "the flag that follows becomes the value")
+		case a == userdata.NestedQuotes && len(f.Anomalies) == 1 && !b.karpenters(f, j):
+			add(false, text, "one level of quotes", "which can reach the kubelet; the same text was seen to work")
+		case a == userdata.Lookalike, a == userdata.UnknownFlag:
+			add(false, text, "none of that", "the kubelet may exit because of it")
+		} // of Repeated the kubelet takes the last one
 	}
 	v := b.kubelet()
-	minor, ok := minorOf(v.version)
-	if !ok || minor < f.GoneBy {
-		return nil
+	if minor, ok := minorOf(v.version); f.GoneBy > 0 && ok && minor >= f.GoneBy {
+		add(v.sure, fmt.Sprintf("a flag that the kubelet of 1.%d does not have", minor), "flags of that version", exits)
 	}
-	return []oddity{{v.sure, field, "a flag that the kubelet of 1." + fmt.Sprint(minor) + " does not have", "flags of that version", "the kubelet exits because of it"}}
+	return out
 }
 
-// shown is a value that is kept, with its quotes, up to the first blank: what it swallowed
-// behind that may be anything.
+// shown is a value that is kept, with its quotes, up to the first blank: what follows may
+// be anything.
 func shown(f userdata.Flag) string {
 	if f.State != userdata.Given {
 		return ""
@@ -278,53 +249,51 @@ func (b *start) karpenters(f userdata.Flag, j userdata.Join) bool {
 func oddLabels(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, l := range k.Labels {
-		if l.Fault == "" {
-			continue
+		if l.Fault != "" {
+			out = append(out, oddity{true, at(l.Part, "node labels"), orElse(l.Key, "a label") + " " + string(l.Fault), "labels that a kubelet may set", exits})
 		}
-		name := "a label"
-		if l.Key != "" {
-			name = l.Key
-		}
-		out = append(out, oddity{true, at(l.Part, "node labels"), name + " " + string(l.Fault), "labels that a kubelet may set", "the kubelet exits because of it"})
 	}
 	return out
 }
 
 // oddTaints are taints with which the kubelet does not start. Those in its configuration
-// do not count once the flag has taken their place.
+// do not count if the flag replaces them.
 func oddTaints(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, t := range k.Taints {
-		if t.Fault == "" || t.Dropped && t.Source == userdata.TaintConfig {
-			continue
+		if t.Fault != "" && !(t.Dropped && t.Source == userdata.TaintConfig) {
+			out = append(out, oddity{true, at(t.Part, string(t.Source)), orElse(t.Key, "a taint") + " " + string(t.Fault), "<key>=<value>:<effect>", exits})
 		}
-		name := "a taint"
-		if t.Key != "" {
-			name = t.Key
-		}
-		out = append(out, oddity{true, at(t.Part, string(t.Source)), name + " " + string(t.Fault), "<key>=<value>:<effect>", "the kubelet exits because of it"})
 	}
 	return out
 }
 
-func (b *start) flagsCause(odd []oddity) roll.Cause {
-	// What is sure is shown first.
-	slices.SortStableFunc(odd, func(a, c oddity) int { return rank(a) - rank(c) })
-	var seen []roll.Evidence
-	for _, o := range odd {
-		seen = append(seen, roll.Evidence{Source: b.source, Field: o.field, Observed: o.observed, Expected: o.expected})
+const (
+	computedFlags = "the user data computes some of the kubelet's flags on the instance"
+	exits         = "the kubelet exits because of it"
+)
+
+// fatal are anomalies for which the kubelet does not start.
+var fatal = []userdata.Anomaly{userdata.NoDashes, userdata.SingleDash, userdata.BadSyntax, userdata.ValueMissing}
+
+// oddOnes is the cause that flags are odd, those that are certain first.
+func (b *start) oddOnes(odd []oddity) cause.Verdict {
+	slices.SortStableFunc(odd, func(a, c oddity) int { return certainFirst(a.sure, c.sure) })
+	v := b.inData()
+	for _, o := range odd[:min(len(odd), maxEvidence)] {
+		v.Saw(b.source, o.field, o.observed, o.expected)
 	}
-	return roll.Cause{
-		Code:     cause.UserDataMalformedFlags,
-		Summary:  fmt.Sprintf("the kubelet's flags in the user data of %s (%s) are not what was meant: %s; %s", b.Finding.Instance, odd[0].field, odd[0].observed, odd[0].rule),
-		Evidence: seen[:min(len(seen), maxEvidence)],
-		Fix:      b.change(b.writeFlags()),
-	}
+	return v.Says("the kubelet's flags in the user data of %s (%s) are not what was meant: %s; %s", b.Finding.Instance, odd[0].field, odd[0].observed, odd[0].rule).
+		Fix(b.change(b.writeFlags()))
 }
 
-func rank(o oddity) int {
-	if o.sure {
+// certainFirst sorts what is certain before what is not.
+func certainFirst(a, b bool) int {
+	switch {
+	case a == b:
 		return 0
+	case a:
+		return -1
 	}
 	return 1
 }

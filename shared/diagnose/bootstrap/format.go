@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
-	"rollcall/shared/roll"
 )
 
 // foreign are the forms of user data that nothing on a system reads, so that user data
@@ -40,43 +38,35 @@ var reads = map[string]string{
 	windows:      "PowerShell",
 }
 
-// wrongFormat asks whether the user data is written for another system than the instance
-// runs. It reports whether that is certain.
-func (b *start) wrongFormat() bool {
+// wrongFormat looks at whether the user data is written for another system than the
+// instance runs. certain reports that nothing reads it.
+func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	d := b.data.Value
 	if b.os.family == "" {
-		b.s.NotChecked(b.os.gap, cause.UserDataWrongFormat)
-		return false
+		return cause.NotChecked(b.os.gap), false
 	}
 	observed, wrong := b.misfit()
 	switch image, group := b.Image(), b.Group().NodeGroup; {
 	case !wrong && !image.Settled():
-		b.s.NotChecked(image.Gap(), cause.UserDataWrongFormat) // whether EKS's tools are on it
-		return false
+		return cause.NotChecked(image.Gap()), false // EKS's tools may be on it
 	case !wrong && group.State == evidence.Unreadable:
-		b.s.NotChecked(group.Gap(), cause.UserDataWrongFormat) // whether EKS adds to it
-		return false
+		return cause.NotChecked(group.Gap()), false // EKS may add to it
 	case !wrong:
-		b.s.RuledOut(cause.UserDataWrongFormat)
-		return false
+		return cause.RuledOut, false
 	}
 	// What was not followed may hold the right form; Ubuntu's images are not EKS's; and an
 	// AMI that has none of EKS's tools reads no form at all.
 	sure := !d.Unread() && (b.os.family != ubuntu || !slices.Contains(d.Formats, userdata.NodeConfig)) && !b.toolless()
-	b.given(sure, b.formatCause(observed))
-	return sure && b.mate() == ""
+	return b.given(sure, b.inData().
+		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed).
+		Saw(b.source, "UserData", observed, reads[b.os.family]).
+		Saw(b.os.source, b.os.field, b.os.told, "a system that reads such user data").
+		Fix(b.describe(), b.change("write "+b.needs()))), sure && b.mate() == ""
 }
 
-// toolless reports whether only the console tells the system, and that bootstrap.sh is not
+// toolless reports whether only the console shows the system, and that bootstrap.sh is not
 // there: AL2023 of EKS has one that says that it was removed.
-func (b *start) toolless() bool {
-	log := b.Instance().Console
-	if !log.Known() || b.os.source != "console" {
-		return false
-	}
-	_, missing := inLastBoot(log.Value, console.BootstrapMissing)
-	return missing
-}
+func (b *start) toolless() bool { return b.os.source == "console" && b.shows(console.BootstrapMissing) }
 
 // misfit says what the user data holds in place of what the system reads.
 func (b *start) misfit() (observed string, wrong bool) {
@@ -103,9 +93,9 @@ func (b *start) misfit() (observed string, wrong bool) {
 	return "", false
 }
 
-// withoutNodeConfig reports whether all of the user data was followed, and gives nodeadm nothing,
-// on an AMI of EKS that joins by nodeadm alone. Scripts that run what is not in the user data may
-// write a NodeConfig where nodeadm looks for it; that nodeadm found none shows that they do not.
+// withoutNodeConfig reports whether all of the user data was followed, and gives nodeadm
+// nothing, on an AMI of EKS that joins by nodeadm alone. Scripts that run something outside
+// of the user data may write a NodeConfig; that nodeadm found none shows that they do not.
 func (b *start) withoutNodeConfig() bool {
 	d := b.data.Value
 	if b.os.family != al2023 || !b.os.eks || !b.bare() && !b.ownData() || len(d.Joins)+len(d.Edits)+len(d.Faults) > 0 || len(d.Formats) == 0 || len(d.Traces) > 0 {
@@ -114,9 +104,7 @@ func (b *start) withoutNodeConfig() bool {
 	if slices.ContainsFunc(d.Formats, func(f userdata.Format) bool { return !slices.Contains(followed, f) }) {
 		return false
 	}
-	log := b.Instance().Console
-	_, missing := inLastBoot(log.Value, console.NodeConfigMissing)
-	return !d.Opaque || log.Known() && missing && !later(log.Value, 0, started...)
+	return !d.Opaque || b.shows(console.NodeConfigMissing) && !later(b.log(), 0, started...)
 }
 
 // followed are the forms of user data whose commands are followed.
@@ -179,36 +167,17 @@ func (b *start) encodedTwice() bool {
 	return ok && b.os.family == al2 && b.stops(f)
 }
 
-func (b *start) formatCause(observed string) roll.Cause {
-	return roll.Cause{
-		Code:    cause.UserDataWrongFormat,
-		Summary: fmt.Sprintf("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed),
-		Evidence: []roll.Evidence{
-			{Source: b.source, Field: "UserData", Observed: observed, Expected: reads[b.os.family]},
-			{Source: b.os.source, Field: b.os.field, Observed: b.os.told, Expected: "a system that reads such user data"},
-		},
-		Fix: b.describe() + "\n" + b.change("write "+b.needs()),
-	}
-}
-
-// removedScript tells what the console alone shows: bootstrap.sh was called where it does
-// not exist any more. Without the user data nobody knows whether a NodeConfig stands beside
-// the call; that nodeadm found none does.
+// removedScript judges what the console alone shows: a call of bootstrap.sh where it does
+// not exist any more. Without the user data a NodeConfig may stand beside the call; that
+// nodeadm found none shows that it does not.
 // https://github.com/awslabs/amazon-eks-ami, templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh
-func (b *start) removedScript() {
-	log := b.Instance().Console
-	if !log.Known() {
-		return
-	}
-	f, ok := inLastBoot(log.Value, console.BootstrapRemoved)
+func (b *start) removedScript() cause.Verdict {
+	f, ok := b.sign(console.BootstrapRemoved)
 	if !ok {
-		return
+		return cause.Verdict{}
 	}
-	_, none := inLastBoot(log.Value, console.NodeConfigMissing)
-	b.given(none, roll.Cause{
-		Code:     cause.UserDataWrongFormat,
-		Summary:  fmt.Sprintf("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]),
-		Evidence: consoleEvidence(f, "no call of bootstrap.sh"),
-		Fix:      b.describe() + "\n" + b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+b.ClusterID.Name),
-	})
+	return b.given(b.shows(console.NodeConfigMissing), b.inData().
+		Says("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]).
+		Shows(line(f, "no call of bootstrap.sh")).
+		Fix(b.describe(), b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+b.ClusterID.Name)))
 }

@@ -24,44 +24,50 @@ func (b *start) userData() {
 	d := b.data
 	switch {
 	case !d.Settled():
-		b.s.NotChecked(d.Gap(), slices.Concat(whole, read)...)
-		b.removedScript()
+		b.NotChecked(d.Gap(), slices.Concat(whole, read)...)
+		b.Note(cause.UserDataWrongFormat, b.removedScript())
 		return
 	case d.State == evidence.Absent || d.Value.Empty:
-		b.s.RuledOut(cause.UserDataTooLarge)
-		b.s.RuledOut(read...)
-		b.empty()
+		b.RuledOut(cause.UserDataTooLarge)
+		b.RuledOut(read...)
+		b.Note(cause.UserDataEmpty, b.empty())
 		return
 	case d.Value.Size > userdata.MaxRaw:
-		b.tooLarge()
+		b.RuledOut(cause.UserDataEmpty)
+		b.NotChecked("user data above the size that EC2 keeps is not read", read...)
+		b.Note(cause.UserDataTooLarge, b.tooLarge())
 		return
 	}
-	b.s.RuledOut(cause.UserDataTooLarge)
-	b.joinless()
-	if b.wrongFormat() || b.unparseable() {
+	b.RuledOut(cause.UserDataTooLarge)
+	b.Note(cause.UserDataEmpty, b.joinless())
+	format, certain := b.wrongFormat()
+	b.Note(cause.UserDataWrongFormat, format)
+	if certain {
 		return
 	}
-	b.clusterMismatch()
-	b.malformedFlags()
-	b.privateArgs()
+	unparseable, certain := b.unparseable()
+	b.Note(cause.UserDataUnparseable, unparseable)
+	if certain {
+		return
+	}
+	b.Note(cause.UserDataClusterMismatch, b.clusterMismatch())
+	b.Note(cause.UserDataMalformedFlags, b.malformedFlags())
+	b.Note(cause.UserDataPrivateClusterArgs, b.privateArgs())
 }
 
 // empty judges an instance without user data. None of EKS's AMIs knows by itself which
 // cluster to join; another one may. EKS and Karpenter give every instance user data, but
 // for launch templates with an AMI of their own and for the AMI family Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-custom-ami
-func (b *start) empty() {
-	sure := b.os.eks && (b.bare() || b.ownData())
-	seen := []roll.Evidence{{Source: b.source, Field: "UserData", Observed: "none", Expected: b.needs()}}
+func (b *start) empty() cause.Verdict {
+	v := b.inData().
+		Says("%s has no user data, so nothing on it knows that it is to join %s", b.Finding.Instance, b.ClusterID.Name).
+		Saw(b.source, "UserData", "none", b.needs()).
+		Fix(b.change("write " + b.needs()))
 	if b.os.told != "" {
-		seen = append(seen, roll.Evidence{Source: b.os.source, Field: b.os.field, Observed: b.os.told, Expected: "an AMI that joins " + b.ClusterID.Name + " without user data"})
+		v.Saw(b.os.source, b.os.field, b.os.told, "an AMI that joins "+b.ClusterID.Name+" without user data")
 	}
-	b.given(sure, roll.Cause{
-		Code:     cause.UserDataEmpty,
-		Summary:  fmt.Sprintf("%s has no user data, so nothing on it knows that it is to join %s", b.Finding.Instance, b.ClusterID.Name),
-		Evidence: seen,
-		Fix:      b.change("write " + b.needs()),
-	})
+	return b.given(b.os.eks && (b.bare() || b.ownData()), v)
 }
 
 // bare reports whether the launch template is known to name an AMI and to have no user
@@ -72,7 +78,7 @@ func (b *start) bare() bool {
 	return t.Known() && t.Value.Image != "" && !t.Value.HasUserData
 }
 
-// ownData reports whether nobody but the person who wrote it gives the instance user data.
+// ownData reports whether the instance has no user data but what a person wrote.
 func (b *start) ownData() bool {
 	g := b.Group()
 	switch b.Finding.Owner {
@@ -92,39 +98,32 @@ func (b *start) custom() bool {
 	return n.Known() && n.Value.AMIFamily == "Custom" && n.Value.AMIAlias == ""
 }
 
-// joinless tells that user data is there, and that nothing was seen in it that makes a
-// node. A script may do so in a way that is not followed, so it is a hint, and of
-// PowerShell, which is followed least, not even that.
-func (b *start) joinless() {
+// joinless says that there is user data, and that nothing in it was seen to join a cluster.
+// A script may do so in a way that is not followed, so it is a hint, and not even that for
+// PowerShell, which is followed least.
+func (b *start) joinless() cause.Verdict {
 	d := b.data.Value
 	other := slices.ContainsFunc(d.Formats, b.isForeign) || b.os.family == al2023 && slices.Contains(d.Formats, userdata.NodeConfig)
-	if b.os.family == "" || b.os.family == windows || len(d.Joins)+len(d.Faults)+len(d.Edits) > 0 || other || b.withoutNodeConfig() {
-		if image := b.Image(); b.os.family == "" && !image.Settled() {
-			b.s.NotChecked(image.Gap(), cause.UserDataEmpty)
-		} else {
-			b.s.RuledOut(cause.UserDataEmpty)
-		}
-		return
+	if b.os.family == "" && !b.Image().Settled() {
+		return cause.NotChecked(b.Image().Gap())
 	}
-	b.given(false, roll.Cause{
-		Code:     cause.UserDataEmpty,
-		Summary:  fmt.Sprintf("the user data of %s was read, and nothing in it joins %s or any other cluster", b.Finding.Instance, b.ClusterID.Name),
-		Evidence: []roll.Evidence{{Source: b.source, Field: "UserData", Observed: "no bootstrap that could be followed", Expected: b.needs()}},
-		Fix:      b.change("add " + b.needs()),
-	})
+	if b.os.family == "" || b.os.family == windows || len(d.Joins)+len(d.Faults)+len(d.Edits) > 0 || other || b.withoutNodeConfig() {
+		return cause.RuledOut
+	}
+	return b.given(false, b.inData().
+		Says("the user data of %s was read, and nothing in it joins %s or any other cluster", b.Finding.Instance, b.ClusterID.Name).
+		Saw(b.source, "UserData", "no bootstrap that could be followed", b.needs()).
+		Fix(b.change("add "+b.needs())))
 }
 
 // tooLarge: EC2 takes 16 KB before base64, and no more.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
-func (b *start) tooLarge() {
-	b.s.RuledOut(cause.UserDataEmpty)
-	b.s.NotChecked("user data above the size that EC2 keeps is not read", read...)
-	b.given(true, roll.Cause{
-		Code:     cause.UserDataTooLarge,
-		Summary:  fmt.Sprintf("the user data of %s has %d bytes, and EC2 takes %d at most", b.Finding.Instance, b.data.Value.Size, userdata.MaxRaw),
-		Evidence: []roll.Evidence{{Source: b.source, Field: "UserData", Observed: fmt.Sprintf("%d bytes", b.data.Value.Size), Expected: fmt.Sprintf("at most %d bytes", userdata.MaxRaw)}},
-		Fix:      b.change("make it smaller: compress it with gzip where cloud-init, nodeadm or Bottlerocket reads it, or fetch the long parts from S3"),
-	})
+func (b *start) tooLarge() cause.Verdict {
+	size := b.data.Value.Size
+	return b.given(true, b.inData().
+		Says("the user data of %s has %d bytes, and EC2 takes %d at most", b.Finding.Instance, size, userdata.MaxRaw).
+		Saw(b.source, "UserData", fmt.Sprintf("%d bytes", size), fmt.Sprintf("at most %d bytes", userdata.MaxRaw)).
+		Fix(b.change("make it smaller: compress it with gzip where cloud-init, nodeadm or Bottlerocket reads it, or fetch the long parts from S3")))
 }
 
 // needs says what user data the system needs.

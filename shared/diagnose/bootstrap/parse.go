@@ -22,35 +22,29 @@ var readers = map[string][]userdata.Reader{
 	windows:      {userdata.ByWindowsScript},
 }
 
-// unparseable asks whether those who read the user data on the instance can. It reports
-// whether it is certain that they cannot.
-func (b *start) unparseable() bool {
-	faults := b.stumbles()
-	lacks := b.lacks()
+// unparseable looks at whether the readers of the user data on the instance can read it.
+// certain reports that they certainly cannot.
+func (b *start) unparseable() (v cause.Verdict, certain bool) {
+	faults, lacks := b.stumbles(), b.missing()
 	if len(faults) == 0 && lacks == nil {
-		b.readable()
-		return false
+		return b.readable(), false
 	}
-	// A NodeConfig may be completed by a file that an AMI of one's own holds.
+	// A NodeConfig may be completed by a file on a custom AMI.
 	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && b.os.family == al2023 && b.os.eks && !b.data.Value.Unread()
-	b.given(sure, b.parseCause(faults, lacks))
-	return sure && b.mate() == ""
+	return b.given(sure, b.unreadable(faults, lacks)), sure && b.mate() == ""
 }
 
-// readable rules the code out, unless a part was not followed, or nobody knows what reads
-// it.
-func (b *start) readable() {
+// readable rules the code out, unless a part was not followed or the reader is not known.
+func (b *start) readable() cause.Verdict {
 	if b.os.family == "" {
-		b.s.NotChecked(b.os.gap, cause.UserDataUnparseable)
-		return
+		return cause.NotChecked(b.os.gap)
 	}
 	for _, f := range b.data.Value.Faults {
 		if f.Effect == userdata.Unread {
-			b.s.NotChecked("not all of the user data could be followed: "+f.String(), cause.UserDataUnparseable)
-			return
+			return cause.NotChecked("not all of the user data could be followed: " + f.String())
 		}
 	}
-	b.s.RuledOut(cause.UserDataUnparseable)
+	return cause.RuledOut
 }
 
 // stumbles are the faults over which a reader that matters stops.
@@ -80,10 +74,8 @@ func (b *start) noSuchVersion(f userdata.Fault) bool {
 	if f.Reason != userdata.WrongKind || f.Effect != userdata.Depends {
 		return false
 	}
-	if log := b.Instance().Console; log.Known() {
-		if _, failed := inLastBoot(log.Value, console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid); failed {
-			return true
-		}
+	if b.shows(console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid) {
+		return true
 	}
 	m := release.FindStringSubmatch(b.Image().Value.Name)
 	return b.os.eks && m != nil && m[1] <= knownUntil
@@ -109,54 +101,6 @@ func (b *start) certain(faults []userdata.Fault) bool {
 	return false
 }
 
-// lacks is the NodeConfig, or the settings, without a field that joining needs; nil if all
-// is there. EKS would have added it if it were to.
-// https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/validation.go
-func (b *start) lacks() *userdata.Join {
-	if b.os.family != al2023 && b.os.family != bottlerocket {
-		return nil
-	}
-	var incomplete *userdata.Join
-	for _, j := range b.joins() {
-		if len(j.Missing) == 0 {
-			return nil
-		}
-		incomplete = &j
-	}
-	return incomplete
-}
-
-func (b *start) parseCause(faults []userdata.Fault, lacks *userdata.Join) roll.Cause {
-	var seen []roll.Evidence
-	what, mend := "", ""
-	for _, f := range faults {
-		if what == "" {
-			mend = "mend " + f.Faulty()
-			what = fmt.Sprintf("%s, for which %s gives it up", f, f.By)
-			if f.Effect == userdata.Skipped {
-				what = fmt.Sprintf("%s, for which %s passes it over", f, f.By)
-			}
-		}
-		seen = append(seen, roll.Evidence{Source: b.source, Field: place(f), Observed: string(f.Reason), Expected: fmt.Sprintf("text that %s can read", f.By)})
-	}
-	for _, t := range b.data.Value.Traces {
-		seen = append(seen, roll.Evidence{Source: b.source, Field: t.Part, Observed: fmt.Sprintf("names %s, by which it was meant to join", t.Tool), Expected: "text that can be read"})
-	}
-	if lacks != nil {
-		if what == "" {
-			what = fmt.Sprintf("%s lacks %s, without which nothing joins", lacks.Part, strings.Join(lacks.Missing, ", "))
-			mend = fmt.Sprintf("add to %s what it lacks: %s", lacks.Part, strings.Join(lacks.Missing, ", "))
-		}
-		seen = append(seen, roll.Evidence{Source: b.source, Field: lacks.Part, Observed: "no " + strings.Join(lacks.Missing, ", no "), Expected: "all of them"})
-	}
-	return roll.Cause{
-		Code:     cause.UserDataUnparseable,
-		Summary:  fmt.Sprintf("the user data of %s cannot be read: %s", b.Finding.Instance, what),
-		Evidence: seen[:min(len(seen), maxEvidence)],
-		Fix:      b.change(mend),
-	}
-}
-
 // maxEvidence is how many faults of a kind are shown.
 const maxEvidence = 6
 
@@ -178,4 +122,52 @@ func at(part, field string) string {
 		return field
 	}
 	return part + ", " + field
+}
+
+// missing is the NodeConfig, or the settings, without a field that joining needs; nil if
+// none is missing. EKS would have added what it adds.
+// https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/validation.go
+func (b *start) missing() *userdata.Join {
+	if b.os.family != al2023 && b.os.family != bottlerocket {
+		return nil
+	}
+	var incomplete *userdata.Join
+	for _, j := range b.joins() {
+		if len(j.Missing) == 0 {
+			return nil
+		}
+		incomplete = &j
+	}
+	return incomplete
+}
+
+func (b *start) unreadable(faults []userdata.Fault, lacks *userdata.Join) cause.Verdict {
+	var seen []roll.Evidence
+	row := func(field, observed, expected string) {
+		seen = append(seen, roll.Evidence{Source: b.source, Field: field, Observed: observed, Expected: expected})
+	}
+	what, fix := "", ""
+	if len(faults) > 0 {
+		f := faults[0]
+		fix, what = "correct "+f.Faulty(), fmt.Sprintf("%s, for which %s gives it up", f, f.By)
+		if f.Effect == userdata.Skipped {
+			what = fmt.Sprintf("%s, for which %s passes it over", f, f.By)
+		}
+	}
+	for _, f := range faults {
+		row(place(f), string(f.Reason), fmt.Sprintf("text that %s can read", f.By))
+	}
+	for _, t := range b.data.Value.Traces {
+		row(t.Part, fmt.Sprintf("names %s, by which it was meant to join", t.Tool), "text that can be read")
+	}
+	if lacks != nil {
+		missing := strings.Join(lacks.Missing, ", ")
+		if what == "" {
+			what = fmt.Sprintf("%s lacks %s, without which nothing joins", lacks.Part, missing)
+			fix = fmt.Sprintf("add what is missing to %s: %s", lacks.Part, missing)
+		}
+		row(lacks.Part, "no "+strings.Join(lacks.Missing, ", no "), "all of them")
+	}
+	return b.inData().Says("the user data of %s cannot be read: %s", b.Finding.Instance, what).
+		Shows(seen[:min(len(seen), maxEvidence)]...).Fix(b.change(fix))
 }

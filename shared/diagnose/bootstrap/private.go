@@ -2,13 +2,13 @@ package bootstrap
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
-	"rollcall/shared/roll"
 )
 
 // way is whether there is one to the EKS API.
@@ -21,42 +21,40 @@ const (
 	open
 )
 
-// privateArgs asks whether bootstrap.sh has to ask the EKS API for what it was not told,
-// and cannot reach it: unless it gets both the endpoint and the certificate authority, it
-// calls eks:DescribeCluster.
+// privateArgs looks for a bootstrap.sh that has to ask the EKS API and cannot reach it:
+// unless it gets both the endpoint and the certificate authority, it calls
+// eks:DescribeCluster.
 // https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
-func (b *start) privateArgs() {
-	j, ok := b.asksEKS()
-	switch config := b.Cluster.Config; {
+func (b *start) privateArgs() cause.Verdict {
+	j, asks := b.asksEKS()
+	config := b.Cluster.Config
+	switch {
+	case b.os.family == "":
+		return cause.NotChecked(b.os.gap)
 	case b.os.family != al2 && b.os.family != ubuntu:
-		if b.os.family == "" {
-			b.s.NotChecked(b.os.gap, cause.UserDataPrivateClusterArgs)
-		}
-		return
-	case !ok:
-		b.s.RuledOut(cause.UserDataPrivateClusterArgs)
-		return
+		return cause.Verdict{}
+	case !asks:
+		return cause.RuledOut
 	case !config.Known():
-		b.s.NotChecked(config.Gap(), cause.UserDataPrivateClusterArgs)
-		return
+		return cause.NotChecked(config.Gap())
 	case !config.Value.PrivateAccess && !config.Value.PublicAccess:
-		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks resourcesVpcConfig", cause.UserDataPrivateClusterArgs)
-		return
+		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks resourcesVpcConfig")
 	case !config.Value.PrivateAccess:
-		// To a public endpoint nodes need a way out anyhow.
-		b.s.RuledOut(cause.UserDataPrivateClusterArgs)
-		return
+		return cause.RuledOut // to a public endpoint nodes need a way out anyhow
 	}
 	how, why := b.wayToEKS()
-	timedOut, seen := b.timedOut()
+	f, timedOut := b.timedOut()
 	switch {
 	case how == unread && !timedOut:
-		b.s.NotChecked(why, cause.UserDataPrivateClusterArgs)
+		return cause.NotChecked(why)
 	case how == open && !timedOut:
-		b.s.RuledOut(cause.UserDataPrivateClusterArgs)
-	default:
-		b.given((how == none || timedOut) && !j.Conditional, b.privateCause(j, why, seen))
+		return cause.RuledOut
 	}
+	v := b.cannotAskEKS(j, why)
+	if timedOut {
+		v.Shows(line(f, "an answer of the EKS API"))
+	}
+	return b.given((how == none || timedOut) && !j.Conditional, v)
 }
 
 // asksEKS is a call of bootstrap.sh that lacks one of the two; none if another call has
@@ -81,17 +79,16 @@ func (b *start) asksEKS() (found userdata.Join, ok bool) {
 func (b *start) wayToEKS() (how way, why string) {
 	endpoints, table := b.VPC().Endpoints, b.RouteTable()
 	for _, e := range endpoints.Value {
-		if endpoints.Known() && strings.HasSuffix(e.Service, ".eks") {
-			if e.State == "available" && e.PrivateDNS {
-				return open, "the VPC has the endpoint " + e.ID + " of the EKS API"
-			}
-			return perhaps, fmt.Sprintf("the endpoint %s of the EKS API is %s", e.ID, e.State)
+		if !strings.HasSuffix(e.Service, ".eks") {
+			continue
 		}
+		if e.State == "available" && e.PrivateDNS {
+			return open, "the VPC has the endpoint " + e.ID + " of the EKS API"
+		}
+		return perhaps, fmt.Sprintf("the endpoint %s of the EKS API is %s", e.ID, e.State)
 	}
-	if table.Known() {
-		if how, why = b.routes(table.Value); how != none {
-			return how, why
-		}
+	if how, why = b.routes(table.Value); how != none {
+		return how, why
 	}
 	switch {
 	case b.data.Value.Proxy.Any():
@@ -110,16 +107,13 @@ func (b *start) routes(t evidence.RouteTable) (how way, why string) {
 	how = none
 	i := b.Config().Value
 	for _, r := range t.Routes {
-		prefix, _, _ := strings.Cut(r.Target, "-")
-		nat := b.Network.NATGateways[r.Target]
+		kind, _, _ := strings.Cut(r.Target, "-")
+		nat := b.Network.NATGateways[r.Target].Value
+		works := kind == "igw" && i.PublicIP != "" || kind == "nat" && nat.State == "available" && !nat.Private
 		switch {
-		case r.Blackhole, r.Target == "local", prefix == "vpce" && strings.HasPrefix(r.Destination, "pl-"):
-		case prefix == "igw" && i.PublicIP == "" && !i.IPv6:
-		case prefix == "igw" && i.PublicIP != "", prefix == "nat" && nat.Known() && nat.Value.State == "available" && !nat.Value.Private:
-			if r.Destination == "0.0.0.0/0" {
-				return open, fmt.Sprintf("route table %s has a default route to %s", t.ID, r.Target)
-			}
-			how, why = perhaps, fmt.Sprintf("route table %s leads to %s", t.ID, r.Target)
+		case r.Blackhole, r.Target == "local", kind == "vpce" && strings.HasPrefix(r.Destination, "pl-"), kind == "igw" && i.PublicIP == "" && !i.IPv6:
+		case works && r.Destination == "0.0.0.0/0":
+			return open, fmt.Sprintf("route table %s has a default route to %s", t.ID, r.Target)
 		default:
 			how, why = perhaps, fmt.Sprintf("route table %s leads to %s", t.ID, r.Target)
 		}
@@ -127,36 +121,30 @@ func (b *start) routes(t evidence.RouteTable) (how way, why string) {
 	return how, why
 }
 
-// timedOut reports whether the console shows that the EKS API did not answer.
-func (b *start) timedOut() (bool, []roll.Evidence) {
-	log := b.Instance().Console
-	if !log.Known() {
-		return false, nil
+// timedOut returns the console line that the EKS API did not answer.
+func (b *start) timedOut() (console.Found, bool) {
+	log := b.log()
+	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
+		return f.Sign == console.EndpointUnreachable && f.Boot == log.Boots && strings.HasPrefix(f.Detail, "eks."+b.Region+".")
+	})
+	if i < 0 {
+		return console.Found{}, false
 	}
-	for _, f := range log.Value.Found {
-		if f.Sign == console.EndpointUnreachable && f.Boot == log.Value.Boots && strings.HasPrefix(f.Detail, "eks."+b.Region+".") {
-			return true, consoleEvidence(f, "an answer of the EKS API")
-		}
-	}
-	return false, nil
+	return log.Found[i], true
 }
 
-func (b *start) privateCause(j userdata.Join, why string, seen []roll.Evidence) roll.Cause {
+func (b *start) cannotAskEKS(j userdata.Join, why string) cause.Verdict {
 	lacking := []string{"--apiserver-endpoint", "--b64-cluster-ca"}
 	if j.Endpoint.State != userdata.Absent {
 		lacking = lacking[1:]
 	} else if j.CA.State != userdata.Absent {
 		lacking = lacking[:1]
 	}
-	without := strings.Join(lacking, " and ")
-	return roll.Cause{
-		Code:    cause.UserDataPrivateClusterArgs,
-		Summary: fmt.Sprintf("%s has a private endpoint, and bootstrap.sh on %s is called without %s, so that it has to ask the EKS API: %s", b.ClusterID.Name, b.Finding.Instance, without, why),
-		Evidence: append([]roll.Evidence{
-			{Source: b.source, Field: at(j.Part, "bootstrap.sh"), Observed: "no " + strings.Join(lacking, ", no "), Expected: "--apiserver-endpoint and --b64-cluster-ca"},
-			{Source: "EKS cluster", Field: "resourcesVpcConfig", Observed: fmt.Sprintf("endpointPrivateAccess true, endpointPublicAccess %v", b.Cluster.Config.Value.PublicAccess), Expected: "bootstrap.sh needs no EKS API"},
-			{Source: "subnet " + b.Config().Value.Subnet, Field: "way to the EKS API", Observed: why, Expected: fmt.Sprintf("an endpoint com.amazonaws.%s.eks, or a route out", b.Region)},
-		}, seen...),
-		Fix: b.describe() + "\n" + b.change(fmt.Sprintf("call /etc/eks/bootstrap.sh %s --apiserver-endpoint ENDPOINT --b64-cluster-ca CA with the values that the first command shows", b.ClusterID.Name)),
-	}
+	name := b.ClusterID.Name
+	return b.inData().
+		Says("%s has a private endpoint, and bootstrap.sh on %s is called without %s, so that it has to ask the EKS API: %s", name, b.Finding.Instance, strings.Join(lacking, " and "), why).
+		Saw(b.source, at(j.Part, "bootstrap.sh"), "no "+strings.Join(lacking, ", no "), "--apiserver-endpoint and --b64-cluster-ca").
+		Saw("EKS cluster", "resourcesVpcConfig", fmt.Sprintf("endpointPrivateAccess true, endpointPublicAccess %v", b.Cluster.Config.Value.PublicAccess), "bootstrap.sh needs no EKS API").
+		Saw("subnet "+b.Config().Value.Subnet, "way to the EKS API", why, fmt.Sprintf("an endpoint com.amazonaws.%s.eks, or a route out", b.Region)).
+		Fix(b.describe(), b.change(fmt.Sprintf("call /etc/eks/bootstrap.sh %s --apiserver-endpoint ENDPOINT --b64-cluster-ca CA with the values that the first command shows", name)))
 }

@@ -87,29 +87,17 @@ func (s system) fits(t userdata.Tool) bool {
 // joins are the ways of joining that the user data takes on this system. A part that its
 // reader on the instance gives up or passes over takes none.
 func (b *start) joins() []userdata.Join {
-	var out []userdata.Join
-	for _, j := range b.data.Value.Joins {
-		if !b.os.fits(j.Tool) {
-			continue
-		}
-		if _, dead := b.neverRun(j); !dead {
-			out = append(out, j)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(b.data.Value.Joins), func(j userdata.Join) bool { return !b.os.fits(j.Tool) || b.neverRun(j) })
 }
 
-// neverRun is the fault for which cloud-init does not run the part that a join stands in.
-func (b *start) neverRun(j userdata.Join) (userdata.Fault, bool) {
+// neverRun reports a join in a part that cloud-init does not run.
+func (b *start) neverRun(j userdata.Join) bool {
 	if j.Tool == userdata.Nodeadm || j.Tool == userdata.BottlerocketSettings {
-		return userdata.Fault{}, false // they do not need cloud-init
+		return false // they do not need cloud-init
 	}
-	for _, f := range b.data.Value.Faults {
-		if f.By == userdata.CloudInit && b.stops(f) && within(j.Part, f.Part) {
-			return f, true
-		}
-	}
-	return userdata.Fault{}, false
+	return slices.ContainsFunc(b.data.Value.Faults, func(f userdata.Fault) bool {
+		return f.By == userdata.CloudInit && b.stops(f) && within(j.Part, f.Part)
+	})
 }
 
 // stops reports whether the reader gives the part up on this system. cloud-init undoes a

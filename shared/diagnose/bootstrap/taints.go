@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -39,44 +38,47 @@ func refusal(c evidence.Condition) roll.Evidence {
 	return roll.Evidence{Source: "NodeClaim", Field: "status.conditions[Registered]", Observed: c.Status + ", " + c.Reason, Expected: "True"}
 }
 
-// taintConflict asks whether taints are given twice, by a flag and in the kubelet's
-// configuration: the kubelet takes the flag's alone.
+// taintConflict looks for taints that are given twice, by a flag and in the kubelet's
+// configuration: the kubelet takes the flag's alone. For nodes that are not Karpenter's
+// lost taints mean fewer taints, and nothing else.
 // https://github.com/aws/karpenter-provider-aws/issues/7486
-func (b *start) taintConflict() {
+func (b *start) taintConflict() cause.Verdict {
 	if b.Finding.Owner != roll.OwnerKarpenter {
-		return // lost taints leave other nodes with fewer of them, and that is all
+		return cause.Verdict{}
 	}
 	if !b.data.Settled() {
-		b.s.NotChecked(b.data.Gap(), cause.UserDataTaintConflict)
-		return
+		return cause.NotChecked(b.data.Gap())
 	}
-	j, ok := b.conflict()
-	if !ok {
-		b.s.RuledOut(cause.UserDataTaintConflict)
-		return
+	joins := b.joins()
+	i := slices.IndexFunc(joins, func(j userdata.Join) bool { return j.Kubelet.TaintConflict })
+	if i < 0 {
+		return cause.RuledOut
 	}
-	dropped := droppedTaints(j.Kubelet)
-	seen := []roll.Evidence{{Source: b.source, Field: at(j.Part, "--register-with-taints and registerWithTaints"), Observed: "both; dropped: " + strings.Join(dropped, ", "), Expected: "one of them with all taints"}}
-	words := "the flag wins, and " + strings.Join(dropped, ", ") + roll.Plural(len(dropped), " is", " are") + " dropped"
+	j := joins[i]
 	condition, blocked := b.refused()
 	lost := !registersUnregistered(j.Kubelet)
+	var dropped []string
+	for _, t := range j.Kubelet.Taints {
+		if t.Dropped && t.Source == userdata.TaintConfig && t.Key != "" {
+			dropped = append(dropped, t.Key+":"+t.Effect)
+		}
+	}
+	names := strings.Join(dropped, ", ")
+	v := b.inData().
+		Says("the user data of %s sets taints by --register-with-taints and by registerWithTaints: the flag wins, and %s%s dropped", b.Finding.Instance, names, roll.Plural(len(dropped), " is", " are")).
+		Saw(b.source, at(j.Part, "--register-with-taints and registerWithTaints"), "both; dropped: "+names, "one of them with all taints").
+		Fix(b.change(b.oneSource(j.Kubelet)))
 	switch {
 	case blocked && lost:
-		seen = append(seen, refusal(condition))
-		words += ": Karpenter does not take a node without it"
+		v.Also(": Karpenter does not take a node without it").Shows(refusal(condition))
 	case lost:
-		words += "; " + sinceThen
+		v.Also("; " + sinceThen)
 	}
-	b.given(blocked && lost && b.Finding.Kind == roll.Uninitialized && !j.Conditional, roll.Cause{
-		Code:     cause.UserDataTaintConflict,
-		Summary:  fmt.Sprintf("the user data of %s sets taints by --register-with-taints and by registerWithTaints: %s", b.Finding.Instance, words),
-		Evidence: seen,
-		Fix:      b.change(b.oneSource(j.Kubelet)),
-	})
+	return b.given(blocked && lost && b.Finding.Kind == roll.Uninitialized && !j.Conditional, v)
 }
 
-// oneSource says how to have all taints in one place: those of the flag belong to the
-// NodePool, unless they are there already.
+// oneSource puts all taints in one place: those of the flag belong to the NodePool, unless
+// they are there already.
 func (b *start) oneSource(k userdata.Kubelet) string {
 	what := "take --" + flagTaints + " out of the kubelet's flags"
 	pool := b.Group().NodePool.Value
@@ -93,157 +95,113 @@ func (b *start) oneSource(k userdata.Kubelet) string {
 	return what
 }
 
-// conflict is a join whose flag takes the place of taints in the configuration.
-func (b *start) conflict() (userdata.Join, bool) {
-	for _, j := range b.joins() {
-		if j.Kubelet.TaintConflict {
-			return j, true
-		}
-	}
-	return userdata.Join{}, false
-}
-
-func droppedTaints(k userdata.Kubelet) []string {
-	var out []string
-	for _, t := range k.Taints {
-		if t.Dropped && t.Source == userdata.TaintConfig && t.Key != "" {
-			out = append(out, t.Key+":"+t.Effect)
-		}
-	}
-	return out
-}
-
 // registersUnregistered reports whether the kubelet registers with Karpenter's taint.
 func registersUnregistered(k userdata.Kubelet) bool {
 	return slices.ContainsFunc(k.Registered(), func(t userdata.Taint) bool { return t.Key == unregisteredKey && t.Effect == unregisteredEffect })
 }
 
-// startupTaint asks whether the node came, or will come, without Karpenter's taint. One
-// with another effect is none: Karpenter compares key and effect, does not take it for its
-// own, and so never takes it off.
+// startupTaint looks at whether the node registers with Karpenter's taint. One with another
+// effect does not count: Karpenter compares key and effect, and so never takes it off.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go
-func (b *start) startupTaint() {
+func (b *start) startupTaint() cause.Verdict {
 	if b.Finding.Owner != roll.OwnerKarpenter {
-		return
+		return cause.Verdict{}
 	}
-	if t, ok := b.wrongEffect(); ok {
-		b.found(t.Effect != "PreferNoSchedule", b.wrongEffectCause(t))
-		return
-	}
-	if condition, blocked := b.refused(); blocked {
-		b.found(true, b.startupTaintCause("Karpenter does not take the node", refusal(condition)))
-		return
-	}
-	claim := b.NodeClaim()
-	if claim.Known() && claim.Value.Events.Known() {
-		for _, e := range claim.Value.Events.Value {
-			if e.Reason == taintMissingEvent {
-				b.found(false, b.startupTaintCause("", roll.Evidence{Source: "events", Field: "NodeClaim " + claim.Value.Name, Observed: e.Reason + ": " + e.Message, Expected: "no such event"}))
-				return
-			}
+	for _, t := range b.Node().Object.Value.Taints {
+		if t.Key == unregisteredKey && t.Effect != unregisteredEffect {
+			return b.wrongEffect(t)
 		}
 	}
-	b.customTaint(claim)
+	if condition, blocked := b.refused(); blocked {
+		return b.taintMissing("Karpenter does not take the node").Shows(refusal(condition)).DecisiveIf(true)
+	}
+	claim := b.NodeClaim()
+	for _, e := range claim.Value.Events.Value {
+		if e.Reason == taintMissingEvent {
+			return b.taintMissing(sinceThen).Saw("events", "NodeClaim "+claim.Value.Name, e.Reason+": "+e.Message, "no such event")
+		}
+	}
+	return b.customTaint(claim)
 }
 
 // customTaint looks where only the user data can have the taint: in the family Custom. To
 // all others Karpenter adds it.
-func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) {
-	class := b.Group().NodeClass
+func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) cause.Verdict {
+	class, object := b.Group().NodeClass, b.Node().Object
+	is, _ := claim.Value.Condition("Registered")
+	dynamic := func(j userdata.Join) bool { return j.Kubelet.TaintsDynamic || j.Kubelet.FlagsDynamic }
 	switch {
-	case b.Finding.Kind == roll.Uninitialized && !b.Node().Object.Known():
-		b.s.NotChecked(b.Node().Object.Missing("node "+b.Finding.Node), cause.StartupTaintMissing)
+	case b.Finding.Kind == roll.Uninitialized && !object.Known():
+		return b.NoNode()
 	case claim.Known() && !claim.Value.Events.Settled():
-		b.s.NotChecked(claim.Value.Events.Missing("list of events of NodeClaim "+claim.Value.Name), cause.StartupTaintMissing)
-	case claim.Known() && registered(claim.Value):
-		b.s.RuledOut(cause.StartupTaintMissing)
+		return cause.Missing(claim.Value.Events, "list of events of NodeClaim "+claim.Value.Name)
+	case claim.Known() && is.Status == "True":
+		return cause.RuledOut
 	case b.Finding.Kind == roll.Uninitialized && !claim.Known():
-		// The node came, and only Karpenter tells with what.
-		b.s.NotChecked(claim.Missing("NodeClaim of "+string(b.Finding.Instance)), cause.StartupTaintMissing)
+		// Only Karpenter knows with which taints the node came.
+		return cause.Missing(claim, "NodeClaim of "+string(b.Finding.Instance))
 	case !class.Settled():
-		b.s.NotChecked(class.Gap(), cause.StartupTaintMissing)
+		return cause.NotChecked(class.Gap())
 	case !b.data.Settled():
-		b.s.NotChecked(b.data.Gap(), cause.StartupTaintMissing)
+		return cause.NotChecked(b.data.Gap())
 	case len(b.joins()) == 0:
-		b.s.NotChecked("no way of joining a cluster was seen in the user data", cause.StartupTaintMissing)
-	case slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return registersUnregistered(j.Kubelet) }):
-		b.s.RuledOut(cause.StartupTaintMissing)
-	case slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return j.Kubelet.TaintsDynamic || j.Kubelet.FlagsDynamic }):
-		b.s.NotChecked("the user data computes the kubelet's taints on the instance", cause.StartupTaintMissing)
+		return cause.NotChecked(noJoin)
+	case b.registersUnregistered():
+		return cause.RuledOut
+	case slices.ContainsFunc(b.joins(), dynamic):
+		return cause.NotChecked("the user data computes the kubelet's taints on the instance")
 	case b.custom():
-		c := b.startupTaintCause("", roll.Evidence{Source: b.source, Field: "--register-with-taints, registerWithTaints", Observed: "not " + ownTaint, Expected: ownTaint})
-		b.given(false, c)
-	default:
-		b.s.NotChecked("the user data lacks the taint, which Karpenter sets itself in every AMI family but Custom", cause.StartupTaintMissing)
+		return b.given(false, b.taintMissing(sinceThen).Saw(b.source, "--register-with-taints, registerWithTaints", "not "+ownTaint, ownTaint))
 	}
+	return cause.NotChecked("the user data lacks the taint, which Karpenter sets itself in every AMI family but Custom")
 }
 
-func registered(n evidence.NodeClaim) bool {
-	c, ok := n.Condition("Registered")
-	return ok && c.Status == "True"
-}
-
-// startupTaintCause says what Karpenter does about it: blocked, or that later versions go
-// on.
-func (b *start) startupTaintCause(blocked string, seen roll.Evidence) roll.Cause {
-	words := blocked
-	if words == "" {
-		words = sinceThen
-	}
-	return roll.Cause{
-		Code:     cause.StartupTaintMissing,
-		Summary:  fmt.Sprintf("the kubelet of %s does not register with the taint %s; %s", b.Finding.Instance, ownTaint, words),
-		Evidence: []roll.Evidence{seen}, Subject: b.subject(),
-		Fix: b.giveTaint(),
-	}
-}
-
-// giveTaint is how the node gets the taint. Where the user data has it already, and nothing
-// is odd about how it is written, that is no use.
+// giveTaint gives the node the taint. That is no use if the user data has it already, and
+// writes it without an oddity.
 func (b *start) giveTaint() string {
 	switch meant := b.meantTaints(); {
-	case !slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return registersUnregistered(j.Kubelet) }):
-		return b.change(b.writeTaints([]userdata.Taint{{Key: unregisteredKey, Effect: unregisteredEffect}}))
+	case !b.registersUnregistered():
+		return b.change(b.writeTaints(karpentersTaint))
 	case len(meant) > 0:
 		return b.change(b.writeTaints(meant))
 	}
-	return paste.Lines("# the user data has the taint already: see with which the kubelet runs, and what changes them on the image",
-		b.runningTaints(), "# Karpenter 1.3 and later take a node that comes without it")
-}
-
-// runningTaints is how a person sees what the kubelet was configured with.
-func (b *start) runningTaints() string {
-	if b.Finding.Node == "" {
-		return b.showConsole()
+	running := b.showConsole()
+	if b.Finding.Node != "" {
+		running = paste.Kubectl("get", "--raw", "/api/v1/nodes/"+b.Finding.Node+"/proxy/configz")
 	}
-	return paste.Command("kubectl", "get", "--raw", "/api/v1/nodes/"+b.Finding.Node+"/proxy/configz")
+	return paste.Lines("# the user data has the taint already: find out with which taints the kubelet runs, and what changes them on the image",
+		running, "# Karpenter 1.3 and later take a node that comes without it")
 }
 
-// wrongEffect is a taint on the node that has the key of Karpenter's and another effect.
-func (b *start) wrongEffect() (evidence.Taint, bool) {
-	taints := b.Node().Object.Value.Taints
-	i := slices.IndexFunc(taints, func(t evidence.Taint) bool { return t.Key == unregisteredKey && t.Effect != unregisteredEffect })
-	if i < 0 {
-		return evidence.Taint{}, false
-	}
-	return taints[i], true
-}
-
-func (b *start) wrongEffectCause(t evidence.Taint) roll.Cause {
+// wrongEffect is the cause that the node has a taint with Karpenter's key and another effect.
+func (b *start) wrongEffect(t evidence.Taint) cause.Verdict {
 	wrong := t.Key + ":" + t.Effect
-	seen := []roll.Evidence{{Source: "node", Field: "spec.taints", Observed: wrong, Expected: ownTaint}}
-	fix := paste.Command("kubectl", "taint", "nodes", b.Finding.Node, wrong+"-") + "   # pods start on it at once"
+	fix := paste.Kubectl("taint", "nodes", b.Finding.Node, wrong+"-") + "   # pods start on it at once"
+	v := b.inData().DecisiveIf(t.Effect != "PreferNoSchedule").
+		Says("node %s has the taint %s in place of %s: Karpenter compares the effect too, so it never takes that taint off", b.Finding.Node, wrong, ownTaint).
+		Saw("node", "spec.taints", wrong, ownTaint)
 	for _, j := range b.joins() {
 		for _, own := range j.Kubelet.Registered() {
 			if own.Key == t.Key && own.Effect == t.Effect {
-				seen = append(seen, roll.Evidence{Source: b.source, Field: at(own.Part, string(own.Source)), Observed: wrong, Expected: ownTaint})
-				fix = paste.Lines(b.change(b.writeTaints([]userdata.Taint{{Key: unregisteredKey, Effect: unregisteredEffect}})+", in place of "+wrong), fix)
+				v.Saw(b.source, at(own.Part, string(own.Source)), wrong, ownTaint)
+				fix = paste.Lines(b.change(b.writeTaints(karpentersTaint)+", in place of "+wrong), fix)
 			}
 		}
 	}
-	return roll.Cause{
-		Code:     cause.StartupTaintMissing,
-		Summary:  fmt.Sprintf("node %s has the taint %s in place of %s: Karpenter compares the effect too, so it never takes that taint off", b.Finding.Node, wrong, ownTaint),
-		Evidence: seen, Subject: b.subject(), Fix: fix,
-	}
+	return v.Fix(fix)
 }
+
+// registersUnregistered reports whether the user data has the kubelet register with
+// Karpenter's taint.
+func (b *start) registersUnregistered() bool {
+	return slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return registersUnregistered(j.Kubelet) })
+}
+
+// taintMissing is the cause that the node comes without Karpenter's taint, and what
+// follows from that.
+func (b *start) taintMissing(follows string) cause.Verdict {
+	return b.inData().Says("the kubelet of %s does not register with the taint %s; %s", b.Finding.Instance, ownTaint, follows).Fix(b.giveTaint())
+}
+
+// karpentersTaint is Karpenter's taint as user data gives it.
+var karpentersTaint = []userdata.Taint{{Key: unregisteredKey, Effect: unregisteredEffect}}

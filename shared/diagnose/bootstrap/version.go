@@ -61,45 +61,32 @@ func minorOf(version string) (int, bool) {
 	return n, ok && err == nil
 }
 
-// skew asks whether the kubelet's version fits the control plane's.
-func (b *start) skew() {
+// skew looks at whether the kubelet's version fits the control plane's.
+func (b *start) skew() cause.Verdict {
 	config, v := b.Cluster.Config, b.kubelet()
-	if !config.Known() {
-		b.s.NotChecked(config.Gap(), cause.KubeletVersionSkew)
-		return
-	}
-	if v.version == "" {
-		b.s.NotChecked(v.gap, cause.KubeletVersionSkew)
-		return
-	}
-	if config.Value.Version == "" {
-		b.s.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks the cluster's version", cause.KubeletVersionSkew)
-		return
-	}
-	server, ok := minorOf(config.Value.Version)
+	version := config.Value.Version
+	server, ok := minorOf(version)
 	kubelet, known := minorOf(v.version)
-	if !ok || !known {
-		b.s.NotChecked(fmt.Sprintf("the versions %q of the cluster and %q of the kubelet cannot be compared", config.Value.Version, v.version), cause.KubeletVersionSkew)
-		return
-	}
-	words := skewed(kubelet, server)
-	switch image := b.Image(); {
+	words, image := skewed(kubelet, server), b.Image()
+	switch {
+	case !config.Known():
+		return cause.NotChecked(config.Gap())
+	case v.version == "":
+		return cause.NotChecked(v.gap)
+	case version == "":
+		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks the cluster's version")
+	case !ok || !known:
+		return cause.NotChecked(fmt.Sprintf("the versions %q of the cluster and %q of the kubelet cannot be compared", version, v.version))
 	case words == "" && v.source == "node group" && !image.Settled():
-		b.s.NotChecked(image.Gap(), cause.KubeletVersionSkew) // the AMI may be older than what the group has now
-		return
+		return cause.NotChecked(image.Gap()) // the AMI may be older than what the group has now
 	case words == "":
-		b.s.RuledOut(cause.KubeletVersionSkew)
-		return
+		return cause.RuledOut
 	}
-	b.given(v.sure && !b.sameImageWorks(), roll.Cause{
-		Code: cause.KubeletVersionSkew, Subject: "ami/" + b.Config().Value.Image,
-		Summary: fmt.Sprintf("the kubelet of %s is 1.%d and the control plane of %s is %s: %s", b.Finding.Instance, kubelet, b.ClusterID.Name, config.Value.Version, words),
-		Evidence: []roll.Evidence{
-			{Source: v.source, Field: v.field, Observed: v.version, Expected: fmt.Sprintf("1.%d to 1.%d", server-maxLag, server)},
-			{Source: "EKS cluster", Field: "version", Observed: config.Value.Version, Expected: fmt.Sprintf("1.%d to 1.%d", kubelet, kubelet+maxLag)},
-		},
-		Fix: b.newImage(b.likeFamily(), b.version()),
-	})
+	return b.given(v.sure && !b.sameImageWorks(), b.inImage().
+		Says("the kubelet of %s is 1.%d and the control plane of %s is %s: %s", b.Finding.Instance, kubelet, b.ClusterID.Name, version, words).
+		Saw(v.source, v.field, v.version, fmt.Sprintf("1.%d to 1.%d", server-maxLag, server)).
+		Saw("EKS cluster", "version", version, fmt.Sprintf("1.%d to 1.%d", kubelet, kubelet+maxLag)).
+		Fix(b.newImage(b.likeFamily(), b.version())))
 }
 
 // skewed says how a kubelet's version is out of range, "" if it is not.
@@ -120,18 +107,12 @@ func skewed(kubelet, server int) string {
 // sameImageWorks reports whether another instance of the same AMI is a healthy node.
 func (b *start) sameImageWorks() bool {
 	image := b.Config().Value.Image
-	for _, m := range b.Group().Members {
-		if m.Healthy && image != "" && m.Image == image && m.Instance != b.Finding.Instance {
-			return true
-		}
-	}
-	return false
+	return image != "" && b.healthy(func(m evidence.Member) bool { return m.Image == image }) != ""
 }
 
 // likeFamily is the family of the AMI to take instead: the same one, or Amazon Linux 2023.
 func (b *start) likeFamily() string {
-	switch b.os.family {
-	case bottlerocket, windows:
+	if b.os.family == bottlerocket || b.os.family == windows {
 		return b.os.family
 	}
 	return al2023

@@ -41,6 +41,12 @@ func DecisiveIf(sure bool) Verdict {
 // With starts a cause of that confidence.
 func With(c roll.Confidence) Verdict { return Verdict{cause: &roll.Cause{Confidence: c}} }
 
+// DecisiveIf sets the confidence: decisive if it is sure, and else suggestive.
+func (v Verdict) DecisiveIf(sure bool) Verdict {
+	v.cause.Confidence = DecisiveIf(sure).cause.Confidence
+	return v
+}
+
 // In sets what the cause lies in, such as role/<ARN>: instances with the same subject share the cause.
 func (v Verdict) In(subject string) Verdict {
 	v.cause.Subject = subject
@@ -81,9 +87,6 @@ func (v Verdict) Unsettled(why string) Verdict {
 	v.cause.Unsettled = why
 	return v
 }
-
-// Cause returns the cause of the verdict, nil if it has none.
-func (v Verdict) Cause() *roll.Cause { return v.cause }
 
 // Note notes what a rule says about its code.
 func (s *Sheet) Note(code Code, v Verdict) {
@@ -128,4 +131,14 @@ func (l *Look) LaunchTemplate() string {
 // Line is a line of the console as evidence.
 func Line(number int, excerpt, expected string) roll.Evidence {
 	return roll.Evidence{Source: "console", Field: fmt.Sprintf("line %d", number), Observed: excerpt, Expected: expected}
+}
+
+// Rules look for one code each.
+type Rules[L any] map[Code]func(L) Verdict
+
+// Apply notes what each rule says about a look.
+func (r Rules[L]) Apply(s *Sheet, l L) {
+	for code, look := range r {
+		s.Note(code, look(l))
+	}
 }
