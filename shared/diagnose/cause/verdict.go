@@ -142,3 +142,15 @@ func (r Rules[L]) Apply(s *Sheet, l L) {
 		s.Note(code, look(l))
 	}
 }
+
+// Said is a condition's status, reason and message in one text.
+func Said(c evidence.Condition) string {
+	text := c.Status
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	return text
+}

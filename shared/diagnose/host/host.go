@@ -26,55 +26,14 @@ import (
 
 // Analyze notes what it finds about the machine of the case's instance.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
-	l := &look{Case: c, s: s}
-	switch c.Finding.Kind {
-	case roll.Unknown:
-		l.silent()
-		l.preceded()
-		l.console()
-		l.accelerator()
-		l.checks()
-		l.stopped()
-	case roll.NotReady:
-		l.pressures()
-		l.console()
-		l.accelerator()
-		l.checks()
-		l.stopped()
-	case roll.Uninitialized:
-		l.pressures()
-		l.console()
-		l.stopped()
-	case roll.Flapping:
-		l.pressures()
-		l.console()
-	case roll.Unregistered:
-		l.console()
-		l.checks()
-		l.stopped()
-	case roll.Impaired:
-		l.console()
-		l.accelerator()
-		l.checks()
-		l.otherChecks()
-		l.stopped()
-	case roll.ConditionFailed:
-		l.latched()
-		if l.Finding.Condition == roll.AcceleratedHardware {
-			l.accelerator()
-		}
-		if slices.ContainsFunc(kinds, func(p pressure) bool { return p.condition == l.Finding.Condition }) {
-			l.pressures()
-		}
-		l.stopped()
+	l := &look{cause.Look{Case: c, Sheet: s}}
+	for _, rule := range rules[c.Finding.Kind] {
+		rule(l)
 	}
 }
 
 // look is one look at a finding.
-type look struct {
-	*evidence.Case
-	s *cause.Sheet
-}
+type look struct{ cause.Look }
 
 // slack is by how much clocks and heartbeats may disagree: the control plane calls a
 // node silent up to a minute after its last word.
@@ -88,41 +47,46 @@ func (l *look) began() time.Time {
 	return l.Finding.Began
 }
 
-// quiet is when the node was last heard of: the control plane says when it took it for
-// silent, and the lease when it was renewed.
+// quiet is when the node was last heard of: by the control plane, which marks it as
+// silent, and by its lease.
 func (l *look) quiet() time.Time {
 	at := l.began()
-	if n := l.Node().Object; n.Known() {
-		if r, ok := n.Value.Condition("Ready"); ok && r.Status == string(roll.ConditionUnknown) && !r.Since.IsZero() {
-			at = r.Since
-		}
+	if r, ok := l.Node().Object.Value.Condition("Ready"); ok && r.Status == string(roll.ConditionUnknown) && !r.Since.IsZero() {
+		at = r.Since
 	}
-	if lease := l.Node().Lease; lease.Known() && lease.Value.Renewed.Before(at) && !lease.Value.Renewed.IsZero() {
-		at = lease.Value.Renewed
+	if lease := l.Node().Lease.Value; lease.Renewed.Before(at) && !lease.Renewed.IsZero() {
+		at = lease.Renewed
 	}
 	return at
 }
 
-// object is the finding's node; without it the codes are not checked.
-func (l *look) object(codes ...cause.Code) (evidence.NodeObject, bool) {
-	fact := l.Node().Object
-	if !fact.Known() {
-		l.s.NotChecked(fact.Missing("node "+l.Finding.Node), codes...)
-	}
-	return fact.Value, fact.Known()
+// rules are those of each kind of finding.
+var rules = map[roll.Kind][]func(*look){
+	roll.Unknown:         {(*look).silent, (*look).preceded, (*look).console, (*look).accelerator, (*look).checks, (*look).stopped},
+	roll.NotReady:        {(*look).pressures, (*look).console, (*look).accelerator, (*look).checks, (*look).stopped},
+	roll.Uninitialized:   {(*look).pressures, (*look).console, (*look).stopped},
+	roll.Flapping:        {(*look).pressures, (*look).console},
+	roll.Unregistered:    {(*look).console, (*look).checks, (*look).stopped},
+	roll.Impaired:        {(*look).console, (*look).accelerator, (*look).checks, (*look).otherChecks, (*look).stopped},
+	roll.ConditionFailed: {(*look).failedCondition, (*look).stopped},
 }
 
-// said is a condition's status, reason and message in one text.
-func said(c evidence.Condition) string {
-	text := c.Status
-	if c.Reason != "" {
-		text += " (" + c.Reason + ")"
+// failedCondition looks at what a failed condition is about.
+func (l *look) failedCondition() {
+	about := l.Finding.Condition
+	switch {
+	case slices.ContainsFunc(kinds, func(p pressure) bool { return p.condition == about }):
+		l.pressures()
+	case about == roll.AcceleratedHardware:
+		l.accelerator()
 	}
-	if c.Message != "" {
-		text += ": " + c.Message
-	}
-	return text
+	l.Note(cause.MonitoringConditionLatched, l.latched())
 }
 
-// known is a fact's value and whether there is one.
-func known[T any](f evidence.Fact[T]) (T, bool) { return f.Value, f.Known() }
+// id is the finding's instance.
+func (l *look) id() string { return string(l.Finding.Instance) }
+
+// condition is a condition of the node as evidence.
+func condition(c evidence.Condition, kind, expected string) roll.Evidence {
+	return roll.Evidence{Source: "node", Field: "status.conditions[" + kind + "]", Observed: cause.Said(c), Expected: expected}
+}

@@ -198,10 +198,10 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
 			w.event("NodeHasNoDiskPressure", "", 5*time.Minute)
 		}, "KubeletSilent"},
-		{"the kernel killed for want of memory", func(w *world) {
+		{"the kernel killed for lack of memory", func(w *world) {
 			w.event("SystemOOM", "System OOM encountered, victim process: java, pid: 4711", 3*time.Minute)
 		}, "MemoryPressurePreceded KubeletSilent"},
-		{"the kernel killed for want of memory half an hour before", func(w *world) {
+		{"the kernel killed for lack of memory half an hour before", func(w *world) {
 			w.event("SystemOOM", "System OOM encountered", 30*time.Minute)
 		}, "MemoryPressurePreceded? KubeletSilent"},
 		{"it reclaimed memory", func(w *world) { w.event("EvictionThresholdMet", "Attempting to reclaim memory", 3*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
@@ -413,7 +413,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 			w.node.Remembered = evidence.None[evidence.Remembered]()
 			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
 		}, pressures, "events: forbidden"},
-		{"a pressure is not told", roll.NotReady, func(w *world) { w.condition(roll.MemoryPressure, "Unknown") }, []cause.Code{cause.MemoryPressurePreceded}, "does not tell"},
+		{"a pressure is not told", roll.NotReady, func(w *world) { w.condition(roll.MemoryPressure, "Unknown") }, []cause.Code{cause.MemoryPressurePreceded}, "does not report"},
 		{"the console", roll.Unknown, func(w *world) { w.instance.Console = evidence.Failed[console.Log]("sampled") }, shown, "sampled"},
 		{"the console is empty", roll.Unknown, func(w *world) { w.instance.Console.Value = console.Log{} }, shown, "no console output"},
 		{"the console shows nothing", roll.Unknown, func(*world) {}, shown, "proves nothing"},

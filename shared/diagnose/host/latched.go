@@ -23,78 +23,54 @@ var monitored = []string{roll.AcceleratedHardware, "StorageReady", "NetworkingRe
 // https://github.com/kubernetes/node-problem-detector/tree/master/config
 var troubles = []string{roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure, "NetworkUnavailable", "KernelDeadlock", "ReadonlyFilesystem", "FrequentKubeletRestart", "FrequentContainerdRestart"}
 
-// latched asks whether a condition of the monitoring agent is all that speaks against
+// latched looks at whether a condition of the monitoring agent is all that speaks against
 // the node. Then it may well be over.
-func (l *look) latched() {
-	const code = cause.MonitoringConditionLatched
+func (l *look) latched() cause.Verdict {
 	if !slices.Contains(monitored, l.Finding.Condition) {
-		return
+		return cause.Verdict{}
 	}
-	n, ok := l.object(code)
-	if !ok {
-		return
-	}
-	c, told := n.Condition(l.Finding.Condition)
-	r, _ := n.Condition("Ready")
-	if !told || c.Status != string(roll.ConditionFalse) || r.Status != string(roll.ConditionTrue) {
-		l.s.RuledOut(code)
-		return
-	}
-	lease, status := l.Node().Lease, l.Instance().Status
+	n, lease, status := l.Node().Object, l.Node().Lease, l.Instance().Status
+	c, told := n.Value.Condition(l.Finding.Condition)
+	r, _ := n.Value.Condition("Ready")
 	switch {
+	case !n.Known():
+		return l.NoNode()
+	case !told || c.Status != string(roll.ConditionFalse) || r.Status != string(roll.ConditionTrue):
+		return cause.RuledOut
 	case !lease.Known():
-		l.s.NotChecked(lease.Missing("lease of node "+n.Name), code)
+		return cause.Missing(lease, "lease of node "+n.Value.Name)
 	case !lease.Value.Fresh(l.At):
-		l.s.RuledOut(code)
+		return cause.RuledOut
 	case !status.Known():
-		l.s.NotChecked(status.Missing("status checks of "+string(l.Finding.Instance)), code)
+		return cause.Missing(status, "status checks of "+l.id())
 	case status.Value.Instance == impaired || status.Value.System == impaired:
-		l.s.RuledOut(code)
-	default:
-		l.s.Found(l.latch(n, c, lease.Value))
+		return cause.RuledOut
 	}
+	doubts := slices.DeleteFunc([]string{l.beside(n.Value), l.repeated(c), l.consoleDoubt()}, func(doubt string) bool { return doubt == "" })
+	// Hardware that failed does not recover by itself.
+	v := cause.DecisiveIf(len(doubts) == 0 && !broken(c) && c.Reason != "").
+		Says("the node monitoring agent said %s=False of node %s at %s (%s), and never takes that back by itself; the node is Ready and renews its lease", c.Type, n.Value.Name, roll.Clock(c.Since), c.Reason)
+	for _, doubt := range doubts {
+		v.Also("; " + doubt)
+	}
+	return v.Shows(condition(c, c.Type, "True")).
+		Saw("node", "status.conditions[Ready]", "True", "True").
+		Saw("lease", "spec.renewTime", roll.Clock(lease.Value.Renewed), "renewed").
+		Saw("EC2 status checks", "InstanceStatus.Status, SystemStatus.Status", status.Value.Instance+", "+status.Value.System, passed).
+		Fix(paste.Kubectl("describe", "node", n.Value.Name)+"   # does what the message names still happen?",
+			l.restartAgent(n.Value.Name)+"   # its conditions begin anew: what is still wrong is reported again")
 }
 
-func (l *look) latch(n evidence.NodeObject, c evidence.Condition, lease evidence.Lease) roll.Cause {
-	confidence, more := roll.Decisive, ""
-	if broken(c) || c.Reason == "" {
-		confidence = roll.Suggestive // hardware that failed does not get well by itself
-	}
-	if others := l.beside(n); len(others) > 0 {
-		confidence, more = roll.Suggestive, "; beside it "+strings.Join(others, ", ")
-	}
-	if e, again, unread := l.repeated(c); again {
-		confidence, more = roll.Suggestive, more+"; it was told again at "+roll.Clock(e.Last)
-	} else if unread != "" {
-		confidence, more = roll.Suggestive, more+"; whether it happened again was not read: "+unread
-	}
-	if shown := l.consoleDoubt(); shown != "" {
-		confidence, more = roll.Suggestive, more+"; "+shown
-	}
-	return roll.Cause{
-		Code: cause.MonitoringConditionLatched, Confidence: confidence,
-		Summary: fmt.Sprintf("the node monitoring agent said %s=False of node %s at %s (%s), and never takes that back by itself; the node is Ready and renews its lease%s",
-			c.Type, n.Name, roll.Clock(c.Since), c.Reason, more),
-		Evidence: []roll.Evidence{
-			{Source: "node", Field: "status.conditions[" + c.Type + "]", Observed: said(c), Expected: "True"},
-			{Source: "node", Field: "status.conditions[Ready]", Observed: "True", Expected: "True"},
-			{Source: "lease", Field: "spec.renewTime", Observed: roll.Clock(lease.Renewed), Expected: "renewed"},
-			{Source: "EC2 status checks", Field: "InstanceStatus.Status, SystemStatus.Status", Observed: l.Instance().Status.Value.Instance + ", " + l.Instance().Status.Value.System, Expected: passed},
-		},
-		Fix: paste.Lines(paste.Command("kubectl", "describe", "node", n.Name)+"   # does what the message names still happen?", l.restartAgent(n.Name)+"   # its conditions begin anew: what is still wrong is said again"),
-	}
-}
-
-// consoleDoubt is what the console shows that may be why, or why that is not known; "" if it was read
-// and shows nothing of the kind.
+// consoleDoubt is what the console shows that may be why, or why that is not known; "" if it
+// was read and shows no such thing.
 func (l *look) consoleDoubt() string {
 	log := l.Instance().Console
 	if !log.Settled() {
-		return "its console was not read: " + log.Missing("console output of "+string(l.Finding.Instance))
+		return "its console was not read: " + log.Missing("console output of "+l.id())
 	}
 	for _, t := range traces {
 		if f, when := l.sign(t.sign); when == current {
-			return "its console tells that " + t.words(f)
+			return "its console shows that " + t.says(f)
 		}
 	}
 	if f, ok := l.xid(); ok {
@@ -103,45 +79,45 @@ func (l *look) consoleDoubt() string {
 	return ""
 }
 
-// repeated is an event of the node by which the condition's reason was told again since, or why
-// that is not known.
-func (l *look) repeated(c evidence.Condition) (e evidence.Event, again bool, unread string) {
+// repeated says that an event repeats the condition's reason since, or why that is not
+// known; "" if none does.
+func (l *look) repeated(c evidence.Condition) string {
 	events := l.Node().Events
 	if !events.Settled() {
-		return e, false, events.Missing("the events of node " + l.Finding.Node)
+		return "whether it happened again was not read: " + events.Missing("the events of node "+l.Finding.Node)
 	}
 	for _, e := range events.Value {
 		if c.Reason != "" && e.Reason == c.Reason && e.Last.After(c.Since.Add(slack)) {
-			return e, true, ""
+			return "it was reported again at " + roll.Clock(e.Last)
 		}
 	}
-	return e, false, ""
+	return ""
 }
 
-// beside is what else speaks against the node.
-func (l *look) beside(n evidence.NodeObject) []string {
+// beside is what else speaks against the node, "" if nothing does.
+func (l *look) beside(n evidence.NodeObject) string {
 	var out []string
 	for _, c := range n.Conditions {
-		switch {
-		case c.Type == l.Finding.Condition:
-		case slices.Contains(monitored, c.Type) && c.Status == string(roll.ConditionFalse),
-			slices.Contains(troubles, c.Type) && c.Status == string(roll.ConditionTrue):
+		failed := slices.Contains(monitored, c.Type) && c.Status == string(roll.ConditionFalse)
+		if c.Type != l.Finding.Condition && (failed || slices.Contains(troubles, c.Type) && c.Status == string(roll.ConditionTrue)) {
 			out = append(out, c.Type+"="+c.Status)
 		}
 	}
-	s := l.Instance().Status.Value
-	if s.Instance != passed || s.System != passed {
+	if s := l.Instance().Status.Value; s.Instance != passed || s.System != passed {
 		out = append(out, fmt.Sprintf("EC2's status checks say %q and %q", s.Instance, s.System))
 	}
-	return out
+	if len(out) == 0 {
+		return ""
+	}
+	return "beside it " + strings.Join(out, ", ")
 }
 
 // restartAgent deletes the agent's pod on the node; its DaemonSet makes another.
 func (l *look) restartAgent(node string) string {
 	for _, p := range l.Node().Pods.Value {
 		if p.Owner == "DaemonSet/eks-node-monitoring-agent" {
-			return paste.Command("kubectl", "-n", p.Namespace, "delete", "pod", p.Name)
+			return paste.Kubectl("-n", p.Namespace, "delete", "pod", p.Name)
 		}
 	}
-	return paste.Command("kubectl", "-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=eks-node-monitoring-agent", "--field-selector", "spec.nodeName="+node)
+	return paste.Kubectl("-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=eks-node-monitoring-agent", "--field-selector", "spec.nodeName="+node)
 }

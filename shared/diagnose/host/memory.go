@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -20,51 +21,47 @@ const (
 	lastingDay = 24 * time.Hour
 )
 
-// more adds to a pressure what has to do with it: the nodes of the group that had it before;
-// and of memory, the pods that may use as much as there is.
-func (l *look) more(p pressure, c roll.Cause, at time.Time) roll.Cause {
+// more adds to a pressure which nodes of the group had it before, and for memory the pods
+// that may use as much as there is.
+func (l *look) more(p pressure, c cause.Verdict, at time.Time) cause.Verdict {
 	if told, seen := l.again(p, at); told != "" {
-		c.Summary += told
-		c.Evidence = append(c.Evidence, seen)
+		c.Also(told).Shows(seen)
 	}
 	if p.condition == roll.MemoryPressure {
 		told, seen := l.unlimited()
-		c.Summary += told
-		c.Evidence = append(c.Evidence, seen)
+		c.Also(told).Shows(seen)
 	}
 	return c
 }
 
-// unlimited tells of the pods of the node without a memory limit, those that are known to
-// have used most first. What the kubelet evicted stays with its node for a while.
+// unlimited returns the pods of the node without a memory limit, first those that are known
+// to have used most. Pods that the kubelet evicted stay listed for a while.
 func (l *look) unlimited() (told string, seen roll.Evidence) {
 	fact := l.Node().Pods
 	seen = roll.Evidence{Source: "pods", Field: "spec.containers[].resources.limits.memory", Expected: "a limit for each"}
-	if !fact.Known() {
-		seen.Observed = "unknown: " + fact.Missing("list of pods of node "+l.Finding.Node)
-		return "", seen
-	}
-	if len(fact.Value) == 0 {
-		seen.Observed = "no pod is on the node"
-		return "", seen
-	}
 	all := slices.DeleteFunc(slices.Clone(fact.Value), func(p evidence.Pod) bool {
 		return !p.Unlimited || (p.Phase == "Succeeded" || p.Phase == "Failed") && p.MemoryUsed == 0 && !p.OutOfMemory
 	})
-	if len(all) == 0 {
-		seen.Observed = "a limit for each"
-		return "", seen
-	}
 	slices.SortFunc(all, func(a, b evidence.Pod) int {
 		return cmp.Or(cmp.Compare(b.MemoryUsed, a.MemoryUsed), first(a.OutOfMemory, b.OutOfMemory), cmp.Compare(b.MemoryRequest, a.MemoryRequest),
-			first(b.Owner != "" && strings.HasPrefix(b.Owner, "DaemonSet/"), strings.HasPrefix(a.Owner, "DaemonSet/")),
+			first(strings.HasPrefix(b.Owner, "DaemonSet/"), strings.HasPrefix(a.Owner, "DaemonSet/")),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	seen.Observed = "none for " + some(all, shownPods)
-	return fmt.Sprintf("; %d of its pods %s no memory limit: %s", len(all), roll.Plural(len(all), "has", "have"), some(all, namedPods)), seen
+	switch {
+	case !fact.Known():
+		seen.Observed = "unknown: " + fact.Missing("list of pods of node "+l.Finding.Node)
+	case len(fact.Value) == 0:
+		seen.Observed = "no pod is on the node"
+	case len(all) == 0:
+		seen.Observed = "a limit for each"
+	default:
+		seen.Observed = "none for " + some(all, shownPods)
+		told = fmt.Sprintf("; %d of its pods %s no memory limit: %s", len(all), roll.Plural(len(all), "has", "have"), some(all, namedPods))
+	}
+	return told, seen
 }
 
-// first sorts what is so before what is not.
+// first sorts what is true before what is false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -87,7 +84,7 @@ func some(all []evidence.Pod, most int) string {
 	return strings.Join(words, ", ")
 }
 
-// appetite is what is known of a pod's memory. Nobody tells what it uses now.
+// appetite is what is known about a pod's memory. Its current use is not known.
 func appetite(p evidence.Pod) string {
 	request := "requests none"
 	if p.MemoryRequest > 0 {
@@ -97,7 +94,7 @@ func appetite(p evidence.Pod) string {
 	case p.MemoryUsed > 0:
 		return "used " + size(p.MemoryUsed) + " when it was evicted, " + request
 	case p.OutOfMemory:
-		return "killed for want of memory, " + request
+		return "killed for lack of memory, " + request
 	}
 	return request
 }
@@ -113,21 +110,19 @@ func size(n int64) string {
 	return fmt.Sprintf("%dKi", (n+1<<10-1)>>10)
 }
 
-// again tells that nodes of the group, or this one, had the pressure within the day before
+// again says that nodes of the group, or this one, had the pressure within the day before
 // it began, "" if none is known to have.
 func (l *look) again(p pressure, at time.Time) (told string, seen roll.Evidence) {
 	var before []string
 	nodes := map[roll.InstanceID]bool{}
 	for _, e := range l.Node().Remembered.Value.GroupPressures {
 		own := e.Instance == l.Finding.Instance
-		switch {
-		case e.Type != p.condition || e.Since.After(at) || at.Sub(e.Since) > lastingDay:
-		case own && at.Sub(e.Since) < lately: // it may be this one
-		default:
-			before = append(before, fmt.Sprintf("%s at %s", e.Node, roll.Clock(e.Since)))
-			if !own {
-				nodes[e.Instance] = true
-			}
+		if e.Type != p.condition || e.Since.After(at) || at.Sub(e.Since) > lastingDay || own && at.Sub(e.Since) < lately { // or it may be this one
+			continue
+		}
+		before = append(before, fmt.Sprintf("%s at %s", e.Node, roll.Clock(e.Since)))
+		if !own {
+			nodes[e.Instance] = true
 		}
 	}
 	if len(before) == 0 {
@@ -142,11 +137,11 @@ func (l *look) again(p pressure, at time.Time) (told string, seen roll.Evidence)
 	}
 }
 
-// ordinal is a small number as it counts.
+// ordinal is a number from two on as it counts.
 func ordinal(n int) string {
 	words := []string{"second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
-	if n -= 2; n < len(words) {
-		return words[n]
+	if n-2 < len(words) {
+		return words[n-2]
 	}
-	return fmt.Sprintf("%dth", n+2)
+	return fmt.Sprintf("%dth", n)
 }

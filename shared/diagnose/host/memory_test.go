@@ -93,7 +93,7 @@ func TestPodsWithoutAMemoryLimitAreNamed(t *testing.T) {
 		{"one", []evidence.Pod{limited, free("web", 512*mi, 0)}, "; 1 of its pods has no memory limit: shop/web (requests 512Mi)", "none for shop/web (requests 512Mi)"},
 		{"what was measured, then what was killed", []evidence.Pod{free("big", 2*gi, 0), killed, free("small", 0, 700*mi), evicted},
 			"; 4 of its pods have no memory limit: shop/cache (used 3.2Gi when it was evicted, requests 256Mi), shop/small (used 700Mi when it was evicted, requests none), and 2 more",
-			"none for shop/cache (used 3.2Gi when it was evicted, requests 256Mi), shop/small (used 700Mi when it was evicted, requests none), shop/killed (killed for want of memory, requests none), shop/big (requests 2Gi)"},
+			"none for shop/cache (used 3.2Gi when it was evicted, requests 256Mi), shop/small (used 700Mi when it was evicted, requests none), shop/killed (killed for lack of memory, requests none), shop/big (requests 2Gi)"},
 		{"what requests most; daemons last; what is done not at all", []evidence.Pod{daemon, done, free("b", 0, 0), free("a", 100, 0)},
 			"; 3 of its pods have no memory limit: shop/a (requests 1Ki), shop/b (requests none), and 1 more", ""},
 	} {

@@ -52,27 +52,27 @@ type proof struct {
 	sure bool
 }
 
-// preceded asks what a silent node ran short of before it went silent.
+// preceded looks at what a silent node ran short of before it went silent.
 func (l *look) preceded() {
 	for _, p := range kinds {
 		proofs := slices.Concat(l.remembered(p), l.events(p), l.killed(p))
 		switch {
 		case len(proofs) > 0:
-			l.s.Found(l.shortBefore(p, proofs))
+			l.Note(p.code, l.shortBefore(p, proofs))
 		case l.wasWell(p):
-			l.s.RuledOut(p.code)
+			l.RuledOut(p.code)
 		default:
-			l.s.NotChecked(l.unseen(p), p.code)
+			l.NotChecked(l.unseen(p), p.code)
 		}
 	}
 }
 
-// remembered is what an earlier check saw. The condition counts as it was then: if it
-// ended before the silence, or the check lies long back, it is only a hint.
+// remembered is what an earlier check saw. If the condition ended before the silence, or
+// the check is long ago, it is only a hint.
 func (l *look) remembered(p pressure) []proof {
-	r, ok := known(l.Node().Remembered)
+	r := l.Node().Remembered.Value
 	c, told := r.Condition(p.condition)
-	if !ok || !told || c.Since.After(l.quiet().Add(slack)) {
+	if !told || c.Since.After(l.quiet().Add(slack)) {
 		return nil
 	}
 	seen := roll.Evidence{Source: "earlier check", Field: "conditions[" + p.condition + "]", Expected: "False"}
@@ -88,13 +88,13 @@ func (l *look) remembered(p pressure) []proof {
 	return nil
 }
 
-// endedAfter reports that the kubelet told of the pressure's end after a moment.
+// endedAfter reports that the kubelet reported the pressure's end after a moment.
 func (l *look) endedAfter(p pressure, at time.Time) bool {
 	return slices.ContainsFunc(l.own(), func(e evidence.Event) bool { return e.Reason == p.ends && e.Last.After(at) })
 }
 
-// own are the events of the node from before its silence. Names return with addresses:
-// what is older than the node is another's.
+// own are the events of the node from before its silence. A new node may have the name of
+// an old one: older events are not its own.
 func (l *look) own() []evidence.Event {
 	from := l.Node().Object.Value.Created
 	if launched := l.Config().Value.Launched; launched.After(from) {
@@ -105,8 +105,8 @@ func (l *look) own() []evidence.Event {
 	})
 }
 
-// events are the kubelet's own words, unless it took them back later. Without the node
-// and the instance nothing tells whose they are.
+// events are what the kubelet reported and did not take back. Without the node and the
+// instance it is not known whose events they are.
 func (l *look) events(p pressure) []proof {
 	whose := l.Node().Object.Known() && l.Config().Known()
 	var begun, ended time.Time
@@ -145,45 +145,34 @@ func event(e evidence.Event) roll.Evidence {
 	return roll.Evidence{Source: "events", Field: e.Reason, Observed: e.Message + " at " + roll.Clock(e.Last), Expected: "none before the node went silent"}
 }
 
-// killed is the kernel's word on the console that the machine ran out of memory. Alone it
-// only hints at a pressure: the kill itself is OutOfMemory, and nothing tells how long the
+// killed is the kernel's line on the console that the machine ran out of memory. It only
+// hints at a pressure: the kill itself is OutOfMemory, and it does not show how long the
 // node had run short.
 func (l *look) killed(p pressure) []proof {
-	if p.condition != roll.MemoryPressure {
-		return nil
-	}
 	f, when := l.sign(console.OutOfMemory)
-	if when == nowhere || when == past || when == stale && !l.justBefore() {
+	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore() {
 		return nil
 	}
-	return []proof{{line(f, "no process killed for want of memory"), false}}
+	return []proof{{line(f, outOfMemory), false}}
 }
 
-func (l *look) shortBefore(p pressure, proofs []proof) roll.Cause {
-	confidence := roll.Suggestive
-	var seen []roll.Evidence
+func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
+	v, told := cause.Suggestive(), "may have run"
 	for _, proof := range proofs {
+		v.Shows(proof.Evidence)
 		if proof.sure {
-			confidence = roll.Decisive
+			v, told = v.DecisiveIf(true), "ran"
 		}
-		seen = append(seen, proof.Evidence)
-	}
-	told := "ran short of " + l.what(p) + " before it went silent"
-	if confidence != roll.Decisive {
-		told = "may have run short of " + l.what(p) + " before it went silent"
 	}
 	since := l.quiet()
 	if c, ok := l.Node().Remembered.Value.Condition(p.condition); ok && c.Status == string(roll.ConditionTrue) {
 		since = c.Since
 	}
-	return l.more(p, roll.Cause{
-		Code: p.code, Confidence: confidence,
-		Summary:  fmt.Sprintf("node %s %s at %s", l.Finding.Node, told, roll.Clock(l.quiet())),
-		Evidence: seen, Fix: l.relieve(p, true),
-	}, since)
+	return l.more(p, v.Fix(l.relieve(p, true)).
+		Says("node %s %s short of %s before it went silent at %s", l.Finding.Node, told, l.what(p), roll.Clock(l.quiet())), since)
 }
 
-// what is what the node runs short of, in words.
+// what the node runs short of, in words.
 func (l *look) what(p pressure) string {
 	if p.condition == roll.DiskPressure && l.inodes() {
 		return "inodes, that is of files that its disk can hold, whatever is free of it"
@@ -191,37 +180,30 @@ func (l *look) what(p pressure) string {
 	return p.what
 }
 
-// inodes reports that the kubelet says so: of the condition alone bytes and inodes cannot be told apart.
+// inodes reports that the kubelet says so: the condition alone does not tell bytes and
+// inodes apart.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals
 func (l *look) inodes() bool {
-	for _, e := range l.Node().Events.Value {
-		if e.Reason == "EvictionThresholdMet" && strings.HasSuffix(e.Message, "reclaim inodes") {
-			return true
-		}
+	evicted := func(e evidence.Event) bool {
+		return e.Reason == "Evicted" && strings.Contains(e.Message, "low on resource: inodes")
 	}
-	for _, p := range l.Node().Pods.Value {
-		for _, e := range p.Events {
-			if e.Reason == "Evicted" && strings.Contains(e.Message, "low on resource: inodes") {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Node().Events.Value, func(e evidence.Event) bool {
+		return e.Reason == "EvictionThresholdMet" && strings.HasSuffix(e.Message, "reclaim inodes")
+	}) || slices.ContainsFunc(l.Node().Pods.Value, func(p evidence.Pod) bool { return slices.ContainsFunc(p.Events, evicted) })
 }
 
 // relieve is what helps a node that runs short, and what keeps it from coming back. To
-// look comes first: with the instance goes what there is to see. A node that is in order but
-// for its pressure does its work, and is not to be ended for it.
+// look comes first, since the evidence goes with the instance. A node that is in order but
+// for its pressure does its work, and is not ended for it.
 func (l *look) relieve(p pressure, broken bool) string {
 	look, end := pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot()
-	switch p.condition {
-	case roll.MemoryPressure:
-		look = limits(l.Finding.Node) + "   # give those without limits some, or reserve more for the system (kubeReserved, systemReserved)"
-	case roll.DiskPressure:
+	switch {
+	case p.condition == roll.MemoryPressure:
+		look = limits(l.Finding.Node)
+	case p.condition == roll.DiskPressure && l.inodes():
+		look, end = pods(l.Finding.Node)+"   # which of them make so many files (df -i)? have them delete some, or give the group larger volumes, which hold more", l.replace()
+	case p.condition == roll.DiskPressure:
 		look, end = pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace()
-		if l.inodes() {
-			look = pods(l.Finding.Node) + "   # which of them make so many files (df -i)? have them delete some, or give the group larger volumes, which hold more"
-		}
 	}
 	if !broken {
 		return look
@@ -230,14 +212,14 @@ func (l *look) relieve(p pressure, broken bool) string {
 }
 
 // wasWell reports that a check saw shortly before the silence that the node did not run
-// short, or had long ceased to, and that its events tell of none since.
+// short, or had long ceased to, and that its events show no pressure since.
 func (l *look) wasWell(p pressure) bool {
-	r, ok := known(l.Node().Remembered)
-	c, told := r.Condition(p.condition)
-	return ok && told && c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.At) <= recent && l.Node().Events.Known()
+	r := l.Node().Remembered
+	c, told := r.Value.Condition(p.condition)
+	return told && c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.Value.At) <= recent && l.Node().Events.Known()
 }
 
-// unseen says why nothing is known of what preceded the silence.
+// unseen says why nothing is known about what preceded the silence.
 func (l *look) unseen(p pressure) string {
 	n := l.Node()
 	switch {
@@ -249,41 +231,33 @@ func (l *look) unseen(p pressure) string {
 	return fmt.Sprintf("no check saw the condition %s of node %s shortly before it went silent, and that its events and console show no sign proves nothing", p.condition, l.Finding.Node)
 }
 
-// pressures asks what a node that speaks runs short of now. That has pods evicted, and
-// does not by itself make a node unready.
+// pressures looks at what a node that reports runs short of now. Its pods are evicted for
+// that, and the node does not become unready by that alone.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
 func (l *look) pressures() {
-	var codes []cause.Code
+	object := l.Node().Object
 	for _, p := range kinds {
-		codes = append(codes, p.code)
-	}
-	n, ok := l.object(codes...)
-	if !ok {
-		return
-	}
-	for _, p := range kinds {
-		switch c, told := n.Condition(p.condition); {
+		switch c, told := object.Value.Condition(p.condition); {
+		case !object.Known():
+			l.Note(p.code, l.NoNode())
 		case !told || c.Status == string(roll.ConditionUnknown):
-			l.s.NotChecked(fmt.Sprintf("node %s does not tell its condition %s", n.Name, p.condition), p.code)
+			l.NotChecked(fmt.Sprintf("node %s does not report its condition %s", l.Finding.Node, p.condition), p.code)
 		case c.Status == string(roll.ConditionFalse):
-			l.s.RuledOut(p.code)
+			l.RuledOut(p.code)
 		default:
-			l.s.Found(l.shortNow(p, c))
+			l.Note(p.code, l.shortNow(p, c))
 		}
 	}
 }
 
-// shortNow is a pressure that lasts. It is what is wrong where the finding is about it, and
-// else may only have to do with it.
-func (l *look) shortNow(p pressure, c evidence.Condition) roll.Cause {
-	confidence, follows := roll.Suggestive, "its pods are evicted and new ones kept off, which may hold up what it needs to be ready, and does not by itself make it unready"
+// shortNow is a pressure that lasts: decisive for a finding about it, and else a hint.
+func (l *look) shortNow(p pressure, c evidence.Condition) cause.Verdict {
+	sure, follows := false, "its pods are evicted and new ones kept off, which may hold up what it needs to be ready, and does not by itself make it unready"
 	if l.Finding.Condition == p.condition {
-		confidence, follows = roll.Decisive, "its kubelet evicts pods, and may fall silent if that does not help"
+		sure, follows = true, "its kubelet evicts pods, and may fall silent if that does not help"
 	}
-	return l.more(p, roll.Cause{
-		Code: p.code, Confidence: confidence,
-		Summary:  fmt.Sprintf("node %s runs short of %s since %s: %s", l.Finding.Node, l.what(p), roll.Clock(c.Since), follows),
-		Evidence: []roll.Evidence{{Source: "node", Field: "status.conditions[" + p.condition + "]", Observed: said(c), Expected: "False"}},
-		Fix:      l.relieve(p, l.Finding.Kind != roll.ConditionFailed),
-	}, c.Since)
+	return l.more(p, cause.DecisiveIf(sure).
+		Says("node %s runs short of %s since %s: %s", l.Finding.Node, l.what(p), roll.Clock(c.Since), follows).
+		Shows(condition(c, p.condition, "False")).
+		Fix(l.relieve(p, l.Finding.Kind != roll.ConditionFailed)), c.Since)
 }

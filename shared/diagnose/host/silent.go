@@ -1,10 +1,7 @@
 package host
 
 import (
-	"fmt"
-
 	"rollcall/shared/diagnose/cause"
-	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
@@ -18,68 +15,18 @@ const (
 	neverReported    = "NodeStatusNeverUpdated"
 )
 
-// silent asks whether the kubelet is silent: whether the control plane heard nothing of
-// it, and its lease ran out too.
+// silent looks at whether the kubelet is silent: the control plane did not hear from it,
+// and its lease ran out too.
 func (l *look) silent() {
-	n, ok := l.object(cause.KubeletSilent, cause.NeverReported)
-	if !ok {
-		return
-	}
-	r, told := n.Condition("Ready")
-	switch {
-	case told && r.Status != string(roll.ConditionUnknown):
-		l.s.RuledOut(cause.KubeletSilent, cause.NeverReported)
-	case told && r.Reason == neverReported:
-		l.s.Found(l.never(n, r, roll.Decisive))
-	case !told:
-		// The control plane writes the condition a minute after the node's creation.
-		l.s.Found(l.never(n, evidence.Condition{Status: "none"}, roll.Suggestive))
-	default:
-		if r.Reason == "" {
-			l.s.NotChecked(evidence.AnswerOf+"the Kubernetes API lacks the reason for which node "+n.Name+" is not ready", cause.NeverReported)
-		} else {
-			l.s.RuledOut(cause.NeverReported)
-		}
-		l.stoppedReporting(n, r)
-	}
+	l.Note(cause.NeverReported, l.neverReported())
+	l.Note(cause.KubeletSilent, l.kubeletSilent())
 }
 
-func (l *look) never(n evidence.NodeObject, r evidence.Condition, c roll.Confidence) roll.Cause {
-	return roll.Cause{
-		Code: cause.NeverReported, Confidence: c,
-		Summary: fmt.Sprintf("node %s was registered at %s, and its kubelet has never reported its status since", n.Name, roll.Clock(n.Created)),
-		Evidence: append([]roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: said(r), Expected: "True"}},
-			l.hints()...),
-		Fix: paste.Lines(l.screen(), l.replace()),
-	}
-}
-
-func (l *look) stoppedReporting(n evidence.NodeObject, r evidence.Condition) {
-	lease := l.Node().Lease
-	switch {
-	case !lease.Settled():
-		l.s.NotChecked(lease.Missing("lease of node "+n.Name), cause.KubeletSilent)
-		return
-	case lease.Known() && lease.Value.Fresh(l.At):
-		l.s.RuledOut(cause.KubeletSilent) // it lives, and will say so
-		return
-	}
-	confidence, renewed := roll.Suggestive, "there is none"
-	if lease.Known() {
-		renewed = roll.Clock(lease.Value.Renewed)
-	}
-	if r.Reason == stoppedReporting && (!lease.Known() || lease.Value.Stale(l.At)) {
-		confidence = roll.Decisive
-	}
-	l.s.Found(roll.Cause{
-		Code: cause.KubeletSilent, Confidence: confidence,
-		Summary: fmt.Sprintf("the kubelet of node %s has been silent since %s: it neither reports its status nor renews its lease", n.Name, roll.Clock(l.quiet())),
-		Evidence: append([]roll.Evidence{
-			{Source: "node", Field: "status.conditions[Ready]", Observed: said(r), Expected: "True"},
-			{Source: "lease", Field: "spec.renewTime", Observed: renewed, Expected: "renewed every 10 s"},
-		}, l.hints()...),
-		Fix: paste.Lines(l.screen(), l.ec2("describe-instance-status", "--instance-ids", string(l.Finding.Instance)), l.reboot(), l.replace()),
-	})
+func (l *look) never(r evidence.Condition) cause.Verdict {
+	n := l.Node().Object.Value
+	return cause.Suggestive().
+		Says("node %s was registered at %s, and its kubelet has never reported its status since", n.Name, roll.Clock(n.Created)).
+		Shows(condition(r, "Ready", "True")).Shows(l.hints()...).Fix(l.screen(), l.replace())
 }
 
 // hints are signs on the console of a machine that hangs, for which there is no code.
@@ -91,4 +38,47 @@ func (l *look) hints() []roll.Evidence {
 		}
 	}
 	return out
+}
+
+func (l *look) neverReported() cause.Verdict {
+	n := l.Node().Object
+	r, told := n.Value.Condition("Ready")
+	switch {
+	case !n.Known():
+		return l.NoNode()
+	case told && r.Status != string(roll.ConditionUnknown):
+		return cause.RuledOut
+	case told && r.Reason == neverReported:
+		return l.never(r).DecisiveIf(true)
+	case !told: // the control plane writes the condition a minute after the node's creation
+		return l.never(evidence.Condition{Status: "none"})
+	case r.Reason == "":
+		return cause.NotChecked(evidence.AnswerOf + "the Kubernetes API lacks the reason for which node " + n.Value.Name + " is not ready")
+	}
+	return cause.RuledOut
+}
+
+func (l *look) kubeletSilent() cause.Verdict {
+	n, lease := l.Node().Object, l.Node().Lease
+	r, told := n.Value.Condition("Ready")
+	switch {
+	case !n.Known():
+		return l.NoNode()
+	case !told, r.Status == string(roll.ConditionUnknown) && r.Reason == neverReported:
+		return cause.Verdict{}
+	case r.Status != string(roll.ConditionUnknown):
+		return cause.RuledOut
+	case !lease.Settled():
+		return cause.Missing(lease, "lease of node "+n.Value.Name)
+	case lease.Known() && lease.Value.Fresh(l.At):
+		return cause.RuledOut // it lives, and will say so
+	}
+	renewed := "there is none"
+	if lease.Known() {
+		renewed = roll.Clock(lease.Value.Renewed)
+	}
+	return cause.DecisiveIf(r.Reason == stoppedReporting && (!lease.Known() || lease.Value.Stale(l.At))).
+		Says("the kubelet of node %s has been silent since %s: it neither reports its status nor renews its lease", n.Value.Name, roll.Clock(l.quiet())).
+		Shows(condition(r, "Ready", "True")).Saw("lease", "spec.renewTime", renewed, "renewed every 10 s").Shows(l.hints()...).
+		Fix(l.screen(), l.showStatus(), l.reboot(), l.replace())
 }
