@@ -3,6 +3,7 @@ package startup
 import (
 	"strings"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 )
 
@@ -142,4 +143,12 @@ func observed(p evidence.Pod) string {
 		text += ": " + p.Message
 	}
 	return text
+}
+
+// showLogs shows what takes the taint off, "" if that is the pod itself.
+func (a *agent) showLogs() string {
+	if len(a.logs) == 0 {
+		return ""
+	}
+	return paste.Kubectl(a.logs...)
 }

@@ -26,28 +26,23 @@ const (
 	remembered = settling + roll.FlapWindow
 )
 
-// duplicates asks whether the instance, or the one launched just before it, was launched
-// twice for the same pods. Two NodeClaims shortly after each other are mostly an ordinary
-// scale-up. They are told apart by what the first of them was doing: it was not
-// initialized, so that its room was counted on, and then it was lost from that count, by a
-// taint that nobody declared, by a flap of its kubelet, or by not being ready any more.
-func (l *look) duplicates() {
+// duplicates looks at whether the instance, or the one launched just before it, was
+// launched twice for the same pods. Two NodeClaims shortly after each other are mostly an
+// ordinary scale-up. What the first of them was doing tells them apart: it was not
+// initialized, so its room was counted on, and then it was lost from that count: by a taint
+// that nobody declared, by a flap of its kubelet, or by not being ready any more.
+func (l *look) duplicates() cause.Verdict {
 	if !l.karpenters() {
-		return
+		return cause.Verdict{}
 	}
-	claims := l.Group().NodeClaims
-	if !claims.Known() {
-		l.s.NotChecked(claims.Missing("list of NodeClaims of "+string(l.Finding.Group)), cause.DuplicateLaunch)
-		return
-	}
-	own := l.NodeClaim()
-	if !own.Settled() {
-		l.s.NotChecked(own.Gap(), cause.DuplicateLaunch)
-		return
-	}
-	if !own.Known() || l.At.Sub(own.Value.Created) >= remembered {
-		l.s.RuledOut(cause.DuplicateLaunch)
-		return
+	claims, own := l.Group().NodeClaims, l.NodeClaim()
+	switch {
+	case !claims.Known():
+		return cause.Missing(claims, "list of NodeClaims of "+string(l.Finding.Group))
+	case !own.Settled():
+		return cause.NotChecked(own.Gap())
+	case !own.Known() || l.At.Sub(own.Value.Created) >= remembered:
+		return cause.RuledOut
 	}
 	var best *pair
 	gap := ""
@@ -61,26 +56,20 @@ func (l *look) duplicates() {
 		case p.registered.IsZero() && p.gap != "":
 			gap = p.gap
 		case l.At.Sub(own.Value.Created) >= settling && !p.settled:
-			// What is still wrong by now is no duplicate's doing.
+			// What is still wrong by now is not a duplicate's doing.
 		case p.fits() && (best == nil || p.reason != "" && best.reason == ""):
 			best = &p
 		}
 	}
 	switch {
-	case best != nil && best.settled && best.first.Instance == l.Finding.Instance && l.found(best.second.Instance):
-		// It is told once, of the second.
+	case best != nil && best.settled && best.first.Instance == l.Finding.Instance && l.isFound(best.second.Instance):
+		return cause.Verdict{} // it is reported once, for the second
 	case best != nil:
-		l.s.Found(l.duplicate(*best))
+		return l.duplicate(*best)
 	case gap != "":
-		l.s.NotChecked(gap, cause.DuplicateLaunch)
-	default:
-		l.s.RuledOut(cause.DuplicateLaunch)
+		return cause.NotChecked(gap)
 	}
-}
-
-// found reports that the diagnosis is about the instance too.
-func (l *look) found(id roll.InstanceID) bool {
-	return slices.ContainsFunc(l.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage.Past(roll.Watching) })
+	return cause.RuledOut
 }
 
 // inOrder reports that a NodeClaim's node works: Karpenter initialized it, and the check
@@ -150,37 +139,27 @@ func (l *look) lost(claim evidence.NodeClaim, node evidence.Node) string {
 	return ""
 }
 
-func (l *look) duplicate(p pair) roll.Cause {
-	confidence, told := roll.Suggestive, "was not initialized yet"
-	if p.reason != "" {
-		told = p.reason
-	}
+func (l *look) duplicate(p pair) cause.Verdict {
+	first, second := p.first, p.second
 	// Of a first that starts on, a later one is what an ordinary scale-up makes too.
 	trouble := !p.settled && (l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady)
-	if trouble && (p.reason != "" || p.first.Instance == l.Finding.Instance && l.Finding.Kind == roll.NotReady) {
-		confidence = roll.Decisive
-	}
-	state := "not there yet"
-	if c, ok := p.first.Condition("Initialized"); ok {
+	sure := trouble && (p.reason != "" || first.Instance == l.Finding.Instance && l.Finding.Kind == roll.NotReady)
+	state, now := "not there yet", "both are billed"
+	if c, ok := first.Condition("Initialized"); ok {
 		state = reason(c)
 	}
-	now := "both are billed"
 	if p.settled {
 		now = "both work by now, and " + now
 	}
-	return roll.Cause{
-		Code: cause.DuplicateLaunch, Confidence: confidence, Subject: "nodepool/" + l.pool(),
-		Summary: fmt.Sprintf("Karpenter created NodeClaim %s of NodePool %s %.0f s after %s, whose node %s: the second was probably launched for the same pods; %s: %s and %s",
-			p.second.Name, l.pool(), p.second.Created.Sub(p.first.Created).Seconds(), p.first.Name, told, now, l.billed(p.first), l.billed(p.second)),
-		Evidence: []roll.Evidence{
-			{Source: "NodeClaim", Field: p.second.Name + " metadata.creationTimestamp", Observed: roll.Clock(p.second.Created), Expected: "none while " + p.first.Name + ", created at " + roll.Clock(p.first.Created) + ", is initializing"},
-			{Source: "NodeClaim", Field: p.first.Name + " status.conditions[Initialized]", Observed: state, Expected: "True before another is launched for its pods"},
-			{Source: "NodeClaim", Field: p.second.Name + " instance", Observed: l.billed(p.second), Expected: "one instance for the same pods"},
-		},
-		Fix: paste.Lines(kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
-			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=NodeClaim,involvedObject.name="+p.second.Name),
-			"# one that stays empty is taken back by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints"),
-	}
+	return cause.DecisiveIf(sure).In("nodepool/"+l.pool()).
+		Says("Karpenter created NodeClaim %s of NodePool %s %.0f s after %s, whose node %s: the second was probably launched for the same pods; %s: %s and %s",
+			second.Name, l.pool(), second.Created.Sub(first.Created).Seconds(), first.Name, cmp.Or(p.reason, "was not initialized yet"), now, l.billed(first), l.billed(second)).
+		Saw("NodeClaim", second.Name+" metadata.creationTimestamp", roll.Clock(second.Created), "none while "+first.Name+", created at "+roll.Clock(first.Created)+", is initializing").
+		Saw("NodeClaim", first.Name+" status.conditions[Initialized]", state, "True before another is launched for its pods").
+		Saw("NodeClaim", second.Name+" instance", l.billed(second), "one instance for the same pods").
+		Fix(paste.Kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
+			paste.Kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=NodeClaim,involvedObject.name="+second.Name),
+			"# one that stays empty is removed by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints")
 }
 
 // billed is what is paid for a NodeClaim's instance, and for how long: prices are not read.
@@ -195,4 +174,9 @@ func (l *look) billed(claim evidence.NodeClaim) string {
 		kind += " (" + claim.Capacity + ")"
 	}
 	return kind + " for " + minutes(l.At.Sub(since))
+}
+
+// isFound reports that the instance has a finding too.
+func (l *look) isFound(id roll.InstanceID) bool {
+	return slices.ContainsFunc(l.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage.Past(roll.Watching) })
 }

@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,20 +49,20 @@ type contradiction struct {
 	mark bool
 }
 
-// labels asks whether the node's labels contradict what Karpenter launched it for. Its
-// NodeClaim says what that was; Karpenter writes the claim's labels on the node once, when
-// it registers it, and its marks once too. What is lost or changed later stays so. A lost
-// mark alone proves why the node counts as starting: before it writes one, Karpenter looks at
-// the node's condition, taints and resources, and at no other label. Those keep pods off the
-// node that ask for them, and DaemonSets that the node waits for, which is not read. A
-// NodePool may have been edited since, which is drift, and Karpenter's own to mend.
+// labels looks for labels of the node that contradict what Karpenter launched it for. Its
+// NodeClaim says what that was. Karpenter writes the claim's labels and its own marks on
+// the node once, so what is lost or changed later stays so. Only a lost mark proves why the
+// node counts as starting: before it writes one, Karpenter looks at the node's condition,
+// taints and resources, and at no other label. Other labels keep pods off the node that ask
+// for them, and DaemonSets that the node waits for, which is not read. A NodePool that was
+// edited since is drift, which Karpenter itself corrects.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/registration.go
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/initialization.go
 // https://karpenter.sh/docs/concepts/disruption/#drift
-func (l *look) labels() {
-	n, ok := l.object(cause.NodeLabelsMismatch)
+func (l *look) labels() cause.Verdict {
+	n, ok := l.node()
 	if !ok {
-		return
+		return l.NoNode()
 	}
 	var found []contradiction
 	claim, pool := evidence.None[evidence.NodeClaim](), evidence.None[evidence.NodePool]()
@@ -78,18 +79,13 @@ func (l *look) labels() {
 	found = distinct(found)
 	switch {
 	case len(found) > 0:
-		confidence := roll.Suggestive
-		if l.Finding.Kind == roll.Uninitialized && found[0].mark {
-			confidence = roll.Decisive
-		}
-		l.s.Found(l.mismatch(n, found, confidence))
+		return l.mismatch(n, found).DecisiveIf(l.Finding.Kind == roll.Uninitialized && found[0].mark)
 	case !claim.Settled():
-		l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.NodeLabelsMismatch)
+		return cause.Missing(claim, "NodeClaim of "+string(l.Finding.Instance))
 	case !pool.Settled():
-		l.s.NotChecked(pool.Missing("NodePool "+l.pool()), cause.NodeLabelsMismatch)
-	default:
-		l.s.RuledOut(cause.NodeLabelsMismatch)
+		return cause.Missing(pool, "NodePool "+l.pool())
 	}
+	return cause.RuledOut
 }
 
 // untrue is a label that contradicts what the kubelet runs on.
@@ -168,64 +164,53 @@ func reservationEnded(key, value string, r evidence.Requirement) bool {
 
 // distinct keeps one contradiction of each label, the first, and puts lost marks first.
 func distinct(all []contradiction) []contradiction {
+	last := map[bool]int{false: 1}
 	slices.SortStableFunc(all, func(a, b contradiction) int {
-		switch {
-		case a.mark != b.mark && a.mark:
-			return -1
-		case a.mark != b.mark:
-			return 1
-		}
-		return strings.Compare(a.key, b.key)
+		return cmp.Or(last[a.mark]-last[b.mark], strings.Compare(a.key, b.key))
 	})
 	return slices.CompactFunc(all, func(a, b contradiction) bool { return a.key == b.key })
 }
 
-func (l *look) mismatch(n evidence.NodeObject, found []contradiction, confidence roll.Confidence) roll.Cause {
-	var seen []roll.Evidence
+func (l *look) mismatch(n evidence.NodeObject, found []contradiction) cause.Verdict {
+	v := cause.Suggestive().In(string(l.Finding.Group))
 	set := map[string]string{}
 	for _, c := range found {
-		seen = append(seen, roll.Evidence{Source: "node", Field: "metadata.labels[" + c.key + "]", Observed: orNone(c.observed), Expected: c.expected + ", by " + c.source + " " + c.field})
+		v.Saw("node", "metadata.labels["+c.key+"]", cmp.Or(c.observed, "none"), c.expected+", by "+c.source+" "+c.field)
 		if c.value != "" && c.source != "NodePool" && (c.key != labelArch || n.Architecture == "" || n.Architecture == c.value) {
 			set[c.key] = c.value
 		}
 	}
-	what := fmt.Sprintf("node %s has the label %s=%s, and %s says %s", n.Name, found[0].key, found[0].observed, found[0].source, found[0].expected)
 	switch first := found[0]; {
 	case first.mark:
-		what = fmt.Sprintf("node %s lacks the label %s, which Karpenter wrote on it and does not write again", n.Name, first.key)
+		v.Says("node %s lacks the label %s, which Karpenter wrote on it and does not write again", n.Name, first.key)
 	case first.observed == "":
-		what = fmt.Sprintf("node %s lacks the label %s=%s, which %s has", n.Name, first.key, first.expected, first.source)
+		v.Says("node %s lacks the label %s=%s, which %s has", n.Name, first.key, first.expected, first.source)
+	default:
+		v.Says("node %s has the label %s=%s, and %s says %s", n.Name, first.key, first.observed, first.source, first.expected)
 	}
 	if len(found) > 1 {
-		what += fmt.Sprintf(", and %d more of its labels are not as they should be", len(found)-1)
+		v.Also(fmt.Sprintf(", and %d more of its labels are not as they should be", len(found)-1))
 	}
 	if found[0].mark {
-		what += ": to Karpenter the node still starts"
+		v.Also(": to Karpenter the node still starts")
 	} else {
-		what += ": pods that ask for what it was launched for are not put on it"
+		v.Also(": pods that ask for what it was launched for are not put on it")
 	}
-	return roll.Cause{Code: cause.NodeLabelsMismatch, Confidence: confidence, Subject: string(l.Finding.Group), Summary: what, Evidence: seen, Fix: l.relabel(n, set)}
+	return v.Fix(l.relabel(n, set))
 }
 
 // relabel is how to put labels right, and how to see who changes them.
 func (l *look) relabel(n evidence.NodeObject, set map[string]string) string {
-	lines := []string{kubectl("get", "node", n.Name, "-o", "jsonpath={.metadata.labels}{\"\\n\"}{.metadata.managedFields[*].manager}") + "   # who writes them? look for --node-labels in user data, too"}
+	lines := []string{paste.Kubectl("get", "node", n.Name, "-o", "jsonpath={.metadata.labels}{\"\\n\"}{.metadata.managedFields[*].manager}") + "   # who writes them? look for --node-labels in user data, too"}
 	if l.karpenters() {
-		lines = append(lines, kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "-o", "yaml"))
+		lines = append(lines, paste.Kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "-o", "yaml"))
 	}
 	if len(set) > 0 {
 		args := []string{"label", "node", n.Name, "--overwrite"}
 		for _, key := range slices.Sorted(maps.Keys(set)) {
 			args = append(args, key+"="+set[key])
 		}
-		lines = append(lines, kubectl(args...))
+		lines = append(lines, paste.Kubectl(args...))
 	}
 	return paste.Lines(lines...)
-}
-
-func orNone(value string) string {
-	if value == "" {
-		return "none"
-	}
-	return value
 }

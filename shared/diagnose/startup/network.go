@@ -1,7 +1,7 @@
 package startup
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -17,67 +17,50 @@ var unready = []string{"NetworkPluginNotReady", "cni plugin not initialized", "c
 
 // networkMissing reports that a node's condition Ready says so.
 func networkMissing(r evidence.Condition) bool {
-	if r.Status != string(roll.ConditionFalse) {
-		return false
-	}
-	for _, words := range unready {
-		if strings.Contains(r.Message, words) || strings.Contains(r.Reason, words) {
-			return true
-		}
-	}
-	return false
+	return r.Status == string(roll.ConditionFalse) &&
+		slices.ContainsFunc(unready, func(words string) bool {
+			return strings.Contains(r.Message, words) || strings.Contains(r.Reason, words)
+		})
 }
 
-// plugins are the DaemonSets of network plugins that are used on EKS.
+// plugins are the DaemonSets of network plugins that are used on EKS, with their pods'
+// labels.
 // https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html
-var plugins = []struct{ namespace, daemonSet, label string }{
-	{"kube-system", "aws-node", "k8s-app=aws-node"},
-	{"kube-system", "cilium", "k8s-app=cilium"},
-	{"calico-system", "calico-node", "k8s-app=calico-node"},
-	{"kube-system", "antrea-agent", "component=antrea-agent"},
+var plugins = []struct{ daemonSet, label string }{
+	{"aws-node", "k8s-app=aws-node"}, {"cilium", "k8s-app=cilium"}, {"calico-node", "k8s-app=calico-node"}, {"antrea-agent", "component=antrea-agent"},
 }
 
-// network asks whether the node waits for its network plugin.
-func (l *look) network() {
-	n, ok := l.object(cause.CniNotReady)
+// network looks at whether the node waits for its network plugin.
+func (l *look) network() cause.Verdict {
+	n, ok := l.node()
 	if !ok {
-		return
+		return l.NoNode()
 	}
 	if gap := l.Unexplained(); gap != "" {
-		l.s.NotChecked(gap, cause.CniNotReady)
-		return
+		return cause.NotChecked(gap)
 	}
 	r := ready(n)
 	if !networkMissing(r) {
-		l.s.RuledOut(cause.CniNotReady)
-		return
+		return cause.RuledOut
 	}
-	seen := []roll.Evidence{{Source: "node", Field: "status.conditions[Ready]", Observed: reason(r), Expected: "True"}}
 	text, more, fix := l.plugin(n)
-	l.s.Found(roll.Cause{
-		Code: cause.CniNotReady, Confidence: roll.Decisive, Subject: "cni/" + l.ClusterID.Name,
-		Summary:  fmt.Sprintf("node %s is not ready because no network plugin (CNI) has started on it%s", n.Name, text),
-		Evidence: append(seen, more...), Fix: fix,
-	})
+	return cause.Decisive().In("cni/"+l.ClusterID.Name).
+		Says("node %s is not ready because no network plugin (CNI) has started on it%s", n.Name, text).
+		Saw("node", "status.conditions[Ready]", reason(r), "True").Shows(more...).Fix(fix)
 }
 
 // plugin looks at the network plugin's pod on the node.
 func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence, fix string) {
 	pods := l.Node().Pods
-	list := kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+n.Name, "-o", "wide")
 	if !pods.Known() {
-		return "", nil, list
+		return "", nil, podsOf(n.Name)
 	}
 	for _, c := range plugins {
-		p, ok := podOf(pods.Value, c.daemonSet, c.label)
-		if !ok {
-			continue
+		if p, ok := podOf(pods.Value, c.daemonSet, c.label); ok {
+			return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 		}
-		seen = []roll.Evidence{{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"}}
-		return ": the pod " + p.Name + " " + condition(p), seen, paste.Lines(kubectl("-n", p.Namespace, "describe", "pod", p.Name),
-			kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100"))
 	}
-	seen = []roll.Evidence{{Source: "pods", Field: "DaemonSet/aws-node, cilium, calico-node or antrea-agent", Observed: "no pod on " + n.Name, Expected: "a pod that is ready"}}
-	return ": there is no pod of a known one on the node", seen, paste.Lines(kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
-		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+all(n.Taints)+")?", list)
+	seen = []roll.Evidence{l.absent("aws-node, cilium, calico-node or antrea-agent", "a pod that is ready")}
+	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
+		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+all(n.Taints)+")?", podsOf(n.Name))
 }

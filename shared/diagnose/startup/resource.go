@@ -31,32 +31,24 @@ var devicePlugins = []devicePlugin{
 	{"vpc.amazonaws.com/pod-eni", "aws-node", "https://docs.aws.amazon.com/eks/latest/userguide/security-groups-pods-deployment.html"},
 }
 
-// resources asks whether Karpenter waits for a resource that nothing has registered.
-func (l *look) resources() {
+// resources looks at whether Karpenter waits for a resource that nothing has registered.
+func (l *look) resources() cause.Verdict {
 	if !l.karpenters() {
-		return
+		return cause.Verdict{}
 	}
 	claim := l.NodeClaim()
-	if !claim.Known() {
-		l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.ResourceNotRegistered)
-		return
-	}
 	c, ok := claim.Value.Condition("Initialized")
-	if !ok || !resourceReason(c) {
-		l.s.RuledOut(cause.ResourceNotRegistered)
-		return
-	}
-	confidence := roll.Suggestive
-	if l.overdue() {
-		confidence = roll.Decisive
+	switch {
+	case !claim.Known():
+		return cause.Missing(claim, "NodeClaim of "+string(l.Finding.Instance))
+	case !ok || !resourceReason(c):
+		return cause.RuledOut
 	}
 	text, subject, more, fix := l.device(c.Reason, quoted(c.Message))
-	l.s.Found(roll.Cause{
-		Code: cause.ResourceNotRegistered, Confidence: confidence, Subject: subject,
-		Summary:  fmt.Sprintf("Karpenter waits on node %s for %s", l.Finding.Node, text),
-		Evidence: append([]roll.Evidence{{Source: "NodeClaim", Field: "status.conditions[Initialized]", Observed: reason(c), Expected: "True"}}, more...),
-		Fix:      paste.Lines(fix, kubectl("describe", "nodeclaim", claim.Value.Name)),
-	})
+	return cause.DecisiveIf(l.overdue()).In(subject).
+		Says("Karpenter waits on node %s for %s", l.Finding.Node, text).
+		Saw("NodeClaim", "status.conditions[Initialized]", reason(c), "True").Shows(more...).
+		Fix(fix, paste.Kubectl("describe", "nodeclaim", claim.Value.Name))
 }
 
 // resourceReason reports that a NodeClaim is not initialized for want of a resource.
@@ -64,25 +56,23 @@ func resourceReason(initialized evidence.Condition) bool {
 	return initialized.Status != string(roll.ConditionTrue) && (initialized.Reason == resourceMissing || initialized.Reason == driverMissing)
 }
 
-// device tells what is waited for, and looks at the pod that should bring it.
+// device says what is waited for, and looks at the pod that should bring it.
 func (l *look) device(reason, name string) (text, subject string, seen []roll.Evidence, fix string) {
-	pods := kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+l.Finding.Node, "-o", "wide")
+	pods, node := podsOf(l.Finding.Node), l.Node()
 	if reason == driverMissing {
-		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, paste.Lines(kubectl("get", "resourceslices"), pods)
+		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, paste.Lines(paste.Kubectl("get", "resourceslices"), pods)
 	}
 	text = fmt.Sprintf("the resource %s, which no device plugin has registered", name)
-	fix = paste.Lines(kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
+	fix = paste.Lines(paste.Kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
 	for _, d := range devicePlugins {
 		if d.resource != name {
 			continue
 		}
-		if l.Node().Pods.Known() {
-			if p, ok := podOf(l.Node().Pods.Value, d.daemonSet, ""); ok {
-				text += ": the pod " + p.Name + " " + condition(p)
-				seen = []roll.Evidence{{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"}}
-			} else {
-				seen = []roll.Evidence{{Source: "pods", Field: "DaemonSet/" + d.daemonSet, Observed: "no pod on " + l.Finding.Node, Expected: "a pod that is ready, unless the AMI brings the plugin"}}
-			}
+		if p, ok := podOf(node.Pods.Value, d.daemonSet, ""); ok {
+			text += ": the pod " + p.Name + " " + condition(p)
+			seen = append(seen, shown(p))
+		} else if node.Pods.Known() {
+			seen = append(seen, l.absent(d.daemonSet, "a pod that is ready, unless the AMI brings the plugin"))
 		}
 		fix = paste.Lines(fix, "# the plugin's guide: "+d.guide)
 	}

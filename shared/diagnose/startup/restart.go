@@ -62,32 +62,28 @@ func countStarts(events []evidence.Event, created time.Time) starts {
 	return s
 }
 
-// restarts asks whether the kubelet of a new node started more than once while its
-// lease goes on: such a node loses its readiness once more and gets it back.
-func (l *look) restarts() {
-	const code = cause.KubeletRestartedDuringStartup
-	n, ok := l.object(code)
+// restarts looks at whether the kubelet of a new node started more than once while its
+// lease is renewed: such a node loses its readiness once more and gets it back.
+func (l *look) restarts() cause.Verdict {
+	n, ok := l.node()
 	if !ok {
-		return
+		return l.NoNode()
 	}
 	events, lease := l.Node().Events, l.Node().Lease
-	if !events.Known() {
-		l.s.NotChecked(events.Missing("list of events of node "+n.Name), code)
-		return
-	}
 	s := countStarts(events.Value, n.Created)
 	switch {
+	case !events.Known():
+		return cause.Missing(events, "list of events of node "+n.Name)
 	case l.age(n) >= settling && s.young < 2, s.young == 1, s.young == 0 && s.later > 0:
-		l.s.RuledOut(code)
+		return cause.RuledOut
 	case s.young < 2:
-		l.s.NotChecked("the events of node "+n.Name+" tell of no start of its kubelet, which proves nothing", code)
+		return cause.NotChecked("the events of node " + n.Name + " show no start of its kubelet, which proves nothing")
 	case !lease.Settled():
-		l.s.NotChecked(lease.Missing("lease of node "+n.Name), code)
+		return cause.Missing(lease, "lease of node "+n.Name)
 	case !lease.Known() || !lease.Value.Fresh(l.At):
-		l.s.RuledOut(code) // its kubelet does not run: a start that failed is no flap
-	default:
-		l.s.Found(l.restarted(n, s, lease.Value))
+		return cause.RuledOut // its kubelet does not run: a start that failed is no flap
 	}
+	return l.restarted(n, s, lease.Value)
 }
 
 // flap reports that the starts are those of a node that is only just starting.
@@ -118,26 +114,23 @@ func (l *look) surprising(n evidence.NodeObject) string {
 	return ""
 }
 
-func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) roll.Cause {
-	confidence, outcome := roll.Suggestive, "which may be why it was not ready at first"
+func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) cause.Verdict {
+	sure, outcome := false, "which may be why it was not ready at first"
 	if l.flap(n, s) && (ready(n).Status != string(roll.ConditionTrue) || l.Finding.Kind == roll.Flapping || l.recovering(n)) {
-		confidence, outcome = roll.Decisive, "and it renews its lease: a flap of its start, which passes, and no fault"
+		sure, outcome = true, "and it renews its lease: a flap of its start, which passes, and no fault"
 		if t := l.surprising(n); t != "" {
-			confidence, outcome = roll.Suggestive, "and it renews its lease; but it has the taint "+t+", which nothing declares, so that this passes is not certain"
+			sure, outcome = false, "and it renews its lease; but it has the taint "+t+", which nothing declares, so that this passes is not certain"
 		}
 	}
 	if s.young >= crashing || s.later > 0 {
 		outcome = "which looks like a kubelet that fails again and again rather than a start that takes two"
 	}
-	return roll.Cause{
-		Code: cause.KubeletRestartedDuringStartup, Confidence: confidence,
-		Summary: fmt.Sprintf("the kubelet of node %s started %d times within %s of the node's creation, %s", n.Name, s.young+s.later, minutes(max(time.Minute, (s.last.Sub(n.Created)+59*time.Second).Truncate(time.Minute))), outcome),
-		Evidence: []roll.Evidence{
-			{Source: "events", Field: "Starting kubelet.", Observed: fmt.Sprintf("%d times, the last at %s", s.young+s.later, roll.Clock(s.last)), Expected: "once"},
-			{Source: "node", Field: "metadata.creationTimestamp", Observed: roll.Clock(n.Created), Expected: "a node that is older than " + minutes(settling)},
-			{Source: "lease", Field: "spec.renewTime", Observed: roll.Clock(lease.Renewed), Expected: "renewed"},
-		},
-		Fix: paste.Lines(kubectl("get", "node", n.Name, "--watch")+"   # it should settle by itself",
-			kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=Node,involvedObject.name="+n.Name, "--sort-by=.lastTimestamp")),
-	}
+	within := max(time.Minute, (s.last.Sub(n.Created) + 59*time.Second).Truncate(time.Minute))
+	return cause.DecisiveIf(sure).
+		Says("the kubelet of node %s started %d times within %s of the node's creation, %s", n.Name, s.young+s.later, minutes(within), outcome).
+		Saw("events", "Starting kubelet.", fmt.Sprintf("%d times, the last at %s", s.young+s.later, roll.Clock(s.last)), "once").
+		Saw("node", "metadata.creationTimestamp", roll.Clock(n.Created), "a node that is older than "+minutes(settling)).
+		Saw("lease", "spec.renewTime", roll.Clock(lease.Renewed), "renewed").
+		Fix(paste.Kubectl("get", "node", n.Name, "--watch")+"   # it should settle by itself",
+			paste.Kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=Node,involvedObject.name="+n.Name, "--sort-by=.lastTimestamp"))
 }

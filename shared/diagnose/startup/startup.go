@@ -1,65 +1,30 @@
 // Package startup looks for what keeps a node that exists from becoming ready for work:
 // startup taints that nobody takes off, a network plugin that does not start, resources
 // that nothing registers, labels that contradict what the node was launched for, kubelets
-// that start twice, and taints that Karpenter was not
-// told of and launches further nodes for.
+// that start twice, and undeclared taints, for which Karpenter launches further nodes.
 //
 // The package is pure.
 package startup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
 // Analyze notes what it finds about the start of the case's node.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
-	l := &look{Case: c, s: s}
-	switch c.Finding.Kind {
-	case roll.Uninitialized:
-		l.taints()
-		l.resources()
-		l.labels()
-		l.network()
-		l.undeclared()
-		l.restarts()
-		l.duplicates()
-	case roll.NotReady:
-		l.labels()
-		l.network()
-		l.undeclared()
-		l.restarts()
-		l.duplicates()
-	case roll.Flapping:
-		l.undeclared()
-		l.restarts()
-		l.duplicates()
-	case roll.Unknown:
-		l.restarts()
-	case roll.Unregistered:
-		l.duplicates()
-	}
+	rules[c.Finding.Kind].Apply(s, &look{cause.Look{Case: c, Sheet: s}})
 }
 
 // look is one look at a finding.
-type look struct {
-	*evidence.Case
-	s *cause.Sheet
-}
-
-// object is the finding's node; without it the codes are not checked.
-func (l *look) object(codes ...cause.Code) (evidence.NodeObject, bool) {
-	fact := l.Node().Object
-	if !fact.Known() {
-		l.s.NotChecked(fact.Missing("node "+l.Finding.Node), codes...)
-	}
-	return fact.Value, fact.Known()
-}
+type look struct{ cause.Look }
 
 // karpenters reports that Karpenter launched the instance, a cluster's own one or that
 // of Auto Mode.
@@ -80,12 +45,7 @@ func told(t evidence.Taint) string { return t.Key + ":" + t.Effect }
 // Karpenter compare taints.
 // https://pkg.go.dev/k8s.io/api/core/v1#Taint.MatchTaint
 func has(list []evidence.Taint, t evidence.Taint) bool {
-	for _, other := range list {
-		if other.Key == t.Key && other.Effect == t.Effect {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(o evidence.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
 }
 
 // all are taints in one text, "none" if there are none.
@@ -108,3 +68,51 @@ func ready(n evidence.NodeObject) evidence.Condition {
 
 // minutes is a duration to the minute.
 func minutes(d time.Duration) string { return fmt.Sprintf("%.0f min", d.Minutes()) }
+
+// rules are those of each kind of finding.
+var rules = map[roll.Kind]cause.Rules[*look]{
+	roll.Uninitialized: {
+		cause.StartupTaintNotRemoved: (*look).taints, cause.ResourceNotRegistered: (*look).resources, cause.NodeLabelsMismatch: (*look).labels,
+		cause.CniNotReady: (*look).network, cause.UndeclaredStartupTaint: (*look).undeclared, cause.KubeletRestartedDuringStartup: (*look).restarts,
+		cause.DuplicateLaunch: (*look).duplicates,
+	},
+	roll.NotReady: {
+		cause.NodeLabelsMismatch: (*look).labels, cause.CniNotReady: (*look).network, cause.UndeclaredStartupTaint: (*look).undeclared,
+		cause.KubeletRestartedDuringStartup: (*look).restarts, cause.DuplicateLaunch: (*look).duplicates,
+	},
+	roll.Flapping: {
+		cause.UndeclaredStartupTaint: (*look).undeclared, cause.KubeletRestartedDuringStartup: (*look).restarts, cause.DuplicateLaunch: (*look).duplicates,
+	},
+	roll.Unknown:      {cause.KubeletRestartedDuringStartup: (*look).restarts},
+	roll.Unregistered: {cause.DuplicateLaunch: (*look).duplicates},
+}
+
+// node is the finding's node; known is false if it was not read.
+func (l *look) node() (n evidence.NodeObject, known bool) {
+	fact := l.Node().Object
+	return fact.Value, fact.Known()
+}
+
+// podsOf lists the pods of a node.
+func podsOf(node string) string {
+	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
+}
+
+// inspect shows how a pod is, and its logs.
+func inspect(p evidence.Pod) string {
+	return paste.Lines(paste.Kubectl("-n", p.Namespace, "describe", "pod", p.Name), logs(p))
+}
+
+func logs(p evidence.Pod) string {
+	return paste.Kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100")
+}
+
+// shown is a pod as evidence.
+func shown(p evidence.Pod) roll.Evidence {
+	return roll.Evidence{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"}
+}
+
+// absent is evidence that a DaemonSet has no pod on the node.
+func (l *look) absent(daemonSet, expected string) roll.Evidence {
+	return roll.Evidence{Source: "pods", Field: "DaemonSet/" + daemonSet, Observed: "no pod on " + l.Finding.Node, Expected: expected}
+}

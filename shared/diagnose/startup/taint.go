@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,23 +31,20 @@ type left struct {
 	by    string // who calls it a startup taint, "" if that is known of its agent alone
 }
 
-// taints asks whether a startup taint is still on the node, and who should have taken
+// taints looks at whether a startup taint is still on the node, and who should have taken
 // it off. Once the tolerance is over that alone keeps the node from its work.
-func (l *look) taints() {
-	n, ok := l.object(cause.StartupTaintNotRemoved)
+func (l *look) taints() cause.Verdict {
+	n, ok := l.node()
 	if !ok {
-		return
+		return l.NoNode()
 	}
-	remaining := l.remaining(n)
-	if len(remaining) > 0 {
-		l.s.Found(l.notRemoved(n, remaining))
-		return
+	if remaining := l.remaining(n); len(remaining) > 0 {
+		return l.notRemoved(n, remaining)
 	}
 	if pool, claim := l.Group().NodePool, l.NodeClaim(); l.karpenters() && !pool.Known() && !claim.Known() && slices.ContainsFunc(n.Taints, unclear) {
-		l.s.NotChecked(claim.Missing("NodeClaim of "+string(l.Finding.Instance)), cause.StartupTaintNotRemoved)
-		return
+		return cause.Missing(claim, "NodeClaim of "+string(l.Finding.Instance))
 	}
-	l.s.RuledOut(cause.StartupTaintNotRemoved)
+	return cause.RuledOut
 }
 
 // unclear reports a taint that a NodePool may have declared as a startup taint.
@@ -94,106 +92,75 @@ func (t left) explains(n evidence.NodeObject) bool {
 	return t.agent.early || t.agent.network && networkMissing(r)
 }
 
-func (l *look) notRemoved(n evidence.NodeObject, remaining []left) roll.Cause {
+func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Verdict {
 	t := remaining[0]
-	for _, other := range remaining {
-		if other.explains(n) {
-			t = other
-			break
-		}
-	}
-	confidence := roll.Suggestive
-	if l.overdue() && t.explains(n) {
-		confidence = roll.Decisive
-	}
-	var seen []roll.Evidence
-	for _, r := range remaining {
-		seen = append(seen, roll.Evidence{Source: "node", Field: "spec.taints", Observed: told(r.Taint), Expected: "taken off once the node is ready for work"})
+	if i := slices.IndexFunc(remaining, func(t left) bool { return t.explains(n) }); i >= 0 {
+		t = remaining[i]
 	}
 	who, more, fix := l.remover(n, t)
-	return roll.Cause{
-		Code: cause.StartupTaintNotRemoved, Confidence: confidence, Subject: "taint/" + t.Key,
-		Summary:  fmt.Sprintf("node %s still has the startup taint %s, %s after its creation: %s", n.Name, told(t.Taint), minutes(l.age(n)), who),
-		Evidence: append(seen, more...),
-		Fix:      paste.Lines(fix, kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")+"   # only if pods can do without what it waits for: they start on the node at once"),
+	v := cause.DecisiveIf(l.overdue() && t.explains(n)).In("taint/"+t.Key).
+		Says("node %s still has the startup taint %s, %s after its creation: %s", n.Name, told(t.Taint), minutes(l.age(n)), who).
+		Fix(fix, paste.Kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")+"   # only if pods can do without what it waits for: they start on the node at once")
+	for _, r := range remaining {
+		v.Saw("node", "spec.taints", told(r.Taint), "taken off once the node is ready for work")
 	}
+	return v.Shows(more...)
 }
 
-// remover tells who should have taken the taint off and what became of that, with the
-// evidence for it and how to look further.
+// remover says who should have taken the taint off and what became of that, with the
+// evidence for it and the commands that show more.
 func (l *look) remover(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
-	switch a := t.agent; {
+	a := t.agent
+	switch {
+	case a == nil && slices.Contains(dedicated, t.Key):
+		who = t.by + " declares it as a startup taint, but nobody takes it off: it keeps other pods off such nodes, and belongs to spec.template.spec.taints"
+		return who, nil, paste.Kubectl("describe", "node", n.Name)
 	case a == nil:
-		return l.nobody(t), nil, kubectl("describe", "node", n.Name)
+		return t.by + " names it a startup taint, and no agent is known that takes it off", nil, paste.Kubectl("describe", "node", n.Name)
 	case a.daemonSet != "":
 		return l.agentsPod(n, t)
 	case a.key == unregistered:
 		return l.unregistered(n, t)
-	default:
-		fix = kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}")
-		if len(a.logs) > 0 {
-			fix = paste.Lines(fix, kubectl(a.logs...))
-		}
-		return a.how, nil, fix
 	}
-}
-
-// nobody tells of a taint of which no agent is known.
-func (l *look) nobody(t left) string {
-	if slices.Contains(dedicated, t.Key) {
-		return t.by + " declares it as a startup taint, but nobody takes it off: it keeps other pods off such nodes, and belongs to spec.template.spec.taints"
-	}
-	return t.by + " names it a startup taint, and no agent is known that takes it off"
+	return a.how, nil, paste.Lines(paste.Kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}"), a.showLogs())
 }
 
 // agentsPod looks at the agent's pod on the node.
 func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
-	a := t.agent
-	list := kubectl("-n", a.namespace, "get", "pods", "-l", a.label, "--field-selector", "spec.nodeName="+n.Name, "-o", "wide")
-	logs := ""
-	if len(a.logs) > 0 {
-		logs = kubectl(a.logs...)
-	}
-	pods := l.Node().Pods
+	a, pods := t.agent, l.Node().Pods
+	list := paste.Kubectl("-n", a.namespace, "get", "pods", "-l", a.label, "--field-selector", "spec.nodeName="+n.Name, "-o", "wide")
 	if !pods.Known() {
-		return a.how + "; the node's pods were not read", nil, paste.Lines(list, logs)
+		return a.how + "; the node's pods were not read", nil, paste.Lines(list, a.showLogs())
 	}
-	field := "DaemonSet/" + a.daemonSet
 	p, ok := podOf(pods.Value, a.daemonSet, a.label)
-	if !ok {
-		seen = append(seen, roll.Evidence{Source: "pods", Field: field, Observed: "no pod on " + n.Name, Expected: "a pod that is ready"})
-		return a.how + ", and there is no such pod on the node", seen, paste.Lines(kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet)+
-			"   # does it exist, select the node, and tolerate its taints ("+all(n.Taints)+")?", list)
-	}
-	seen = append(seen, roll.Evidence{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"})
-	if p.Ready {
+	switch {
+	case !ok:
+		fix = paste.Kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet) + "   # does it exist, select the node, and tolerate its taints (" + all(n.Taints) + ")?"
+		return a.how + ", and there is no such pod on the node", []roll.Evidence{l.absent(a.daemonSet, "a pod that is ready")}, paste.Lines(fix, list)
+	case p.Ready:
 		who = a.how + ", and that pod is ready: what takes the taint off does not run, or may not change nodes"
-		if logs == "" {
-			logs = kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100")
-		}
-		return who, seen, paste.Lines(list, logs)
+		return who, []roll.Evidence{shown(p)}, paste.Lines(list, cmp.Or(a.showLogs(), logs(p)))
 	}
-	return a.how + ", and that pod " + condition(p), seen, paste.Lines(
-		kubectl("-n", p.Namespace, "describe", "pod", p.Name), kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100"))
+	return a.how + ", and that pod " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 }
 
 // unregistered looks at why Karpenter leaves its own taint on the node. It takes off the one
-// with the effect NoExecute, once, when it registers the node, and looks no further when the
-// NodeClaim's condition Registered is no longer Unknown. A hook of its own that is pending
-// holds it up without any fault of the node.
+// with the effect NoExecute, once, when it registers the node, and stops looking when the
+// NodeClaim's condition Registered is no longer Unknown. A pending hook of its own holds it
+// up without any fault of the node.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go
 func (l *look) unregistered(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
 	claim, how := l.NodeClaim(), t.agent.how
 	if t.Effect != "NoExecute" {
-		return "Karpenter takes off " + unregistered + ":NoExecute alone, so this one stays", nil, kubectl("describe", "node", n.Name)
+		return "Karpenter takes off " + unregistered + ":NoExecute alone, so this one stays", nil, paste.Kubectl("describe", "node", n.Name)
 	}
 	if !claim.Known() {
 		if claim.State == evidence.Absent && l.karpenters() {
 			how += ", and no NodeClaim has its instance"
 		}
-		return how, nil, paste.Lines(kubectl("get", "nodeclaims", "-o", "wide"), kubectl(t.agent.logs...))
+		return how, nil, paste.Lines(paste.Kubectl("get", "nodeclaims", "-o", "wide"), t.agent.showLogs())
 	}
-	fix = paste.Lines(kubectl("describe", "nodeclaim", claim.Value.Name), kubectl(t.agent.logs...)+"   # in the namespace that Karpenter runs in")
+	fix = paste.Lines(paste.Kubectl("describe", "nodeclaim", claim.Value.Name), t.agent.showLogs()+"   # in the namespace that Karpenter runs in")
 	c, ok := claim.Value.Condition("Registered")
 	if !ok {
 		return how, nil, fix
@@ -201,21 +168,12 @@ func (l *look) unregistered(n evidence.NodeObject, t left) (who string, seen []r
 	seen = append(seen, roll.Evidence{Source: "NodeClaim", Field: "status.conditions[Registered]", Observed: reason(c), Expected: "True, and the taint gone"})
 	switch {
 	case c.Status != string(roll.ConditionTrue):
-		return fmt.Sprintf("%s, and says of NodeClaim %s: %s", how, claim.Value.Name, reason(c)), seen, fix
-	case l.At.Sub(c.Since) < justRegistered:
-		return how, seen, fix
+		how = fmt.Sprintf("%s, and says of NodeClaim %s: %s", how, claim.Value.Name, reason(c))
+	case l.At.Sub(c.Since) >= justRegistered:
+		how = fmt.Sprintf("%s, which it did at %s; it does not take off again what came back since", how, roll.Clock(c.Since))
 	}
-	return fmt.Sprintf("%s, which it did at %s; it does not take off again what came back since", how, roll.Clock(c.Since)), seen, fix
+	return how, seen, fix
 }
 
 // reason is a condition's status, reason and message in one text.
-func reason(c evidence.Condition) string {
-	text := c.Status
-	if c.Reason != "" {
-		text += " (" + c.Reason + ")"
-	}
-	if c.Message != "" {
-		text += ": " + strings.TrimSuffix(c.Message, ".")
-	}
-	return text
-}
+func reason(c evidence.Condition) string { return strings.TrimSuffix(cause.Said(c), ".") }

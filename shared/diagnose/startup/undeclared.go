@@ -1,8 +1,6 @@
 package startup
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -96,84 +94,37 @@ func (d declaration) surprises(n evidence.NodeObject) []surprise {
 	return out
 }
 
-// undeclared asks whether a node of Karpenter's has a taint that its NodePool does not
-// declare. It is decisive for nodes that start or come and go: what it does is to have
-// Karpenter launch more of them.
-func (l *look) undeclared() {
+// undeclared looks for a taint on a Karpenter node that its NodePool does not declare. It is
+// decisive for nodes that start or flap, since Karpenter then launches more of them.
+func (l *look) undeclared() cause.Verdict {
 	if !l.karpenters() {
-		return
+		return cause.Verdict{}
 	}
-	n, ok := l.object(cause.UndeclaredStartupTaint)
+	n, ok := l.node()
 	if !ok {
-		return
+		return l.NoNode()
 	}
 	d, ok := l.declared(l.NodeClaim())
 	if !ok {
-		l.s.NotChecked(l.Group().NodePool.Missing("NodePool of "+string(l.Finding.Group)), cause.UndeclaredStartupTaint)
-		return
+		return cause.Missing(l.Group().NodePool, "NodePool of "+string(l.Finding.Group))
 	}
 	found := d.surprises(n)
-	if l.settled(n) {
-		// What a person put on a node that works has nothing to do with its start.
+	if l.age(n) >= settling && n.Labels[labelInitialized] == "true" {
+		// A taint that a person put on a node in service has nothing to do with its start.
 		found = slices.DeleteFunc(found, func(s surprise) bool { return s.agent == nil })
 	}
 	if len(found) == 0 {
-		l.s.RuledOut(cause.UndeclaredStartupTaint)
-		return
+		return cause.RuledOut
 	}
-	confidence := roll.Suggestive
-	if l.starts() && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled() {
-		confidence = roll.Decisive
-	}
-	l.s.Found(l.undeclaredCause(n, d, found, confidence))
-}
-
-// settled reports a node that is past its start and that Karpenter took into service.
-func (l *look) settled(n evidence.NodeObject) bool {
-	return l.age(n) >= settling && n.Labels["karpenter.sh/initialized"] == "true"
-}
-
-// starts reports kinds of findings of nodes that are there and not, or not steadily, ready.
-func (l *look) starts() bool {
-	switch l.Finding.Kind {
-	case roll.Uninitialized, roll.NotReady, roll.Flapping:
-		return true
-	}
-	return false
+	starts := l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady || l.Finding.Kind == roll.Flapping
+	return l.surprised(n, d, found).
+		DecisiveIf(starts && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled())
 }
 
 // counted reports that Karpenter goes by the node's own taints: before it has registered
 // the node, and taken its own taint off, it goes by the NodeClaim's.
 func counted(n evidence.NodeObject) bool {
 	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == unregistered && t.Effect == "NoExecute" })
-}
-
-func (l *look) undeclaredCause(n evidence.NodeObject, d declaration, found []surprise, confidence roll.Confidence) roll.Cause {
-	s, pool := found[0], l.pool()
-	what, how := "the taint "+told(s.Taint), "does not declare"
-	if s.agent != nil {
-		what = "the startup taint " + told(s.Taint) + " of " + s.agent.name
-	}
-	if s.other != "" {
-		how = "declares only with the effect " + s.other
-	}
-	seen := []roll.Evidence{}
-	for _, f := range found {
-		seen = append(seen, roll.Evidence{Source: "node", Field: "spec.taints", Observed: told(f.Taint) + ", " + minutes(l.age(n)) + " after its creation", Expected: "a taint that startupTaints declare, with this effect"})
-	}
-	seen = append(seen, roll.Evidence{Source: d.source, Field: d.field, Observed: all(d.startup), Expected: told(s.Taint)})
-	from, source := l.registersWith(s.Taint)
-	if from != "" {
-		what += ", with which its " + from + " has the kubelet register"
-		seen = append(seen, source)
-	}
-	return roll.Cause{
-		Code: cause.UndeclaredStartupTaint, Confidence: confidence, Subject: "nodepool/" + pool,
-		Summary: fmt.Sprintf("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
-			n.Name, what, pool, how),
-		Evidence: seen,
-		Fix:      paste.Lines(l.declare(pool, found), elsewhere(n, s, from)),
-	}
 }
 
 // registersWith is what has the kubelet register with the taint, its user data or launch
@@ -199,7 +150,7 @@ func elsewhere(n evidence.NodeObject, s surprise, from string) string {
 		return "# if nothing takes it off, declare it in spec.template.spec.taints instead, or take it out of the " + from
 	}
 	return paste.Lines("# if nothing takes it off, declare it in spec.template.spec.taints instead; this tells who put it there:",
-		kubectl("get", "node", n.Name, "-o", "yaml", "--show-managed-fields"))
+		paste.Kubectl("get", "node", n.Name, "-o", "yaml", "--show-managed-fields"))
 }
 
 // pool is the name of the group's NodePool.
@@ -210,33 +161,51 @@ func (l *look) pool() string {
 	return l.Group().NodePool.Value.Name
 }
 
-// declare is how to add the taints to the NodePool's startupTaints. A merge patch
-// replaces a list as a whole, so it repeats what is there.
+// declare adds the taints to the NodePool's startupTaints. A merge patch replaces a list as
+// a whole, so it repeats what is there.
 func (l *look) declare(pool string, found []surprise) string {
 	fact := l.Group().NodePool
 	if !fact.Known() {
-		return kubectl("edit", "nodepool", pool) + "   # add " + told(found[0].Taint) + " to spec.template.spec.startupTaints"
+		return paste.Kubectl("edit", "nodepool", pool) + "   # add " + told(found[0].Taint) + " to spec.template.spec.startupTaints"
 	}
-	list := []map[string]string{}
-	add := func(t evidence.Taint) {
+	taints := slices.Clone(fact.Value.StartupTaints)
+	for _, s := range found {
+		if !has(fact.Value.StartupTaints, s.Taint) {
+			taints = append(taints, s.Taint)
+		}
+	}
+	var list []map[string]string
+	for _, t := range taints {
 		entry := map[string]string{"key": t.Key, "effect": t.Effect}
 		if t.Value != "" {
 			entry["value"] = t.Value
 		}
 		list = append(list, entry)
 	}
-	for _, t := range fact.Value.StartupTaints {
-		add(t)
-	}
-	for _, s := range found {
-		if !has(fact.Value.StartupTaints, s.Taint) {
-			add(s.Taint)
-		}
-	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"startupTaints": list}}}})
-	if err != nil {
-		return kubectl("edit", "nodepool", pool)
-	}
-	return paste.Lines(kubectl("patch", "nodepool", pool, "--type=merge", "-p", string(patch)),
+	patch := paste.JSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"startupTaints": list}}}})
+	return paste.Lines(paste.Kubectl("patch", "nodepool", pool, "--type=merge", "-p", patch),
 		"# Karpenter then replaces the nodes of the pool one after another (drift), within its disruption budgets")
+}
+
+func (l *look) surprised(n evidence.NodeObject, d declaration, found []surprise) cause.Verdict {
+	s, pool := found[0], l.pool()
+	v := cause.Suggestive().In("nodepool/" + pool)
+	for _, f := range found {
+		v.Saw("node", "spec.taints", told(f.Taint)+", "+minutes(l.age(n))+" after its creation", "a taint that startupTaints declare, with this effect")
+	}
+	v.Saw(d.source, d.field, all(d.startup), told(s.Taint))
+	what, how := "the taint "+told(s.Taint), "does not declare"
+	if s.agent != nil {
+		what = "the startup taint " + told(s.Taint) + " of " + s.agent.name
+	}
+	if s.other != "" {
+		how = "declares only with the effect " + s.other
+	}
+	from, source := l.registersWith(s.Taint)
+	if from != "" {
+		what += ", with which its " + from + " has the kubelet register"
+		v.Shows(source)
+	}
+	return v.Says("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
+		n.Name, what, pool, how).Fix(l.declare(pool, found), elsewhere(n, s, from))
 }
