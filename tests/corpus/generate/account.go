@@ -53,7 +53,7 @@ func (h healthy) all() []*Machine {
 
 // Healthy is the account in good order, with nodes that have been Ready for days: of
 // every owner if it is whole, else one of a node group.
-func Healthy(whole bool) (*Bundle, healthy) {
+func Healthy(whole bool) *Bundle {
 	b := &Bundle{
 		At: now, Attributes: object{}, Policies: map[string][]object{},
 		UserData: map[string]string{}, Console: map[string]string{},
@@ -62,16 +62,16 @@ func Healthy(whole bool) (*Bundle, healthy) {
 	}
 	b.cluster()
 	b.network()
-	h := healthy{worker: b.Launch("i-0e2b0000000000001", "10.0.40.21", "a", Workers, 9*day)}
+	b.healthy.worker = b.Launch("i-0e2b0000000000001", "10.0.40.21", "a", Workers, 9*day)
 	if whole {
-		h.system = b.Launch("i-0b4d0000000000001", "10.0.104.41", "c", System, 5*day)
-		h.karpenter = b.Launch("i-0d1a0000000000001", "10.0.40.11", "a", Default, 3*day)
-		h.legacy = b.Launch("i-0f3c0000000000001", "10.0.72.31", "b", Legacy, 40*day)
+		b.healthy.system = b.Launch("i-0b4d0000000000001", "10.0.104.41", "c", System, 5*day)
+		b.healthy.karpenter = b.Launch("i-0d1a0000000000001", "10.0.40.11", "a", Default, 3*day)
+		b.healthy.legacy = b.Launch("i-0f3c0000000000001", "10.0.72.31", "b", Legacy, 40*day)
 	}
-	for _, m := range h.all() {
+	for _, m := range b.healthy.all() {
 		b.Join(m, m.Age-time.Minute)
 	}
-	return b, h
+	return b
 }
 
 // cluster is what `aws eks describe-cluster` prints.

@@ -19,6 +19,7 @@ type object = map[string]any
 type Bundle struct {
 	At      time.Time
 	Cluster object
+	healthy healthy
 
 	Instances, Statuses                                   []object
 	Nodes, Leases, Events, Pods, Slices                   []object

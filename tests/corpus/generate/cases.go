@@ -42,15 +42,42 @@ var FieldReports = []FieldReport{quotedFlags, slowStart, onARM, wrongRole, silen
 
 // Case is one bundle and its verdict.
 type Case struct {
-	Name    string // the folder
+	Name    string
 	Class   Class
 	Report  FieldReport // that it is a variant of; "" if of none
-	Whole   bool        // it needs the whole account; healthy cases have it anyway
 	Why     string
 	Sources []string
-	// Build changes the healthy account and says what is to be found then.
-	Build func(b *Bundle, h healthy) *verdict
+	account bool // it needs the whole account; healthy cases have it anyway
+	// build changes the healthy account and says what is to be found then.
+	build func(*Bundle) *verdict
 }
+
+func broken(name, why string, sources []string, build func(*Bundle) *verdict) Case {
+	return Case{Name: name, Class: Broken, Why: why, Sources: sources, build: build}
+}
+
+func misleading(name, why string, sources []string, build func(*Bundle) *verdict) Case {
+	return Case{Name: name, Class: Misleading, Why: why, Sources: sources, build: build}
+}
+
+func well(name, why string, sources []string, build func(*Bundle) *verdict) Case {
+	return Case{Name: name, Class: Well, Why: why, Sources: sources, build: build}
+}
+
+// of makes the case a variant of a report.
+func (c Case) of(report FieldReport) Case {
+	c.Report = report
+	return c
+}
+
+// whole gives the case the whole account.
+func (c Case) whole() Case {
+	c.account = true
+	return c
+}
+
+// from lists the pages and reports that a case is made from.
+func from(sources ...string) []string { return sources }
 
 // Cases are all cases, by topic.
 func Cases() []Case {
@@ -76,8 +103,8 @@ type Made struct {
 
 // Make builds a case.
 func (c Case) Make() Made {
-	b, h := Healthy(c.Whole || c.Class == Well)
-	expect := c.Build(b, h).expectation
+	b := Healthy(c.account || c.Class == Well)
+	expect := c.build(b).expectation
 	expect.Why, expect.Sources = c.Why, c.Sources
 	if expect.Findings == nil {
 		expect.Findings, expect.NoFindings = []corpus.Finding{}, true
@@ -155,9 +182,36 @@ func (v *verdict) incomplete() *verdict {
 	return v
 }
 
-// worker is a further node of the node group workers that was well for days.
-func worker(b *Bundle) *Machine {
-	m := b.Launch(Sick, "10.0.41.21", "a", Workers, 5*day)
-	b.Join(m, 5*day-time.Minute)
+// joined is a further node of a group that was launched so long ago, and registered a
+// minute later.
+func (b *Bundle) joined(g Group, age time.Duration) *Machine {
+	m := b.Launch(Sick, "10.0.41.21", "a", g, age)
+	b.Join(m, age-time.Minute)
 	return m
+}
+
+// cniWaits is such a node that has waited for its CNI from the start.
+func (b *Bundle) cniWaits(g Group, age time.Duration) *Machine {
+	m := b.joined(g, age)
+	b.neverReady(m)
+	return m
+}
+
+// worker is a further node of the node group workers that was well for days.
+func worker(b *Bundle) *Machine { return b.joined(Workers, 5*day) }
+
+// silentWorker is one that went silent three quarters of an hour ago.
+func silentWorker(b *Bundle) *Machine {
+	m := worker(b)
+	b.silent(m, 45*time.Minute)
+	return m
+}
+
+// texted builds a case in which an instance of a group has other user data.
+func texted(g Group, code, text string) func(*Bundle) *verdict {
+	return func(b *Bundle) *verdict {
+		m := b.Unregistered(g)
+		b.retext(m, text)
+		return unregistered(m, code)
+	}
 }

@@ -13,8 +13,7 @@ func absenceCases() []Case {
 	}
 	// unmapped is a node of the pool that fell silent, and whose role has no access entry.
 	unmapped := func(b *Bundle) *Machine {
-		m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
-		b.Join(m, 5*day-time.Minute)
+		m := b.joined(Batch, 5*day)
 		b.silent(m, 45*time.Minute)
 		b.unmap(Batch)
 		return m
@@ -26,35 +25,23 @@ func absenceCases() []Case {
 		return m
 	}
 	return []Case{
-		{
-			Name: "old-role-of-the-pool-unmapped", Class: Broken,
-			Why:     "The EC2NodeClass got another role, and the access entry of the old one was deleted. The node that still has the old role went silent; a newer one of the pool is well, with the new role.",
-			Sources: append(mapping, "https://karpenter.sh/docs/concepts/nodeclasses/#specrole"),
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("old-role-of-the-pool-unmapped", "The EC2NodeClass got another role, and the access entry of the old one was deleted. The node that still has the old role went silent; a newer one of the pool is well, with the new role.",
+			append(mapping, "https://karpenter.sh/docs/concepts/nodeclasses/#specrole"), func(b *Bundle) *verdict {
 				m := unmapped(b)
 				moved(b, newer(b), Workers)
 				return finds(m, "Unknown", "NodeRoleNotMapped", "KubeletSilent").holds("")
-			},
-		},
-		{
-			Name: "unmapped-role-with-which-another-of-the-pool-works", Class: Misleading,
-			Why:     "The node went silent, and its role has no access entry; another node of the pool has the same role and reports, so the cluster knows the role still, or the entry was deleted a moment ago.",
-			Sources: mapping,
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("unmapped-role-with-which-another-of-the-pool-works", "The node went silent, and its role has no access entry; another node of the pool has the same role and reports, so the cluster knows the role still, or the entry was deleted a moment ago.",
+			mapping, func(b *Bundle) *verdict {
 				m := unmapped(b)
 				newer(b)
 				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
-			},
-		},
-		{
-			Name: "unmapped-role-with-which-another-group-works", Class: Misleading,
-			Why:     "The node is the only one of its group, and its role has no access entry; a node of another group has the same role and reports.",
-			Sources: mapping,
-			Build: func(b *Bundle, h healthy) *verdict {
+			}),
+		misleading("unmapped-role-with-which-another-group-works", "The node is the only one of its group, and its role has no access entry; a node of another group has the same role and reports.",
+			mapping, func(b *Bundle) *verdict {
 				m := unmapped(b)
-				moved(b, h.worker, Batch)
+				moved(b, b.healthy.worker, Batch)
 				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
-			},
-		},
+			}),
 	}
 }

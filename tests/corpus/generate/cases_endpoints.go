@@ -10,37 +10,24 @@ import (
 // addresses for pods, and the metadata service.
 func endpointCases() []Case {
 	return []Case{
-		{
-			Name: "no-endpoint-of-ec2", Class: Broken,
-			Why:     "A subnet without a way out that has the endpoints of ECR, S3 and STS, and not that of EC2, which every node asks for its name.",
-			Sources: []string{docPrivate, "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("no-endpoint-of-ec2", "A subnet without a way out that has the endpoints of ECR, S3 and STS, and not that of EC2, which every node asks for its name.",
+			from(docPrivate, "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113"), func(b *Bundle) *verdict {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks")
-				m := b.Unregistered(BatchGroup)
-				m.moved()
+				m := b.UnregisteredAside(BatchGroup)
 				return unregistered(m, "VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "endpoint-of-ec2-refuses-the-nodes", Class: Broken,
-			Why:     "All endpoints are there, and the security group of EC2's admits the legacy nodes only.",
-			Sources: []string{"https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113", "https://docs.aws.amazon.com/vpc/latest/privatelink/create-interface-endpoint.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("endpoint-of-ec2-refuses-the-nodes", "All endpoints are there, and the security group of EC2's admits the legacy nodes only.",
+			from("https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113", "https://docs.aws.amazon.com/vpc/latest/privatelink/create-interface-endpoint.html"), func(b *Bundle) *verdict {
 				b.aside()
 				b.SecurityGroups = append(b.SecurityGroups, firewall("sg-0c1c1c1c1c1c1c008", "payments-endpoints", []object{fromGroup("tcp", 443, legacyGroup)}, anywhere()))
 				b.privateEndpoint("sg-0c1c1c1c1c1c1c008", "ec2")
 				b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks")
-				m := b.Unregistered(BatchGroup)
-				m.moved()
+				m := b.UnregisteredAside(BatchGroup)
 				return unregistered(m, "VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "no-endpoint-of-ecr", Class: Broken,
-			Why:     "The node registered, and there is no endpoint to pull the CNI's image from: it never becomes ready.",
-			Sources: []string{docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("no-endpoint-of-ecr", "The node registered, and there is no endpoint to pull the CNI's image from: it never becomes ready.",
+			from(docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"), func(b *Bundle) *verdict {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ec2", "sts", "eks", "s3")
 				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
@@ -50,69 +37,43 @@ func endpointCases() []Case {
 				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
 				b.podEvent(p, "Failed", `Failed to pull image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1": dial tcp 203.0.113.5:443: i/o timeout`, 2*time.Minute, 6)
 				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady")
-			},
-		},
-		{
-			Name: "endpoint-policy-shuts-out-the-layers", Class: Broken,
-			Why:     "The gateway endpoint of S3 lets nothing but a bucket of the team's through, and takes what goes to S3 past the NAT gateway: the layers of the CNI's image do not come.",
-			Sources: []string{docPullEndpoints, docEndpointPolicies},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("endpoint-policy-shuts-out-the-layers", "The gateway endpoint of S3 lets nothing but a bucket of the team's through, and takes what goes to S3 past the NAT gateway: the layers of the CNI's image do not come.",
+			from(docPullEndpoints, docEndpointPolicies), func(b *Bundle) *verdict {
 				m := b.behindPolicy("s3", allowingThrough("s3:*", "arn:aws:s3:::payments-artifacts/*"))
 				p := b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
 				b.podEvent(p, "Failed", `failed to copy: httpReadSeeker: failed open: unexpected status code https://prod-eu-west-1-starport-layer-bucket.s3.eu-west-1.amazonaws.com/5f3a-123456789012-0c1d: 403 Forbidden`, 2*time.Minute, 6)
 				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady").orders()
-			},
-		},
-		{
-			Name: "endpoint-policy-of-ec2-without-instances", Class: Broken,
-			Why:     "A subnet without a way out whose endpoint of EC2 lets volumes be described and no instances.",
-			Sources: []string{docPrivate, docEndpointPolicies},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("endpoint-policy-of-ec2-without-instances", "A subnet without a way out whose endpoint of EC2 lets volumes be described and no instances.",
+			from(docPrivate, docEndpointPolicies), func(b *Bundle) *verdict {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks", "ec2")
 				b.Endpoints[len(b.Endpoints)-1]["PolicyDocument"] = allowingThrough("ec2:DescribeVolumes", "*")
-				m := b.Unregistered(BatchGroup)
-				m.moved()
+				m := b.UnregisteredAside(BatchGroup)
 				return unregistered(m, "VpcEndpointMissing").orders()
-			},
-		},
-		{
-			Name: "endpoint-policy-that-lets-the-layers-through", Class: Misleading,
-			Why:     "The policy of S3's endpoint names the bucket of ECR's layers beside the team's own. What the node lacks is a CNI that does not crash.",
-			Sources: []string{docPullEndpoints},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("endpoint-policy-that-lets-the-layers-through", "The policy of S3's endpoint names the bucket of ECR's layers beside the team's own. What the node lacks is a CNI that does not crash.",
+			from(docPullEndpoints), func(b *Bundle) *verdict {
 				m := b.behindPolicy("s3", allowingThrough("s3:GetObject", "arn:aws:s3:::payments-artifacts/*", "arn:aws:s3:::prod-eu-west-1-starport-layer-bucket/*"))
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				return finds(m, "Uninitialized", "CniNotReady").rulesOut("VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "endpoint-policy-for-an-organization", Class: Misleading,
-			Why:     "The policy of S3's endpoint asks for the organization of who asks, which nobody can tell from outside.",
-			Sources: []string{docEndpointPolicies},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("endpoint-policy-for-an-organization", "The policy of S3's endpoint asks for the organization of who asks, which nobody can tell from outside.",
+			from(docEndpointPolicies), func(b *Bundle) *verdict {
 				m := b.behindPolicy("s3", `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:PrincipalOrgID":"o-exampleorgid"}}}]}`)
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				return finds(m, "Uninitialized", "CniNotReady").misses("VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "no-endpoint-of-sts", Class: Misleading,
-			Why:     "Only the endpoint of STS is missing, which pods with roles need and a node does not: a hint.",
-			Sources: []string{docPrivate},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("no-endpoint-of-sts", "Only the endpoint of STS is missing, which pods with roles need and a node does not: a hint.",
+			from(docPrivate), func(b *Bundle) *verdict {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "eks")
-				m := b.Unregistered(BatchGroup)
-				m.moved()
+				m := b.UnregisteredAside(BatchGroup)
 				return unregistered(m, "").suggests("VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "subnet-full-and-the-cni-says-so", Class: Broken,
-			Why:     "Three addresses are left in the subnet, and the CNI cannot give any to pods.",
-			Sources: []string{"https://github.com/aws/amazon-vpc-cni-k8s/issues/3105", "https://github.com/aws/amazon-vpc-cni-k8s/issues/2923", docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("subnet-full-and-the-cni-says-so", "Three addresses are left in the subnet, and the CNI cannot give any to pods.",
+			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/3105", "https://github.com/aws/amazon-vpc-cni-k8s/issues/2923", docNetwork), func(b *Bundle) *verdict {
 				b.aside(route("NatGatewayId", natGateway("a")))["AvailableIpAddressCount"] = 3
 				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
 				m.moved()
@@ -122,42 +83,27 @@ func endpointCases() []Case {
 				p := b.pod(m, "ebs-csi-node", "ContainerCreating", "")
 				b.podEvent(p, "FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "3eb650e5b06f909321c170c75369c9626b234b410abd784c45c685197689fa88": plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container`, time.Minute, 9)
 				return finds(m, "Uninitialized", "SubnetIpsExhausted", "CniNotReady")
-			},
-		},
-		{
-			Name: "subnet-nearly-full", Class: Misleading,
-			Why:     "Three addresses are left, and nothing failed for lack of one: the instance has its own. A hint.",
-			Sources: []string{docNetwork, "https://github.com/aws/amazon-vpc-cni-k8s/issues/1923"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("subnet-nearly-full", "Three addresses are left, and nothing failed for lack of one: the instance has its own. A hint.",
+			from(docNetwork, "https://github.com/aws/amazon-vpc-cni-k8s/issues/1923"), func(b *Bundle) *verdict {
 				b.aside(route("NatGatewayId", natGateway("a")))["AvailableIpAddressCount"] = 3
-				m := b.Unregistered(BatchGroup)
-				m.moved()
+				m := b.UnregisteredAside(BatchGroup)
 				return unregistered(m, "").suggests("SubnetIpsExhausted")
-			},
-		},
-		{
-			Name: "subnet-nearly-full-and-nodes-that-work", Class: Well,
-			Why:     "Two addresses are left in a subnet whose nodes are Ready.",
-			Sources: []string{docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("subnet-nearly-full-and-nodes-that-work", "Two addresses are left in a subnet whose nodes are Ready.",
+			from(docNetwork), func(b *Bundle) *verdict {
 				b.find(b.Subnets, "SubnetId", subnet("a"))["AvailableIpAddressCount"] = 2
 				return nothing()
-			},
-		},
-		{
-			Name: "metadata-one-hop-away", Class: Misleading,
-			Why:     "Hop limit 1, and a pod on this node that asks the metadata service crashes. The node itself does not mind, so this is a hint; what it lacks is its CNI.",
-			Sources: []string{"https://github.com/luminartech/helm-charts-public/pull/323", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
-				b.Join(m, 25*time.Minute)
+			}),
+		misleading("metadata-one-hop-away", "Hop limit 1, and a pod on this node that asks the metadata service crashes. The node itself does not mind, so this is a hint; what it lacks is its CNI.",
+			from("https://github.com/luminartech/helm-charts-public/pull/323", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html"), func(b *Bundle) *verdict {
+				m := b.joined(BatchGroup, 26*time.Minute)
 				m.Instance["MetadataOptions"].(object)["HttpPutResponseHopLimit"] = 1
 				b.neverReady(m)
 				p := b.pod(m, "ebs-csi-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=ebs-plugin")
 				b.podEvent(p, "BackOff", "Back-off restarting failed container ebs-plugin in pod", time.Minute, 12)
 				return finds(m, "Uninitialized", "CniNotReady").suggests("ImdsHopLimit")
-			},
-		},
+			}),
 	}
 }
 

@@ -9,90 +9,63 @@ import (
 // template, owner.
 func fleetCases() []Case {
 	return []Case{
-		{
-			Name: "cluster-is-updating", Class: Broken,
-			Why:     "The cluster is being updated; a node is not ready meanwhile, and nobody should judge it now.",
-			Sources: []string{"https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html", "https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("cluster-is-updating", "The cluster is being updated; a node is not ready meanwhile, and nobody should judge it now.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html", "https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html"), func(b *Bundle) *verdict {
 				b.Cluster["status"] = "UPDATING"
 				m := worker(b)
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "ClusterNotActive").holds("ClusterNotActive")
-			},
-		},
-		{
-			Name: "api-server-does-not-answer", Class: Broken,
-			Why:     "The API server answers 503 in place of nodes: of nodes nothing is said. EC2 still says that a host is impaired.",
-			Sources: []string{"https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/", docStatusChecks},
-			Build: func(b *Bundle, h healthy) *verdict {
-				b.impaired(h.worker, "SystemStatus", 20*time.Minute)
+			}),
+		broken("api-server-does-not-answer", "The API server answers 503 in place of nodes: of nodes nothing is said. EC2 still says that a host is impaired.",
+			from("https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/", docStatusChecks), func(b *Bundle) *verdict {
+				b.impaired(b.healthy.worker, "SystemStatus", 20*time.Minute)
 				b.raw["nodes.json"] = string(document(object{
 					"apiVersion": "v1", "kind": "Status", "metadata": object{}, "status": "Failure", "code": 503, "reason": "ServiceUnavailable",
 					"message": "the server is currently unable to handle the request (get nodes)",
 				}))
 				b.Lacks("leases.json", "k8s-events.json", "nodeclaims.json", "nodepools.json", "ec2nodeclasses.json", "aws-auth.json", "pods.json", "endpointslices.json", "webhooks.json")
-				return finds(h.worker, "Impaired", "SystemStatusImpaired", "ControlPlaneUnreachable").orders().incomplete()
-			},
-		},
-		{
-			Name: "zone-went-silent", Class: Broken, Whole: true,
-			Why:     "All nodes of one zone went silent within seconds, and those of the others are well.",
-			Sources: []string{docNodes, "https://docs.aws.amazon.com/eks/latest/userguide/zone-shift.html"},
-			Build: func(b *Bundle, h healthy) *verdict {
+				return finds(b.healthy.worker, "Impaired", "SystemStatusImpaired", "ControlPlaneUnreachable").orders().incomplete()
+			}),
+		broken("zone-went-silent", "All nodes of one zone went silent within seconds, and those of the others are well.",
+			from(docNodes, "https://docs.aws.amazon.com/eks/latest/userguide/zone-shift.html"), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.73.21", "b", Workers, 5*day)
 				other := b.Launch(SickToo, "10.0.73.22", "b", Default, 5*day)
 				b.Join(m, 5*day-time.Minute)
 				b.Join(other, 5*day-time.Minute)
 				v := nothing()
-				for i, silent := range []*Machine{m, other, h.legacy} {
+				for i, silent := range []*Machine{m, other, b.healthy.legacy} {
 					b.silent(silent, 45*time.Minute-time.Duration(i)*4*time.Second)
 					v.and(silent, "Unknown", "ZoneOutage", "KubeletSilent")
 				}
 				return v.holds("ZoneOutage")
-			},
-		},
-		{
-			Name: "two-silent-nodes-of-a-zone", Class: Misleading, Whole: true,
-			Why:     "Two of a zone's nodes are silent, hours apart: two troubles, and no outage.",
-			Sources: []string{docNodes},
-			Build: func(b *Bundle, h healthy) *verdict {
+			}).whole(),
+		misleading("two-silent-nodes-of-a-zone", "Two of a zone's nodes are silent, hours apart: two troubles, and no outage.",
+			from(docNodes), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.73.21", "b", Workers, 5*day)
 				b.Join(m, 5*day-time.Minute)
 				b.silent(m, 45*time.Minute)
-				b.silent(h.legacy, 5*time.Hour)
-				return finds(m, "Unknown", "KubeletSilent").and(h.legacy, "Unknown", "KubeletSilent")
-			},
-		},
-		{
-			Name: "replacements-fail-alike", Class: Broken,
-			Why:     "The third instance of the Auto Scaling group in an hour does not register; the two before were ended for the same. Nothing tells why, and a fourth will hardly do better.",
-			Sources: []string{"https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-scaling-activities-view.html", "https://github.com/aws/karpenter-provider-aws/issues/7469"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+				b.silent(b.healthy.legacy, 5*time.Hour)
+				return finds(m, "Unknown", "KubeletSilent").and(b.healthy.legacy, "Unknown", "KubeletSilent")
+			}).whole(),
+		broken("replacements-fail-alike", "The third instance of the Auto Scaling group in an hour does not register; the two before were ended for the same. Nothing tells why, and a fourth will hardly do better.",
+			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-scaling-activities-view.html", "https://github.com/aws/karpenter-provider-aws/issues/7469"), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
 				b.UserData[m.ID] = UserData(Edge)
 				b.replaced(Edge)
 				b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
 				return unregistered(m, "ReplacementRepeats").holds("")
-			},
-		},
-		{
-			Name: "replacements-fail-alike-for-a-role", Class: Broken,
-			Why:     "Karpenter launches again and again for a pool whose role is mapped nowhere, and says that registration is unhealthy.",
-			Sources: []string{docNodePools, "https://github.com/aws/karpenter-provider-aws/issues/6303"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("replacements-fail-alike-for-a-role", "Karpenter launches again and again for a pool whose role is mapped nowhere, and says that registration is unhealthy.",
+			from(docNodePools, "https://github.com/aws/karpenter-provider-aws/issues/6303"), func(b *Bundle) *verdict {
 				m := b.Unregistered(Batch)
 				b.unmap(Batch)
 				b.replaced(Batch)
 				conditions := b.poolOf(Batch)["status"].(object)["conditions"].([]object)
 				conditions[1] = object{"type": "NodeRegistrationHealthy", "status": "False", "reason": "RegistrationFailed", "message": "Failed to register node", "lastTransitionTime": b.kubeTime(20 * time.Minute)}
 				return unregistered(m, "NodeRoleNotMapped", "ReplacementRepeats")
-			},
-		},
-		{
-			Name: "new-template-version-does-not-join", Class: Misleading,
-			Why:     "Both failing instances have version 4 of the template and its new AMI, and the nodes that work have version 3: a strong hint, and no proof.",
-			Sources: []string{docTemplates, "https://github.com/aws/karpenter-provider-aws/issues/6084", "https://github.com/awslabs/amazon-eks-ami/issues/1412"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("new-template-version-does-not-join", "Both failing instances have version 4 of the template and its new AMI, and the nodes that work have version 3: a strong hint, and no proof.",
+			from(docTemplates, "https://github.com/aws/karpenter-provider-aws/issues/6084", "https://github.com/awslabs/amazon-eks-ami/issues/1412"), func(b *Bundle) *verdict {
 				b.template(Workers)["DefaultVersion"] = false
 				g := Workers
 				g.Version = 4
@@ -101,115 +74,71 @@ func fleetCases() []Case {
 				other := b.Another(m)
 				v := unregistered(m, "").suggests("LaunchTemplateDrift")
 				return v.and(other, "Unregistered", "").suggests("LaunchTemplateDrift")
-			},
-		},
-		{
-			Name: "webhook-without-endpoints", Class: Broken,
-			Why:     "A webhook with failurePolicy Fail is asked about each new node, and its service has no endpoint: the API server refuses the node.",
-			Sources: []string{"https://github.com/projectcapsule/capsule/issues/642", "https://github.com/kyverno/kyverno/issues/11122", "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("webhook-without-endpoints", "A webhook with failurePolicy Fail is asked about each new node, and its service has no endpoint: the API server refuses the node.",
+			from("https://github.com/projectcapsule/capsule/issues/642", "https://github.com/kyverno/kyverno/issues/11122", "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), func(b *Bundle) *verdict {
 				m := b.Unregistered(Workers)
 				b.webhook("Fail", "nodes", 0)
 				return unregistered(m, "AdmissionWebhookBlocks")
-			},
-		},
-		{
-			Name: "webhook-that-is-ignored-if-it-fails", Class: Misleading,
-			Why:     "The same webhook with failurePolicy Ignore is no obstacle. The cluster's security group admits others only.",
-			Sources: []string{"https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/", docFirewall},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("webhook-that-is-ignored-if-it-fails", "The same webhook with failurePolicy Ignore is no obstacle. The cluster's security group admits others only.",
+			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/", docFirewall), func(b *Bundle) *verdict {
 				b.endpoint(false, true)
 				m := b.Unregistered(BatchGroup)
 				b.behind(m, []object{fromGroup("-1", 0, clusterGroup)}, anywhere())
 				b.webhook("Ignore", "nodes", 0)
 				return unregistered(m, "SecurityGroupBlocksApi")
-			},
-		},
-		{
-			Name: "webhook-about-pods", Class: Misleading,
-			Why:     "A webhook without endpoints that is asked about pods alone keeps no node away. No cause is shown.",
-			Sources: []string{"https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("webhook-about-pods", "A webhook without endpoints that is asked about pods alone keeps no node away. No cause is shown.",
+			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), func(b *Bundle) *verdict {
 				m := b.Unregistered(Workers)
 				b.webhook("Fail", "pods", 0)
 				return unregistered(m, "")
-			},
-		},
-		{
-			Name: "webhook-that-answers", Class: Well,
-			Why:     "A webhook about nodes with failurePolicy Fail, whose service has two ready endpoints.",
-			Sources: []string{"https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("webhook-that-answers", "A webhook about nodes with failurePolicy Fail, whose service has two ready endpoints.",
+			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), func(b *Bundle) *verdict {
 				b.webhook("Fail", "nodes", 2)
 				return nothing()
-			},
-		},
-		{
-			Name: "nodeclaim-is-gone", Class: Broken,
-			Why:     "Karpenter's instance runs, and no NodeClaim has it: nobody will ever end it.",
-			Sources: []string{"https://github.com/aws/karpenter-provider-aws/issues/2734", "https://github.com/kubernetes-sigs/karpenter/issues/1448"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("nodeclaim-is-gone", "Karpenter's instance runs, and no NodeClaim has it: nobody will ever end it.",
+			from("https://github.com/aws/karpenter-provider-aws/issues/2734", "https://github.com/kubernetes-sigs/karpenter/issues/1448"), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 3*time.Hour)
 				b.UserData[m.ID] = UserData(Batch)
 				b.NodeClaims = b.NodeClaims[:len(b.NodeClaims)-1]
 				return finds(m, "Orphaned", "OwnerGone")
-			},
-		},
-		{
-			Name: "node-group-is-gone", Class: Broken,
-			Why:     "The instance's tags name a node group and an Auto Scaling group that do not exist any more.",
-			Sources: []string{docNodegroupIssue, "https://docs.aws.amazon.com/eks/latest/userguide/delete-managed-node-group.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("node-group-is-gone", "The instance's tags name a node group and an Auto Scaling group that do not exist any more.",
+			from(docNodegroupIssue, "https://docs.aws.amazon.com/eks/latest/userguide/delete-managed-node-group.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.NodeGroups = without(b.NodeGroups, "nodegroupName", BatchGroup.Name)
 				b.ScalingGroups = without(b.ScalingGroups, "AutoScalingGroupName", BatchGroup.ASG())
 				b.Members = without(b.Members, "InstanceId", m.ID)
 				return unregistered(m, "OwnerGone")
-			},
-		},
-		{
-			Name: "two-of-a-group-with-an-unmapped-role", Class: Broken,
-			Why:     "Two instances of an Auto Scaling group of one's own that never had a node, and their role has no access entry: only their user data shows that they are meant to be nodes.",
-			Sources: []string{docAccessEntries, repostJoin},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("two-of-a-group-with-an-unmapped-role", "Two instances of an Auto Scaling group of one's own that never had a node, and their role has no access entry: only their user data shows that they are meant to be nodes.",
+			from(docAccessEntries, repostJoin), func(b *Bundle) *verdict {
 				b.access("API")
 				m := b.Unregistered(Edge)
 				return unregistered(m, "NodeRoleNotMapped").and(b.Another(m), "Unregistered", "NodeRoleNotMapped").holds("SharedCause")
-			},
-		},
-		{
-			Name: "one-of-two-without-its-user-data", Class: Broken,
-			Why:     "The same two, and the user data of the second was not captured: it is of the group of the first all the same, and what is not known of it speaks against an act on either.",
-			Sources: []string{docAccessEntries, repostJoin},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("one-of-two-without-its-user-data", "The same two, and the user data of the second was not captured: it is of the group of the first all the same, and what is not known of it speaks against an act on either.",
+			from(docAccessEntries, repostJoin), func(b *Bundle) *verdict {
 				b.access("API")
 				m := b.Unregistered(Edge)
 				other := b.Another(m)
 				delete(b.UserData, other.ID)
 				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped").holds("SharedCause").incomplete()
-			},
-		},
-		{
-			Name: "two-of-a-group-with-user-data-for-another-system", Class: Broken,
-			Why:     "Two instances of an Auto Scaling group of one's own call bootstrap.sh on AL2023: the template is at fault, and a third would fare no better.",
-			Sources: []string{docAL2023, docTemplates},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("two-of-a-group-with-user-data-for-another-system", "Two instances of an Auto Scaling group of one's own call bootstrap.sh on AL2023: the template is at fault, and a third would fare no better.",
+			from(docAL2023, docTemplates), func(b *Bundle) *verdict {
 				m := b.Unregistered(Edge)
 				b.retext(m, bootstrapData(""))
 				return unregistered(m, "UserDataWrongFormat").and(b.Another(m), "Unregistered", "UserDataWrongFormat").holds("SharedCause")
-			},
-		},
-		{
-			Name: "two-of-a-group-aside-from-every-route", Class: Broken,
-			Why:     "Two instances of an Auto Scaling group of one's own came into a subnet that has no way out.",
-			Sources: []string{docEndpoint, docNetwork},
-			Build:   func(b *Bundle, _ healthy) *verdict { return twoAside(b, Edge) },
-		},
-		{
-			Name: "two-of-a-group-without-an-instance-profile", Class: Broken,
-			Why:     "The launch template of an Auto Scaling group of one's own names no instance profile, and two instances came from it.",
-			Sources: []string{docNodeRole, docTroubleshooting},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("two-of-a-group-aside-from-every-route", "Two instances of an Auto Scaling group of one's own came into a subnet that has no way out.",
+			from(docEndpoint, docNetwork), func(b *Bundle) *verdict { return twoAside(b, Edge) }),
+		broken("two-of-a-group-without-an-instance-profile", "The launch template of an Auto Scaling group of one's own names no instance profile, and two instances came from it.",
+			from(docNodeRole, docTroubleshooting), func(b *Bundle) *verdict {
 				m := b.Unregistered(Edge)
 				other := b.Another(m)
 				for _, each := range []*Machine{m, other} {
@@ -217,18 +146,13 @@ func fleetCases() []Case {
 				}
 				delete(b.template(Edge)["LaunchTemplateData"].(object), "IamInstanceProfile")
 				return unregistered(m, "InstanceProfileMissing").and(other, "Unregistered", "InstanceProfileMissing").holds("SharedCause")
-			},
-		},
-		{
-			Name: "node-group-says-it-is-unwell", Class: Broken,
-			Why:     "The node group reports that its instances do not join, and nothing that was captured tells why.",
-			Sources: []string{docNodegroupIssue, repostNodeGroup},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("node-group-says-it-is-unwell", "The node group reports that its instances do not join, and nothing that was captured tells why.",
+			from(docNodegroupIssue, repostNodeGroup), func(b *Bundle) *verdict {
 				m := b.Unregistered(Workers)
 				b.unhealthyGroup(m, "NodeCreationFailure", "Instances failed to join the kubernetes cluster")
 				return unregistered(m, "NodeGroupUnhealthy")
-			},
-		},
+			}),
 	}
 }
 

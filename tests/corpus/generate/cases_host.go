@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -9,341 +10,218 @@ import (
 // node monitoring agent says.
 func hostCases() []Case {
 	return []Case{
-		{
-			Name: "kernel-panic", Class: Broken,
-			Why:     "The kernel panicked: the node is silent and EC2's reachability check fails, both for that reason.",
-			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/TroubleshootingInstances.html", docStatusChecks},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := worker(b)
-				b.silent(m, 45*time.Minute)
+		broken("kernel-panic", "The kernel panicked: the node is silent and EC2's reachability check fails, both for that reason.",
+			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/TroubleshootingInstances.html", docStatusChecks), func(b *Bundle) *verdict {
+				m := silentWorker(b)
 				b.impaired(m, "InstanceStatus", 42*time.Minute)
-				b.Console[m.ID] = console(append(booted(),
+				b.prints(m,
 					"[433011.902114] BUG: unable to handle page fault for address: ffffb1d2c0a3f000",
 					"[433011.944021] Kernel panic - not syncing: Fatal exception in interrupt",
-					"[433011.951200] ---[ end Kernel panic - not syncing: Fatal exception in interrupt ]---")...)
+					"[433011.951200] ---[ end Kernel panic - not syncing: Fatal exception in interrupt ]---")
 				return finds(m, "Unknown", "KernelPanic", "InstanceStatusImpaired", "KubeletSilent").
 					and(m, "Impaired", "KernelPanic", "InstanceStatusImpaired", "KubeletSilent")
-			},
-		},
-		{
-			Name: "disk-full", Class: Broken,
-			Why:     "containerd cannot write any more, so the node is not ready; the console says that the disk is full.",
-			Sources: []string{docPressure, "https://www.netdata.cloud/guides/kubernetes/kubernetes-node-disk-pressure/"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("disk-full", "containerd cannot write any more, so the node is not ready; the console says that the disk is full.",
+			from(docPressure, "https://www.netdata.cloud/guides/kubernetes/kubernetes-node-disk-pressure/"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.notReady(m, runtimeDown, 20*time.Minute)
-				b.Console[m.ID] = console(append(booted(),
+				b.prints(m,
 					"[430881.110231] containerd[2105]: time=\"2026-03-10T11:38:12Z\" level=fatal msg=\"failed to write metadata\" error=\"write /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db: no space left on device\"",
-					"[430882.000917] systemd-journald[1024]: Failed to write entry (22 items, 733 bytes), ignoring: No space left on device")...)
+					"[430882.000917] systemd-journald[1024]: Failed to write entry (22 items, 733 bytes), ignoring: No space left on device")
 				return finds(m, "NotReady", "DiskFull")
-			},
-		},
-		{
-			Name: "instance-status-impaired", Class: Broken,
-			Why:     "EC2 cannot reach the instance's network stack, which explains why the node is silent; why that is so is not in sight.",
-			Sources: []string{docStatusChecks},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := worker(b)
-				b.silent(m, 45*time.Minute)
+			}),
+		broken("instance-status-impaired", "EC2 cannot reach the instance's network stack, which explains why the node is silent; why that is so is not in sight.",
+			from(docStatusChecks), func(b *Bundle) *verdict {
+				m := silentWorker(b)
 				b.impaired(m, "InstanceStatus", 42*time.Minute)
 				return finds(m, "Unknown", "InstanceStatusImpaired", "KubeletSilent").and(m, "Impaired", "InstanceStatusImpaired", "KubeletSilent")
-			},
-		},
-		{
-			Name: "system-status-impaired", Class: Broken,
-			Why:     "The host below the instance is at fault, as EC2 says; the node is Ready still.",
-			Sources: []string{docStatusChecks},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("system-status-impaired", "The host below the instance is at fault, as EC2 says; the node is Ready still.",
+			from(docStatusChecks), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.impaired(m, "SystemStatus", 20*time.Minute)
 				return finds(m, "Impaired", "SystemStatusImpaired").holds("")
-			},
-		},
-		{
-			Name: "volume-impaired", Class: Misleading,
-			Why:     "A volume does not complete its I/O, and EC2 reaches the instance and its host: another instance would get the same volume.",
-			Sources: []string{docStatusChecks, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_EbsStatusSummary.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("volume-impaired", "A volume does not complete its I/O, and EC2 reaches the instance and its host: another instance would get the same volume.",
+			from(docStatusChecks, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_EbsStatusSummary.html"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.impaired(m, "AttachedEbsStatus", 4*time.Hour)
 				return finds(m, "Impaired", "").suggests("AttachedEbsImpaired").rulesOut("InstanceStatusImpaired", "SystemStatusImpaired").holds("MachineSound")
-			},
-		},
-		{
-			Name: "application-impaired", Class: Misleading,
-			Why:     "A check of the application that somebody made does not get its answer; the machine is in order, and another would run the same application.",
-			Sources: []string{docInstanceStatus},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("application-impaired", "A check of the application that somebody made does not get its answer; the machine is in order, and another would run the same application.",
+			from(docInstanceStatus), func(b *Bundle) *verdict {
 				m := worker(b)
 				m.Status["ApplicationStatus"] = object{"Status": "impaired", "ImpairedSince": b.ec2Time(time.Hour)}
 				return finds(m, "Impaired", "").suggests("ApplicationStatusImpaired").rulesOut("InstanceStatusImpaired").holds("MachineSound")
-			},
-		},
-		{
-			Name: "performance-impaired", Class: Misleading,
-			Why:     "EC2 says that the instance is slower than it should be, and what a person can do; its node works.",
-			Sources: []string{docInstanceStatus},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("performance-impaired", "EC2 says that the instance is slower than it should be, and what a person can do; its node works.",
+			from(docInstanceStatus), func(b *Bundle) *verdict {
 				m := worker(b)
 				m.Status["PerformanceStatus"] = object{"Status": "impaired", "ImpairedSince": b.ec2Time(time.Hour), "Remediation": "Stop and start the instance"}
 				return finds(m, "Impaired", "").suggests("PerformanceStatusImpaired").rulesOut("SystemStatusImpaired").holds("MachineSound")
-			},
-		},
-		{
-			Name: "retirement-tomorrow", Class: Misleading,
-			Why:     "EC2 will stop the instance in eight hours, since its hardware fails; nothing is wrong with the node, and its group will not move what runs there.",
-			Sources: []string{docScheduledEvents, "https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("retirement-tomorrow", "EC2 will stop the instance in eight hours, since its hardware fails; nothing is wrong with the node, and its group will not move what runs there.",
+			from(docScheduledEvents, "https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.scheduled(m, "instance-retirement", "The instance is running on degraded hardware", 8*time.Hour)
 				return finds(m, "Scheduled", "").orders("cordon")
-			},
-		},
-		{
-			Name: "reboot-in-two-weeks", Class: Misleading,
-			Why:     "EC2 will reboot the instance in two weeks: it is told of, and nothing needs to be done yet.",
-			Sources: []string{docScheduledEvents},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("reboot-in-two-weeks", "EC2 will reboot the instance in two weeks: it is told of, and nothing needs to be done yet.",
+			from(docScheduledEvents), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.scheduled(m, "instance-reboot", "scheduled reboot", 14*day)
 				return finds(m, "Scheduled", "").orders()
-			},
-		},
-		{
-			Name: "reboot-that-was-completed", Class: Well,
-			Why:     "EC2 rebooted the instance days ago, and still lists that.",
-			Sources: []string{docScheduledEvents, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("reboot-that-was-completed", "EC2 rebooted the instance days ago, and still lists that.",
+			from(docScheduledEvents, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html"), func(b *Bundle) *verdict {
 				b.scheduled(worker(b), "system-reboot", "[Completed] scheduled reboot", -3*day)
 				return nothing().orders()
-			},
-		},
-		{
-			Name: "stopped", Class: Broken,
-			Why:     "Somebody stopped the instance, and its node is silent for that reason. There is nothing to terminate.",
-			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Stop_Start.html", docNodes},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Default, 5*day)
-				b.Join(m, 5*day-time.Minute)
+			}),
+		broken("stopped", "Somebody stopped the instance, and its node is silent for that reason. There is nothing to terminate.",
+			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Stop_Start.html", docNodes), func(b *Bundle) *verdict {
+				m := b.joined(Default, 5*day)
 				b.silent(m, 45*time.Minute)
 				stopped := object{"Code": 80, "Name": "stopped"}
 				m.Instance["State"], m.Instance["StateTransitionReason"] = stopped, "User initiated (2026-03-10 11:14:20 GMT)"
 				m.Status["InstanceState"] = stopped
 				m.Status["InstanceStatus"], m.Status["SystemStatus"] = object{"Status": "not-applicable"}, object{"Status": "not-applicable"}
 				return finds(m, "Unknown", "InstanceStopped", "KubeletSilent").holds("")
-			},
-		},
-		{
-			Name: "network-condition-that-latched", Class: Broken,
-			Why:     "The monitoring agent saw one line in a log at boot, three days ago, and keeps NetworkingReady=False; everything else is well.",
-			Sources: []string{"https://github.com/aws/eks-node-monitoring-agent/issues/215", "https://github.com/aws/eks-node-monitoring-agent/issues/250", docNodeHealth},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("network-condition-that-latched", "The monitoring agent saw one line in a log at boot, three days ago, and keeps NetworkingReady=False; everything else is well.",
+			from("https://github.com/aws/eks-node-monitoring-agent/issues/215", "https://github.com/aws/eks-node-monitoring-agent/issues/250", docNodeHealth), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.monitored(m)
 				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
 				b.Console[m.ID] = console(booted()...)
 				return finds(m, "ConditionFailed", "MonitoringConditionLatched").orders()
-			},
-		},
-		{
-			Name: "condition-whose-console-was-not-captured", Class: Misleading,
-			Why:     "The same condition, and nobody captured what the console says: that it latched is likely, and not proven.",
-			Sources: []string{docNodeHealth},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("condition-whose-console-was-not-captured", "The same condition, and nobody captured what the console says: that it latched is likely, and not proven.",
+			from(docNodeHealth), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.monitored(m)
 				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
 				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched").orders()
-			},
-		},
-		{
-			Name: "condition-and-a-full-disk-on-the-console", Class: Misleading,
-			Why:     "StorageReady=False, and the console's last line is of a disk that is full: the agent may well be right still.",
-			Sources: []string{docNodeHealth},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("condition-and-a-full-disk-on-the-console", "StorageReady=False, and the console's last line is of a disk that is full: the agent may well be right still.",
+			from(docNodeHealth), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.monitored(m)
 				b.says(m, "StorageReady", "False", "XFSSmallAverageClusterSize", "XFS average cluster size is small", time.Hour)
-				b.Console[m.ID] = console(append(booted(), "[430411.110231] containerd[2011]: write /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db: no space left on device")...)
+				b.prints(m, "[430411.110231] containerd[2011]: write /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db: no space left on device")
 				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched").orders()
-			},
-		},
-		{
-			Name: "runtime-condition-and-a-node-that-is-not-ready", Class: Misleading,
-			Why:     "The monitoring agent says that the runtime failed, and so does the kubelet: that condition did not latch. What broke the runtime is not in sight.",
-			Sources: []string{docNodeHealth, "https://github.com/aws/eks-node-monitoring-agent/issues/179"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("runtime-condition-and-a-node-that-is-not-ready", "The monitoring agent says that the runtime failed, and so does the kubelet: that condition did not latch. What broke the runtime is not in sight.",
+			from(docNodeHealth, "https://github.com/aws/eks-node-monitoring-agent/issues/179"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.monitored(m)
 				b.says(m, "ContainerRuntimeReady", "False", "ContainerdUnresponsive", "containerd has not answered for 20m", 21*time.Minute)
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "")
-			},
-		},
-		{
-			Name: "short-of-memory-and-ready", Class: Broken, Report: silence,
-			Why:     "The node has said for 20 minutes that it runs short of memory, and is Ready. A pod without a limit was evicted, and another one goes on. Nothing is done to a node that works.",
-			Sources: []string{docPressure, docEviction},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("short-of-memory-and-ready", "The node has said for 20 minutes that it runs short of memory, and is Ready. A pod without a limit was evicted, and another one goes on. Nothing is done to a node that works.",
+			from(docPressure, docEviction), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.short(m, "MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available", 20*time.Minute)
 				b.workload(m, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
 				b.workload(m, "web", object{"requests": object{"memory": "512Mi"}, "limits": object{"memory": "1Gi"}}, "")
 				b.workload(m, "jobs", object{}, "")
 				return finds(m, "ConditionFailed", "MemoryPressurePreceded").orders()
-			},
-		},
-		{
-			Name: "short-of-disk-space-and-ready", Class: Broken,
-			Why:     "The node has said for an hour that its disk is nearly full, and is Ready.",
-			Sources: []string{docPressure, docNodeStatus},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(silence),
+		broken("short-of-disk-space-and-ready", "The node has said for an hour that its disk is nearly full, and is Ready.",
+			from(docPressure, docNodeStatus), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.short(m, "DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure", time.Hour)
 				return finds(m, "ConditionFailed", "DiskPressurePreceded").orders()
-			},
-		},
-		{
-			Name: "short-of-inodes-and-ready", Class: Broken,
-			Why:     "Half of the disk's bytes are free, and none of its inodes: the kubelet says which of them it tries to win back.",
-			Sources: []string{docPressure, "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("short-of-inodes-and-ready", "Half of the disk's bytes are free, and none of its inodes: the kubelet says which of them it tries to win back.",
+			from(docPressure, "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.short(m, "DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure", time.Hour)
 				b.nodeEvent(m, "kubelet", "EvictionThresholdMet", "Attempting to reclaim inodes", "Warning", 2*time.Minute, 30)
 				return finds(m, "ConditionFailed", "DiskPressurePreceded").orders()
-			},
-		},
-		{
-			Name: "memory-pressure-that-is-over", Class: Well,
-			Why:     "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
-			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"},
-			Build: func(b *Bundle, h healthy) *verdict {
-				b.says(h.worker, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 3*time.Minute)
-				b.workload(h.worker, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
+			}),
+		well("memory-pressure-that-is-over", "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
+			from("https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"), func(b *Bundle) *verdict {
+				b.says(b.healthy.worker, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 3*time.Minute)
+				b.workload(b.healthy.worker, "cache", object{"requests": object{"memory": "256Mi"}}, "6Gi")
 				return nothing()
-			},
-		},
-		{
-			Name: "gpu-fallen-off-the-bus", Class: Broken,
-			Why:     "A GPU fell off the bus: the monitoring agent says Xid 79, and so does the driver on the console. The node is Ready, and nothing is done to it by default.",
-			Sources: []string{docAccelerators, docXids},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("gpu-fallen-off-the-bus", "A GPU fell off the bus: the monitoring agent says Xid 79, and so does the driver on the console. The node is Ready, and nothing is done to it by default.",
+			from(docAccelerators, docXids), func(b *Bundle) *verdict {
 				m := gpu(b)
-				b.accelerators(m, "False", "NvidiaXID79Error", "detected XID-79 on the instance, review kernel logs for additional information.", 25*time.Minute)
-				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")...)
+				b.xid(m, 79, 25*time.Minute)
+				b.prints(m, "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
 				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
-			},
-		},
-		{
-			Name: "gpu-row-remapping-pending", Class: Broken,
-			Why:     "Xid 63: a row of the GPU's memory waits for a reset to be remapped. AWS's table has a reboot for it.",
-			Sources: []string{docAccelerators, docXids},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("gpu-row-remapping-pending", "Xid 63: a row of the GPU's memory waits for a reset to be remapped. AWS's table has a reboot for it.",
+			from(docAccelerators, docXids), func(b *Bundle) *verdict {
 				m := gpu(b)
-				b.accelerators(m, "False", "NvidiaXID63Error", "detected XID-63 on the instance, review kernel logs for additional information.", 25*time.Minute)
+				b.xid(m, 63, 25*time.Minute)
 				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
-			},
-		},
-		{
-			Name: "gpu-row-remapping-failed", Class: Broken,
-			Why:     "Xid 64: no row is left to remap to. Only another instance helps.",
-			Sources: []string{docAccelerators, docXids},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("gpu-row-remapping-failed", "Xid 64: no row is left to remap to. Only another instance helps.",
+			from(docAccelerators, docXids), func(b *Bundle) *verdict {
 				m := gpu(b)
-				b.accelerators(m, "False", "NvidiaXID64Error", "detected XID-64 on the instance, review kernel logs for additional information.", 25*time.Minute)
-				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 64, pid='<unknown>', name=<unknown>, Row Remapper: Failed")...)
+				b.xid(m, 64, 25*time.Minute)
+				b.prints(m, "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 64, pid='<unknown>', name=<unknown>, Row Remapper: Failed")
 				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
-			},
-		},
-		{
-			Name: "gpu-link-error-and-a-silent-node", Class: Misleading,
-			Why:     "Xid 74 of NVLink, and the node went silent: AcceleratedHardwareReady=False stands as it was. Which of both came first nobody can tell.",
-			Sources: []string{docAccelerators, docXids},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("gpu-link-error-and-a-silent-node", "Xid 74 of NVLink, and the node went silent: AcceleratedHardwareReady=False stands as it was. Which of both came first nobody can tell.",
+			from(docAccelerators, docXids), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.silent(m, 45*time.Minute)
-				b.accelerators(m, "False", "NvidiaXID74Error", "detected XID-74 on the instance, review kernel logs for additional information.", 50*time.Minute)
+				b.xid(m, 74, 50*time.Minute)
 				return finds(m, "Unknown", "KubeletSilent").suggests("AcceleratorFault")
-			},
-		},
-		{
-			Name: "gpu-error-that-was-contained", Class: Well,
-			Why:     "Xid 94: an error of the memory hit one application and was contained. The agent writes an event and leaves its condition as it is.",
-			Sources: []string{docXids},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("gpu-error-that-was-contained", "Xid 94: an error of the memory hit one application and was contained. The agent writes an event and leaves its condition as it is.",
+			from(docXids), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.accelerators(m, "True", "AcceleratedHardwareIsReady", "Monitoring for the AcceleratedHardware system is active", 3*day)
-				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 94, pid=1896, name=python3, Contained: SM (0x1). RST: No, D-RST: No")...)
+				b.prints(m, "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 94, pid=1896, name=python3, Contained: SM (0x1). RST: No, D-RST: No")
 				return nothing()
-			},
-		},
-		{
-			Name: "neuron-memory-error", Class: Broken,
-			Why:     "The memory of a Neuron device produced wrong results. Three days ago the agent also saw a line about the network, and never took that back.",
-			Sources: []string{docAccelerators, "https://github.com/aws/eks-node-monitoring-agent/blob/main/monitors/neuron/monitor.go"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("neuron-memory-error", "The memory of a Neuron device produced wrong results. Three days ago the agent also saw a line about the network, and never took that back.",
+			from(docAccelerators, "https://github.com/aws/eks-node-monitoring-agent/blob/main/monitors/neuron/monitor.go"), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.accelerators(m, "False", "NeuronHBMUncorrectableError", "Discovered HBM Uncorrectable Error", 3*day+time.Hour)
 				b.says(m, "NetworkingReady", "False", "IPAMDNotReady", "IPAM-D has failed to connect to API Server which could be an issue with IPTable rules or any other network configuration.", 3*day)
 				return finds(m, "ConditionFailed", "AcceleratorFault").orders()
-			},
-		},
-		{
-			Name: "application-that-crashed-on-a-gpu", Class: Well,
-			Why:     "An application read memory that it must not: the driver writes Xid 31, and the agent an event. No hardware failed.",
-			Sources: []string{docXids, docAccelerators},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("application-that-crashed-on-a-gpu", "An application read memory that it must not: the driver writes Xid 31, and the agent an event. No hardware failed.",
+			from(docXids, docAccelerators), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.accelerators(m, "True", "AcceleratedHardwareIsReady", "Monitoring for the AcceleratedHardware system is active", 3*day)
 				b.nodeEvent(m, "eks-node-monitoring-agent", "AcceleratedHardwareReady", "NvidiaXID31Warning: detected unknown XID-31 on the instance, review kernel logs for additional information.", "Warning", 20*time.Minute, 1)
-				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 31, pid=1896, name=python3, Ch 0000000b, intr 10000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f_1a000000")...)
+				b.prints(m, "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 31, pid=1896, name=python3, Ch 0000000b, intr 10000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f_1a000000")
 				return nothing().orders()
-			},
-		},
-		{
-			Name: "dcgm-out-of-reach", Class: Misleading,
-			Why:     "The agent cannot reach DCGM, as where its pod does not tolerate the nodes' taint. That says nothing of the hardware, and AWS publishes no repair.",
-			Sources: []string{docAccelerators},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("dcgm-out-of-reach", "The agent cannot reach DCGM, as where its pod does not tolerate the nodes' taint. That says nothing of the hardware, and AWS publishes no repair.",
+			from(docAccelerators), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.accelerators(m, "False", "DCGMError", "failed to connect to the DCGM host engine", 2*time.Hour)
 				b.Console[m.ID] = console(booted()...)
 				return finds(m, "ConditionFailed", "MonitoringConditionLatched").misses("AcceleratorFault").orders()
-			},
-		},
-		{
-			Name: "silent-with-an-xid-on-the-console", Class: Misleading,
-			Why:     "The node is silent, and the last line on its console is an Xid 79 of some time ago: that may be why, and does not prove it.",
-			Sources: []string{docXids, docNodes},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("silent-with-an-xid-on-the-console", "The node is silent, and the last line on its console is an Xid 79 of some time ago: that may be why, and does not prove it.",
+			from(docXids, docNodes), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.silent(m, 45*time.Minute)
-				b.Console[m.ID] = console(append(booted(), "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")...)
+				b.prints(m, "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
 				return finds(m, "Unknown", "KubeletSilent").suggests("AcceleratorFault")
-			},
-		},
-		{
-			Name: "gpu-well-after-a-reboot", Class: Well,
-			Why:     "A GPU failed, the instance was rebooted, and the agent says since then that the accelerators are in order.",
-			Sources: []string{docAccelerators},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("gpu-well-after-a-reboot", "A GPU failed, the instance was rebooted, and the agent says since then that the accelerators are in order.",
+			from(docAccelerators), func(b *Bundle) *verdict {
 				m := gpu(b)
 				b.accelerators(m, "True", "AcceleratedHardwareIsReady", "Monitoring for the AcceleratedHardware system is active", 40*time.Minute)
 				b.Console[m.ID] = console(slices.Concat(booted(), []string{"[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU."}, booted())...)
 				return nothing().orders()
-			},
-		},
-		{
-			Name: "monitoring-agent-content", Class: Well,
-			Why:     "All conditions of the monitoring agent are True.",
-			Sources: []string{docNodeHealth},
-			Build: func(b *Bundle, h healthy) *verdict {
-				b.monitored(h.worker)
-				b.monitored(h.system)
+			}),
+		well("monitoring-agent-content", "All conditions of the monitoring agent are True.",
+			from(docNodeHealth), func(b *Bundle) *verdict {
+				b.monitored(b.healthy.worker)
+				b.monitored(b.healthy.system)
 				return nothing()
-			},
-		},
+			}),
 	}
 }
 
@@ -353,6 +231,11 @@ func gpu(b *Bundle) *Machine {
 	m.Instance["InstanceType"] = "g5.2xlarge"
 	m.Node["metadata"].(object)["labels"].(object)["node.kubernetes.io/instance-type"] = "g5.2xlarge"
 	return m
+}
+
+// xid is a GPU about which the node monitoring agent says an Xid.
+func (b *Bundle) xid(m *Machine, number int, since time.Duration) {
+	b.accelerators(m, "False", fmt.Sprintf("NvidiaXID%dError", number), fmt.Sprintf("detected XID-%d on the instance, review kernel logs for additional information.", number), since)
 }
 
 // accelerators adds what the node monitoring agent says of them, beside its other conditions.

@@ -10,55 +10,35 @@ import (
 func imageCases() []Case {
 	arm := []string{"https://github.com/eksctl-io/eksctl/issues/2558", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-types.html"}
 	return []Case{
-		{
-			Name: "arm64-and-the-role-unmapped", Class: Misleading, Report: onARM,
-			Why:     "The first arm64 instances do not join. AMI and instance agree, or EC2 had not launched them; their role is mapped nowhere.",
-			Sources: append(arm, docAccessEntries),
-			Build: func(b *Bundle, _ healthy) *verdict {
+		misleading("arm64-and-the-role-unmapped", "The first arm64 instances do not join. AMI and instance agree, or EC2 had not launched them; their role is mapped nowhere.",
+			append(arm, docAccessEntries), func(b *Bundle) *verdict {
 				m := b.Unregistered(Arm)
 				b.unmap(Arm)
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("ArchitectureMismatch")
-			},
-		},
-		{
-			Name: "arm64-and-no-route", Class: Misleading, Report: onARM,
-			Why:     "arm64 again; the new group got a subnet without a way to the endpoint.",
-			Sources: append(arm, docEndpoint),
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(onARM),
+		misleading("arm64-and-no-route", "arm64 again; the new group got a subnet without a way to the endpoint.",
+			append(arm, docEndpoint), func(b *Bundle) *verdict {
 				b.endpoint(true, false)
 				b.aside()
-				m := b.Unregistered(Arm)
-				m.moved()
+				m := b.UnregisteredAside(Arm)
 				return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").rulesOut("ArchitectureMismatch")
-			},
-		},
-		{
-			Name: "arm64-bottlerocket-for-another-cluster", Class: Misleading, Report: onARM,
-			Why:     "Bottlerocket on arm64, whose AMI agrees; the settings name another cluster.",
-			Sources: append(arm, docBottlerocket),
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(onARM),
+		misleading("arm64-bottlerocket-for-another-cluster", "Bottlerocket on arm64, whose AMI agrees; the settings name another cluster.",
+			append(arm, docBottlerocket), func(b *Bundle) *verdict {
 				g := Arm
 				g.Image, g.Custom = imageBottlerArm, true
 				m := b.Unregistered(g)
 				b.retext(m, bottlerocketData("payments-staging"))
 				return unregistered(m, "UserDataClusterMismatch").rulesOut("ArchitectureMismatch").holds("NotClaimed")
-			},
-		},
-		{
-			Name: "arm64-nodes-that-work", Class: Well, Report: onARM,
-			Why:     "An arm64 node beside those of the other architecture.",
-			Sources: arm,
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(onARM),
+		well("arm64-nodes-that-work", "An arm64 node beside those of the other architecture.",
+			arm, func(b *Bundle) *verdict {
 				m := b.Unregistered(Arm)
 				b.Join(m, 38*time.Minute)
 				return nothing()
-			},
-		},
-		{
-			Name: "user-data-fetches-a-binary-for-amd64", Class: Broken, Report: onARM,
-			Why:     "AMI and instance are arm64, but the user data fetches a binary for amd64 before nodeadm, and the kernel refuses it.",
-			Sources: []string{"https://github.com/awslabs/amazon-eks-ami/issues/1412", "https://github.com/aquasecurity/kube-bench/issues/671"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(onARM),
+		broken("user-data-fetches-a-binary-for-amd64", "AMI and instance are arm64, but the user data fetches a binary for amd64 before nodeadm, and the kernel refuses it.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1412", "https://github.com/aquasecurity/kube-bench/issues/671"), func(b *Bundle) *verdict {
 				g := Arm
 				g.Custom = true
 				m := b.Unregistered(g)
@@ -68,78 +48,49 @@ func imageCases() []Case {
 					"[   12.561190] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)",
 					"[FAILED] Failed to start cloud-final.service - Cloud-init: Final Stage.")
 				return unregistered(m, "ArchitectureMismatch", "CloudInitFailed")
-			},
-		},
-		{
-			Name: "image-without-kubernetes", Class: Broken,
-			Why:     "The company's base image boots to its login without a trace of nodeadm or bootstrap.sh.",
-			Sources: []string{docTemplates, "https://github.com/awslabs/amazon-eks-ami/issues/1885"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(onARM),
+		broken("image-without-kubernetes", "The company's base image boots to its login without a trace of nodeadm or bootstrap.sh.",
+			from(docTemplates, "https://github.com/awslabs/amazon-eks-ami/issues/1885"), func(b *Bundle) *verdict {
 				g := BatchGroup
 				g.Custom, g.Image = true, imageOwn
 				m := b.Unregistered(g)
 				b.Console[m.ID] = console(booted()...)
 				return unregistered(m, "AmiWithoutKubernetes")
-			},
-		},
-		{
-			Name: "eks-image-with-a-short-console", Class: Misleading,
-			Why:     "An image of EKS whose console, an hour old, ends before nodeadm runs: absence proves nothing.",
-			Sources: []string{"https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("eks-image-with-a-short-console", "An image of EKS whose console, an hour old, ends before nodeadm runs: absence proves nothing.",
+			from("https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Console[m.ID] = console()
 				return unregistered(m, "")
-			},
-		},
-		{
-			Name: "kubelet-newer-than-the-control-plane", Class: Broken,
-			Why:     "The AMI is for 1.36 and the cluster is at 1.35: a kubelet must not be newer than its API server.",
-			Sources: []string{docSkew, docTroubleshooting},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("kubelet-newer-than-the-control-plane", "The AMI is for 1.36 and the cluster is at 1.35: a kubelet must not be newer than its API server.",
+			from(docSkew, docTroubleshooting), func(b *Bundle) *verdict {
 				g := BatchGroup
 				g.Image = Image{"ami-0a23aaaaaaaaaaaa9", "amazon-eks-node-al2023-x86_64-standard-1.36-v20260303", ownerEKS, "x86_64", al2023, "v1.36.0-eks-1a2b3c4"}
 				return unregistered(b.Unregistered(g), "KubeletVersionSkew")
-			},
-		},
-		{
-			Name: "kubelet-four-minors-older", Class: Broken,
-			Why:     "The node's kubelet is 1.31, and 1.35 works with 1.32 at least.",
-			Sources: []string{docSkew},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("kubelet-four-minors-older", "The node's kubelet is 1.31, and 1.35 works with 1.32 at least.",
+			from(docSkew), func(b *Bundle) *verdict {
 				g := Reports
 				g.Image = Image{"ami-0a02aaaaaaaaaaaa9", "amazon-eks-node-1.31-v20250403", ownerEKS, "x86_64", al2, "v1.31.6-eks-1552ad0"}
-				m := b.Launch(Sick, "10.0.41.21", "a", g, 26*time.Minute)
-				b.Join(m, 25*time.Minute)
+				m := b.joined(g, 26*time.Minute)
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "KubeletVersionSkew")
-			},
-		},
-		{
-			Name: "al2-three-minors-older", Class: Well,
-			Why:     "AL2 images end at 1.32, and three minors is within the skew of 1.35: old, and it works.",
-			Sources: []string{docAL2, docSkew},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("al2-three-minors-older", "AL2 images end at 1.32, and three minors is within the skew of 1.35: old, and it works.",
+			from(docAL2, docSkew), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
 				b.Join(m, 38*time.Minute)
 				return nothing()
-			},
-		},
-		{
-			Name: "al2-that-does-not-join", Class: Misleading,
-			Why:     "AL2 is worth a hint, but 1.32 joins 1.35; this instance's profile has no role.",
-			Sources: []string{docAL2, docSkew},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("al2-that-does-not-join", "AL2 is worth a hint, but 1.32 joins 1.35; this instance's profile has no role.",
+			from(docAL2, docSkew), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
 				b.find(b.Profiles, "InstanceProfileName", Reports.Profile())["Roles"] = []object{}
 				return unregistered(m, "InstanceProfileMissing").suggests("AmiFamilyUnsupported")
-			},
-		},
-		{
-			Name: "kubelet-1-35-on-cgroup-v1", Class: Broken,
-			Why:     "An AL2 image of the company's own with kubelet 1.35, which does not start on cgroup v1 unless failCgroupV1 is off.",
-			Sources: []string{"https://github.com/kubernetes/test-infra/pull/36215", "https://github.com/NVIDIA/OpenShell/pull/360", "https://kubernetes.io/docs/concepts/architecture/cgroups/"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("kubelet-1-35-on-cgroup-v1", "An AL2 image of the company's own with kubelet 1.35, which does not start on cgroup v1 unless failCgroupV1 is off.",
+			from("https://github.com/kubernetes/test-infra/pull/36215", "https://github.com/NVIDIA/OpenShell/pull/360", "https://kubernetes.io/docs/concepts/architecture/cgroups/"), func(b *Bundle) *verdict {
 				g := Reports
 				g.Image = Image{"ami-0c05aaaaaaaaaaaa2", "payments-eks-al2-node-1.35-v20260301", Account, "x86_64", al2, "v1.35.0"}
 				m := b.Unregistered(g)
@@ -148,13 +99,9 @@ func imageCases() []Case {
 					`[   24.019344] kubelet[3622]: E0310 11:21:14.019301    3622 run.go:72] "command failed" err="failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release"`,
 					"[   24.023378] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE"), "6.12.68-92.122.amzn2023", "5.10.245-241.978.amzn2")
 				return unregistered(m, "AmiFamilyUnsupported")
-			},
-		},
-		{
-			Name: "cloud-init-crashed", Class: Broken,
-			Why:     "cloud-init ends in a traceback while it runs the user data, and nothing behind it runs.",
-			Sources: []string{"https://docs.cloud-init.io/en/latest/howto/debugging.html", "https://github.com/awslabs/amazon-eks-ami/issues/2426"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("cloud-init-crashed", "cloud-init ends in a traceback while it runs the user data, and nothing behind it runs.",
+			from("https://docs.cloud-init.io/en/latest/howto/debugging.html", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Console[m.ID] = console(
 					"[   10.120331] cloud-init[1720]: 2026-03-10 11:20:58,110 - util.py[WARNING]: failed stage init",
@@ -164,13 +111,9 @@ func imageCases() []Case {
 					"[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler).",
 					"[DEPEND] Dependency failed for cloud-config.service - Apply the settings specified in cloud-config.")
 				return unregistered(m, "CloudInitFailed")
-			},
-		},
-		{
-			Name: "nodeadm-may-not-execute", Class: Broken,
-			Why:     "A hardened image forbids nodeadm to run, which only the console tells.",
-			Sources: []string{"https://github.com/awslabs/amazon-eks-ami/issues/2123", "https://github.com/awslabs/amazon-eks-ami/issues/2426"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("nodeadm-may-not-execute", "A hardened image forbids nodeadm to run, which only the console tells.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/2123", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), func(b *Bundle) *verdict {
 				g := BatchGroup
 				g.Custom, g.Image = true, imageOwn
 				m := b.Unregistered(g)
@@ -180,13 +123,9 @@ func imageCases() []Case {
 					"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.",
 					"[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run.")
 				return unregistered(m, "NodeadmFailed")
-			},
-		},
-		{
-			Name: "nodeadm-fails-on-broken-yaml", Class: Broken,
-			Why:     "nodeadm's error on the console is how the broken NodeConfig shows; the NodeConfig is what has to be changed.",
-			Sources: []string{"https://github.com/awslabs/amazon-eks-ami/issues/1701"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("nodeadm-fails-on-broken-yaml", "nodeadm's error on the console is how the broken NodeConfig shows; the NodeConfig is what has to be changed.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1701"), func(b *Bundle) *verdict {
 				g := BatchGroup
 				g.Custom = true
 				m := b.Unregistered(g)
@@ -195,13 +134,9 @@ func imageCases() []Case {
 					`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"yaml: line 8: could not find expected ':'"}`,
 					"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 				return unregistered(m, "UserDataUnparseable", "NodeadmFailed")
-			},
-		},
-		{
-			Name: "console-with-harmless-failures", Class: Misleading,
-			Why:     "Units that have nothing to do with the node fail on the console, and nodeadm did its work. The security group lets nothing out.",
-			Sources: []string{docFirewall, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-console.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("console-with-harmless-failures", "Units that have nothing to do with the node fail on the console, and nodeadm did its work. The security group lets nothing out.",
+			from(docFirewall, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-console.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Console[m.ID] = console(slices.Concat([]string{
 					"[FAILED] Failed to start amazon-ssm-agent-telemetry.service - Company telemetry.",
@@ -211,7 +146,6 @@ func imageCases() []Case {
 				b.behind(m, nil, []object{})
 				b.admit(fromGroup("-1", 0, batchGroup))
 				return unregistered(m, "SecurityGroupBlocksApi")
-			},
-		},
+			}),
 	}
 }

@@ -5,162 +5,88 @@ import "strings"
 // intentCases are about user data from which an instance was certainly meant to become a node,
 // and which its reader gives up.
 func intentCases() []Case {
-	texted := func(g Group, code, text string) func(*Bundle, healthy) *verdict {
-		return func(b *Bundle, _ healthy) *verdict {
-			m := b.Unregistered(g)
-			b.retext(m, text)
-			return unregistered(m, code)
-		}
-	}
 	own := BatchGroup // a launch template that names its AMI
 	own.Custom = true
 	join := "/etc/eks/bootstrap.sh " + Cluster + " --apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + "\n"
 	lone := Legacy // AL2 instances of an Auto Scaling group of which none ever was a node
 	lone.Name, lone.Template, lone.Role = "payments-night", "lt-0aa90000000000000", "payments-night-node"
 	return []Case{
-		{
-			Name: "nodeconfig-of-a-version-that-does-not-exist", Class: Broken,
-			Why:     "nodeadm knows node.eks.aws/v1alpha1 and no other version: it refuses v1beta1, and says so on the console.",
-			Sources: []string{docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/groupversion_info.go"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("nodeconfig-of-a-version-that-does-not-exist", "nodeadm knows node.eks.aws/v1alpha1 and no other version: it refuses v1beta1, and says so on the console.",
+			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/groupversion_info.go"), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
 				b.retext(m, strings.Replace(nodeadmData(Cluster, CA), "v1alpha1", "v1beta1", 1))
 				b.Console[m.ID] = console(
 					`[   12.300121] nodeadm[1720]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`,
 					"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 				return unregistered(m, "UserDataUnparseable", "NodeadmFailed")
-			},
-		},
-		{
-			Name: "nodeconfig-of-a-version-that-does-not-exist-without-a-console", Class: Broken,
-			Why:     "The same, and nobody captured the console: the AMI is one of EKS's, whose nodeadm knows v1alpha1 only.",
-			Sources: []string{docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/groupversion_info.go"},
-			Build:   texted(own, "UserDataUnparseable", strings.Replace(nodeadmData(Cluster, CA), "v1alpha1", "v1", 1)),
-		},
-		{
-			Name: "nodeconfig-of-another-kind", Class: Broken,
-			Why:     "The kind is NodeConfiguration, which nodeadm does not know.",
-			Sources: []string{docNodeadm},
-			Build:   texted(own, "UserDataUnparseable", strings.Replace(nodeadmData(Cluster, CA), "kind: NodeConfig", "kind: NodeConfiguration", 1)),
-		},
-		{
-			Name: "nodeconfig-whose-flags-are-a-text", Class: Broken,
-			Why:     "spec.kubelet.flags is a text where nodeadm wants a list.",
-			Sources: []string{docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/nodeconfig_types.go"},
-			Build: texted(own, "UserDataUnparseable", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+
-				"  kubelet:\n    flags: \"--node-labels=team=batch\"\n"))),
-		},
-		{
-			Name: "nodeconfig-with-a-field-that-does-not-exist", Class: Misleading,
-			Why:     "spec.kubelet.extraArgs does not exist; nodeadm passes over what it does not know, and joins. The role has no access entry.",
-			Sources: []string{docNodeadm},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("nodeconfig-of-a-version-that-does-not-exist-without-a-console", "The same, and nobody captured the console: the AMI is one of EKS's, whose nodeadm knows v1alpha1 only.",
+			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/groupversion_info.go"), texted(own, "UserDataUnparseable", strings.Replace(nodeadmData(Cluster, CA), "v1alpha1", "v1", 1))),
+		broken("nodeconfig-of-another-kind", "The kind is NodeConfiguration, which nodeadm does not know.",
+			from(docNodeadm), texted(own, "UserDataUnparseable", strings.Replace(nodeadmData(Cluster, CA), "kind: NodeConfig", "kind: NodeConfiguration", 1))),
+		broken("nodeconfig-whose-flags-are-a-text", "spec.kubelet.flags is a text where nodeadm wants a list.",
+			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/nodeconfig_types.go"), texted(own, "UserDataUnparseable", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+
+				"  kubelet:\n    flags: \"--node-labels=team=batch\"\n")))),
+		misleading("nodeconfig-with-a-field-that-does-not-exist", "spec.kubelet.extraArgs does not exist; nodeadm passes over what it does not know, and joins. The role has no access entry.",
+			from(docNodeadm), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
 				b.retext(m, multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+"  kubelet:\n    extraArgs: --max-pods=58\n")))
 				b.unmap(own)
 				return unregistered(m, "NodeRoleNotMapped")
-			},
-		},
-		{
-			Name: "shell-alone-on-al2023", Class: Broken,
-			Why:     "A launch template with an AMI of its own whose user data installs an agent and has no NodeConfig: nodeadm finds none and stops.",
-			Sources: []string{docTemplates, docNodeadm, "https://github.com/awslabs/amazon-eks-ami/issues/1681"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("shell-alone-on-al2023", "A launch template with an AMI of its own whose user data installs an agent and has no NodeConfig: nodeadm finds none and stops.",
+			from(docTemplates, docNodeadm, "https://github.com/awslabs/amazon-eks-ami/issues/1681"), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
 				b.retext(m, "#!/bin/bash\nset -e\nyum install -y amazon-ssm-agent\nsystemctl enable --now amazon-ssm-agent\n")
 				b.Console[m.ID] = console(
 					`[   11.920411] nodeadm[1711]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
 					"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 				return unregistered(m, "UserDataWrongFormat", "NodeadmFailed")
-			},
-		},
-		{
-			Name: "shell-alone-on-al2023-without-a-console", Class: Broken,
-			Why:     "The same without a console: an AMI of EKS's own of AL2023 joins by a NodeConfig alone, and nothing in the script writes one or fetches anything.",
-			Sources: []string{docTemplates, docNodeadm},
-			Build:   texted(own, "UserDataWrongFormat", "#!/bin/bash\nset -e\nsysctl -w vm.max_map_count=262144\n"),
-		},
-		{
-			Name: "shell-alone-that-fetches-its-bootstrap", Class: Misleading,
-			Why:     "The script runs what it fetches, which may write the NodeConfig: nothing is proven.",
-			Sources: []string{docTemplates, docNodeadm},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("shell-alone-on-al2023-without-a-console", "The same without a console: an AMI of EKS's own of AL2023 joins by a NodeConfig alone, and nothing in the script writes one or fetches anything.",
+			from(docTemplates, docNodeadm), texted(own, "UserDataWrongFormat", "#!/bin/bash\nset -e\nsysctl -w vm.max_map_count=262144\n")),
+		misleading("shell-alone-that-fetches-its-bootstrap", "The script runs what it fetches, which may write the NodeConfig: nothing is proven.",
+			from(docTemplates, docNodeadm), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
 				b.retext(m, "#!/bin/bash\ncurl -fsSL https://bootstrap.example.com/join.sh | bash\n")
 				return unregistered(m, "")
-			},
-		},
-		{
-			Name: "quote-that-swallows-the-bootstrap", Class: Broken,
-			Why:     "A quote is opened before the call of bootstrap.sh and never closed: the shell stops at the end of the file and runs nothing of it.",
-			Sources: []string{docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"},
-			Build:   texted(Reports, "UserDataUnparseable", "#!/bin/bash\nset -o errexit\necho \"joining the cluster\nulimit -n 65536\n"+join),
-		},
-		{
-			Name: "here-document-that-swallows-the-bootstrap", Class: Broken,
-			Why:     "The word that ends a here-document is indented, so the document goes on to the end of the file, and the call of bootstrap.sh with it.",
-			Sources: []string{docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Redirections.html"},
-			Build:   texted(Reports, "UserDataUnparseable", "#!/bin/bash\ncat > /etc/sysctl.d/99-pods.conf <<EOF\nvm.max_map_count=262144\n  EOF\n"+join),
-		},
-		{
-			Name: "here-document-that-ends", Class: Misleading,
-			Why:     "The here-document before the call of bootstrap.sh ends where it should. The instance has no profile.",
-			Sources: []string{docTemplates, docNodeRole},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("quote-that-swallows-the-bootstrap", "A quote is opened before the call of bootstrap.sh and never closed: the shell stops at the end of the file and runs nothing of it.",
+			from(docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"), texted(Reports, "UserDataUnparseable", "#!/bin/bash\nset -o errexit\necho \"joining the cluster\nulimit -n 65536\n"+join)),
+		broken("here-document-that-swallows-the-bootstrap", "The word that ends a here-document is indented, so the document goes on to the end of the file, and the call of bootstrap.sh with it.",
+			from(docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Redirections.html"), texted(Reports, "UserDataUnparseable", "#!/bin/bash\ncat > /etc/sysctl.d/99-pods.conf <<EOF\nvm.max_map_count=262144\n  EOF\n"+join)),
+		misleading("here-document-that-ends", "The here-document before the call of bootstrap.sh ends where it should. The instance has no profile.",
+			from(docTemplates, docNodeRole), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
 				b.retext(m, "#!/bin/bash\ncat > /etc/sysctl.d/99-pods.conf <<EOF\nvm.max_map_count=262144\nEOF\n"+join)
 				delete(m.Instance, "IamInstanceProfile")
 				return unregistered(m, "InstanceProfileMissing")
-			},
-		},
-		{
-			Name: "quote-behind-the-bootstrap", Class: Misleading,
-			Why:     "The open quote stands behind the call of bootstrap.sh, which the shell has run by then. DNS is off.",
-			Sources: []string{"https://www.gnu.org/software/bash/manual/html_node/Quoting.html", docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("quote-behind-the-bootstrap", "The open quote stands behind the call of bootstrap.sh, which the shell has run by then. DNS is off.",
+			from("https://www.gnu.org/software/bash/manual/html_node/Quoting.html", docNetwork), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
 				b.retext(m, "#!/bin/bash\n"+join+"echo \"joined\n")
 				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled")
-			},
-		},
-		{
-			Name: "lone-group-whose-script-does-not-parse", Class: Broken,
-			Why:     "An Auto Scaling group of which no instance ever was a node. The script calls bootstrap.sh for this cluster behind a quote that never ends: it was meant to be a node.",
-			Sources: []string{docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"},
-			Build:   texted(lone, "UserDataUnparseable", "#!/bin/bash\necho \"joining the cluster\n"+join),
-		},
-		{
-			Name: "lone-group-whose-nodeconfig-does-not-parse", Class: Broken,
-			Why:     "An Auto Scaling group of AL2023 of which no instance ever was a node, with a NodeConfig for this cluster whose YAML is broken.",
-			Sources: []string{docNodeadm},
-			Build:   texted(Edge, "UserDataUnparseable", strings.Replace(nodeadmData(Cluster, CA), "  cluster:\n", "  cluster: [\n", 1)),
-		},
-		{
-			Name: "bastion-whose-script-does-not-parse", Class: Well,
-			Why:     "A bastion with the cluster's tag whose script writes a kubeconfig for the cluster and does not parse: nothing in it makes a node.",
-			Sources: []string{docUserData},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("lone-group-whose-script-does-not-parse", "An Auto Scaling group of which no instance ever was a node. The script calls bootstrap.sh for this cluster behind a quote that never ends: it was meant to be a node.",
+			from(docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"), texted(lone, "UserDataUnparseable", "#!/bin/bash\necho \"joining the cluster\n"+join)),
+		broken("lone-group-whose-nodeconfig-does-not-parse", "An Auto Scaling group of AL2023 of which no instance ever was a node, with a NodeConfig for this cluster whose YAML is broken.",
+			from(docNodeadm), texted(Edge, "UserDataUnparseable", strings.Replace(nodeadmData(Cluster, CA), "  cluster:\n", "  cluster: [\n", 1))),
+		well("bastion-whose-script-does-not-parse", "A bastion with the cluster's tag whose script writes a kubeconfig for the cluster and does not parse: nothing in it makes a node.",
+			from(docUserData), func(b *Bundle) *verdict {
 				m := b.Unregistered(lone)
 				b.retext(m, "#!/bin/bash\naws eks update-kubeconfig --name "+Cluster+"\necho \"ready\n")
 				return nothing()
-			},
-		},
-		{
-			Name: "script-that-does-not-parse-for-another-cluster", Class: Well,
-			Why:     "An instance that carries this cluster's tag among others, whose script calls bootstrap.sh for payments-staging and does not parse: it is not for this cluster.",
-			Sources: []string{docUserData},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("script-that-does-not-parse-for-another-cluster", "An instance that carries this cluster's tag among others, whose script calls bootstrap.sh for payments-staging and does not parse: it is not for this cluster.",
+			from(docUserData), func(b *Bundle) *verdict {
 				m := b.Unregistered(lone)
 				b.retext(m, "#!/bin/bash\necho \"joining\n/etc/eks/bootstrap.sh payments-staging\n")
 				return nothing()
-			},
-		},
-		{
-			Name: "cluster-api-that-cannot-fetch-its-secret", Class: Broken,
-			Why:     "A machine of Cluster API fetches what bootstraps it from Secrets Manager, may not, and says so on the console.",
-			Sources: []string{"https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go", "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2745"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("cluster-api-that-cannot-fetch-its-secret", "A machine of Cluster API fetches what bootstraps it from Secrets Manager, may not, and says so on the console.",
+			from("https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go", "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2745"), func(b *Bundle) *verdict {
 				m := b.ofClusterAPI(lone)
 				b.Console[m.ID] = console(append([]string{
 					"[    9.812001] cloud-init[1321]: +++ [2026-03-10T11:20:31+00:00] aws.cluster.x-k8s.io encrypted cloud-init script started",
@@ -169,54 +95,33 @@ func intentCases() []Case {
 					"[   12.101392] cloud-init[1321]: !!! [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 exiting with status 1",
 				}, booted()...)...)
 				return unregistered(m, "CloudInitFailed")
-			},
-		},
-		{
-			Name: "cluster-api-whose-secret-was-fetched", Class: Misleading,
-			Why:     "The same machine, and its secret was fetched: why it does not register is not in sight.",
-			Sources: []string{"https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("cluster-api-whose-secret-was-fetched", "The same machine, and its secret was fetched: why it does not register is not in sight.",
+			from("https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go"), func(b *Bundle) *verdict {
 				m := b.ofClusterAPI(lone)
 				b.Console[m.ID] = console(append([]string{
 					"[   12.101392] cloud-init[1321]: +++ [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 finished",
 				}, booted()...)...)
 				return unregistered(m, "")
-			},
-		},
-		{
-			Name: "windows-parameter-that-does-not-exist", Class: Broken,
-			Why:     "The script of EKS's Windows images has no parameter -NodeLabels, and PowerShell runs nothing of a script that gets a parameter that it does not have.",
-			Sources: []string{"https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_functions_cmdletbindingattribute"},
-			Build:   texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -APIServerEndpoint "+Endpoint+" -Base64ClusterCA "+CA+" -NodeLabels 'team=night'")),
-		},
-		{
-			Name: "windows-parameter-shortened", Class: Misleading,
-			Why:     "PowerShell takes a parameter's name as far as it is clear. The role has no access entry.",
-			Sources: []string{"https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("windows-parameter-that-does-not-exist", "The script of EKS's Windows images has no parameter -NodeLabels, and PowerShell runs nothing of a script that gets a parameter that it does not have.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_functions_cmdletbindingattribute"), texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -APIServerEndpoint "+Endpoint+" -Base64ClusterCA "+CA+" -NodeLabels 'team=night'"))),
+		misleading("windows-parameter-shortened", "PowerShell takes a parameter's name as far as it is clear. The role has no access entry.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(windowsGroup)
 				b.retext(m, windowsData("-EKSCluster "+Cluster+" -APIServer "+Endpoint+" -Base64 "+CA+" -KubeletExtraArgs '--node-labels=team=night' 3>&1 4>&1 5>&1 6>&1"))
 				b.unmap(windowsGroup)
 				return unregistered(m, "NodeRoleNotMapped")
-			},
-		},
-		{
-			Name: "windows-with-the-common-parameters", Class: Misleading,
-			Why:     "-Verbose and -ErrorAction are PowerShell's own, which every script with parameters of that kind has. DNS is off.",
-			Sources: []string{"https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("windows-with-the-common-parameters", "-Verbose and -ErrorAction are PowerShell's own, which every script with parameters of that kind has. DNS is off.",
+			from("https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters"), func(b *Bundle) *verdict {
 				m := b.Unregistered(windowsGroup)
 				b.retext(m, windowsData("-EKSClusterName "+Cluster+" -Verbose -ErrorAction Stop"))
 				b.Attributes[vpc] = dns(true, false)
 				return unregistered(m, "DnsDisabled")
-			},
-		},
-		{
-			Name: "windows-script-cut-off", Class: Misleading,
-			Why:     "The tag </powershell> is missing. The script names this cluster; whether EC2Launch runs it is not proven.",
-			Sources: []string{docUserData, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"},
-			Build:   texted(windowsGroup, "", strings.TrimSuffix(windowsData("-EKSClusterName "+Cluster), "</powershell>\n")),
-		},
+			}),
+		misleading("windows-script-cut-off", "The tag </powershell> is missing. The script names this cluster; whether EC2Launch runs it is not proven.",
+			from(docUserData, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"), texted(windowsGroup, "", strings.TrimSuffix(windowsData("-EKSClusterName "+Cluster), "</powershell>\n"))),
 	}
 }
 

@@ -17,14 +17,11 @@ const (
 
 // refusal is how EC2 refuses the launches of an Auto Scaling group for one cause.
 func refusal(name, why, message, code, source string) Case {
-	return Case{
-		Name: name, Class: Broken, Why: why, Sources: []string{source},
-		Build: func(b *Bundle, _ healthy) *verdict {
-			b.wants(Workers)
-			b.failed(Workers, message)
-			return launches(Workers, code).orders()
-		},
-	}
+	return broken(name, why, from(source), func(b *Bundle) *verdict {
+		b.wants(Workers)
+		b.failed(Workers, message)
+		return launches(Workers, code).orders()
+	})
 }
 
 // launchCases are about groups that get no instance.
@@ -40,11 +37,8 @@ func launchCases() []Case {
 			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied", docScalingFailures),
 		refusal("launch-of-a-type-that-is-not-offered", "The zone of a node group's subnet does not offer its instance type.",
 			"Your requested instance type (m7g.xlarge) is not supported in your requested Availability Zone (eu-west-1c). Please retry your request by not specifying an Availability Zone or choosing eu-west-1a, eu-west-1b. Launching EC2 instance failed.", "LaunchTypeUnavailable", docScalingFailures),
-		{
-			Name: "node-group-that-was-never-created", Class: Broken,
-			Why:     "Somebody deleted a subnet while EKS created a managed node group: it has no Auto Scaling group, so EKS alone tells of it.",
-			Sources: []string{"https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("node-group-that-was-never-created", "Somebody deleted a subnet while EKS created a managed node group: it has no Auto Scaling group, so EKS alone tells of it.",
+			from("https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html"), func(b *Bundle) *verdict {
 				g := Workers
 				g.Name = "blue"
 				b.nodeGroup(g)
@@ -52,142 +46,97 @@ func launchCases() []Case {
 				o["status"], o["resources"], o["createdAt"], o["modifiedAt"] = "CREATE_FAILED", object{}, b.eksTime(40*time.Minute), b.eksTime(20*time.Minute)
 				o["health"] = object{"issues": []object{{"code": "Ec2SubnetNotFound", "message": "The subnet ID 'subnet-0dead000000000001' does not exist", "resourceIds": []string{"subnet-0dead000000000001"}}}}
 				return launches(g, "LaunchSubnetInvalid").orders()
-			},
-		},
+			}),
 		ended("launch-with-a-deleted-snapshot", "A snapshot that the AMI of a node pool names was deleted: EC2 ends each instance at once, after Karpenter's launch succeeded.",
 			"Client.InvalidSnapshot.NotFound", "Client.InvalidSnapshot.NotFound: The snapshot 'snap-0dead000000000001' does not exist.", "LaunchSnapshotMissing"),
 		ended("launch-that-ec2-broke-off", "EC2 ended the instances of a node pool at their launch by a fault of its own.",
 			"Server.InternalError", "Server.InternalError: Internal error on launch", "LaunchInternalError"),
-		{
-			Name: "pool-without-capacity", Class: Broken,
-			Why:     "EC2 has no capacity for a node pool. Karpenter deletes each NodeClaim at once, so that only the events of the last hour tell.",
-			Sources: []string{docLaunch, docKarpenter},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("pool-without-capacity", "EC2 has no capacity for a node pool. Karpenter deletes each NodeClaim at once, so that only the events of the last hour tell.",
+			from(docLaunch, docKarpenter), func(b *Bundle) *verdict {
 				b.pool(Batch)
 				for i, age := range []time.Duration{31 * time.Minute, 17 * time.Minute, 3 * time.Minute} {
 					b.refused(Batch, string(rune('b'+i)), "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", age)
 				}
 				return launches(Batch, "LaunchNoCapacity").orders()
-			},
-		},
-		{
-			Name: "pool-whose-subnet-has-no-address", Class: Broken,
-			Why:     "Every subnet of a node pool is full. Karpenter takes that for want of capacity and deletes each NodeClaim at once: only its events name the subnet.",
-			Sources: []string{docLaunch, docFleetErrors, docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("pool-whose-subnet-has-no-address", "Every subnet of a node pool is full. Karpenter takes that for want of capacity and deletes each NodeClaim at once: only its events name the subnet.",
+			from(docLaunch, docFleetErrors, docNetwork), func(b *Bundle) *verdict {
 				b.pool(Batch)
 				for i, age := range []time.Duration{21 * time.Minute, 9 * time.Minute} {
 					b.refused(Batch, string(rune('b'+i)), "creating instance, insufficient capacity, with fleet error(s), InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet '"+subnet("a")+"' to satisfy the requested number of instances.", age)
 				}
 				return launches(Batch, "SubnetIpsExhausted").orders()
-			},
-		},
-		{
-			Name: "one-of-two-pools-whose-names-begin-alike", Class: Misleading,
-			Why:     "The quota is used up for the pool batch-gpu, whose NodeClaims are deleted at once. The pool batch launches as ever.",
-			Sources: []string{docLaunch, docFleetErrors},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("one-of-two-pools-whose-names-begin-alike", "The quota is used up for the pool batch-gpu, whose NodeClaims are deleted at once. The pool batch launches as ever.",
+			from(docLaunch, docFleetErrors), func(b *Bundle) *verdict {
 				gpu := Batch
 				gpu.Name = "batch-gpu"
 				b.pool(Batch)
 				b.pool(gpu)
 				b.refused(gpu, "b", "creating instance, insufficient capacity, with fleet error(s), VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows for the instance bucket that the specified instance type belongs to.", 9*time.Minute)
 				return launches(gpu, "LaunchQuotaExceeded").orders()
-			},
-		},
-		{
-			Name: "pool-that-was-short-of-capacity-an-hour-ago", Class: Misleading,
-			Why:     "The last NodeClaim that was refused is an hour old, and nothing asked for another since.",
-			Sources: []string{docLaunch, docKarpenter},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("pool-that-was-short-of-capacity-an-hour-ago", "The last NodeClaim that was refused is an hour old, and nothing asked for another since.",
+			from(docLaunch, docKarpenter), func(b *Bundle) *verdict {
 				b.pool(Batch)
 				b.refused(Batch, "b", "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", time.Hour)
 				return nothing().orders()
-			},
-		},
-		{
-			Name: "pool-that-was-short-of-capacity-and-launched-since", Class: Misleading,
-			Why:     "A NodeClaim was refused ten minutes ago, and one that came after it was launched and became a node.",
-			Sources: []string{docLaunch, docKarpenter},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("pool-that-was-short-of-capacity-and-launched-since", "A NodeClaim was refused ten minutes ago, and one that came after it was launched and became a node.",
+			from(docLaunch, docKarpenter), func(b *Bundle) *verdict {
 				b.refused(Batch, "b", "creating instance, insufficient capacity, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", 10*time.Minute)
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 8*time.Minute)
-				b.Join(m, 7*time.Minute)
+				b.joined(Batch, 8*time.Minute)
 				return nothing().orders()
-			},
-		},
-		{
-			Name: "scp-denies-the-launch", Class: Broken,
-			Why:     "A service control policy denies ec2:RunInstances to Karpenter's controller: the NodeClaim says so, and waits.",
-			Sources: []string{docLaunch, "https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("scp-denies-the-launch", "A service control policy denies ec2:RunInstances to Karpenter's controller: the NodeClaim says so, and waits.",
+			from(docLaunch, "https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html"), func(b *Bundle) *verdict {
 				b.pool(Batch)
 				b.waiting(Batch, "LaunchFailed", "creating instance, with fleet error(s), UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/KarpenterController/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy: arn:aws:organizations::111122223333:policy/o-a1b2c3d4e5/service_control_policy/p-1a2b3c4d", 9*time.Minute)
 				return launches(Batch, "LaunchDenied").orders()
-			},
-		},
-		{
-			Name: "vcpu-quota-of-a-group", Class: Broken,
-			Why:     "An Auto Scaling group is to grow, and the account's quota on vCPUs is used up.",
-			Sources: []string{docScalingFailures, "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("vcpu-quota-of-a-group", "An Auto Scaling group is to grow, and the account's quota on vCPUs is used up.",
+			from(docScalingFailures, "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html"), func(b *Bundle) *verdict {
 				b.wants(Workers)
 				b.failed(Workers, "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. Launching EC2 instance failed.")
 				return launches(Workers, "LaunchQuotaExceeded").orders()
-			},
-		},
-		{
-			Name: "launch-fails-for-what-nobody-knows", Class: Misleading,
-			Why:     "A launch fails with a message that is in no list: the cause is not guessed.",
-			Sources: []string{docLaunch},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("launch-fails-for-what-nobody-knows", "A launch fails with a message that is in no list: the cause is not guessed.",
+			from(docLaunch), func(b *Bundle) *verdict {
 				b.pool(Batch)
 				b.waiting(Batch, "LaunchFailed", "the fleet is not in the mood", 9*time.Minute)
 				v := launches(Batch, "").orders()
 				v.last().NotChecked = []string{"LaunchNoCapacity", "LaunchDenied"}
 				return v
-			},
-		},
-		{
-			Name: "a-launch-succeeded-after-all", Class: Well,
-			Why:     "A launch failed for capacity, the next one succeeded a minute ago in another zone, and the group waits for its last instance.",
-			Sources: []string{docCapacity},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("a-launch-succeeded-after-all", "A launch failed for capacity, the next one succeeded a minute ago in another zone, and the group waits for its last instance.",
+			from(docCapacity), func(b *Bundle) *verdict {
 				b.wants(Workers)
 				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.")
 				b.activity(Workers, "i-0feed000000000001", time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 1 to 2.")
 				return nothing().orders()
-			},
-		},
-		{
-			Name: "launches-are-suspended", Class: Well,
-			Why:     "A group has fewer instances than it is to have, its launches failed before, and somebody has suspended Launch since.",
-			Sources: []string{"https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("launches-are-suspended", "A group has fewer instances than it is to have, its launches failed before, and somebody has suspended Launch since.",
+			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html"), func(b *Bundle) *verdict {
 				b.wants(Workers)
 				b.failed(Workers, "We currently do not have sufficient m6i.xlarge capacity in the Availability Zone you requested (eu-west-1a). Launching EC2 instance failed.")
 				b.find(b.ScalingGroups, "AutoScalingGroupName", Workers.ASG())["SuspendedProcesses"] = []object{{"ProcessName": "Launch", "SuspensionReason": "User suspended at " + b.kubeTime(10*time.Minute)}}
 				return nothing().orders()
-			},
-		},
+			}),
 	}
 }
 
 // ended is how EC2 ends the instances of a node pool at their launch.
 func ended(name, why, code, message, first string) Case {
-	return Case{
-		Name: name, Class: Broken, Why: why, Sources: []string{docStateReason},
-		Build: func(b *Bundle, _ healthy) *verdict {
-			for i, age := range []time.Duration{24 * time.Minute, 9 * time.Minute} {
-				m := b.Launch(fmt.Sprintf("i-0dead00000000000%d", i+1), fmt.Sprintf("10.0.41.%d", 31+i), "a", Batch, age)
-				m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
-				m.Instance["StateReason"] = object{"Code": code, "Message": message}
-				b.Statuses = without(b.Statuses, "InstanceId", m.ID)
-				b.NodeClaims = b.NodeClaims[:len(b.NodeClaims)-1]
-			}
-			return launches(Batch, first).orders()
-		},
-	}
+	return broken(name, why, from(docStateReason), func(b *Bundle) *verdict {
+		for i, age := range []time.Duration{24 * time.Minute, 9 * time.Minute} {
+			m := b.Launch(fmt.Sprintf("i-0dead00000000000%d", i+1), fmt.Sprintf("10.0.41.%d", 31+i), "a", Batch, age)
+			m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
+			m.Instance["StateReason"] = object{"Code": code, "Message": message}
+			b.Statuses = without(b.Statuses, "InstanceId", m.ID)
+			b.NodeClaims = b.NodeClaims[:len(b.NodeClaims)-1]
+		}
+		return launches(Batch, first).orders()
+	})
 }
 
 // launches is the finding of a group whose launches fail.

@@ -29,8 +29,7 @@ func registryCases() []Case {
 		b.endpoint(false, true)
 		b.SecurityGroups = append(b.SecurityGroups, firewall(batchGroup, "payments-batch", nil, anywhere()))
 		g.Firewall = batchGroup
-		m := b.Launch(Sick, "10.0.41.21", "a", g, 5*day)
-		b.Join(m, 5*day-time.Minute)
+		m := b.joined(g, 5*day)
 		b.silent(m, 45*time.Minute)
 		return m
 	}
@@ -38,75 +37,43 @@ func registryCases() []Case {
 	own.Custom = true
 	const setsProxy = "export HTTPS_PROXY=http://10.0.0.9:3128\n"
 	return []Case{
-		{
-			Name: "no-token-and-no-endpoint-of-ecr-api", Class: Broken,
-			Why:     "The kubelet gets the registry's token from ecr.api, of which there is no endpoint. The registry itself answers, and asks for the token: no basic auth credentials.",
-			Sources: append(services, "https://github.com/aws/amazon-vpc-cni-k8s/issues/708"),
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("no-token-and-no-endpoint-of-ecr-api", "The kubelet gets the registry's token from ecr.api, of which there is no endpoint. The registry itself answers, and asks for the token: no basic auth credentials.",
+			append(services, "https://github.com/aws/amazon-vpc-cni-k8s/issues/708"), func(b *Bundle) *verdict {
 				return finds(pulls(b, noToken, "ec2", "sts", "eks", "s3", "ecr.dkr"), "Uninitialized", "VpcEndpointMissing", "CniNotReady")
-			},
-		},
-		{
-			Name: "no-layer-and-no-endpoint-of-s3", Class: Broken,
-			Why:     "The manifest comes, and the layers lie in a bucket of S3 that cannot be reached.",
-			Sources: services,
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("no-layer-and-no-endpoint-of-s3", "The manifest comes, and the layers lie in a bucket of S3 that cannot be reached.",
+			services, func(b *Bundle) *verdict {
 				return finds(pulls(b, noLayer, "ec2", "sts", "eks", "ecr.api", "ecr.dkr"), "Uninitialized", "VpcEndpointMissing", "CniNotReady")
-			},
-		},
-		{
-			Name: "no-token-and-every-endpoint-is-there", Class: Misleading,
-			Why:     "All endpoints are there, and the role has no policy of its own to get a token with: that is why there is none.",
-			Sources: append(services, docNodeRole),
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("no-token-and-every-endpoint-is-there", "All endpoints are there, and the role has no policy of its own to get a token with: that is why there is none.",
+			append(services, docNodeRole), func(b *Bundle) *verdict {
 				m := pulls(b, noToken, "ec2", "sts", "eks", "s3", "ecr.api", "ecr.dkr")
 				b.Policies[m.Group.Role] = policies("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy")
 				return finds(m, "Uninitialized", "CniNotReady").suggests("RolePoliciesMissing").rulesOut("VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "no-token-and-no-endpoint-of-s3", Class: Misleading,
-			Why:     "What is missing is the endpoint of S3, which would show once there is a token; that there is none has another reason.",
-			Sources: services,
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("no-token-and-no-endpoint-of-s3", "What is missing is the endpoint of S3, which would show once there is a token; that there is none has another reason.",
+			services, func(b *Bundle) *verdict {
 				return finds(pulls(b, noToken, "ec2", "sts", "eks", "ecr.api", "ecr.dkr"), "Uninitialized", "CniNotReady").suggests("VpcEndpointMissing")
-			},
-		},
-		{
-			Name: "self-managed-and-silent-since-a-rule-was-removed", Class: Broken,
-			Why:     "The cluster's security group no longer admits the nodes of an Auto Scaling group of one's own, whose template's user data sets no proxy.",
-			Sources: []string{docFirewall, docNodes},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("self-managed-and-silent-since-a-rule-was-removed", "The cluster's security group no longer admits the nodes of an Auto Scaling group of one's own, whose template's user data sets no proxy.",
+			from(docFirewall, docNodes), func(b *Bundle) *verdict {
 				return finds(refused(b, Legacy), "Unknown", "SecurityGroupBlocksApi", "KubeletSilent")
-			},
-		},
-		{
-			Name: "template-of-ones-own-and-silent-since-a-rule-was-removed", Class: Broken,
-			Why:     "The same in a managed node group. That its launch template is one's own speaks for no proxy: its user data sets none.",
-			Sources: []string{docFirewall, docTemplates},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("template-of-ones-own-and-silent-since-a-rule-was-removed", "The same in a managed node group. That its launch template is one's own speaks for no proxy: its user data sets none.",
+			from(docFirewall, docTemplates), func(b *Bundle) *verdict {
 				return finds(refused(b, own), "Unknown", "SecurityGroupBlocksApi", "KubeletSilent")
-			},
-		},
-		{
-			Name: "self-managed-and-silent-behind-a-proxy", Class: Misleading,
-			Why:     "The same rule is missing, and the user data sets a proxy, by which the nodes go: what is beyond it is not known.",
-			Sources: []string{docFirewall, "https://repost.aws/knowledge-center/eks-http-proxy-containerd-automation"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("self-managed-and-silent-behind-a-proxy", "The same rule is missing, and the user data sets a proxy, by which the nodes go: what is beyond it is not known.",
+			from(docFirewall, "https://repost.aws/knowledge-center/eks-http-proxy-containerd-automation"), func(b *Bundle) *verdict {
 				m := refused(b, Legacy)
 				b.retext(m, "#!/bin/bash\n"+setsProxy+"/etc/eks/bootstrap.sh "+Cluster+" --apiserver-endpoint "+Endpoint+" --b64-cluster-ca "+CA+"\n")
 				return finds(m, "Unknown", "KubeletSilent").misses("SecurityGroupBlocksApi")
-			},
-		},
-		{
-			Name: "self-managed-and-silent-and-its-template-was-not-captured", Class: Misleading,
-			Why:     "The same rule is missing, and what the user data sets was not captured: a proxy may be the way of the nodes.",
-			Sources: []string{docFirewall, docNodes},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("self-managed-and-silent-and-its-template-was-not-captured", "The same rule is missing, and what the user data sets was not captured: a proxy may be the way of the nodes.",
+			from(docFirewall, docNodes), func(b *Bundle) *verdict {
 				m := refused(b, Legacy)
 				b.Lacks("launch-template-versions.json")
 				return finds(m, "Unknown", "KubeletSilent").suggests("SecurityGroupBlocksApi").holds("CauseNotChecked")
-			},
-		},
+			}),
 	}
 }

@@ -16,97 +16,68 @@ const (
 // removalCases are about Nodes and NodeClaims that somebody deleted.
 func removalCases() []Case {
 	return []Case{
-		{
-			Name: "deleting-and-a-budget-allows-nothing", Class: Broken,
-			Why:     "Karpenter has drained a node for two hours: a pod on it is the only healthy one of its disruption budget.",
-			Sources: []string{docFinalizers, docTermination, docDisruption},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("deleting-and-a-budget-allows-nothing", "Karpenter has drained a node for two hours: a pod on it is the only healthy one of its disruption budget.",
+			from(docFinalizers, docTermination, docDisruption), func(b *Bundle) *verdict {
 				m := b.removed(2*time.Hour, true)
 				b.claimIs(m, "Drained", "Unknown", "Draining", 2*time.Hour)
 				b.nodeEvent(m, "karpenter", "FailedDraining", "Failed to drain node, 1 pods are waiting to be evicted", "Warning", 2*time.Minute, 50)
 				b.workload(m, "web", object{}, "")
 				b.budget("web", 1, 1)
 				return b.stuck(m, "DrainBlocked")
-			},
-		},
-		{
-			Name: "deleting-drained-and-the-instance-runs", Class: Broken,
-			Why:     "The node is drained and its volumes are detached, and its instance runs on: EC2 does not end it, or nobody asks it to.",
-			Sources: []string{docTermination},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("deleting-drained-and-the-instance-runs", "The node is drained and its volumes are detached, and its instance runs on: EC2 does not end it, or nobody asks it to.",
+			from(docTermination), func(b *Bundle) *verdict {
 				m := b.removed(2*time.Hour, true)
 				b.claimIs(m, "Drained", "True", "Drained", 110*time.Minute)
 				b.claimIs(m, "VolumesDetached", "True", "VolumesDetached", 110*time.Minute)
 				return b.stuck(m, "InstanceNotTerminating")
-			},
-		},
-		{
-			Name: "deleting-and-a-volume-stays-attached", Class: Broken,
-			Why:     "The node is drained, and a volume of a pod that left it is still attached: Karpenter waits for its VolumeAttachment to be deleted.",
-			Sources: []string{docTermination, "https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("deleting-and-a-volume-stays-attached", "The node is drained, and a volume of a pod that left it is still attached: Karpenter waits for its VolumeAttachment to be deleted.",
+			from(docTermination, "https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md"), func(b *Bundle) *verdict {
 				m := b.removed(2*time.Hour, true)
 				b.claimIs(m, "Drained", "True", "Drained", 110*time.Minute)
 				b.claimIs(m, "VolumesDetached", "Unknown", "AwaitingVolumeDetachment", 110*time.Minute)
 				m.Node["status"].(object)["volumesAttached"] = []object{{"name": "kubernetes.io/csi/ebs.csi.aws.com^vol-0bad0000000000001", "devicePath": ""}}
 				b.nodeEvent(m, "karpenter", "AwaitingVolumeDetachment", "Awaiting deletion of bound volumeattachments (csi-0a1b2c3d4e5f)", "Normal", 2*time.Minute, 40)
 				return b.stuck(m, "VolumesAttached")
-			},
-		},
-		{
-			Name: "deleting-with-a-foreign-finalizer", Class: Broken,
-			Why:     "A node of a node group was deleted, and a finalizer that is not Karpenter's keeps it: its controller was removed.",
-			Sources: []string{docFinalizers, "https://ranchermanager.docs.rancher.com/"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("deleting-with-a-foreign-finalizer", "A node of a node group was deleted, and a finalizer that is not Karpenter's keeps it: its controller was removed.",
+			from(docFinalizers, "https://ranchermanager.docs.rancher.com/"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.deleted(m.Node, 3*time.Hour, "wrangler.cattle.io/node")
 				v := finds(m, "Stuck", "FinalizerHeld")
 				v.last().Instance = "node/" + m.Name()
 				return v.rulesOut("DrainBlocked").orders()
-			},
-		},
-		{
-			Name: "deleting-nodeclaim-without-a-node", Class: Broken,
-			Why:     "A NodeClaim was deleted, its instance is terminated, and no Node is left: Karpenter was removed before it let go of the NodeClaim.",
-			Sources: []string{docClaimLifecycle},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("deleting-nodeclaim-without-a-node", "A NodeClaim was deleted, its instance is terminated, and no Node is left: Karpenter was removed before it let go of the NodeClaim.",
+			from(docClaimLifecycle), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*time.Hour)
 				b.UserData[m.ID] = UserData(Batch)
 				m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
 				b.deleted(m.Claim, 2*time.Hour, "karpenter.sh/termination")
 				return b.stuck(m, "FinalizerOwnerGone")
-			},
-		},
-		{
-			Name: "deleting-for-half-an-hour", Class: Misleading,
-			Why:     "Karpenter has drained a node for 30 minutes, and pods are left. That is what a drain is like.",
-			Sources: []string{docTermination, docDisruption},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("deleting-for-half-an-hour", "Karpenter has drained a node for 30 minutes, and pods are left. That is what a drain is like.",
+			from(docTermination, docDisruption), func(b *Bundle) *verdict {
 				m := b.removed(30*time.Minute, true)
 				b.claimIs(m, "Drained", "Unknown", "Draining", 30*time.Minute)
 				b.workload(m, "web", object{}, "")
 				b.budget("web", 1, 1)
 				return nothing()
-			},
-		},
-		{
-			Name: "finalizers-and-nobody-deletes", Class: Misleading,
-			Why:     "Every node of Karpenter's has its finalizer from its registration on. Nobody deleted this one.",
-			Sources: []string{docFinalizers, docTermination},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("finalizers-and-nobody-deletes", "Every node of Karpenter's has its finalizer from its registration on. Nobody deleted this one.",
+			from(docFinalizers, docTermination), func(b *Bundle) *verdict {
 				m := b.removed(0, false)
 				m.Node["metadata"].(object)["finalizers"] = []string{"karpenter.sh/termination"}
 				return nothing()
-			},
-		},
+			}),
 	}
 }
 
 // removed is a node of Karpenter's that was well for days, and that somebody deleted, if so,
 // with its NodeClaim.
 func (b *Bundle) removed(ago time.Duration, deleted bool) *Machine {
-	m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
-	b.Join(m, 5*day-time.Minute)
+	m := b.joined(Batch, 5*day)
 	if deleted {
 		b.deleted(m.Node, ago, "karpenter.sh/termination")
 		b.deleted(m.Claim, ago, "karpenter.sh/termination")

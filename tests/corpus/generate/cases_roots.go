@@ -5,103 +5,66 @@ import "time"
 // rootCases are about symptoms beside what explains them, and what EKS says of a node group.
 func rootCases() []Case {
 	return []Case{
-		{
-			Name: "node-group-says-its-role-is-gone", Class: Broken,
-			Why:     "EKS no longer finds the node role of the group; neither the role nor its profile was captured.",
-			Sources: []string{docNodegroupIssue, repostNodeGroup},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("node-group-says-its-role-is-gone", "EKS no longer finds the node role of the group; neither the role nor its profile was captured.",
+			from(docNodegroupIssue, repostNodeGroup), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Lacks("roles.json", "instance-profiles.json")
 				b.unhealthyGroup(m, "IamNodeRoleNotFound", "The IAM role arn:aws:iam::111122223333:role/payments-batch-node for the node group could not be found")
 				return unregistered(m, "InstanceProfileMissing", "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "InstanceProfileMissing")
-			},
-		},
-		{
-			Name: "node-group-is-denied-and-the-mappings-were-not-captured", Class: Broken,
-			Why:     "EKS says that the worker nodes have no access and to look for their role in aws-auth; nobody captured aws-auth or the access entries.",
-			Sources: []string{docNodegroupIssue, "https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#troubleshoot-managed-node-groups"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("node-group-is-denied-and-the-mappings-were-not-captured", "EKS says that the worker nodes have no access and to look for their role in aws-auth; nobody captured aws-auth or the access entries.",
+			from(docNodegroupIssue, "https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#troubleshoot-managed-node-groups"), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Lacks("aws-auth.json", "access-entries.json")
 				b.unhealthyGroup(m, "AccessDenied", "Your worker nodes do not have access to the cluster. Verify if the node instance role is present and correctly configured in the aws-auth ConfigMap.")
 				return unregistered(m, "NodeRoleNotMapped", "NodeGroupUnhealthy")
-			},
-		},
-		{
-			Name: "node-group-is-denied-and-the-role-is-mapped", Class: Misleading,
-			Why:     "EKS says that it, or a node, is denied. The role of the nodes is mapped as it should be; their security group lets no HTTPS out.",
-			Sources: []string{docNodegroupIssue, docFirewall},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("node-group-is-denied-and-the-role-is-mapped", "EKS says that it, or a node, is denied. The role of the nodes is mapped as it should be; their security group lets no HTTPS out.",
+			from(docNodegroupIssue, docFirewall), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.unhealthyGroup(m, "AccessDenied", "Your worker nodes do not have access to the cluster. Verify if the node instance role is present and correctly configured in the aws-auth ConfigMap.")
 				b.SecurityGroups = append(b.SecurityGroups, firewall(batchGroup, "payments-batch", nil, []object{toEverybody("tcp", 80)}))
 				m.Instance["SecurityGroups"] = []object{{"GroupId": batchGroup, "GroupName": "payments-batch"}}
 				return unregistered(m, "SecurityGroupBlocksApi", "NodeGroupUnhealthy").rulesOut("NodeRoleNotMapped")
-			},
-		},
-		{
-			Name: "node-group-whose-ami-is-gone-and-dns-off", Class: Misleading,
-			Why:     "EKS finds the group's AMI no more, which keeps it from launching others: this instance was launched from it. The VPC has no DNS.",
-			Sources: []string{docNodegroupIssue, docNetwork},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("node-group-whose-ami-is-gone-and-dns-off", "EKS finds the group's AMI no more, which keeps it from launching others: this instance was launched from it. The VPC has no DNS.",
+			from(docNodegroupIssue, docNetwork), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.unhealthyGroup(m, "AmiIdNotFound", "The AMI ami-0a23aaaaaaaaaaaa1 for the node group could not be found")
 				b.Attributes[vpc] = dns(false, false)
 				return unregistered(m, "DnsDisabled", "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "LaunchAmiInvalid")
-			},
-		},
-		{
-			Name: "node-group-that-eks-cannot-reach", Class: Misleading,
-			Why:     "EKS says that a node or EKS itself cannot reach the API server. It is public only, and the routes were not captured: a hint.",
-			Sources: []string{docNodegroupIssue},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("node-group-that-eks-cannot-reach", "EKS says that a node or EKS itself cannot reach the API server. It is public only, and the routes were not captured: a hint.",
+			from(docNodegroupIssue), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.endpoint(true, false)
 				b.Lacks("route-tables.json")
 				b.unhealthyGroup(m, "ClusterUnreachable", "The managed node group is unable to communicate with the cluster's API server")
 				return unregistered(m, "NodeGroupUnhealthy").suggests("ApiEndpointUnreachable")
-			},
-		},
-		{
-			Name: "node-group-issue-and-another-cluster-in-the-user-data", Class: Broken,
-			Why:     "EKS says that instances failed to join, which the finding says already; their launch template joins another cluster.",
-			Sources: []string{docNodegroupIssue, docTemplates},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("node-group-issue-and-another-cluster-in-the-user-data", "EKS says that instances failed to join, which the finding says already; their launch template joins another cluster.",
+			from(docNodegroupIssue, docTemplates), func(b *Bundle) *verdict {
 				own := BatchGroup
 				own.Custom = true
 				m := b.Unregistered(own)
 				b.retext(m, nodeadmData("payments-staging", OtherCA))
 				b.unhealthyGroup(m, "NodeCreationFailure", "Instances failed to join the kubernetes cluster")
 				return unregistered(m, "UserDataClusterMismatch", "NodeGroupUnhealthy")
-			},
-		},
-		{
-			Name: "silent-and-its-role-no-longer-mapped", Class: Misleading,
-			Why:     "A node fell silent, and its role is in no store; another node of the group is Ready, whose token is still good. That the mapping is gone is likely, and stands first.",
-			Sources: []string{docAuthMode, docNodes},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := worker(b)
-				b.silent(m, 45*time.Minute)
+			}),
+		misleading("silent-and-its-role-no-longer-mapped", "A node fell silent, and its role is in no store; another node of the group is Ready, whose token is still good. That the mapping is gone is likely, and stands first.",
+			from(docAuthMode, docNodes), func(b *Bundle) *verdict {
+				m := silentWorker(b)
 				b.unmap(Workers)
 				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
-			},
-		},
-		{
-			Name: "silent-and-the-console-was-not-captured", Class: Misleading,
-			Why:     "A silent node of which only the node itself was captured: what may have befallen the machine is not checked, and nothing is claimed of it.",
-			Sources: []string{docNodes, docStatusChecks},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := worker(b)
-				b.silent(m, 45*time.Minute)
+			}),
+		misleading("silent-and-the-console-was-not-captured", "A silent node of which only the node itself was captured: what may have befallen the machine is not checked, and nothing is claimed of it.",
+			from(docNodes, docStatusChecks), func(b *Bundle) *verdict {
+				m := silentWorker(b)
 				b.Lacks("instance-status.json", "k8s-events.json", "security-groups.json")
 				return finds(m, "Unknown", "KubeletSilent").misses("KernelPanic", "OutOfMemory", "SystemStatusImpaired", "SecurityGroupBlocksApi", "MemoryPressurePreceded")
-			},
-		},
-		{
-			Name: "cni-missing-and-no-endpoint-for-its-image", Class: Broken,
-			Why:     "The node is not ready for want of its CNI, the group's health issue says that nodes fail to join, and both have one root: no endpoint of S3, where the layers of images lie.",
-			Sources: []string{docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("cni-missing-and-no-endpoint-for-its-image", "The node is not ready for want of its CNI, the group's health issue says that nodes fail to join, and both have one root: no endpoint of S3, where the layers of images lie.",
+			from(docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"), func(b *Bundle) *verdict {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ec2", "sts", "eks", "ecr.api", "ecr.dkr")
 				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
@@ -111,8 +74,7 @@ func rootCases() []Case {
 				b.pod(m, "aws-node", "ImagePullBackOff", `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`)
 				b.unhealthyGroup(m, "NodeCreationFailure", "Unhealthy nodes in the kubernetes cluster")
 				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady", "NodeGroupUnhealthy")
-			},
-		},
+			}),
 	}
 }
 

@@ -12,162 +12,100 @@ const (
 func startupCases() []Case {
 	cilium := []string{docCilium, docNodePools, "https://github.com/aws/karpenter-provider-aws/pull/6267", "https://github.com/aws/karpenter-provider-aws/issues/6355"}
 	return []Case{
-		{
-			Name: "cilium-taint-undeclared", Class: Broken, Report: slowStart,
-			Why:     "Cilium's operator taints the new node, the node pool does not declare that taint, and Karpenter launches a second node for the same pods. The first one's unreadiness is part of its start.",
-			Sources: cilium,
-			Build: func(b *Bundle, _ healthy) *verdict {
+		broken("cilium-taint-undeclared", "Cilium's operator taints the new node, the node pool does not declare that taint, and Karpenter launches a second node for the same pods. The first one's unreadiness is part of its start.",
+			cilium, func(b *Bundle) *verdict {
 				m := b.flapping(noCNI)
 				b.taint(m, ciliumTaint, "NoSchedule")
 				b.duplicate(m)
 				return finds(m, "NotReady", "UndeclaredStartupTaint", "DuplicateLaunch", "CniNotReady", "KubeletRestartedDuringStartup").orders()
-			},
-		},
-		{
-			Name: "cilium-taint-declared-with-another-effect", Class: Broken, Report: slowStart,
-			Why:     "The node pool declares the taint with NoExecute, and Cilium puts it on with NoSchedule: to Karpenter that is another taint.",
-			Sources: append(cilium, "https://github.com/chanzuckerberg/cztack/pull/895"),
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(slowStart),
+		broken("cilium-taint-declared-with-another-effect", "The node pool declares the taint with NoExecute, and Cilium puts it on with NoSchedule: to Karpenter that is another taint.",
+			append(cilium, "https://github.com/chanzuckerberg/cztack/pull/895"), func(b *Bundle) *verdict {
 				m := b.flapping(noCNI)
 				b.starts(Batch, ciliumTaint, "NoExecute")
 				b.taint(m, ciliumTaint, "NoSchedule")
 				return finds(m, "NotReady", "UndeclaredStartupTaint", "CniNotReady", "KubeletRestartedDuringStartup").orders()
-			},
-		},
-		{
-			Name: "cilium-taint-declared", Class: Well, Report: slowStart,
-			Why:     "The taint is declared as Cilium sets it, and the node is four minutes old: it has time.",
-			Sources: cilium,
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*time.Minute)
-				b.Join(m, 4*time.Minute)
+			}).of(slowStart),
+		well("cilium-taint-declared", "The taint is declared as Cilium sets it, and the node is four minutes old: it has time.",
+			cilium, func(b *Bundle) *verdict {
+				m := b.joined(Batch, 5*time.Minute)
 				b.starts(Batch, ciliumTaint, "NoSchedule")
 				b.taint(m, ciliumTaint, "NoSchedule")
 				b.neverReady(m)
 				return nothing()
-			},
-		},
-		{
-			Name: "kubelet-restarted-while-it-started", Class: Broken, Report: slowStart,
-			Why:     "The kubelet was started three times within minutes of the node's creation while the lease goes on being renewed: a flap, and nothing to replace.",
-			Sources: []string{"https://github.com/kubernetes/kubernetes/issues/96945", "https://github.com/kubernetes/kubernetes/issues/102367"},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Workers, 21*time.Minute)
-				b.Join(m, 20*time.Minute)
+			}).of(slowStart),
+		broken("kubelet-restarted-while-it-started", "The kubelet was started three times within minutes of the node's creation while the lease goes on being renewed: a flap, and nothing to replace.",
+			from("https://github.com/kubernetes/kubernetes/issues/96945", "https://github.com/kubernetes/kubernetes/issues/102367"), func(b *Bundle) *verdict {
+				m := b.joined(Workers, 21*time.Minute)
 				b.kubeletStarts(m, 20*time.Minute, 18*time.Minute, 17*time.Minute)
 				b.notReady(m, runtimeUnchecked, 16*time.Minute)
 				return finds(m, "NotReady", "KubeletRestartedDuringStartup").holds("")
-			},
-		},
-		{
-			Name: "kubelet-restarted-long-after", Class: Misleading, Report: slowStart,
-			Why:     "Two starts of the kubelet half an hour apart, days after the node's creation: no flap of a start. Why the runtime is down is not in sight.",
-			Sources: []string{"https://github.com/awslabs/amazon-eks-ami/issues/1228", docNodeStatus},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(slowStart),
+		misleading("kubelet-restarted-long-after", "Two starts of the kubelet half an hour apart, days after the node's creation: no flap of a start. Why the runtime is down is not in sight.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1228", docNodeStatus), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.kubeletStarts(m, 55*time.Minute, 21*time.Minute)
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "")
-			},
-		},
-		{
-			Name: "two-claims-for-the-same-pods", Class: Broken, Report: slowStart,
-			Why:     "Karpenter made a second NodeClaim of the pool half a minute after the first, whose node was still starting.",
-			Sources: []string{"https://github.com/aws/karpenter-provider-aws/issues/6355", "https://github.com/aws/karpenter-provider-aws/pull/6267"},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 10*time.Minute)
-				b.Join(m, 9*time.Minute)
+			}).of(slowStart),
+		broken("two-claims-for-the-same-pods", "Karpenter made a second NodeClaim of the pool half a minute after the first, whose node was still starting.",
+			from("https://github.com/aws/karpenter-provider-aws/issues/6355", "https://github.com/aws/karpenter-provider-aws/pull/6267"), func(b *Bundle) *verdict {
+				m := b.joined(Batch, 10*time.Minute)
 				b.notReady(m, runtimeUnchecked, 6*time.Minute)
 				b.duplicate(m)
 				return finds(m, "NotReady", "DuplicateLaunch").orders()
-			},
-		},
-		{
-			Name: "cni-not-initialized", Class: Broken,
-			Why:     "The node was never ready, since its CNI's pod crashes.",
-			Sources: []string{"https://github.com/aws/amazon-vpc-cni-k8s/issues/1278", docTroubleshooting},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Workers, 26*time.Minute)
-				b.Join(m, 25*time.Minute)
-				b.neverReady(m)
+			}).of(slowStart),
+		broken("cni-not-initialized", "The node was never ready, since its CNI's pod crashes.",
+			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/1278", docTroubleshooting), func(b *Bundle) *verdict {
+				m := b.cniWaits(Workers, 26*time.Minute)
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				return finds(m, "Uninitialized", "CniNotReady")
-			},
-		},
-		{
-			Name: "startup-taint-and-its-agent-crashes", Class: Broken,
-			Why:     "The node is Ready and keeps Cilium's declared taint for 25 minutes, since Cilium's pod on it crashes.",
-			Sources: []string{docCilium, "https://github.com/cilium/cilium/issues/17103", docNodeClaims},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		broken("startup-taint-and-its-agent-crashes", "The node is Ready and keeps Cilium's declared taint for 25 minutes, since Cilium's pod on it crashes.",
+			from(docCilium, "https://github.com/cilium/cilium/issues/17103", docNodeClaims), func(b *Bundle) *verdict {
 				m := b.tainted(Batch, ciliumTaint)
 				b.starts(Batch, ciliumTaint, "NoSchedule")
 				b.pod(m, "cilium", "CrashLoopBackOff", "back-off 5m0s restarting failed container=cilium-agent")
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved")
-			},
-		},
-		{
-			Name: "startup-taint-and-no-agent", Class: Broken, Whole: true,
-			Why:     "The EBS CSI driver's taint stays on, since the driver has no pod on this node; on the others it has.",
-			Sources: []string{"https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md", "https://github.com/METR/hawk/pull/25"},
-			Build: func(b *Bundle, h healthy) *verdict {
+			}),
+		broken("startup-taint-and-no-agent", "The EBS CSI driver's taint stays on, since the driver has no pod on this node; on the others it has.",
+			from("https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md", "https://github.com/METR/hawk/pull/25"), func(b *Bundle) *verdict {
 				m := b.tainted(Workers, ebsTaint)
-				b.pod(h.worker, "ebs-csi-node", "", "")
-				b.pod(h.system, "ebs-csi-node", "", "")
+				b.pod(b.healthy.worker, "ebs-csi-node", "", "")
+				b.pod(b.healthy.system, "ebs-csi-node", "", "")
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved")
-			},
-		},
-		{
-			Name: "unknown-taint-undeclared", Class: Broken, Report: slowStart,
-			Why:     "A controller of the company's own taints the new node, the node pool does not declare that, and Karpenter launches a second one. That the kubelet was started twice is not all, so that it passes is not certain.",
-			Sources: []string{docFAQ, docNodePools, "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).whole(),
+		broken("unknown-taint-undeclared", "A controller of the company's own taints the new node, the node pool does not declare that, and Karpenter launches a second one. That the kubelet was started twice is not all, so that it passes is not certain.",
+			from(docFAQ, docNodePools, "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go"), func(b *Bundle) *verdict {
 				m := b.flapping(runtimeUnchecked)
 				b.taint(m, ownTaint, "NoSchedule")
 				b.duplicate(m)
 				return finds(m, "NotReady", "UndeclaredStartupTaint", "DuplicateLaunch").suggests("KubeletRestartedDuringStartup").orders()
-			},
-		},
-		{
-			Name: "unknown-taint-declared", Class: Misleading, Report: slowStart,
-			Why:     "The same taint, which the node pool declares: the kubelet was started twice, and that passes.",
-			Sources: []string{docFAQ, docNodePools},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(slowStart),
+		misleading("unknown-taint-declared", "The same taint, which the node pool declares: the kubelet was started twice, and that passes.",
+			from(docFAQ, docNodePools), func(b *Bundle) *verdict {
 				m := b.flapping(runtimeUnchecked)
 				b.starts(Batch, ownTaint, "NoSchedule")
 				b.taint(m, ownTaint, "NoSchedule")
 				return finds(m, "NotReady", "KubeletRestartedDuringStartup").rulesOut("UndeclaredStartupTaint", "DuplicateLaunch").orders()
-			},
-		},
-		{
-			Name: "taint-of-the-user-data-undeclared", Class: Broken, Report: slowStart,
-			Why:     "The user data of a custom AMI registers the node with a taint that its node pool does not declare.",
-			Sources: []string{docFAQ, docNodeClasses},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(slowStart),
+		broken("taint-of-the-user-data-undeclared", "The user data of a custom AMI registers the node with a taint that its node pool does not declare.",
+			from(docFAQ, docNodeClasses), func(b *Bundle) *verdict {
 				m := b.flapping(runtimeUnchecked)
 				b.custom(m, "'--register-with-taints=karpenter.sh/unregistered=:NoExecute,team=batch:NoSchedule'")
 				b.taint(m, "team", "NoSchedule")
 				return finds(m, "NotReady", "UndeclaredStartupTaint").suggests("KubeletRestartedDuringStartup").orders()
-			},
-		},
-		{
-			Name: "taint-put-on-by-a-person", Class: Misleading, Report: slowStart,
-			Why:     "A person tainted a node that had worked for days, before its runtime went down: that has nothing to do with its start.",
-			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/", docNodeStatus},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*day)
-				b.Join(m, 5*day-time.Minute)
+			}).of(slowStart),
+		misleading("taint-put-on-by-a-person", "A person tainted a node that had worked for days, before its runtime went down: that has nothing to do with its start.",
+			from("https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/", docNodeStatus), func(b *Bundle) *verdict {
+				m := b.joined(Batch, 5*day)
 				b.taint(m, "maintenance", "NoSchedule")
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "").rulesOut("UndeclaredStartupTaint", "DuplicateLaunch")
-			},
-		},
-		{
-			Name: "duplicate-that-has-settled", Class: Misleading, Report: slowStart,
-			Why:     "The first of two nodes flapped while it started, and Karpenter launched the second. Both work by now: what is left is what the second costs.",
-			Sources: []string{docFAQ, "https://github.com/aws/karpenter-provider-aws/issues/6355"},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 50*time.Minute)
-				b.Join(m, 49*time.Minute)
+			}).of(slowStart),
+		misleading("duplicate-that-has-settled", "The first of two nodes flapped while it started, and Karpenter launched the second. Both work by now: what is left is what the second costs.",
+			from(docFAQ, "https://github.com/aws/karpenter-provider-aws/issues/6355"), func(b *Bundle) *verdict {
+				m := b.joined(Batch, 50*time.Minute)
 				b.duplicate(m)
 				for _, c := range b.NodeClaims[len(b.NodeClaims)-2:] {
 					c["metadata"].(object)["labels"].(object)["node.kubernetes.io/instance-type"] = Batch.Type
@@ -180,37 +118,27 @@ func startupCases() []Case {
 				}
 				b.Ledger["nodes"].(object)[m.Name()].(object)["readyFlips"] = flips
 				return finds(m, "Flapping", "").suggests("DuplicateLaunch").rulesOut("UndeclaredStartupTaint").orders()
-			},
-		},
-		{
-			Name: "karpenters-taint-came-back", Class: Broken, Report: quotedFlags,
-			Why:     "Karpenter registered the node 25 minutes ago, and its taint is on the node again: Karpenter takes it off once, and waits for it to be gone before it initializes the node.",
-			Sources: []string{"https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go", "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/initialization.go"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(slowStart),
+		broken("karpenters-taint-came-back", "Karpenter registered the node 25 minutes ago, and its taint is on the node again: Karpenter takes it off once, and waits for it to be gone before it initializes the node.",
+			from("https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go", "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/initialization.go"), func(b *Bundle) *verdict {
 				m := b.tainted(Batch, "karpenter.sh/unregistered")
 				m.Node["spec"].(object)["taints"].([]object)[0]["effect"] = "NoExecute"
 				b.claimSays(m, "Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "karpenter.sh/unregistered:NoExecute" still exists`, 25*time.Minute)
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").rulesOut("UndeclaredStartupTaint")
-			},
-		},
-		{
-			Name: "cloud-providers-taint-left", Class: Broken,
-			Why:     "The node is Ready for 25 minutes with the taint that the cloud controller takes off once it has found the instance.",
-			Sources: []string{"https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized", docNodeClaims},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}).of(quotedFlags),
+		broken("cloud-providers-taint-left", "The node is Ready for 25 minutes with the taint that the cloud controller takes off once it has found the instance.",
+			from("https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized", docNodeClaims), func(b *Bundle) *verdict {
 				m := b.tainted(Batch, "node.cloudprovider.kubernetes.io/uninitialized")
 				b.claimSays(m, "Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule" still exists`, 25*time.Minute)
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").rulesOut("UndeclaredStartupTaint", "ClusterTagMissing")
-			},
-		},
+			}),
 	}
 }
 
 // flapping is a node of nine minutes that was Ready, went away while its kubelet was
 // started anew, and goes on renewing its lease.
 func (b *Bundle) flapping(message string) *Machine {
-	m := b.Launch(Sick, "10.0.41.21", "a", Batch, 10*time.Minute)
-	b.Join(m, 9*time.Minute)
+	m := b.joined(Batch, 10*time.Minute)
 	b.kubeletStarts(m, 9*time.Minute, 6*time.Minute+30*time.Second)
 	b.notReady(m, message, 6*time.Minute)
 	return m
@@ -225,8 +153,7 @@ func (b *Bundle) duplicate(m *Machine) {
 
 // tainted is a node of 25 minutes that is Ready and keeps a startup taint.
 func (b *Bundle) tainted(g Group, key string) *Machine {
-	m := b.Launch(Sick, "10.0.41.21", "a", g, 26*time.Minute)
-	b.Join(m, 25*time.Minute)
+	m := b.joined(g, 26*time.Minute)
 	b.taint(m, key, "NoSchedule")
 	if m.Claim != nil {
 		m.unlabel("karpenter.sh/initialized")

@@ -5,17 +5,10 @@ import "time"
 // wellCases are accounts in which nothing is to be found, or nothing to be said.
 func wellCases() []Case {
 	return []Case{
-		{
-			Name: "all-is-well", Class: Well,
-			Why:     "The healthy account that every other case is made from.",
-			Sources: []string{"https://docs.aws.amazon.com/eks/latest/userguide/eks-compute.html"},
-			Build:   func(*Bundle, healthy) *verdict { return nothing().orders() },
-		},
-		{
-			Name: "bastion-with-the-clusters-tag", Class: Well,
-			Why:     "A block of default tags put the cluster's tag on a bastion, which nobody meant to be a node.",
-			Sources: []string{"https://registry.terraform.io/providers/hashicorp/aws/latest/docs/guides/resource-tagging", docTroubleshooting},
-			Build: func(b *Bundle, _ healthy) *verdict {
+		well("all-is-well", "The healthy account that every other case is made from.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-compute.html"), func(*Bundle) *verdict { return nothing().orders() }),
+		well("bastion-with-the-clusters-tag", "A block of default tags put the cluster's tag on a bastion, which nobody meant to be a node.",
+			from("https://registry.terraform.io/providers/hashicorp/aws/latest/docs/guides/resource-tagging", docTroubleshooting), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.1.21", "a", Edge, 20*day)
 				m.untag("aws:autoscaling:groupName")
 				m.untag("aws:ec2launchtemplate:id")
@@ -25,66 +18,42 @@ func wellCases() []Case {
 				m.Instance["SubnetId"], m.Instance["PublicIpAddress"] = publicSubnet("a"), "203.0.113.20"
 				b.UserData[m.ID] = "#!/bin/bash\ndnf install -y postgresql15\n"
 				return nothing()
-			},
-		},
-		{
-			Name: "three-minutes-old", Class: Well,
-			Why:     "An instance was launched three minutes ago and has no node yet, as is usual.",
-			Sources: []string{docNodeClaims, docKarpenter},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("three-minutes-old", "An instance was launched three minutes ago and has no node yet, as is usual.",
+			from(docNodeClaims, docKarpenter), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Default, 3*time.Minute)
 				b.UserData[m.ID] = UserData(Default)
 				return nothing()
-			},
-		},
-		{
-			Name: "drained-by-a-person", Class: Well,
-			Why:     "Somebody cordoned and drained a node, which is Ready.",
-			Sources: []string{"https://kubernetes.io/docs/tasks/administer-cluster/safely-drain-node/"},
-			Build: func(b *Bundle, h healthy) *verdict {
-				h.worker.Node["spec"].(object)["unschedulable"] = true
-				b.taint(h.worker, "node.kubernetes.io/unschedulable", "NoSchedule")
+			}),
+		well("drained-by-a-person", "Somebody cordoned and drained a node, which is Ready.",
+			from("https://kubernetes.io/docs/tasks/administer-cluster/safely-drain-node/"), func(b *Bundle) *verdict {
+				b.healthy.worker.Node["spec"].(object)["unschedulable"] = true
+				b.taint(b.healthy.worker, "node.kubernetes.io/unschedulable", "NoSchedule")
 				return nothing()
-			},
-		},
-		{
-			Name: "dedicated-nodes", Class: Well,
-			Why:     "A node keeps a taint for good, to be kept for some pods: no startup taint.",
-			Sources: []string{"https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"},
-			Build: func(b *Bundle, h healthy) *verdict {
-				b.taint(h.karpenter, "dedicated", "NoSchedule")
-				b.taint(h.system, "nvidia.com/gpu", "NoSchedule")
+			}),
+		well("dedicated-nodes", "A node keeps a taint for good, to be kept for some pods: no startup taint.",
+			from("https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"), func(b *Bundle) *verdict {
+				b.taint(b.healthy.karpenter, "dedicated", "NoSchedule")
+				b.taint(b.healthy.system, "nvidia.com/gpu", "NoSchedule")
 				return nothing()
-			},
-		},
-		{
-			Name: "going-away", Class: Well,
-			Why:     "The group scales in: an instance is shutting down, and its node is silent and about to go.",
-			Sources: []string{"https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("going-away", "The group scales in: an instance is shutting down, and its node is silent and about to go.",
+			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.silent(m, time.Minute)
 				m.Instance["State"], m.Status["InstanceState"] = object{"Code": 32, "Name": "shutting-down"}, object{"Code": 32, "Name": "shutting-down"}
 				m.Member["LifecycleState"] = "Terminating"
 				return nothing()
-			},
-		},
-		{
-			Name: "waiting-in-a-warm-pool", Class: Well,
-			Why:     "An instance of the self-managed group runs in its warm pool until it is needed.",
-			Sources: []string{"https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("waiting-in-a-warm-pool", "An instance of the self-managed group runs in its warm pool until it is needed.",
+			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html"), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Legacy, 3*time.Hour)
 				b.UserData[m.ID] = UserData(Legacy)
 				m.Member["LifecycleState"] = "Warmed:Running"
 				return nothing()
-			},
-		},
-		{
-			Name: "endpoints-and-routes-of-another-kind", Class: Well,
-			Why:     "The public endpoint is off and the subnets have no NAT gateways but interface endpoints: unusual, and every node is Ready.",
-			Sources: []string{docPrivate},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		well("endpoints-and-routes-of-another-kind", "The public endpoint is off and the subnets have no NAT gateways but interface endpoints: unusual, and every node is Ready.",
+			from(docPrivate), func(b *Bundle) *verdict {
 				b.endpoint(false, true)
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts", "eks")
@@ -92,26 +61,17 @@ func wellCases() []Case {
 				m.moved()
 				b.Join(m, 3*day-time.Minute)
 				return nothing()
-			},
-		},
-		{
-			Name: "gone-and-its-node-left-behind", Class: Misleading,
-			Why:     "EC2 has terminated the instance and its Node is still there. That is the finding; it has no cause in the bundle but the silence.",
-			Sources: []string{docNodes, "https://github.com/kubernetes/cloud-provider-aws"},
-			Build: func(b *Bundle, _ healthy) *verdict {
-				m := worker(b)
-				b.silent(m, 45*time.Minute)
+			}),
+		misleading("gone-and-its-node-left-behind", "EC2 has terminated the instance and its Node is still there. That is the finding; it has no cause in the bundle but the silence.",
+			from(docNodes, "https://github.com/kubernetes/cloud-provider-aws"), func(b *Bundle) *verdict {
+				m := silentWorker(b)
 				m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
 				b.Statuses = without(b.Statuses, "InstanceId", m.ID)
 				b.Members = without(b.Members, "InstanceId", m.ID)
 				return finds(m, "Ghost", "", "KubeletSilent")
-			},
-		},
-		{
-			Name: "back-and-forth", Class: Misleading,
-			Why:     "A node that is days old left Ready and came back six times within the hour. It is Ready now, and nothing tells why it flaps.",
-			Sources: []string{"https://github.com/kubernetes/kubernetes/issues/109965", "https://github.com/awslabs/amazon-eks-ami/issues/1228"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("back-and-forth", "A node that is days old left Ready and came back six times within the hour. It is Ready now, and nothing tells why it flaps.",
+			from("https://github.com/kubernetes/kubernetes/issues/109965", "https://github.com/awslabs/amazon-eks-ami/issues/1228"), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.says(m, "Ready", "True", "KubeletReady", "kubelet is posting ready status", 4*time.Minute)
 				var flips []string
@@ -121,13 +81,9 @@ func wellCases() []Case {
 				b.remembered(m, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 5*day, time.Minute)
 				b.Ledger["nodes"].(object)[m.Name()].(object)["readyFlips"] = flips
 				return finds(m, "Flapping", "").orders()
-			},
-		},
-		{
-			Name: "nothing-else-was-captured", Class: Misleading,
-			Why:     "Only the three files that must exist: the instance is unregistered, and every question about why is open.",
-			Sources: []string{docTroubleshooting},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("nothing-else-was-captured", "Only the three files that must exist: the instance is unregistered, and every question about why is open.",
+			from(docTroubleshooting), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				for name := range b.Files() {
 					switch name {
@@ -137,38 +93,25 @@ func wellCases() []Case {
 					}
 				}
 				return unregistered(m, "").misses("NodeRoleNotMapped", "UserDataClusterMismatch", "SecurityGroupBlocksApi", "NaclBlocksApi", "DnsDisabled")
-			},
-		},
-		{
-			Name: "roles-may-not-be-read", Class: Misleading,
-			Why:     "Whoever captured this may not read IAM, and the mapping that looks missing may be that of another role.",
-			Sources: []string{docNodeRole, docAccessEntries},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("roles-may-not-be-read", "Whoever captured this may not read IAM, and the mapping that looks missing may be that of another role.",
+			from(docNodeRole, docAccessEntries), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.unmap(BatchGroup)
 				b.Lacks("instance-profiles.json", "roles.json", "attached-policies.json", "nodegroups.json")
 				return unregistered(m, "").misses("NodeRoleNotMapped", "RoleTrustInvalid")
-			},
-		},
-		{
-			Name: "access-entries-may-not-be-read", Class: Misleading,
-			Why:     "aws-auth does not have the role, and the access entries, one of which may, were not captured.",
-			Sources: []string{docAuthMode},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("access-entries-may-not-be-read", "aws-auth does not have the role, and the access entries, one of which may, were not captured.",
+			from(docAuthMode), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Lacks("access-entries.json")
 				return unregistered(m, "").misses("NodeRoleNotMapped")
-			},
-		},
-		{
-			Name: "network-acls-may-not-be-read", Class: Misleading,
-			Why:     "Everything about the network but its ACLs was captured and is fine; whether an ACL is in the way stays open.",
-			Sources: []string{"https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html"},
-			Build: func(b *Bundle, _ healthy) *verdict {
+			}),
+		misleading("network-acls-may-not-be-read", "Everything about the network but its ACLs was captured and is fine; whether an ACL is in the way stays open.",
+			from("https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
 				b.Lacks("network-acls.json")
 				return unregistered(m, "").misses("NaclBlocksApi")
-			},
-		},
+			}),
 	}
 }

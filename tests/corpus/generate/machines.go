@@ -158,6 +158,18 @@ func (m *Machine) moved() {
 	m.Instance["PrivateIpAddress"], m.Instance["PrivateDnsName"] = m.Address, m.Name()
 }
 
+// UnregisteredAside is an unregistered instance in that subnet.
+func (b *Bundle) UnregisteredAside(g Group) *Machine {
+	m := b.Unregistered(g)
+	m.moved()
+	return m
+}
+
+// prints has the console show that the machine booted, and then the lines.
+func (b *Bundle) prints(m *Machine, lines ...string) {
+	b.Console[m.ID] = console(append(booted(), lines...)...)
+}
+
 // behind puts a machine behind a security group of its own.
 func (b *Bundle) behind(m *Machine, in, out []object) {
 	b.SecurityGroups = append(b.SecurityGroups, firewall(batchGroup, "payments-batch-nodes", in, out))
@@ -226,8 +238,8 @@ func (b *Bundle) Remove(m *Machine) {
 }
 
 // RemoveAll leaves a cluster without nodes.
-func (b *Bundle) RemoveAll(h healthy) {
-	for _, m := range h.all() {
+func (b *Bundle) RemoveAll() {
+	for _, m := range b.healthy.all() {
 		b.Remove(m)
 	}
 }
