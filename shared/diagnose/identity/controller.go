@@ -1,13 +1,12 @@
 package identity
 
 import (
-	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"sort"
 	"strings"
 
+	"rollcall/shared/diagnose/iam"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -164,16 +163,16 @@ func named(name string, trust verdict) bool {
 }
 
 // launches names the policies by which a role may launch instances and give them a role, as
-// Karpenter's controller must; "" if they do not allow both. That of an administrator, who
-// may do everything, is no sign of a controller.
+// Karpenter's controller must; "" if they do not allow both. The policy of an administrator,
+// who may do everything, is no sign of a controller.
 func launches(documents []evidence.PolicyDocument) string {
 	var launch, pass []string
 	for _, doc := range documents {
-		var policy struct{ Statement statements }
-		if json.Unmarshal([]byte(doc.Text), &policy) != nil {
+		statements, err := iam.Statements[statement](doc.Text)
+		if err != nil {
 			continue
 		}
-		for _, st := range policy.Statement {
+		for _, st := range statements {
 			if !strings.EqualFold(st.Effect, "Allow") {
 				continue
 			}
@@ -194,15 +193,14 @@ func launches(documents []evidence.PolicyDocument) string {
 }
 
 // names reports whether one of the statement's actions is of the action's service and
-// matches it: * and ? stand for any letters, and case does not count.
+// matches it; case does not count.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_action.html
 func (s statement) names(action string) bool {
 	action = strings.ToLower(action)
 	service, _, _ := strings.Cut(action, ":")
 	return slices.ContainsFunc(s.Action, func(pattern string) bool {
 		pattern = strings.ToLower(pattern)
-		ok, err := path.Match(pattern, action)
-		return err == nil && ok && strings.HasPrefix(pattern, service+":")
+		return strings.HasPrefix(pattern, service+":") && iam.Matches(pattern, action)
 	})
 }
 

@@ -32,44 +32,21 @@ var mapping = []cause.Code{
 
 // Analyze notes what it finds about the identity of the case's instance.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
+	d := &door{Look: cause.Look{Case: c, Sheet: s}}
 	switch c.Finding.Kind {
 	case roll.Unregistered, roll.Unknown:
-		d := &door{Case: c, s: s}
-		d.confidence, d.unsettled = confidence(c)
+		d.sure, d.unsettled = explains(c)
 		d.role()
-		if c.Finding.Kind == roll.Unregistered {
-			policies(c, s)
-		}
-	case roll.NotReady, roll.Uninitialized:
-		policies(c, s)
+	}
+	switch c.Finding.Kind {
+	case roll.Unregistered, roll.NotReady, roll.Uninitialized:
+		s.Note(cause.RolePoliciesMissing, d.policies())
 	}
 }
 
-// confidence is how sure a missing mapping explains the finding. unsettled is why it is not, where nobody
-// knows whether a node in order has the same role.
-func confidence(c *evidence.Case) (sure roll.Confidence, unsettled string) {
-	if c.Finding.Kind == roll.Unregistered {
-		return roll.Decisive, ""
-	}
-	if c.Alone {
-		return roll.Suggestive, ""
-	}
-	sure = roll.Decisive
-	for _, s := range c.Sound {
-		switch shares, gap := sharesRole(c, s); {
-		case !shares:
-		case gap == "":
-			return roll.Suggestive, ""
-		default:
-			sure, unsettled = roll.Suggestive, gap
-		}
-	}
-	return sure, unsettled
-}
-
-// sharesRole reports whether an instance in order has the role of the finding's instance.
-// Of its own group that is taken to be so unless its role is known to be another one; gap is why it
-// is not known of one whose instance profile is another.
+// sharesRole reports whether a healthy instance has the role of the finding's instance. One
+// of its own group is assumed to, unless its role is known to be another one; gap is why
+// that is not known of one with another instance profile.
 func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
 	mine, theirs := c.Profile(), c.Profiles[s.Profile]
 	switch {
@@ -84,47 +61,58 @@ func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
 	return s.Group == c.Finding.Group && s.Group != roll.GroupNone, gap
 }
 
-// door is what an instance has to come through to be known to its cluster.
+// door is what an instance has to pass to be known to its cluster.
 type door struct {
-	*evidence.Case
-	s          *cause.Sheet
-	confidence roll.Confidence
-	unsettled  string // why the confidence is not decisive, "" if that is known
-}
-
-// found notes a cause, as sure as the case lets it be.
-func (d *door) found(c roll.Cause) {
-	if c.Confidence == "" {
-		c.Confidence, c.Unsettled = d.confidence, d.unsettled
-	}
-	d.s.Found(c)
+	cause.Look
+	sure      bool   // a missing mapping explains the finding
+	unsettled string // why it does not, "" if that is known
 }
 
 // role follows instance, profile and role, and then the role's mapping.
 func (d *door) role() {
-	profile := d.Profile()
+	profile, role := d.Profile(), d.Role()
 	switch {
 	case !profile.Settled():
-		d.s.NotChecked(profile.Gap(), append([]cause.Code{cause.InstanceProfileMissing, cause.RoleTrustInvalid}, mapping...)...)
-		return
+		d.NotChecked(profile.Gap(), append([]cause.Code{cause.InstanceProfileMissing, cause.RoleTrustInvalid}, mapping...)...)
 	case profile.State == evidence.Absent:
-		d.found(d.noProfile())
-		return
+		d.Note(cause.InstanceProfileMissing, d.noProfile())
 	case len(profile.Value.Roles) == 0:
-		d.found(d.emptyProfile(profile.Value))
-		return
-	}
-	role := d.Role()
-	switch {
+		d.Note(cause.InstanceProfileMissing, d.emptyProfile(profile.Value))
 	case role.State == evidence.Absent:
-		d.found(d.roleGone(profile.Value))
-		return
+		d.Note(cause.InstanceProfileMissing, d.roleGone(profile.Value))
 	case !role.Known():
-		d.s.RuledOut(cause.InstanceProfileMissing)
-		d.s.NotChecked(role.Gap(), append([]cause.Code{cause.RoleTrustInvalid}, mapping...)...)
-		return
+		d.RuledOut(cause.InstanceProfileMissing)
+		d.NotChecked(role.Gap(), append([]cause.Code{cause.RoleTrustInvalid}, mapping...)...)
+	default:
+		d.RuledOut(cause.InstanceProfileMissing)
+		d.Note(cause.RoleTrustInvalid, d.trust(role.Value))
+		d.mapped(role.Value)
 	}
-	d.s.RuledOut(cause.InstanceProfileMissing)
-	d.trust(role.Value)
-	d.mapped(role.Value)
+}
+
+// explains reports whether a missing mapping certainly explains the finding. unsettled is
+// why it does not, where it is not known whether a healthy node has the same role.
+func explains(c *evidence.Case) (sure bool, unsettled string) {
+	if c.Finding.Kind == roll.Unregistered {
+		return true, ""
+	}
+	if c.Alone {
+		return false, ""
+	}
+	sure = true
+	for _, s := range c.Sound {
+		switch shares, gap := sharesRole(c, s); {
+		case !shares:
+		case gap == "":
+			return false, ""
+		default:
+			sure, unsettled = false, gap
+		}
+	}
+	return sure, unsettled
+}
+
+// blocks starts a cause that is as sure as the case allows.
+func (d *door) blocks(subject string) cause.Verdict {
+	return cause.DecisiveIf(d.sure).Unsettled(d.unsettled).In(subject)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/iam"
 	"rollcall/shared/evidence"
-	"rollcall/shared/roll"
 )
 
 // verdict is whether a trust policy lets EC2 assume the role.
@@ -20,138 +20,78 @@ const (
 	denies
 )
 
-// trust asks whether EC2 may assume the role: without that its metadata service hands
+// trust looks at whether EC2 may assume the role: without that its metadata service hands
 // out no credentials.
 // https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html
-func (d *door) trust(r evidence.Role) {
-	if r.TrustPolicy == "" {
-		d.s.NotChecked("the role's trust policy was not read", cause.RoleTrustInvalid)
-		return
+func (d *door) trust(r evidence.Role) cause.Verdict {
+	switch {
+	case r.TrustPolicy == "":
+		return cause.NotChecked("the role's trust policy was not read")
+	case trusts(r.TrustPolicy) == allows:
+		return cause.RuledOut
+	case trusts(r.TrustPolicy) == unclear:
+		return cause.NotChecked(fmt.Sprintf("the trust policy of %s has conditions or forms that cannot be judged from outside", r.Name))
 	}
-	switch trusts(r.TrustPolicy) {
-	case allows:
-		d.s.RuledOut(cause.RoleTrustInvalid)
-	case unclear:
-		d.s.NotChecked(fmt.Sprintf("the trust policy of %s has conditions or forms that cannot be judged from outside", r.Name), cause.RoleTrustInvalid)
-	case denies:
-		d.found(roll.Cause{
-			Code: cause.RoleTrustInvalid, Subject: "role/" + r.ARN,
-			Summary:  fmt.Sprintf("the trust policy of the role %s does not let ec2.amazonaws.com assume it, so %s gets no credentials", r.Name, d.Finding.Instance),
-			Evidence: []roll.Evidence{{Source: "role", Field: "AssumeRolePolicyDocument.Statement", Observed: "no statement allows sts:AssumeRole to ec2.amazonaws.com", Expected: "Allow sts:AssumeRole, Principal.Service ec2.amazonaws.com"}},
-			Fix: fmt.Sprintf("aws iam update-assume-role-policy --role-name %s --policy-document '{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":{\"Service\":\"ec2.amazonaws.com\"},\"Action\":\"sts:AssumeRole\"}]}'\n"+
-				"# this replaces the whole trust policy: add the statements that others need", r.Name),
-		})
-	}
+	return d.blocks("role/"+r.ARN).
+		Says("the trust policy of the role %s does not let ec2.amazonaws.com assume it, so %s gets no credentials", r.Name, d.Finding.Instance).
+		Saw("role", "AssumeRolePolicyDocument.Statement", "no statement allows sts:AssumeRole to ec2.amazonaws.com", "Allow sts:AssumeRole, Principal.Service ec2.amazonaws.com").
+		Fix(fmt.Sprintf(`aws iam update-assume-role-policy --role-name %s --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}'`, r.Name),
+			"# this replaces the whole trust policy: add the statements that others need")
 }
 
-// statement is a statement of a trust policy. IAM writes lists of one as plain texts.
+// statement is a statement of a trust policy or of a policy of a role.
 type statement struct {
 	Effect       string
 	Principal    json.RawMessage
 	NotPrincipal json.RawMessage
-	Action       texts
-	NotAction    texts
+	Action       iam.Texts
+	NotAction    iam.Texts
 	Condition    json.RawMessage
 }
 
-// texts is a text or a list of texts.
-type texts []string
-
-// UnmarshalJSON takes both forms.
-func (t *texts) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*t = texts{one}
-		return nil
-	}
-	var many []string
-	err := json.Unmarshal(data, &many)
-	*t = many
-	return err
-}
-
-// statements is one statement or a list of them.
-type statements []statement
-
-// UnmarshalJSON takes both forms.
-func (s *statements) UnmarshalJSON(data []byte) error {
-	var many []statement
-	if json.Unmarshal(data, &many) == nil {
-		*s = many
-		return nil
-	}
-	var one statement
-	err := json.Unmarshal(data, &one)
-	*s = statements{one}
-	return err
-}
-
-// trusts reads a trust policy: a Deny that is meant for EC2 wins, then an Allow.
+// trusts evaluates a trust policy: a Deny that is meant for EC2 wins, then an Allow.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
 func trusts(policy string) verdict {
-	var doc struct{ Statement statements }
-	if err := json.Unmarshal([]byte(policy), &doc); err != nil {
+	statements, err := iam.Statements[statement](policy)
+	if err != nil {
 		return unclear
 	}
 	out := denies
-	for _, st := range doc.Statement {
+	for _, st := range statements {
 		meant, known := st.meansEC2()
 		switch {
-		case !known:
-			out = max2(out, unclear)
-		case !meant:
-		case strings.EqualFold(st.Effect, "Deny"):
+		case known && !meant:
+		case known && strings.EqualFold(st.Effect, "Deny"):
 			if len(st.Condition) == 0 {
 				return denies
 			}
 			return unclear
-		case len(st.Condition) > 0:
-			out = max2(out, unclear)
-		default:
+		case known && len(st.Condition) == 0:
 			out = allows
+		case out == denies:
+			out = unclear
 		}
 	}
 	return out
 }
 
-// max2 is the more hopeful of two verdicts.
-func max2(a, b verdict) verdict {
-	if a == denies {
-		return b
-	}
-	return a
-}
-
-// meansEC2 reports whether a statement is about EC2 assuming the role; known is false
-// where the statement says so by exceptions.
+// meansEC2 reports whether a statement is about EC2 assuming the role; known is false if
+// the statement says so by exceptions.
 func (s statement) meansEC2() (meant, known bool) {
 	if len(s.NotPrincipal) > 0 || len(s.NotAction) > 0 {
 		return false, false
 	}
-	act := false
-	for _, a := range s.Action {
-		act = act || strings.EqualFold(a, "sts:AssumeRole") || a == "*" || strings.EqualFold(a, "sts:*") || strings.EqualFold(a, "sts:Assume*") || strings.EqualFold(a, "sts:AssumeRole*")
-	}
-	if !act {
+	assume := []string{"sts:assumerole", "*", "sts:*", "sts:assume*", "sts:assumerole*"}
+	if !slices.ContainsFunc(s.Action, func(a string) bool { return slices.Contains(assume, strings.ToLower(a)) }) {
 		return false, true
 	}
-	var all string
-	if json.Unmarshal(s.Principal, &all) == nil {
-		return all == "*", true
+	by, all, err := iam.Principals(s.Principal)
+	if err != nil || all {
+		return all, err == nil
 	}
-	var by map[string]texts
-	if json.Unmarshal(s.Principal, &by) != nil {
-		return false, false
-	}
-	for kind, names := range by {
-		for _, name := range names {
-			// ec2.amazonaws.com.cn is the form of the China partition.
-			if kind == "Service" && (name == "ec2.amazonaws.com" || name == "ec2.amazonaws.com.cn") || kind == "AWS" && name == "*" {
-				return true, true
-			}
-		}
-	}
-	return false, true
+	// ec2.amazonaws.com.cn is the form of the China partition.
+	services := by["Service"]
+	return slices.Contains(services, "ec2.amazonaws.com") || slices.Contains(services, "ec2.amazonaws.com.cn") || slices.Contains(by["AWS"], "*"), true
 }
 
 // assumers are who may assume a role beside EC2.
@@ -168,19 +108,19 @@ const (
 	accountPrefix = "system:serviceaccount:"
 )
 
-// readAssumers reads from a trust policy whether pods may assume the role: by the cluster's
-// OIDC provider, where a condition names the service account as the subject of its token,
-// or by EKS Pod Identity.
+// readAssumers returns whether pods may assume the role by its trust policy: by the
+// cluster's OIDC provider, where a condition names the service account as the subject of its
+// token, or by EKS Pod Identity.
 // https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
 // https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
 func readAssumers(policy string) (out assumers) {
-	var doc struct{ Statement statements }
-	if err := json.Unmarshal([]byte(policy), &doc); err != nil {
+	statements, err := iam.Statements[statement](policy)
+	if err != nil {
 		return out
 	}
-	for _, st := range doc.Statement {
-		var by map[string]texts
-		if !strings.EqualFold(st.Effect, "Allow") || json.Unmarshal(st.Principal, &by) != nil {
+	for _, st := range statements {
+		by, _, err := iam.Principals(st.Principal)
+		if !strings.EqualFold(st.Effect, "Allow") || err != nil || by == nil {
 			continue
 		}
 		out.fargate = out.fargate || slices.Contains(by["Service"], fargatePods)
@@ -204,9 +144,9 @@ func readAssumers(policy string) (out assumers) {
 	return out
 }
 
-// serviceAccount is the one that a condition of the statement asks for, "" if none does.
+// serviceAccount is the one that a condition of the statement requires, "" if none does.
 func (s statement) serviceAccount() string {
-	var tests map[string]map[string]texts
+	var tests map[string]map[string]iam.Texts
 	if json.Unmarshal(s.Condition, &tests) != nil {
 		return ""
 	}
