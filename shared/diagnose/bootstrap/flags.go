@@ -261,7 +261,7 @@ func oddLabels(k userdata.Kubelet) []oddity {
 func oddTaints(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, t := range k.Taints {
-		if t.Fault != "" && !(t.Dropped && t.Source == userdata.TaintConfig) {
+		if t.Fault != "" && (!t.Dropped || t.Source != userdata.TaintConfig) {
 			out = append(out, oddity{true, at(t.Part, string(t.Source)), orElse(t.Key, "a taint") + " " + string(t.Fault), "<key>=<value>:<effect>", exits})
 		}
 	}

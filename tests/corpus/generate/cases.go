@@ -191,8 +191,8 @@ func (b *Bundle) joined(g Group, age time.Duration) *Machine {
 }
 
 // cniWaits is such a node that has waited for its CNI from the start.
-func (b *Bundle) cniWaits(g Group, age time.Duration) *Machine {
-	m := b.joined(g, age)
+func (b *Bundle) cniWaits(g Group) *Machine {
+	m := b.joined(g, 26*time.Minute)
 	b.neverReady(m)
 	return m
 }

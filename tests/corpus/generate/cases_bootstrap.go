@@ -102,7 +102,7 @@ func bootstrapCases() []Case {
 			}),
 		misleading("startup-taint-missing-since-karpenter-1-3", "Karpenter tells of the missing taint and goes on all the same; what the node lacks is the CNI, whose pod crashes.",
 			from("https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go", docNodeClaims), func(b *Bundle) *verdict {
-				m := b.cniWaits(Batch, 26*time.Minute)
+				m := b.cniWaits(Batch)
 				b.claimEvent(m, "UnregisteredTaintMissing", "Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes", "Warning", 25*time.Minute)
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				return finds(m, "Uninitialized", "CniNotReady", "StartupTaintMissing")

@@ -7,7 +7,7 @@ func reachCases() []Case {
 	const awsNode = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/"
 	// starting is a node of the group that never was ready for want of its CNI.
 	starting := func(b *Bundle) *Machine {
-		m := b.cniWaits(BatchGroup, 26*time.Minute)
+		m := b.cniWaits(BatchGroup)
 		return m
 	}
 	return []Case{

@@ -169,7 +169,7 @@ func siblingCases() []Case {
 			}),
 		misleading("never-ready-and-its-instance-is-not-listed", "The same of a node that waits for its CNI.",
 			from(docNodes), func(b *Bundle) *verdict {
-				m := b.cniWaits(BatchGroup, 26*time.Minute)
+				m := b.cniWaits(BatchGroup)
 				unlisted(b, m)
 				return finds(m, "Uninitialized", "CniNotReady").misses("RolePoliciesMissing", "VpcEndpointMissing").orders()
 			}),

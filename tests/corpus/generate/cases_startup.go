@@ -57,7 +57,7 @@ func startupCases() []Case {
 			}).of(slowStart),
 		broken("cni-not-initialized", "The node was never ready, since its CNI's pod crashes.",
 			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/1278", docTroubleshooting), func(b *Bundle) *verdict {
-				m := b.cniWaits(Workers, 26*time.Minute)
+				m := b.cniWaits(Workers)
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				return finds(m, "Uninitialized", "CniNotReady")
 			}),
