@@ -11,109 +11,91 @@ import (
 	"rollcall/shared/roll"
 )
 
-// owner asks whether what should own the instance exists.
-func owner(c *evidence.Case, s *cause.Sheet) {
-	if slices.ContainsFunc(c.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || c.Cluster.Config.State == evidence.Absent {
-		s.Found(ownerGone(c, "EKS cluster", c.ClusterID.Name,
-			fmt.Sprintf("aws eks list-clusters --region %s   # %s is not among them\naws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if nobody needs it", c.Region, c.ClusterID.Name, c.Region, c.Finding.Instance)))
-		return
+// owner looks at whether what should own the instance exists.
+func (l *look) owner() cause.Verdict {
+	g, region, id := l.Group(), l.Region, string(l.Finding.Instance)
+	terminate := fmt.Sprintf("aws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if ", region, id)
+	if slices.ContainsFunc(l.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || l.Cluster.Config.State == evidence.Absent {
+		return l.ownerGone("EKS cluster", l.ClusterID.Name).
+			Fix(fmt.Sprintf("aws eks list-clusters --region %s   # %s is not among them", region, l.ClusterID.Name), terminate+"nobody needs it")
 	}
-	g := c.Group()
-	switch c.Finding.Owner {
+	switch l.Finding.Owner {
 	case roll.OwnerKarpenter:
-		claim := c.NodeClaim()
-		gone(c, s, claim.State, claim.Gap(), "NodeClaim", string(c.Finding.Instance),
-			fmt.Sprintf("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | grep %s\naws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if no NodeClaim has it", c.Finding.Instance, c.Region, c.Finding.Instance))
+		return exists(l.NodeClaim(), cause.Decisive().
+			Says("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", id).
+			Saw("NodeClaim", "name", "does not exist", id).
+			Fix("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | grep "+id, terminate+"no NodeClaim has it"))
 	case roll.OwnerManagedNodeGroup:
-		name, _ := c.Finding.Group.NodeGroup()
-		gone(c, s, g.NodeGroup.State, g.NodeGroup.Gap(), "node group", name,
-			fmt.Sprintf("aws eks list-nodegroups --region %[1]s --cluster-name %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[3]s   # this instance, if the node group is gone for good", c.Region, c.ClusterID.Name, c.Finding.Instance))
+		name, _ := l.Finding.Group.NodeGroup()
+		return exists(g.NodeGroup, l.ownerGone("node group", name).
+			Fix(fmt.Sprintf("aws eks list-nodegroups --region %s --cluster-name %s", region, l.ClusterID.Name), terminate+"the node group is gone for good"))
 	case roll.OwnerAutoScalingGroup:
-		gone(c, s, g.AutoScaling.State, g.AutoScaling.Gap(), "Auto Scaling group", string(c.Finding.Group),
-			fmt.Sprintf("aws autoscaling describe-auto-scaling-instances --region %[1]s --instance-ids %[2]s\naws ec2 terminate-instances --region %[1]s --instance-ids %[2]s   # this instance, if the group is gone for good", c.Region, c.Finding.Instance))
+		return exists(g.AutoScaling, l.ownerGone("Auto Scaling group", string(l.Finding.Group)).
+			Fix(fmt.Sprintf("aws autoscaling describe-auto-scaling-instances --region %s --instance-ids %s", region, id), terminate+"the group is gone for good"))
 	}
+	return cause.Verdict{}
 }
 
-// gone notes whether the owner of that sort and name exists.
-func gone(c *evidence.Case, s *cause.Sheet, state evidence.State, gap, sort, name, fix string) {
-	switch state {
+// exists rules out that the owner is gone, if it was read.
+func exists[T any](owner evidence.Fact[T], gone cause.Verdict) cause.Verdict {
+	switch owner.State {
 	case evidence.Known:
-		s.RuledOut(cause.OwnerGone)
+		return cause.RuledOut
 	case evidence.Absent:
-		s.Found(ownerGone(c, sort, name, fix))
-	default:
-		s.NotChecked(gap, cause.OwnerGone)
+		return gone
 	}
+	return cause.NotChecked(owner.Gap())
 }
 
-// ownerGone is the cause that lies in a missing owner. What several may share is said of
-// all of them alike, so that a notice tells it once; which instance it is, the evidence
-// says. It has no subject: that nothing would replace them does not forbid to end them.
-func ownerGone(c *evidence.Case, sort, name, fix string) roll.Cause {
-	out := roll.Cause{
-		Code: cause.OwnerGone, Confidence: roll.Decisive,
-		Evidence: []roll.Evidence{{Source: sort, Field: "name", Observed: "does not exist", Expected: name}},
-		Fix:      fix,
-	}
-	if sort == "NodeClaim" {
-		out.Summary = fmt.Sprintf("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", c.Finding.Instance)
-		return out
-	}
-	out.Summary = fmt.Sprintf("the %s %s, which should own the instance, does not exist: nothing ends or replaces the instance any more", sort, name)
-	out.Evidence = append(out.Evidence, roll.Evidence{Source: "instance", Field: "InstanceId", Observed: string(c.Finding.Instance), Expected: fmt.Sprintf("an instance of %s %s", sort, name)})
-	return out
+// ownerGone is the cause that lies in a missing owner. Its summary is the same for all
+// instances of the owner, so that a notice says it once; the evidence names the instance.
+// It has no subject: an instance that nothing would replace may be ended all the same.
+func (l *look) ownerGone(sort, name string) cause.Verdict {
+	return cause.Decisive().
+		Says("the %s %s, which should own the instance, does not exist: nothing ends or replaces the instance any more", sort, name).
+		Saw(sort, "name", "does not exist", name).
+		Saw("instance", "InstanceId", string(l.Finding.Instance), fmt.Sprintf("an instance of %s %s", sort, name))
 }
 
-// nodeGroup carries what a managed node group says of itself.
-func nodeGroup(c *evidence.Case, s *cause.Sheet) {
-	if c.Finding.Owner != roll.OwnerManagedNodeGroup || !joins(c.Finding.Kind) {
-		return
-	}
-	fact := c.Group().NodeGroup
-	switch {
-	case !fact.Settled():
-		s.NotChecked(fact.Gap(), cause.NodeGroupUnhealthy)
-		return
-	case !fact.Known():
-		return
-	case len(fact.Value.Issues) == 0:
-		s.RuledOut(cause.NodeGroupUnhealthy)
-		return
-	}
+// nodeGroup reports what EKS says about a managed node group.
+func (l *look) nodeGroup() {
+	fact := l.Group().NodeGroup
 	g := fact.Value
-	var seen []roll.Evidence
-	for i, issue := range g.Issues {
-		seen = append(seen, roll.Evidence{Source: "node group", Field: fmt.Sprintf("health.issues[%d]", i), Observed: issue.Code + ": " + issue.Message, Expected: "no issue"})
-	}
-	s.Found(roll.Cause{
-		Code: cause.NodeGroupUnhealthy, Confidence: roll.Decisive, Subject: "nodegroup/" + g.Name,
-		Summary:  fmt.Sprintf("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message),
-		Evidence: seen,
-		Fix:      showHealth(c, g.Name),
-	})
-	for i, issue := range g.Issues {
-		named(c, s, g.Name, seen[i], issue)
+	switch {
+	case l.Finding.Owner != roll.OwnerManagedNodeGroup:
+	case !fact.Settled():
+		l.NotChecked(fact.Gap(), cause.NodeGroupUnhealthy)
+	case fact.Known() && len(g.Issues) == 0:
+		l.RuledOut(cause.NodeGroupUnhealthy)
+	case fact.Known():
+		seen := health("node group", g.Issues)
+		l.Note(cause.NodeGroupUnhealthy, cause.Decisive().In("nodegroup/"+g.Name).
+			Says("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message).
+			Shows(seen...).Fix(l.showHealth(g.Name)))
+		for i, issue := range g.Issues {
+			l.named(g.Name, seen[i], issue)
+		}
 	}
 }
 
-func showHealth(c *evidence.Case, name string) string {
-	return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", c.Region, c.ClusterID.Name, name)
+func (l *look) showHealth(group string) string {
+	return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", l.Region, l.ClusterID.Name, group)
 }
 
-// named notes the cause that a health issue's code names, unless somebody looked closer. An
-// issue about what nodes sign in with, or join from, is proof for an instance that did not
-// register; one about launches says nothing certain of an instance that runs, and of access
-// the issue alone does not tell whether it is the nodes' or that of EKS itself.
+// named notes the cause that a health issue's code names, unless another analyzer looked
+// closer. An issue about credentials or about what nodes join from is proof for an instance
+// that did not register. One about launches proves nothing about a running instance, and
+// one about access does not show whether it is the nodes' or that of EKS itself.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#troubleshoot-managed-node-groups
-func named(c *evidence.Case, s *cause.Sheet, group string, seen roll.Evidence, issue roll.HealthIssue) {
+func (l *look) named(group string, seen roll.Evidence, issue roll.HealthIssue) {
 	code, known := launch.OfIssue(issue.Code)
 	sure := false
 	switch issue.Code {
 	case "AccessDenied":
 		code, known = cause.NodeRoleNotMapped, true
 		sure = strings.Contains(issue.Message, "aws-auth") || strings.Contains(issue.Message, "access entr")
-		if slices.ContainsFunc(s.Causes(), func(found roll.Cause) bool { return found.Confidence == roll.Decisive && cause.AboutAccess(found.Code) }) {
+		if slices.ContainsFunc(l.Causes(), func(found roll.Cause) bool { return found.Confidence == roll.Decisive && cause.AboutAccess(found.Code) }) {
 			return // which mapping is wrong, and how, is known
 		}
 	case "ClusterUnreachable":
@@ -121,17 +103,10 @@ func named(c *evidence.Case, s *cause.Sheet, group string, seen roll.Evidence, i
 	case "IamNodeRoleNotFound", "IamInstanceProfileNotFound":
 		sure = true
 	}
-	if !known || s.Decided(code) || code == cause.OwnerGone {
+	if !known || l.Decided(code) || code == cause.OwnerGone {
 		return
 	}
-	confidence := roll.Suggestive
-	if sure && c.Finding.Kind == roll.Unregistered {
-		confidence = roll.Decisive
-	}
-	s.Found(roll.Cause{
-		Code: code, Confidence: confidence, Subject: "nodegroup/" + group,
-		Summary:  fmt.Sprintf("EKS says of node group %s: %s (%s)", group, issue.Code, strings.TrimSuffix(issue.Message, ".")),
-		Evidence: []roll.Evidence{seen},
-		Fix:      showHealth(c, group) + "   # and mend what it names",
-	})
+	l.Note(code, cause.DecisiveIf(sure && l.Finding.Kind == roll.Unregistered).In("nodegroup/"+group).
+		Says("EKS says of node group %s: %s (%s)", group, issue.Code, strings.TrimSuffix(issue.Message, ".")).
+		Shows(seen).Fix(l.showHealth(group)+"   # and correct what it names"))
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -19,47 +20,6 @@ const (
 	together = 10 * time.Minute
 )
 
-// zone asks whether the finding is one of many in its zone, while others are well. An instance
-// that fails EC2's checks where its zone fell silent has the same trouble.
-func zone(c *evidence.Case, s *cause.Sheet) {
-	if c.Finding.Kind != roll.Unknown && c.Finding.Kind != roll.Impaired || c.Finding.Zone == "" {
-		return
-	}
-	if len(c.Zones) == 0 {
-		s.NotChecked("the nodes of the cluster were not counted by zone", cause.ZoneOutage)
-		return
-	}
-	var own evidence.Zone
-	others, well := 0, true
-	for _, z := range c.Zones {
-		if z.Zone == c.Finding.Zone {
-			own = z
-			continue
-		}
-		others += z.Nodes
-		well = well && !out(z)
-	}
-	if !out(own) || others == 0 || !well {
-		s.RuledOut(cause.ZoneOutage)
-		return
-	}
-	n := atOnce(own.Silent)
-	s.Found(roll.Cause{
-		Code: cause.ZoneOutage, Confidence: roll.Decisive, Subject: "zone/" + own.Zone,
-		Summary:  fmt.Sprintf("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", n, own.Nodes, own.Zone, together.Minutes()),
-		Evidence: []roll.Evidence{{Source: "nodes", Field: "Ready by zone", Observed: fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), Expected: fmt.Sprintf("fewer than %d%%", outShare)}},
-		Fix: fmt.Sprintf("aws health describe-events --region us-east-1 --filter 'services=EC2,availabilityZones=%[1]s,eventStatusCodes=open'   # needs a support plan; or look at the Health Dashboard\n"+
-			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, c.Region, c.ClusterID.Account, c.ClusterID.Name, zoneID(c, own)),
-	})
-}
-
-func zoneID(c *evidence.Case, z evidence.Zone) string {
-	if c.Finding.ZoneID != "" {
-		return c.Finding.ZoneID
-	}
-	return "ID_OF_" + z.Zone
-}
-
 // out reports whether a zone's nodes went silent together.
 func out(z evidence.Zone) bool {
 	n := atOnce(z.Silent)
@@ -76,4 +36,34 @@ func atOnce(times []time.Time) int {
 		most = max(most, to-from+1)
 	}
 	return most
+}
+
+// zone looks at whether the finding is one of many in its zone, while other zones are well.
+// An instance that fails EC2's checks where its zone went silent has the same trouble.
+func (l *look) zone() cause.Verdict {
+	if l.Finding.Kind != roll.Unknown && l.Finding.Kind != roll.Impaired || l.Finding.Zone == "" {
+		return cause.Verdict{}
+	}
+	var own evidence.Zone
+	others, well := 0, true
+	for _, z := range l.Zones {
+		if z.Zone == l.Finding.Zone {
+			own = z
+			continue
+		}
+		others += z.Nodes
+		well = well && !out(z)
+	}
+	switch {
+	case len(l.Zones) == 0:
+		return cause.NotChecked("the nodes of the cluster were not counted by zone")
+	case !out(own) || others == 0 || !well:
+		return cause.RuledOut
+	}
+	zoneID := cmp.Or(l.Finding.ZoneID, "ID_OF_"+own.Zone)
+	return cause.Decisive().In("zone/"+own.Zone).
+		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
+		Saw("nodes", "Ready by zone", fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), fmt.Sprintf("fewer than %d%%", outShare)).
+		Fix(fmt.Sprintf("aws health describe-events --region us-east-1 --filter 'services=EC2,availabilityZones=%[1]s,eventStatusCodes=open'   # needs a support plan; or look at the Health Dashboard\n"+
+			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
 }
