@@ -1,11 +1,10 @@
-// Package launch tells why a group gets no instance, by what Karpenter, EC2 Auto Scaling, EKS
-// or EC2 says of the launch that failed.
+// Package launch finds why a group gets no instance, by what Karpenter, EC2 Auto Scaling, EKS
+// or EC2 says about the failed launch.
 //
 // The package is pure.
 package launch
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rule is one cause, and the words by which a message tells it: error codes of EC2, and
+// rule is one cause, and the words of messages that name it: error codes of EC2, and
 // sentences of Auto Scaling, in lower case.
 //
 //   - https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
@@ -138,8 +137,8 @@ func ruleOf(code cause.Code) rule {
 	return rule{code: code, says: "EKS reports a health issue"}
 }
 
-// Classify are the causes that a message tells, in the order of the rules. Of a message with
-// none of the known words it tells none.
+// Classify returns the causes that a message names, in the order of the rules, none for a
+// message without a known word.
 func Classify(message string) (out []cause.Code) {
 	for _, r := range matching(message) {
 		out = append(out, r.code)
@@ -164,8 +163,8 @@ func matching(message string) (out []rule) {
 	return out
 }
 
-// shadowed reports words that a message of another cause has too: a permission to use a key
-// or a launch template is a denial, and a volume's quota no fault of the key.
+// shadowed reports words that a message of another cause has too: a missing permission for a
+// key or a launch template is a denial, and a volume's quota is no fault of the key.
 func shadowed(code cause.Code, word, m string) bool {
 	switch {
 	case code == cause.LaunchKmsDenied && word == "client.internalerror":
@@ -187,8 +186,7 @@ func codes() (out []cause.Code) {
 }
 
 // Analyze notes why the launches of the finding's group fail. What Karpenter, Auto Scaling, EKS
-// or EC2 says is decisive; of a message that it does not know it notes nothing, and the message
-// itself is told.
+// or EC2 says is decisive. It notes nothing about an unknown message, which is reported itself.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Unlaunched {
 		return
@@ -203,30 +201,14 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		s.NotChecked("what was said of the launch is none of the known reasons: read it in the finding", codes()...)
 		return
 	}
-	is := map[cause.Code]bool{}
+	s.RuledOut(codes()...) // unless it is found
 	for _, t := range found {
-		is[t.code] = true
-		s.Found(roll.Cause{
-			Code: t.code, Confidence: confidence(t.code, t.message), Subject: string(c.Finding.Group),
-			Summary:  fmt.Sprintf("launches of %s fail: %s%s", c.Finding.Group, t.says, named(t.code, t.message)),
-			Evidence: []roll.Evidence{{Source: t.source, Field: t.field, Observed: t.message, Expected: "a launch that succeeds"}},
-			Fix:      fix(c, t.code, t.message),
-		})
+		// The key is the usual reason for an error on launch that EC2 does not explain, and not the only one.
+		sure := t.code != cause.LaunchKmsDenied || strings.Contains(strings.ToLower(t.message), "kms")
+		s.Note(t.code, cause.DecisiveIf(sure).In(string(c.Finding.Group)).
+			Says("launches of %s fail: %s%s", c.Finding.Group, t.says, named(t.code, t.message)).
+			Saw(t.source, t.field, t.message, "a launch that succeeds").Fix(fix(c, t.code, t.message)))
 	}
-	for _, code := range codes() {
-		if !is[code] {
-			s.RuledOut(code)
-		}
-	}
-}
-
-// confidence is decisive where the words say the cause itself. Of an error on launch that
-// EC2 does not explain the key is the usual reason, and not the only one.
-func confidence(code cause.Code, message string) roll.Confidence {
-	if code == cause.LaunchKmsDenied && !strings.Contains(strings.ToLower(message), "kms") {
-		return roll.Suggestive
-	}
-	return roll.Decisive
 }
 
 var (
@@ -236,7 +218,7 @@ var (
 	instanceType = regexp.MustCompile(`\b([a-z]+)[0-9]+[a-z0-9-]*\.(?:nano|micro|small|medium|metal[a-z0-9-]*|[0-9]*x?large)\b`)
 )
 
-// named tells the action that is denied, and by what, as far as the message does.
+// named is the action that is denied, and what denies it, as far as the message says.
 func named(code cause.Code, message string) string {
 	switch code {
 	case cause.NodeGroupUnhealthy:
@@ -288,7 +270,7 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	return show(c)
 }
 
-// show is how to see what the group launches, which a person has to change.
+// show shows what the group launches.
 func show(c *evidence.Case) string {
 	switch kind, name, _ := c.Finding.Instance.Subject(); kind {
 	case "nodepool":
@@ -313,8 +295,8 @@ var quotas = map[string][2]string{
 	"x":        {"L-7295265B", "L-E3A00192"},
 }
 
-// quota asks for more of the quota that a message names by an instance type, or else lists
-// those that it may be.
+// quota requests more of the quota that a message names by an instance type, or else lists
+// the possible quotas.
 func quota(region, message string) string {
 	if strings.Contains(strings.ToLower(message), "volume") {
 		return paste.Command("aws", "service-quotas", "list-service-quotas", "--region", region, "--service-code", "ebs", "--query", "Quotas[].[QuotaCode,QuotaName,Value]", "--output", "table")

@@ -40,27 +40,25 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Stuck {
 		return
 	}
+	l := &look{Look: cause.Look{Case: c, Sheet: s}, claim: c.NodeClaim()}
 	if _, ok := c.Finding.Instance.Leftover(); ok {
-		left(c, s)
+		l.left()
 		return
 	}
-	l := &look{Case: c, s: s}
-	l.claim = c.NodeClaim()
-	l.foreign()
+	s.Note(cause.FinalizerHeld, l.foreign())
 	if !slices.Contains(roll.Finalizers(c.Finding.Removal.NodeFinalizers), karpenters) && !slices.Contains(roll.Finalizers(c.Finding.Removal.ClaimFinalizers), karpenters) {
 		s.RuledOut(cause.DrainBlocked, cause.VolumesAttached, cause.InstanceNotTerminating, cause.FinalizerOwnerGone)
 		return
 	}
-	l.drain()
-	l.volumes()
-	l.instance()
-	l.owner()
+	s.Note(cause.DrainBlocked, l.drain())
+	s.Note(cause.VolumesAttached, l.volumes())
+	s.Note(cause.InstanceNotTerminating, l.instance())
+	s.Note(cause.FinalizerOwnerGone, l.owner())
 }
 
 // look is one look at a finding.
 type look struct {
-	*evidence.Case
-	s     *cause.Sheet
+	cause.Look
 	claim evidence.Fact[evidence.NodeClaim]
 }
 
@@ -72,26 +70,14 @@ func (l *look) object() string {
 	return "node " + l.Finding.Node
 }
 
-// passed reports whether a step of Karpenter's is behind it: its condition is there and not
-// Unknown. False says that the grace period ended first.
+// passed reports whether Karpenter has finished a step: its condition is there and not
+// Unknown. False means that the grace period ended first.
 func (l *look) passed(step string) bool {
-	if !l.claim.Known() {
-		return false
-	}
 	c, ok := l.claim.Value.Condition(step)
 	return ok && c.Status != "Unknown"
 }
 
-// begun finds the condition of a step that Karpenter is at.
-func (l *look) begun(step string) (evidence.Condition, bool) {
-	if !l.claim.Known() {
-		return evidence.Condition{}, false
-	}
-	c, ok := l.claim.Value.Condition(step)
-	return c, ok && c.Status == "Unknown"
-}
-
-// told is the latest event of the reason that is recent.
+// told is the latest recent event of the reason.
 func (l *look) told(reason string) (evidence.Event, bool) {
 	for _, e := range slices.Backward(l.Node().Events.Value) {
 		if e.Reason == reason && l.At.Sub(e.Last) <= recent {
@@ -103,7 +89,7 @@ func (l *look) told(reason string) (evidence.Event, bool) {
 
 // at is what shows that Karpenter is at the step now: its condition or its event.
 func (l *look) at(step, reason string) (seen []roll.Evidence) {
-	if c, ok := l.begun(step); ok {
+	if c, ok := l.claim.Value.Condition(step); ok && c.Status == "Unknown" {
 		seen = append(seen, roll.Evidence{Source: "NodeClaim", Field: "status.conditions[" + step + "]", Observed: fmt.Sprintf("Unknown (%s) since %s", c.Reason, roll.Clock(c.Since)), Expected: "True"})
 	}
 	if e, ok := l.told(reason); ok {
@@ -131,75 +117,59 @@ func ownerOf(finalizer string) string {
 	return "the controller of " + domain
 }
 
-// foreign tells of finalizers that are not Karpenter's: nothing else says what they wait for.
-func (l *look) foreign() {
+// foreign looks for finalizers that are not Karpenter's: nothing else shows what they wait
+// for.
+func (l *look) foreign() cause.Verdict {
 	r := l.Finding.Removal
 	var names, whose []string
-	var seen []roll.Evidence
-	for _, o := range []struct{ kind, name, finalizers string }{{"NodeClaim", r.Claim, r.ClaimFinalizers}, {"Node", l.Finding.Node, r.NodeFinalizers}} {
+	v := cause.Decisive()
+	for _, o := range []struct{ kind, finalizers string }{{"NodeClaim", r.ClaimFinalizers}, {"Node", r.NodeFinalizers}} {
 		for _, f := range roll.Finalizers(o.finalizers) {
 			if f != karpenters {
 				names, whose = append(names, f), append(whose, ownerOf(f))
-				seen = append(seen, roll.Evidence{Source: o.kind, Field: "metadata.finalizers", Observed: f, Expected: "removed by " + ownerOf(f)})
+				v.Saw(o.kind, "metadata.finalizers", f, "removed by "+ownerOf(f))
 			}
 		}
 	}
 	if len(names) == 0 {
-		l.s.RuledOut(cause.FinalizerHeld)
-		return
+		return cause.RuledOut
 	}
 	names, whose = slices.Compact(names), slices.Compact(whose)
-	l.s.Found(roll.Cause{
-		Code: cause.FinalizerHeld, Confidence: roll.Decisive, Evidence: seen,
-		Summary: fmt.Sprintf("%s keeps the object until its owner removes it: %s", strings.Join(names, ", "), strings.Join(whose, ", ")),
-		Fix:     fmt.Sprintf("kubectl get %s -o jsonpath='{.metadata.finalizers}'\nkubectl get deployments --all-namespaces   # does the controller that owns %s run? Removing a finalizer by hand skips what it is to clean up", l.object(), names[0]),
-	})
+	return v.Says("%s keeps the object until its owner removes it: %s", strings.Join(names, ", "), strings.Join(whose, ", ")).
+		Fix(fmt.Sprintf("kubectl get %s -o jsonpath='{.metadata.finalizers}'\nkubectl get deployments --all-namespaces   # does the controller that owns %s run? Removing a finalizer by hand skips what it is to clean up", l.object(), names[0]))
 }
 
-// drain asks whether pods keep the Node.
-func (l *look) drain() {
+// drain looks at whether pods keep the Node.
+func (l *look) drain() cause.Verdict {
 	if l.Finding.Node == "" || l.passed(drained) {
-		l.s.RuledOut(cause.DrainBlocked)
-		return
+		return cause.RuledOut
 	}
-	seen, pods := l.at(drained, drainFailed), l.Node().Pods
-	if !pods.Known() {
-		if len(seen) == 0 {
-			l.s.NotChecked(pods.Missing("the pods of node "+l.Finding.Node), cause.DrainBlocked)
-			return
-		}
-		l.drainBlocked(seen, roll.Suggestive, "Karpenter waits for the pods of node "+l.Finding.Node+" to be drained")
-		return
-	}
+	node := l.Node()
+	waits, pods := l.at(drained, drainFailed), node.Pods
 	why, left := l.kept()
-	seen = append(seen, why...)
 	switch {
+	case !pods.Known() && len(waits) == 0:
+		return cause.Missing(pods, "the pods of node "+l.Finding.Node)
+	case !pods.Known():
+		return l.drainBlocked("Karpenter waits for the pods of node " + l.Finding.Node + " to be drained").Shows(waits...)
 	case left == 0:
-		l.s.RuledOut(cause.DrainBlocked)
-	case len(why) == 0:
-		if !l.Node().Budgets.Settled() {
-			l.s.NotChecked(l.Node().Budgets.Missing("disruption budgets"), cause.DrainBlocked)
-		} else if len(seen) > 0 {
-			l.drainBlocked(seen, roll.Suggestive, fmt.Sprintf("Karpenter waits for %d %s of node %s, which no disruption budget or annotation keeps", left, roll.Plural(left, "pod", "pods"), l.Finding.Node))
-		}
-	default:
-		confidence := roll.Suggestive
-		if len(seen) > len(why) {
-			confidence = roll.Decisive // Karpenter says itself that it waits for them
-		}
-		l.drainBlocked(seen, confidence, fmt.Sprintf("the drain of node %s cannot end: %s", l.Finding.Node, why[0].Observed))
+		return cause.RuledOut
+	case len(why) > 0: // decisive if Karpenter itself reports that it waits for them
+		return l.drainBlocked(fmt.Sprintf("the drain of node %s cannot end: %s", l.Finding.Node, why[0].Observed)).Shows(waits...).Shows(why...).DecisiveIf(len(waits) > 0)
+	case !node.Budgets.Settled():
+		return cause.Missing(node.Budgets, "disruption budgets")
+	case len(waits) > 0:
+		return l.drainBlocked(fmt.Sprintf("Karpenter waits for %d %s of node %s, which no disruption budget or annotation keeps", left, roll.Plural(left, "pod", "pods"), l.Finding.Node)).Shows(waits...)
 	}
+	return cause.Verdict{}
 }
 
-func (l *look) drainBlocked(seen []roll.Evidence, confidence roll.Confidence, summary string) {
-	l.s.Found(roll.Cause{
-		Code: cause.DrainBlocked, Confidence: confidence, Summary: summary, Evidence: seen,
-		Fix: fmt.Sprintf("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node),
-	})
+func (l *look) drainBlocked(summary string) cause.Verdict {
+	return cause.Suggestive().Says("%s", summary).Fix(fmt.Sprintf("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
 }
 
-// kept tells what keeps pods from being evicted, and how many are left to evict. Those that
-// are being deleted already are not waited for for long.
+// kept is what keeps pods from being evicted, and how many are left to evict. Pods that are
+// being deleted already do not keep Karpenter for long.
 func (l *look) kept() (why []roll.Evidence, left int) {
 	waiting := map[string]bool{}
 	for _, p := range l.Node().Pods.Value {
@@ -207,9 +177,10 @@ func (l *look) kept() (why []roll.Evidence, left int) {
 			continue
 		}
 		left++
-		waiting[p.Namespace+"/"+p.Name] = true
+		name := p.Namespace + "/" + p.Name
+		waiting[name] = true
 		if p.NotToDisrupt != "" {
-			why = append(why, roll.Evidence{Source: "pod " + p.Namespace + "/" + p.Name, Field: "metadata.annotations", Observed: fmt.Sprintf("pod %s/%s is annotated %s", p.Namespace, p.Name, p.NotToDisrupt), Expected: "no such annotation"})
+			why = append(why, roll.Evidence{Source: "pod " + name, Field: "metadata.annotations", Observed: fmt.Sprintf("pod %s is annotated %s", name, p.NotToDisrupt), Expected: "no such annotation"})
 		}
 	}
 	for _, b := range l.Node().Budgets.Value {
@@ -226,86 +197,72 @@ func (l *look) kept() (why []roll.Evidence, left int) {
 	return why, left
 }
 
-// volumes asks whether Karpenter waits for volumes.
-func (l *look) volumes() {
-	object := l.Node().Object
+// volumes looks at whether Karpenter waits for volumes.
+func (l *look) volumes() cause.Verdict {
+	object, waits := l.Node().Object, l.at(volumesDetached, awaitsVolumes)
+	attached := strings.Join(object.Value.Attached, ", ")
 	switch {
 	case l.Finding.Node == "" || l.passed(volumesDetached):
-		l.s.RuledOut(cause.VolumesAttached)
-		return
+		return cause.RuledOut
 	case !object.Known():
-		l.s.NotChecked(object.Missing("node "+l.Finding.Node), cause.VolumesAttached)
-		return
+		return l.NoNode()
+	case len(waits) == 0 && attached == "":
+		return cause.RuledOut
+	case len(waits) == 0:
+		return cause.NotChecked("Karpenter does not report yet that it waits for the volumes: the drain comes first")
 	}
-	seen, attached := l.at(volumesDetached, awaitsVolumes), object.Value.Attached
-	if len(attached) > 0 {
-		seen = append(seen, roll.Evidence{Source: "Node", Field: "status.volumesAttached", Observed: strings.Join(attached, ", "), Expected: "none of pods that were drained"})
+	v := cause.Decisive().Shows(waits...)
+	if attached != "" {
+		v.Saw("Node", "status.volumesAttached", attached, "none of pods that were drained")
 	}
-	waits := len(seen) > min(len(attached), 1)
-	if !waits {
-		if len(attached) == 0 {
-			l.s.RuledOut(cause.VolumesAttached)
-		} else {
-			l.s.NotChecked("Karpenter does not tell yet that it waits for the volumes: the drain comes first", cause.VolumesAttached)
-		}
-		return
-	}
-	l.s.Found(roll.Cause{
-		Code: cause.VolumesAttached, Confidence: roll.Decisive, Evidence: seen,
-		Summary: fmt.Sprintf("Karpenter waits for the VolumeAttachments of node %s to be deleted (%s)", l.Finding.Node, cmp.Or(strings.Join(attached, ", "), "the node lists none")),
-		Fix:     fmt.Sprintf("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node),
-	})
+	return v.Says("Karpenter waits for the VolumeAttachments of node %s to be deleted (%s)", l.Finding.Node, cmp.Or(attached, "the node lists none")).
+		Fix(fmt.Sprintf("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node))
 }
 
-// instance asks whether Karpenter waits for EC2 to end the instance.
-func (l *look) instance() {
+// instance looks at whether Karpenter waits for EC2 to end the instance.
+func (l *look) instance() cause.Verdict {
 	r := l.Finding.Removal
-	reached := l.Finding.Node == "" || l.passed(drained) && l.passed(volumesDetached)
 	switch {
-	case r.Machine == "" || r.Gone || r.State == roll.StateTerminated:
-		l.s.RuledOut(cause.InstanceNotTerminating)
+	case r.Machine == "" || l.gone():
+		return cause.RuledOut
 	case r.State == "":
-		l.s.NotChecked(fmt.Sprintf("EC2 was not read, or does not show %s", r.Machine), cause.InstanceNotTerminating)
-	case !reached:
-		l.s.NotChecked("the drain and the volumes come first", cause.InstanceNotTerminating)
-	default:
-		l.s.Found(roll.Cause{
-			Code: cause.InstanceNotTerminating, Confidence: roll.Decisive,
-			Summary:  fmt.Sprintf("nothing is left to wait for but the end of instance %s, and EC2 says that it is %s", r.Machine, r.State),
-			Evidence: []roll.Evidence{{Source: "instance", Field: "State", Observed: string(r.State), Expected: string(roll.StateTerminated)}},
-			Fix: fmt.Sprintf("aws ec2 describe-instance-attribute --region %[1]s --instance-id %[2]s --attribute disableApiTermination\n"+
-				"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, r.Machine),
-		})
+		return cause.NotChecked(fmt.Sprintf("EC2 was not read, or does not show %s", r.Machine))
+	case l.Finding.Node != "" && (!l.passed(drained) || !l.passed(volumesDetached)):
+		return cause.NotChecked("the drain and the volumes come first")
 	}
+	return cause.Decisive().
+		Says("nothing is left to wait for but the end of instance %s, and EC2 says that it is %s", r.Machine, r.State).
+		Saw("instance", "State", string(r.State), string(roll.StateTerminated)).
+		Fix(fmt.Sprintf("aws ec2 describe-instance-attribute --region %[1]s --instance-id %[2]s --attribute disableApiTermination\n"+
+			"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, r.Machine))
 }
 
-// owner asks whether Karpenter works on it at all. Its Deployment is not read: what it would
-// have done at once tells, where nothing is left to do.
-func (l *look) owner() {
+// owner looks at whether Karpenter works on it at all. Its Deployment is not read. Where
+// nothing is left to do, Karpenter would have let go at once.
+func (l *look) owner() cause.Verdict {
 	r := l.Finding.Removal
-	gone := r.Gone || r.State == roll.StateTerminated
 	ready, _ := l.Node().Object.Value.Condition("Ready")
 	away := l.Finding.Node == "" || l.Node().Object.Known() && ready.Status != "True" && l.At.Sub(ready.Since) > recent
 	_, drains := l.told(drainFailed)
 	_, waits := l.told(awaitsVolumes)
 	switch {
-	case gone && away:
+	case l.gone() && away:
 		state := "not known to EC2"
 		if !r.Gone {
 			state = string(r.State)
 		}
-		l.s.Found(roll.Cause{
-			Code: cause.FinalizerOwnerGone, Confidence: roll.Decisive,
-			Summary: fmt.Sprintf("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine),
-			Evidence: []roll.Evidence{
-				{Source: "instance", Field: "State", Observed: state, Expected: "an instance to wait for"},
-				{Source: l.object(), Field: "metadata.finalizers", Observed: karpenters, Expected: "removed by Karpenter"},
-			},
-			Fix: fmt.Sprintf("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200\n# if Karpenter was removed for good:\nkubectl patch %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", l.object()),
-		})
+		return cause.Decisive().
+			Says("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine).
+			Saw("instance", "State", state, "an instance to wait for").
+			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
+			Fix(fmt.Sprintf("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200\n# if Karpenter was removed for good:\nkubectl patch %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", l.object()))
 	case drains || waits:
-		l.s.RuledOut(cause.FinalizerOwnerGone)
-	default:
-		l.s.NotChecked("Karpenter's Deployment is not read, and it told nothing of the node within "+fmt.Sprintf("%.0f min", recent.Minutes()), cause.FinalizerOwnerGone)
+		return cause.RuledOut
 	}
+	return cause.NotChecked(fmt.Sprintf("Karpenter's Deployment is not read, and no event of it about the node is from the last %.0f min", recent.Minutes()))
+}
+
+// gone reports that EC2 has ended the instance.
+func (l *look) gone() bool {
+	return l.Finding.Removal.Gone || l.Finding.Removal.State == roll.StateTerminated
 }
