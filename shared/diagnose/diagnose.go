@@ -1,11 +1,11 @@
-// Package diagnose says why: from the evidence of a check it tells, of each finding,
+// Package diagnose finds causes: from the evidence of a check it returns, for each finding,
 // the causes that were found, those that were ruled out, and those that could not be
 // checked.
 //
-// Each group of causes has an analyzer, a package of its own below this one. An
-// analyzer is a pure function: it reads a case and notes its verdicts on a sheet. What
-// was not read is never a pass and never a fault: it is told as not checked, with what
-// stood in the way. COVERAGE.md compares the catalogue with the checklists of others.
+// Each group of causes has an analyzer, a package below this one. An analyzer is a pure
+// function: it reads a case and notes its verdicts on a sheet. What was not read is never a
+// pass and never a fault: it is reported as not checked, with the reason. COVERAGE.md
+// compares the catalogue with the checklists of others.
 //
 // The package is pure: no I/O, no clock.
 package diagnose
@@ -28,14 +28,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// analyzers look for one group of causes each. Fleet is last: what EKS says of a node group
-// counts as far as nobody looked closer.
+// analyzers look for one group of causes each. Fleet is last: what EKS says about a node
+// group counts only where no other analyzer looked closer.
 var analyzers = []func(*evidence.Case, *cause.Sheet){
 	identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze, fleet.Analyze,
 }
 
-// about are the analyzers for a kind of finding: those of instances and nodes know nothing of
-// what is none.
+// about returns the analyzers for a kind of finding: stuck deletions and failed launches
+// have one each, instances and nodes have the others.
 func about(k roll.Kind) []func(*evidence.Case, *cause.Sheet) {
 	switch k {
 	case roll.Stuck:
@@ -77,8 +77,8 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	return d
 }
 
-// unexplained marks the suggested causes of a node that does not say why it is not ready: that is what most of
-// them are settled by.
+// unexplained marks the suggestive causes of a node that does not report why it is not ready, which would
+// settle most of them.
 func unexplained(d *roll.Diagnosis, c *evidence.Case) {
 	gap := c.Unexplained()
 	if gap == "" {
@@ -91,8 +91,8 @@ func unexplained(d *roll.Diagnosis, c *evidence.Case) {
 	}
 }
 
-// unread marks what could not be looked for, or settled, because a call failed: the reason is then that of the
-// fact, which repeats what the call met, or says what its answer lacks.
+// unread marks what could not be checked, or settled, because a call failed: the reason is then that of the
+// fact, which repeats the call's error, or says what its answer lacks.
 func unread(d *roll.Diagnosis, failed map[string]bool) {
 	told := func(reason string) (passing, unread bool) {
 		passing, unread = failed[reason]
@@ -108,8 +108,8 @@ func unread(d *roll.Diagnosis, failed map[string]bool) {
 	}
 }
 
-// remembered notes what an earlier check proved of the same trouble, unless it is ruled out
-// by now: a verdict does not weaken because what proved it shows no more.
+// remembered notes what an earlier check proved about the same trouble, unless it is ruled
+// out by now: a verdict does not weaken because its proof is no longer visible.
 func remembered(s *cause.Sheet, proven []roll.Proof) {
 	clear := s.Clear()
 	for _, p := range proven {
@@ -123,8 +123,8 @@ func remembered(s *cause.Sheet, proven []roll.Proof) {
 	}
 }
 
-// attempt runs an analyzer. What it stumbles over in what was read must not keep a check
-// from its other work: it is told as not checked.
+// attempt runs an analyzer. A panic must not keep a check from its other work: the codes are
+// then not checked.
 func attempt(analyze func(*evidence.Case, *cause.Sheet), c *evidence.Case, s *cause.Sheet) (fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -135,17 +135,7 @@ func attempt(analyze func(*evidence.Case, *cause.Sheet), c *evidence.Case, s *ca
 	return ""
 }
 
-// undecided are the codes of which nothing is noted.
+// undecided are the codes without a verdict.
 func undecided(s *cause.Sheet) []cause.Code {
-	noted := map[cause.Code]bool{}
-	for _, c := range s.Causes() {
-		noted[c.Code] = true
-	}
-	for _, c := range s.Clear() {
-		noted[c] = true
-	}
-	for _, c := range s.Open() {
-		noted[c.Code] = true
-	}
-	return slices.DeleteFunc(cause.Codes(), func(c cause.Code) bool { return noted[c] })
+	return slices.DeleteFunc(cause.Codes(), s.Noted)
 }

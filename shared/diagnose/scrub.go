@@ -5,13 +5,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scrubber takes out of diagnoses what looks like a secret. Causes go into notices, tables,
-// events and files, and quote what agents, controllers and people wrote: messages of
-// conditions and of AWS, flags of user data. User data and console output as a whole have
-// their secrets taken out where they are read; this is for all that is quoted of the rest.
+// scrubber removes secrets from diagnoses. Causes go into notices, tables, events and files,
+// and quote what agents, controllers and people wrote: messages of conditions and of AWS,
+// flags of user data. Whole user data and console output are redacted where they are read;
+// this is for the other quotes.
 //
-// The findings of a check have much of what is said in common: a scrubber looks at each text
-// once.
+// The findings of a check share many texts: a scrubber looks at each once.
 type scrubber struct {
 	texts  map[string]string
 	values map[[2]string]string // by name and value
@@ -39,7 +38,7 @@ func (s *scrubber) scrub(d *roll.Diagnosis) {
 func (s *scrubber) clean(text string) string {
 	out, known := s.texts[text]
 	if !known {
-		out = clean(text)
+		out, _ = redact.Text(text)
 		s.texts[text] = out
 	}
 	return out
@@ -54,13 +53,7 @@ func (s *scrubber) named(name, value string) string {
 	return out
 }
 
-func clean(s string) string {
-	out, _ := redact.Text(s)
-	return out
-}
-
-// named is a value without its secrets that has a name. Under one that announces a secret
-// nothing of the value is kept.
+// named is a named value without its secrets. A name that announces a secret drops the value.
 func named(name, value string) string {
 	out, alone := redact.Text(value)
 	_, before := redact.Text(name)

@@ -1,115 +1,90 @@
 package cause
 
-import (
-	"maps"
-	"slices"
+import "rollcall/shared/roll"
 
-	"rollcall/shared/roll"
-)
+// Sheet holds the verdicts about one finding. Of several verdicts about one code the
+// strongest stays: found, then not checked, then ruled out. So what one analyzer could not
+// check is never a pass because another saw a part. Of equal ones the first stays.
+type Sheet struct{ verdicts map[Code]Verdict }
 
-// Sheet is on what analyzers note their verdicts about one finding. Of several verdicts
-// about one code the strongest stays: found, then not checked, then ruled out, so that
-// what one analyzer could not see is never a pass because another saw a part.
-type Sheet struct {
-	found     map[Code]roll.Cause
-	unchecked map[Code]string
-	ruledOut  map[Code]bool
-}
-
-// Found notes a cause. A decisive verdict replaces a suggestive one of the same code.
-func (s *Sheet) Found(c roll.Cause) {
-	if s.found == nil {
-		s.found = map[Code]roll.Cause{}
+// Note notes a verdict about a code.
+func (s *Sheet) Note(code Code, v Verdict) {
+	if s.verdicts == nil {
+		s.verdicts = map[Code]Verdict{}
 	}
-	if known, ok := s.found[c.Code]; ok && stronger(known, c) {
-		return
+	if v.weight() > s.verdicts[code].weight() {
+		s.verdicts[code] = v
 	}
-	s.found[c.Code] = c
 }
 
-// stronger reports whether a verdict about a code is at least as strong as another about it.
-func stronger(a, b roll.Cause) bool {
-	return a.Confidence == roll.Decisive || b.Confidence != roll.Decisive
-}
+// Found notes a cause.
+func (s *Sheet) Found(c roll.Cause) { s.Note(c.Code, Verdict{cause: &c}) }
 
 // RuledOut notes that the causes were looked for and are certainly not there.
 func (s *Sheet) RuledOut(codes ...Code) {
-	if s.ruledOut == nil {
-		s.ruledOut = map[Code]bool{}
-	}
 	for _, c := range codes {
-		s.ruledOut[c] = true
+		s.Note(c, RuledOut)
 	}
 }
 
-// NotChecked notes that the causes could not be looked for. The reason names the read
-// that is missing; evidence.Fact.Gap gives it.
+// NotChecked notes that the causes could not be looked for. The reason names the missing
+// read; evidence.Fact.Gap gives it.
 func (s *Sheet) NotChecked(reason string, codes ...Code) {
-	if s.unchecked == nil {
-		s.unchecked = map[Code]string{}
-	}
 	for _, c := range codes {
-		if _, ok := s.unchecked[c]; !ok {
-			s.unchecked[c] = reason
-		}
+		s.Note(c, NotChecked(reason))
 	}
 }
+
+// Noted reports whether there is a verdict about the code.
+func (s *Sheet) Noted(c Code) bool { return s.verdicts[c].weight() > 0 }
 
 // Decided reports whether the cause was found or ruled out.
 func (s *Sheet) Decided(c Code) bool {
-	_, found := s.found[c]
-	_, open := s.unchecked[c]
-	return found || s.ruledOut[c] && !open
+	v := s.verdicts[c]
+	return v.cause != nil || v.ruledOut
 }
 
 // Causes are the causes that were found, in the order of the report, with what the
-// catalogue knows of each. A symptom that nothing proven explains names what might, and
-// could not be looked for.
+// catalogue knows of each. A symptom that nothing proven explains names what might explain
+// it and was not checked.
 func (s *Sheet) Causes() []roll.Cause {
-	out := make([]roll.Cause, 0, len(s.found))
+	out := []roll.Cause{}
 	for _, code := range Codes() {
-		if c, ok := s.found[code]; ok {
-			c.Cure, c.Symptom = CureOf(code), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
-			c.NotChecked = s.mayExplain(code)
+		if v := s.verdicts[code]; v.cause != nil {
+			c := *v.cause
+			c.Code, c.Cure, c.Symptom = code, CureOf(code), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
 			out = append(out, c)
+		}
+	}
+	for i := range out {
+		if explained(out[i].Code, out) {
+			continue
+		}
+		for _, open := range s.Open() {
+			if Explains(open.Code, out[i].Code) {
+				out[i].NotChecked = append(out[i].NotChecked, open.Code)
+			}
 		}
 	}
 	Order(out)
 	return out
 }
 
-// mayExplain are the codes that explain a symptom and were neither found nor ruled out, for
-// want of data; none where a proven root explains it.
-func (s *Sheet) mayExplain(symptom Code) (out []Code) {
-	if explained(symptom, slices.Collect(maps.Values(s.found))) {
-		return nil
-	}
-	for _, root := range Codes() {
-		_, found := s.found[root]
-		if _, open := s.unchecked[root]; open && !found && Explains(root, symptom) {
-			out = append(out, root)
+// Clear are the codes that were ruled out, in the order of the catalogue.
+func (s *Sheet) Clear() (out []Code) {
+	for _, code := range Codes() {
+		if s.verdicts[code].ruledOut {
+			out = append(out, code)
 		}
 	}
 	return out
 }
 
-// Clear are the codes that were ruled out, in the order of the catalogue.
-func (s *Sheet) Clear() []Code {
-	return slices.DeleteFunc(Codes(), func(c Code) bool {
-		_, found := s.found[c]
-		_, unchecked := s.unchecked[c]
-		return found || unchecked || !s.ruledOut[c]
-	})
-}
-
 // Open are the codes that could not be checked, in the order of the catalogue.
-func (s *Sheet) Open() []roll.NotChecked {
-	var out []roll.NotChecked
+func (s *Sheet) Open() (out []roll.NotChecked) {
 	for _, code := range Codes() {
-		if reason, ok := s.unchecked[code]; ok {
-			if _, found := s.found[code]; !found {
-				out = append(out, roll.NotChecked{Code: code, Reason: reason})
-			}
+		if reason := s.verdicts[code].reason; reason != "" {
+			out = append(out, roll.NotChecked{Code: code, Reason: reason})
 		}
 	}
 	return out

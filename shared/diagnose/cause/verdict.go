@@ -88,19 +88,6 @@ func (v Verdict) Unsettled(why string) Verdict {
 	return v
 }
 
-// Note notes what a rule says about its code.
-func (s *Sheet) Note(code Code, v Verdict) {
-	switch {
-	case v.cause != nil:
-		v.cause.Code = code
-		s.Found(*v.cause)
-	case v.ruledOut:
-		s.RuledOut(code)
-	case v.reason != "":
-		s.NotChecked(v.reason, code)
-	}
-}
-
 // Look is one look at a finding: its evidence, and the sheet for the verdicts.
 type Look struct {
 	*evidence.Case
@@ -153,4 +140,19 @@ func Said(c evidence.Condition) string {
 		text += ": " + c.Message
 	}
 	return text
+}
+
+// weight orders verdicts about one code: the strongest counts.
+func (v Verdict) weight() int {
+	switch {
+	case v.cause != nil && v.cause.Confidence == roll.Decisive:
+		return 4
+	case v.cause != nil:
+		return 3
+	case v.reason != "":
+		return 2
+	case v.ruledOut:
+		return 1
+	}
+	return 0
 }

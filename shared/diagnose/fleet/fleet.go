@@ -5,9 +5,11 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
@@ -109,4 +111,126 @@ func health(source string, issues []roll.HealthIssue) []roll.Evidence {
 		seen = append(seen, roll.Evidence{Source: source, Field: fmt.Sprintf("health.issues[%d]", i), Observed: issue.Code + ": " + issue.Message, Expected: "no issue"})
 	}
 	return seen
+}
+
+// When a zone as a whole is down: this share of its nodes, and so many, went silent
+// within so long of each other. The Kubernetes node lifecycle controller takes a zone
+// for disrupted by the same numbers (--unhealthy-zone-threshold).
+// https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
+const (
+	outShare = 55 // per cent
+	outLeast = 3
+	together = 10 * time.Minute
+)
+
+// out reports whether a zone's nodes went silent together.
+func out(z evidence.Zone) bool {
+	n := atOnce(z.Silent)
+	return n >= outLeast && n*100 >= outShare*z.Nodes
+}
+
+// atOnce is the largest number of times that lie together; they are in order.
+func atOnce(times []time.Time) int {
+	most, from := 0, 0
+	for to := range times {
+		for times[to].Sub(times[from]) > together {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	return most
+}
+
+// zone looks at whether the finding is one of many in its zone, while other zones are well.
+// An instance that fails EC2's checks where its zone went silent has the same trouble.
+func (l *look) zone() cause.Verdict {
+	if l.Finding.Kind != roll.Unknown && l.Finding.Kind != roll.Impaired || l.Finding.Zone == "" {
+		return cause.Verdict{}
+	}
+	var own evidence.Zone
+	others, well := 0, true
+	for _, z := range l.Zones {
+		if z.Zone == l.Finding.Zone {
+			own = z
+			continue
+		}
+		others += z.Nodes
+		well = well && !out(z)
+	}
+	switch {
+	case len(l.Zones) == 0:
+		return cause.NotChecked("the nodes of the cluster were not counted by zone")
+	case !out(own) || others == 0 || !well:
+		return cause.RuledOut
+	}
+	zoneID := cmp.Or(l.Finding.ZoneID, "ID_OF_"+own.Zone)
+	return cause.Decisive().In("zone/"+own.Zone).
+		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
+		Saw("nodes", "Ready by zone", fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), fmt.Sprintf("fewer than %d%%", outShare)).
+		Fix(fmt.Sprintf("aws health describe-events --region us-east-1 --filter 'services=EC2,availabilityZones=%[1]s,eventStatusCodes=open'   # needs a support plan; or look at the Health Dashboard\n"+
+			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
+}
+
+// matches reports whether a rule's resources hold the one: by name, or by a star for all
+// resources, all subresources, or both.
+func matches(rules []string, resource string) bool {
+	return slices.ContainsFunc(rules, func(r string) bool {
+		switch r {
+		case resource, "*/*":
+			return true
+		case "*":
+			return resource == "nodes"
+		case "nodes/*":
+			return resource != "nodes"
+		}
+		return r == "*/status" && resource == "nodes/status"
+	})
+}
+
+// needs are what a kind of finding must do and a webhook may refuse: create a node, relabel
+// it when it is ready for work, or report its status.
+var needs = map[roll.Kind]struct{ resource, operation, what string }{
+	roll.Unregistered:  {"nodes", "CREATE", "so no node can register"},
+	roll.Uninitialized: {"nodes", "UPDATE", "so no startup taint can be taken off a node"},
+	roll.NotReady:      {"nodes/status", "UPDATE", "so no node can report that it is ready"},
+}
+
+// webhooks looks for an admission webhook without endpoints that must approve what a node
+// needs.
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
+func (l *look) webhooks() {
+	need, ok := needs[l.Finding.Kind]
+	if !ok {
+		return
+	}
+	fact := l.Cluster.Webhooks
+	if !fact.Settled() {
+		l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
+		return
+	}
+	for _, w := range fact.Value {
+		if w.FailurePolicy != "Fail" || w.Service == "" || !matches(w.Resources, need.resource) || !slices.Contains(w.Operations, need.operation) && !slices.Contains(w.Operations, "*") {
+			continue
+		}
+		switch {
+		case !w.Endpoints.Settled():
+			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
+		case w.Endpoints.Value == 0:
+			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, need.what))
+		}
+	}
+	l.RuledOut(cause.AdmissionWebhookBlocks) // unless one of them was found or could not be checked
+}
+
+func (l *look) blocks(w evidence.Webhook, what string) cause.Verdict {
+	perhaps := ""
+	if w.Selective {
+		perhaps = " if its selectors match"
+	}
+	return cause.DecisiveIf(!w.Selective).In("webhook/"+w.Configuration+"/"+w.Name).
+		Says("the webhook %s (%s) must approve nodes of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, l.ClusterID.Name, perhaps, w.Namespace, w.Service, what).
+		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
+		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").
+		Fix(fmt.Sprintf("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring the webhook's pods back\n"+
+			"kubectl delete %[3]s %[4]s   # or, if they need a node to run on, remove it until they run: what it checks is then not checked", w.Namespace, w.Service, strings.ToLower(w.Kind), w.Configuration))
 }

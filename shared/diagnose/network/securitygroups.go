@@ -1,12 +1,15 @@
 package network
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // securityGroups looks at whether the security groups let the node's HTTPS through to the
@@ -96,4 +99,184 @@ func (l *look) allowOut(to map[string]any) string {
 // toGroup is the first of the security groups as a destination.
 func toGroup(groups []string) map[string]any {
 	return map[string]any{"UserIdGroupPairs": []map[string]string{{"GroupId": first(groups)}}}
+}
+
+// result is what rules say about traffic.
+type result struct {
+	state state
+	// partial: it is unsure because they pass a part of it.
+	partial bool
+	gap     string // why it is unsure
+	// evidence shows what closes it, or passes only a part.
+	evidence []roll.Evidence
+	deny     denial // of a network ACL
+}
+
+func (r result) is() state { return r.state }
+
+func (r result) doubt(why string) result { return result{gap: why} }
+
+// partly is a closed result as one that passes a part.
+func (r result) partly(gap string) result {
+	r.state, r.partial, r.gap = unsure, true, gap
+	return r
+}
+
+// peer is the far end of a connection, as the rules of security groups can name it.
+type peer struct {
+	what   string   // for sentences, such as the API server
+	groups []string // security groups that it carries
+	space  space    // where its address is
+	known  bool     // space is no more than that
+}
+
+// https is the port of the API server and of AWS's endpoints.
+const https = 443
+
+// through evaluates the rules of all groups together: a packet passes if one rule lets
+// it. Prefix lists are not read, so a rule with one neither opens nor closes.
+// https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html
+func (l *look) through(groups []string, egress bool, p peer) result {
+	if len(groups) == 0 {
+		return result{gap: "no security group is known"}
+	}
+	left, hidden, missing := p.space, "", ""
+	for _, id := range groups {
+		f := l.Network.SecurityGroups[id]
+		if !f.Known() {
+			missing = f.Missing("security group " + id)
+			continue
+		}
+		for _, r := range directed(f.Value, egress) {
+			if !carriesHTTPS(r) {
+				continue
+			}
+			if slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(p.groups, g) }) {
+				return result{state: open}
+			}
+			left = left.without(prefixes(r.CIDRs...))
+			if len(r.PrefixLists) > 0 {
+				hidden = fmt.Sprintf("security group %s names the prefix list %s, whose addresses are not read", id, r.PrefixLists[0])
+			}
+		}
+	}
+	switch {
+	case len(left) == 0:
+		return result{state: open}
+	case missing != "":
+		return result{gap: missing}
+	case hidden != "":
+		return result{gap: hidden}
+	case !slices.Equal(left, p.space) && !p.known:
+		return result{gap: "the security groups pass some addresses, and those of " + p.what + " are not read"}
+	}
+	r := result{state: closed, evidence: l.groupEvidence(groups, egress, p)}
+	if !slices.Equal(left, p.space) {
+		return r.partly("the security groups pass some of the addresses of " + p.what)
+	}
+	return r
+}
+
+func directed(g evidence.SecurityGroup, egress bool) []evidence.Permission {
+	if egress {
+		return g.Egress
+	}
+	return g.Ingress
+}
+
+func carriesHTTPS(p evidence.Permission) bool {
+	protocol, tcp := tcpOf(p.Protocol)
+	return tcp && (protocol == "all" || p.AllPorts || p.From <= https && https <= p.To)
+}
+
+func direction(egress bool) string {
+	if egress {
+		return "egress"
+	}
+	return "ingress"
+}
+
+// groupEvidence shows the rules of the groups in which the traffic finds none.
+func (l *look) groupEvidence(groups []string, egress bool, p peer) []roll.Evidence {
+	expected := "tcp 443 " + preposition(egress) + " " + orElse(strings.Join(p.groups, " or "), p.what)
+	var out []roll.Evidence
+	for _, id := range groups {
+		rules := orElse(some(directed(l.Network.SecurityGroups[id].Value, egress), describeRule, "; ", "and %d rules more"), "no rule")
+		out = append(out, roll.Evidence{Source: "security group " + id, Field: direction(egress), Observed: rules, Expected: expected})
+	}
+	return out
+}
+
+// some describes the first things of a list, and says how many more there are.
+func some[T any](all []T, describe func(T) string, separator, more string) string {
+	const most = 6
+	var words []string
+	for _, v := range all[:min(len(all), most)] {
+		words = append(words, describe(v))
+	}
+	if len(all) > most {
+		words = append(words, fmt.Sprintf(more, len(all)-most))
+	}
+	return strings.Join(words, separator)
+}
+
+func describeRule(r evidence.Permission) string {
+	protocol, ports := r.Protocol, ""
+	switch {
+	case protocol == "-1":
+		protocol = "all traffic"
+	case r.AllPorts:
+		ports = " all ports"
+	case r.From == r.To:
+		ports = fmt.Sprintf(" %d", r.From)
+	default:
+		ports = fmt.Sprintf(" %d-%d", r.From, r.To)
+	}
+	peers := slices.Concat(r.CIDRs, r.Groups, r.PrefixLists)
+	if len(peers) > 4 {
+		peers = append(slices.Clone(peers[:4]), fmt.Sprintf("%d more", len(peers)-4))
+	}
+	return protocol + ports + " " + strings.Join(peers, ", ")
+}
+
+// apiPeer is the API server's private end: network interfaces with the cluster's security
+// group and its additional ones.
+// https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html
+func (l *look) apiPeer(v6 bool) peer {
+	s, known := l.apiSpace(v6)
+	return peer{what: "the API server", groups: l.clusterGroups(), space: s, known: known}
+}
+
+func (l *look) clusterGroups() []string {
+	var all []string
+	for _, g := range append([]string{l.k.ClusterSecurityGroup}, l.k.SecurityGroups...) {
+		if g != "" && !slices.Contains(all, g) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// nodePeer is the instance as rules on the far side see it.
+func (l *look) nodePeer(v6 bool) peer {
+	p := peer{what: "the instance", groups: l.i.SecurityGroups, space: everything4}
+	if v6 {
+		p.space = everything6
+	} else if a, ok := l.address(); ok && !isIPv6(a) {
+		p.space, p.known = space{a}, true
+	}
+	return p
+}
+
+// internetPeer is an endpoint outside of the VPC, with an unknown public address.
+func internetPeer(what string, v6 bool) peer { return peer{what: what, space: internet(v6)} }
+
+// portRange is a range of ports, both ends in it.
+type portRange struct{ from, to int }
+
+func (p portRange) String() string {
+	if p.from == p.to {
+		return fmt.Sprint(p.from)
+	}
+	return fmt.Sprintf("%d-%d", p.from, p.to)
 }
