@@ -451,6 +451,31 @@ func TestTheFixNamesWhatItIsAbout(t *testing.T) {
 	}
 }
 
+// A node that is named after its instance id needs the name of its session as its username.
+func TestTheFixMapsTheNameOfTheNode(t *testing.T) {
+	for name, store := range map[string]evidence.Fact[evidence.AwsAuth]{
+		"not mapped":    roles(),
+		"wrong groups":  roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil })),
+		"another user":  roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:node-1" })),
+		"the DNS name":  roles(mapped(nodeRole)),
+		"is a profile":  roles(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true })),
+		"has a path":    roles(mapped("arn:aws:iam::111122223333:role/team/payments-node", func(m *evidence.RoleMapping) { m.Path = true })),
+		"is not mapped": evidence.None[evidence.AwsAuth](),
+	} {
+		e := sound("CONFIG_MAP")
+		joining(func(j *userdata.Join) { j.InstanceIDName = true })(e)
+		e.Cluster.AwsAuth = store
+		if name == "has a path" {
+			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = "arn:aws:iam::111122223333:role/team/payments-node" })
+		}
+		for _, c := range analyze(e, roll.Unregistered).Causes() {
+			if !strings.Contains(c.Fix, "system:node:{{SessionName}}") || strings.Contains(c.Fix, "{{EC2PrivateDNSName}}") {
+				t.Errorf("%s: %s is fixed by\n%s", name, c.Code, c.Fix)
+			}
+		}
+	}
+}
+
 func TestTrustPolicies(t *testing.T) {
 	statement := func(s string) string { return `{"Statement":[` + s + `]}` }
 	tests := []struct {
