@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func (b *start) foreignFetch() (userdata.Fetch, bool) {
 	if len(out) == 0 {
 		return userdata.Fetch{}, false
 	}
-	slices.SortStableFunc(out, func(a, c userdata.Fetch) int { return certainFirst(!a.Conditional, !c.Conditional) })
+	slices.SortStableFunc(out, func(a, c userdata.Fetch) int { return cause.TrueFirst(!a.Conditional, !c.Conditional) })
 	return out[0], !out[0].Conditional || b.ranIt(out[0])
 }
 
@@ -104,7 +105,7 @@ func (b *start) notExecuted(f console.Found) cause.Verdict {
 	}
 	name := f.Detail[strings.LastIndexByte(f.Detail, '/')+1:]
 	return b.given(slices.Contains(ownPrograms, name) && !harmless, b.inData().Unsettled(b.noArchitecture()).
-		Says("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, orElse(f.Detail, "a program")).
+		Says("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, cmp.Or(f.Detail, "a program")).
 		Shows(line(f, "programs for the instance's architecture")).
 		Fix(b.showConsole(), b.compare()))
 }
@@ -138,7 +139,7 @@ func (b *start) compare() string {
 }
 
 func (b *start) fetches(f userdata.Fetch, follows string) cause.Verdict {
-	name, own := orElse(f.Name, "a program"), b.machine()
+	name, own := cmp.Or(f.Name, "a program"), b.machine()
 	return b.inData().Unsettled(b.noArchitecture()).
 		Says("the user data of %s fetches %s for %s, and the instance is %s, %s", b.Finding.Instance, name, f.Arch, own, follows).
 		Saw(b.source, f.Part, name+" for "+f.Arch, "a program for "+own).

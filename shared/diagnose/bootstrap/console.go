@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"slices"
 
 	"rollcall/shared/diagnose/cause"
@@ -159,7 +160,7 @@ func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 			seen = append(seen, line(g, expected))
 		}
 	}
-	what := orElse(f.Detail, "its console line shows no more")
+	what := cmp.Or(f.Detail, "its console line shows no more")
 	if b.shows(console.NodeConfigMissing) {
 		what = "it found no NodeConfig that it can read"
 	}

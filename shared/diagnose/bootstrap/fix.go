@@ -124,13 +124,6 @@ func amiArch(arch string) string {
 	return arch
 }
 
-func orElse(text, other string) string {
-	if text != "" {
-		return text
-	}
-	return other
-}
-
 // flagTaints is the kubelet's flag that gives a node its taints.
 const flagTaints = "register-with-taints"
 

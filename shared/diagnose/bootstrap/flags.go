@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ func (b *start) malformedFlags() cause.Verdict {
 	unsure := ""
 	for _, j := range b.joins() {
 		odd = append(odd, b.oddFlags(j)...)
-		unsure = orElse(b.unsureFlags(j.Kubelet), unsure)
+		unsure = cmp.Or(b.unsureFlags(j.Kubelet), unsure)
 	}
 	return b.judgeFlags(odd, unsure)
 }
@@ -104,7 +105,7 @@ func (b *start) unsureFlags(k userdata.Kubelet) string {
 	if k.FlagsDynamic {
 		return computedFlags
 	}
-	_, known := minorOf(b.kubelet().version)
+	_, known := cause.Minor(b.kubelet().version)
 	if !known && slices.ContainsFunc(k.Flags, func(f userdata.Flag) bool { return f.GoneBy > 0 }) {
 		return "whether the kubelet still has all of its flags depends on its version: " + b.kubelet().gap
 	}
@@ -197,7 +198,7 @@ func (b *start) oddFlag(f userdata.Flag, j userdata.Join) []oddity {
 		} // of Repeated the kubelet takes the last one
 	}
 	v := b.kubelet()
-	if minor, ok := minorOf(v.version); f.GoneBy > 0 && ok && minor >= f.GoneBy {
+	if minor, ok := cause.Minor(v.version); f.GoneBy > 0 && ok && minor >= f.GoneBy {
 		add(v.sure, fmt.Sprintf("a flag that the kubelet of 1.%d does not have", minor), "flags of that version", exits)
 	}
 	return out
@@ -250,7 +251,7 @@ func oddLabels(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, l := range k.Labels {
 		if l.Fault != "" {
-			out = append(out, oddity{true, at(l.Part, "node labels"), orElse(l.Key, "a label") + " " + string(l.Fault), "labels that a kubelet may set", exits})
+			out = append(out, oddity{true, at(l.Part, "node labels"), cmp.Or(l.Key, "a label") + " " + string(l.Fault), "labels that a kubelet may set", exits})
 		}
 	}
 	return out
@@ -262,7 +263,7 @@ func oddTaints(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, t := range k.Taints {
 		if t.Fault != "" && (!t.Dropped || t.Source != userdata.TaintConfig) {
-			out = append(out, oddity{true, at(t.Part, string(t.Source)), orElse(t.Key, "a taint") + " " + string(t.Fault), "<key>=<value>:<effect>", exits})
+			out = append(out, oddity{true, at(t.Part, string(t.Source)), cmp.Or(t.Key, "a taint") + " " + string(t.Fault), "<key>=<value>:<effect>", exits})
 		}
 	}
 	return out
@@ -278,22 +279,11 @@ var fatal = []userdata.Anomaly{userdata.NoDashes, userdata.SingleDash, userdata.
 
 // oddOnes is the cause that flags are odd, those that are certain first.
 func (b *start) oddOnes(odd []oddity) cause.Verdict {
-	slices.SortStableFunc(odd, func(a, c oddity) int { return certainFirst(a.sure, c.sure) })
+	slices.SortStableFunc(odd, func(a, c oddity) int { return cause.TrueFirst(a.sure, c.sure) })
 	v := b.inData()
 	for _, o := range odd[:min(len(odd), maxEvidence)] {
 		v.Saw(b.source, o.field, o.observed, o.expected)
 	}
 	return v.Says("the kubelet's flags in the user data of %s (%s) are not what was meant: %s; %s", b.Finding.Instance, odd[0].field, odd[0].observed, odd[0].rule).
 		Fix(b.change(b.writeFlags()))
-}
-
-// certainFirst sorts what is certain before what is not.
-func certainFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }

@@ -1,10 +1,9 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
@@ -68,7 +67,7 @@ func (b *start) bareImage(f console.Found, words string) cause.Verdict {
 }
 
 // version is the cluster's Kubernetes version, or a placeholder.
-func (b *start) version() string { return orElse(b.Cluster.Config.Value.Version, "VERSION") }
+func (b *start) version() string { return cmp.Or(b.Cluster.Config.Value.Version, "VERSION") }
 
 // The minor versions of Kubernetes from which on no Amazon Linux 2 AMI is published, and
 // from which on a kubelet does not start on cgroup v1, which Amazon Linux 2 has, unless
@@ -96,14 +95,14 @@ func (b *start) unsupported() cause.Verdict {
 	}
 	told := roll.Evidence{Source: b.os.source, Field: b.os.field, Observed: b.os.told, Expected: "Amazon Linux 2023 or Bottlerocket"}
 	v := b.kubelet()
-	if minor, ok := minorOf(v.version); ok && minor >= failsOnCgroupV1 && !b.cgroupAllowed() {
+	if minor, ok := cause.Minor(v.version); ok && minor >= failsOnCgroupV1 && !b.cgroupAllowed() {
 		return b.given(v.sure && b.cgroupUnset(),
 			b.oldFamily(fmt.Sprintf("a kubelet of 1.%d or later does not start there: Amazon Linux 2 has cgroup v1", failsOnCgroupV1)).
 				Shows(told).Saw(v.source, v.field, v.version, fmt.Sprintf("older than 1.%d, or failCgroupV1: false", failsOnCgroupV1)))
 	}
 	config := b.Cluster.Config
 	version := config.Value.Version
-	minor, ok := minorOf(version)
+	minor, ok := cause.Minor(version)
 	switch {
 	case !config.Known():
 		return cause.NotChecked(config.Gap())
@@ -137,7 +136,7 @@ func (b *start) cgroupUnset() bool {
 
 func (b *start) oldFamily(words string) cause.Verdict {
 	return b.inImage().
-		Says("%s runs %s (AMI %s): %s", b.Finding.Instance, orElse(b.os.title(), "a system with cgroup v1"), b.Config().Value.Image, words).
+		Says("%s runs %s (AMI %s): %s", b.Finding.Instance, cmp.Or(b.os.title(), "a system with cgroup v1"), b.Config().Value.Image, words).
 		Fix(b.newImage(al2023, b.version()))
 }
 
@@ -181,23 +180,12 @@ func (b *start) kubelet() kubeletVersion {
 	return kubeletVersion{gap: "neither the AMI's name nor the console tells the kubelet's version"}
 }
 
-// minorOf is the minor version in text such as v1.35.2-eks-1234567 or 1.35.
-func minorOf(version string) (int, bool) {
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(version, "v"), "1.")
-	digits := rest
-	if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-		digits = rest[:i]
-	}
-	n, err := strconv.Atoi(digits)
-	return n, ok && err == nil
-}
-
 // skew looks at whether the kubelet's version fits the control plane's.
 func (b *start) skew() cause.Verdict {
 	config, v := b.Cluster.Config, b.kubelet()
 	version := config.Value.Version
-	server, ok := minorOf(version)
-	kubelet, known := minorOf(v.version)
+	server, ok := cause.Minor(version)
+	kubelet, known := cause.Minor(v.version)
 	words, image := skewed(kubelet, server), b.Image()
 	switch {
 	case !config.Known():

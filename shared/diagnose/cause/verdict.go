@@ -2,6 +2,8 @@ package cause
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
@@ -155,4 +157,25 @@ func (v Verdict) weight() int {
 		return 1
 	}
 	return 0
+}
+
+// TrueFirst compares for a sort that puts true before false.
+func TrueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// Minor returns the minor version in text such as v1.35.2-eks-1234567 or 1.35.
+func Minor(version string) (int, bool) {
+	digits, ok := strings.CutPrefix(strings.TrimPrefix(version, "v"), "1.")
+	if i := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		digits = digits[:i]
+	}
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil
 }

@@ -294,8 +294,8 @@ func (l *look) unlimited() (told string, seen roll.Evidence) {
 		return !p.Unlimited || (p.Phase == "Succeeded" || p.Phase == "Failed") && p.MemoryUsed == 0 && !p.OutOfMemory
 	})
 	slices.SortFunc(all, func(a, b evidence.Pod) int {
-		return cmp.Or(cmp.Compare(b.MemoryUsed, a.MemoryUsed), first(a.OutOfMemory, b.OutOfMemory), cmp.Compare(b.MemoryRequest, a.MemoryRequest),
-			first(strings.HasPrefix(b.Owner, "DaemonSet/"), strings.HasPrefix(a.Owner, "DaemonSet/")),
+		return cmp.Or(cmp.Compare(b.MemoryUsed, a.MemoryUsed), cause.TrueFirst(a.OutOfMemory, b.OutOfMemory), cmp.Compare(b.MemoryRequest, a.MemoryRequest),
+			cause.TrueFirst(strings.HasPrefix(b.Owner, "DaemonSet/"), strings.HasPrefix(a.Owner, "DaemonSet/")),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	switch {
@@ -310,17 +310,6 @@ func (l *look) unlimited() (told string, seen roll.Evidence) {
 		told = fmt.Sprintf("; %d of its pods %s no memory limit: %s", len(all), roll.Plural(len(all), "has", "have"), some(all, namedPods))
 	}
 	return told, seen
-}
-
-// first sorts what is true before what is false.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // some are the first pods, with what is known of their memory, and how many more there are.

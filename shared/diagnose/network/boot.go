@@ -3,9 +3,8 @@ package network
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 )
@@ -94,14 +93,7 @@ func (l *look) needsEC2() state {
 }
 
 // minor is the kubelet's minor version by the AMI's name.
-func (l *look) minor() (int, bool) { return minorOf(l.Image().Value.Kubernetes) }
-
-func minorOf(version string) (int, bool) {
-	_, minor, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	n, err := strconv.Atoi(minor)
-	return n, ok && err == nil
-}
+func (l *look) minor() (int, bool) { return cause.Minor(l.Image().Value.Kubernetes) }
 
 // oldKubelet reports that the kubelet certainly starts AWS's cloud provider itself, which
 // Kubernetes 1.27 dropped. The AMI's name says so, or else the control plane's version,
@@ -112,6 +104,6 @@ func (l *look) oldKubelet() bool {
 	if n, ok := l.minor(); ok {
 		return n < last // EKS's AMIs of 1.26 use the external one already
 	}
-	n, ok := minorOf(l.k.Version)
+	n, ok := cause.Minor(l.k.Version)
 	return ok && n < last && l.Image().Known()
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (l *look) noDNS(attribute, flag, consequence string, sure bool) cause.Verdi
 		Saw("VPC "+l.i.VPC, attribute, "false", "true").
 		Fix(l.AWS("ec2", "modify-vpc-attribute", "--vpc-id", l.i.VPC, flag, `{"Value":true}`))
 	if d.Known() {
-		c.Saw("DHCP options "+d.Value.ID, "domain-name-servers", orElse(strings.Join(d.Value.NameServer, ", "), "none"), "AmazonProvidedDNS")
+		c.Saw("DHCP options "+d.Value.ID, "domain-name-servers", cmp.Or(strings.Join(d.Value.NameServer, ", "), "none"), "AmazonProvidedDNS")
 	}
 	return c.Shows(l.silence()...)
 }
@@ -74,7 +75,7 @@ func (l *look) dhcp() cause.Verdict {
 		return cause.Missing(f, "the DHCP options of "+l.i.VPC)
 	case !amazonDNS(f):
 		servers := strings.Join(f.Value.NameServer, ", ")
-		return l.wrongServers(orElse(servers, "none"), fmt.Sprintf("the DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, orElse(servers, "no name server")), l.lost(f.Value.NameServer))
+		return l.wrongServers(cmp.Or(servers, "none"), fmt.Sprintf("the DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, cmp.Or(servers, "no name server")), l.lost(f.Value.NameServer))
 	case len(strings.Fields(f.Value.DomainName)) != 1:
 		return l.wrongDomain(f.Value)
 	}
@@ -104,7 +105,7 @@ func (l *look) wrongDomain(d evidence.DHCPOptions) cause.Verdict {
 	if d.DomainName != "" {
 		summary = fmt.Sprintf("the DHCP options of %s name several domains (%s), and not every system splits them", l.i.VPC, d.DomainName)
 	}
-	return l.wrongDHCP("domain-name", orElse(d.DomainName, "none"), l.domain(), summary, false)
+	return l.wrongDHCP("domain-name", cmp.Or(d.DomainName, "none"), l.domain(), summary, false)
 }
 
 func (l *look) wrongDHCP(field, observed, expected, summary string, sure bool) cause.Verdict {

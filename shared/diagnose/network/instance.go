@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (l *look) hopLimit() cause.Verdict {
 	return cause.Suggestive().In(l.origin()).
 		Says("the pod %s/%s fails and asks the instance's metadata service, whose answers reach only the host (hop limit 1)", p.Namespace, p.Name).
 		Saw("instance", "MetadataOptions.HttpPutResponseHopLimit", "1", "2, or pods that do without").
-		Saw("pod "+p.Namespace+"/"+p.Name, "state", strings.TrimSpace(orElse(p.Waiting, p.Terminated)+" "+p.Message), "running").
+		Saw("pod "+p.Namespace+"/"+p.Name, "state", strings.TrimSpace(cmp.Or(p.Waiting, p.Terminated)+" "+p.Message), "running").
 		Fix(l.metadataOptions("--http-put-response-hop-limit", "2", `{"httpPutResponseHopLimit":2}`))
 }
 
@@ -270,7 +271,7 @@ func (l *look) launchError() (roll.Evidence, bool) {
 	}
 	for _, a := range l.Group().Activities.Value {
 		if text := a.Message + " " + a.Description; a.Status == "Failed" && full(text) && strings.Contains(text, l.i.Subnet) {
-			return roll.Evidence{Source: "scaling activities", Field: "StatusMessage", Observed: orElse(a.Message, a.Description), Expected: "a launch"}, true
+			return roll.Evidence{Source: "scaling activities", Field: "StatusMessage", Observed: cmp.Or(a.Message, a.Description), Expected: "a launch"}, true
 		}
 	}
 	for _, claim := range l.Group().NodeClaims.Value {

@@ -158,7 +158,7 @@ func (l *look) aclCluster(node space) result {
 	}
 	r := refused[0]
 	if len(refused) < len(l.k.Subnets) || slices.ContainsFunc(refused, func(r result) bool { return r.state != closed }) {
-		return r.partly(orElse(r.gap, "some of the cluster's subnets refuse the instance"))
+		return r.partly(cmp.Or(r.gap, "some of the cluster's subnets refuse the instance"))
 	}
 	return r
 }

@@ -21,6 +21,7 @@
 package network
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +111,7 @@ func (l *look) clusterGap() string {
 	return ""
 }
 
-func (l *look) clusterName() string { return orElse(l.ClusterID.Name, l.k.Name) }
+func (l *look) clusterName() string { return cmp.Or(l.ClusterID.Name, l.k.Name) }
 
 // leaseGrace is how much older than its duration a lease is before the node counts as
 // silent. The control plane waits 50 s since the last renewal (node-monitor-grace-period).
@@ -196,13 +197,6 @@ func (l *look) serves(e evidence.VPCEndpoint, service string) bool {
 
 // variable puts a shell variable in the place of its name in a command.
 func variable(name, command string) string { return strings.Replace(command, name, `"$`+name+`"`, 1) }
-
-func orElse(text, other string) string {
-	if text != "" {
-		return text
-	}
-	return other
-}
 
 func first(all []string) string {
 	if len(all) == 0 {

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func (l *look) publicCIDRs() cause.Verdict {
 	case len(w.sources) == 0 && w.state == closed:
 		return cause.NotChecked("there is no way out, and so no address to compare: " + w.why)
 	case len(w.sources) == 0:
-		return cause.NotChecked(orElse(w.gap, evidence.AnswerOf+"EC2 lacks the public address of "+w.via))
+		return cause.NotChecked(cmp.Or(w.gap, evidence.AnswerOf+"EC2 lacks the public address of "+w.via))
 	case len(out) == 0:
 		return cause.RuledOut
 	case len(l.families()) > 1 && len(six) > 0 && l.out(true).state != closed:

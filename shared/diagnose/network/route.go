@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -148,7 +149,7 @@ func defaultRoute(v6 bool) string {
 func noRoute(t evidence.RouteTable, v6 bool) way {
 	return way{
 		state: closed, why: "route table " + t.ID + " has no route out of the VPC", subject: "route-table/" + t.ID, remedy: addRoute, table: t.ID,
-		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes", Observed: orElse(some(t.Routes, describeRoute, ", ", "and %d more"), "none"), Expected: "a route for " + defaultRoute(v6)}},
+		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes", Observed: cmp.Or(some(t.Routes, describeRoute, ", ", "and %d more"), "none"), Expected: "a route for " + defaultRoute(v6)}},
 	}
 }
 
@@ -180,7 +181,7 @@ func behind(r evidence.Route) string {
 // blackhole is a route whose target is gone: packets are dropped.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
 func blackhole(t evidence.RouteTable, r evidence.Route) way {
-	target := orElse(r.Target, "a target")
+	target := cmp.Or(r.Target, "a target")
 	return way{
 		state: closed, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
 		why:      fmt.Sprintf("the route of %s in %s leads to %s, which is gone", r.Destination, t.ID, target),

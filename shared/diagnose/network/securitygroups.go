@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -198,10 +199,10 @@ func direction(egress bool) string {
 
 // groupEvidence shows the rules of the groups in which the traffic finds none.
 func (l *look) groupEvidence(groups []string, egress bool, p peer) []roll.Evidence {
-	expected := "tcp 443 " + preposition(egress) + " " + orElse(strings.Join(p.groups, " or "), p.what)
+	expected := "tcp 443 " + preposition(egress) + " " + cmp.Or(strings.Join(p.groups, " or "), p.what)
 	var out []roll.Evidence
 	for _, id := range groups {
-		rules := orElse(some(directed(l.Network.SecurityGroups[id].Value, egress), describeRule, "; ", "and %d rules more"), "no rule")
+		rules := cmp.Or(some(directed(l.Network.SecurityGroups[id].Value, egress), describeRule, "; ", "and %d rules more"), "no rule")
 		out = append(out, roll.Evidence{Source: "security group " + id, Field: direction(egress), Observed: rules, Expected: expected})
 	}
 	return out

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string
 		case k.state == closed && (service != sts || len(lacks) == 0):
 			lacks = append(lacks, k)
 		case k.state == unsure && service != sts:
-			open = orElse(open, k.gap)
+			open = cmp.Or(open, k.gap)
 		}
 	}
 	switch {
@@ -221,7 +222,7 @@ func (l *look) byGateway(e evidence.VPCEndpoint, service string) lack {
 	}
 	return lack{
 		state: closed, why: fmt.Sprintf("the endpoint %s of %s is not in the route table %s of the subnet", e.ID, service, t.Value.ID),
-		evidence: roll.Evidence{Source: "VPC endpoint " + e.ID, Field: "RouteTableIds", Observed: orElse(strings.Join(e.RouteTables, ", "), "none"), Expected: t.Value.ID},
+		evidence: roll.Evidence{Source: "VPC endpoint " + e.ID, Field: "RouteTableIds", Observed: cmp.Or(strings.Join(e.RouteTables, ", "), "none"), Expected: t.Value.ID},
 		fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--add-route-table-ids", t.Value.ID),
 	}
 }
@@ -274,13 +275,13 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	subject, sure := "", lacks[0].service != sts
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
-		subject, sure = orElse(subject, k.subject), sure && !k.hint
+		subject, sure = cmp.Or(subject, k.subject), sure && !k.hint
 	}
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
 	proxied, _ := l.proxied()
 	proven := !registered && proxied == closed && l.needsEC2() == open ||
 		registered && pull.shown && (proxied == closed || pull.direct)
-	c := cause.DecisiveIf(sure && proven).In(orElse(subject, "vpc/"+l.i.VPC)).
+	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
 	if registered && pull.shown && names[0] != sts {
@@ -432,7 +433,7 @@ func (l *look) createEndpoint(service string) string {
 		return l.AWS("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Gateway", "--service-name", l.serviceName(service), "--route-table-ids", l.RouteTable().Value.ID)
 	}
 	create := l.AWS("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Interface", "--service-name", l.serviceName(service),
-		"--subnet-ids", l.i.Subnet, "--security-group-ids", orElse(l.k.ClusterSecurityGroup, first(l.i.SecurityGroups)), "--private-dns-enabled")
+		"--subnet-ids", l.i.Subnet, "--security-group-ids", cmp.Or(l.k.ClusterSecurityGroup, first(l.i.SecurityGroups)), "--private-dns-enabled")
 	if strings.HasPrefix(l.Region, "us-iso") || strings.HasPrefix(l.Region, "eu-iso") {
 		return paste.Lines("# the service may have another name in this partition:",
 			l.AWS("ec2", "describe-vpc-endpoint-services", "--query", "ServiceNames[?ends_with(@, '."+l.Region+"."+service+"')]"), create)
