@@ -441,6 +441,39 @@ func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 	}
 }
 
+// The outcome of a reboot is told by itself. That the next step is held for a reason that was told
+// is no news, however often machines are rebooted in one incident.
+func TestAHoldAfterARebootIsNoNews(t *testing.T) {
+	for _, tt := range []struct {
+		result ledger.Result
+		want   []string
+	}{
+		{ledger.Done, []string{"0 [opened]", "30 [ordered]"}},
+		{ledger.Failed, []string{"0 [opened]", "30 [ordered]", "40 [held]"}},
+	} {
+		w := healthy(20)
+		w.silent(1, 2*time.Hour)
+		var told []string
+		for minute := 0; minute < 60; minute += 10 {
+			w.snapshot.Instances[0].Hold = map[bool]string{true: "true"}[minute != 30]
+			at := now.Add(time.Duration(minute) * time.Minute)
+			_, p := w.make(at)
+			for _, n := range p.Notices {
+				told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
+			}
+			w.apply(p)
+			for _, o := range p.Orders {
+				w.state.Actions = append(w.state.Actions, ledger.Action{
+					ID: o.ID, Instance: o.Instance, Kind: o.Kind, Group: o.Group, Do: string(o.Action), At: at, Outcome: &ledger.Outcome{Result: tt.result, At: at},
+				})
+			}
+		}
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("reboot %s: told %q, want %q", tt.result, told, tt.want)
+		}
+	}
+}
+
 // refuse remembers that the plan's orders were told to be refused.
 func (w *world) refuse(p Plan, at time.Time) {
 	for _, o := range p.Orders {

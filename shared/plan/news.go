@@ -69,7 +69,7 @@ func entryNews(e Entry, key ledger.NoticeKey, incident ledger.Incident) News {
 		if alone || !slices.Contains(incident.Reasons, e.says.Held) {
 			return NewsHeld
 		}
-		if e.told.Acts() && !e.Wavers { // a notice said that it is acted on
+		if e.told.Acts() && !e.Wavers && !e.rebooted { // a notice said that it is acted on
 			return NewsHeld
 		}
 		return noNews
@@ -125,6 +125,7 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 	f := e.Finding
 	m := p.memory(f, before)
 	e.was, e.told = m.Last, m.Told
+	e.rebooted = p.rebootDone(e.told.Order)
 	lasts := p.lasts(f, e.was)
 	e.says = p.statement(f, lasts)
 	waits := e.was != (ledger.Statement{}) && e.was.Stage != roll.Warned && p.waits(f, e.was, lasts) // nothing lasting has changed
@@ -140,6 +141,14 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 			break
 		}
 	}
+}
+
+// rebootDone reports whether an order was a reboot that was carried out: its outcome has a notice of
+// its own, and what is held now is a later step.
+func (p *planner) rebootDone(order string) bool {
+	return order != "" && slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
+		return a.ID == order && a.Do == string(Reboot) && a.Outcome != nil && a.Outcome.Result == ledger.Done
+	})
 }
 
 // memory returns what is remembered of a finding's instance: in its incident, or else in the

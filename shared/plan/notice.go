@@ -70,9 +70,10 @@ type Entry struct {
 	// Evidence is where its evidence is stored, "" if it is not.
 	Evidence string
 
-	says ledger.Statement // what is to be remembered of it
-	was  ledger.Statement // what was remembered of it; zero if nothing
-	told ledger.Statement // what the last notice said of it; zero if none named it
+	says     ledger.Statement // what is to be remembered of it
+	was      ledger.Statement // what was remembered of it; zero if nothing
+	told     ledger.Statement // what the last notice said of it; zero if none named it
+	rebooted bool             // told is a reboot, and it was carried out
 }
 
 // notices finds the incidents that have news. Another instance with what the last notice said

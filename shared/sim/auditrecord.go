@@ -43,9 +43,15 @@ type openIncident struct {
 	cluster, group, kind string
 	members              map[string]bool
 	notices              []time.Time
+	counted              []time.Time // those within a day that tell of no new order
 	last                 *invocation
-	cause                string
-	most                 int // instances that one notice told of
+	told                 []toldOf
+}
+
+// toldOf is how many instances a notice told of, and with which cause.
+type toldOf struct {
+	saying
+	instances int
 }
 
 func newRecords() records {
@@ -53,15 +59,16 @@ func newRecords() records {
 }
 
 // noticesADay is how many notices of one incident a person may get within a day, beside those
-// of outcomes: it opens and ends, grows, and each machine of it may be acted on, or held,
-// several times.
+// of outcomes, and one for each order: it opens, grows, and each machine of it may be held.
 const noticesADay = 24
 
 // tellsOf notes what a notice tells, and counts it.
 func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	r := &u.records
+	orders := false
 	for _, i := range d.Instances {
 		if i.Order != "" {
+			orders = orders || !r.announced[i.Order]
 			r.announced[i.Order] = true
 		}
 		if i.Held != "" {
@@ -98,24 +105,36 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 		o.members[i.Instance+i.Subject] = true
 		r.later[i.Instance+i.Subject] = id
 	}
-	now := u.a.Now()
-	for len(o.notices) > 0 && now.Sub(o.notices[0]) >= 24*time.Hour {
-		o.notices = o.notices[1:]
+	o.notices = u.today(o.notices)
+	if orders {
+		return
 	}
-	if o.notices = append(o.notices, now); len(o.notices) > noticesADay+2*len(o.members) {
-		u.broken(RuleNoise, "%s: incident %s of %s in %s, with %d instances, has its %d. notice within a day", inv.name, d.Incident.ID, d.Kind, d.Group, len(o.members), len(o.notices))
+	if o.counted = u.today(o.counted); len(o.counted) > noticesADay+len(o.members) {
+		u.broken(RuleNoise, "%s: incident %s of %s in %s, with %d instances, has its %d. notice within a day", inv.name, d.Incident.ID, d.Kind, d.Group, len(o.members), len(o.counted))
 	}
 }
 
+// today are the times of the last 24 hours, and now.
+func (u *auditor) today(times []time.Time) []time.Time {
+	now := u.a.Now()
+	return append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= 24*time.Hour }), now)
+}
+
 // grew checks that one more instance with a cause that many have is no news: half as many again are.
+// A notice counts for those alone that could know of it.
 func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
-	now := len(d.Instances) + d.Truncated
+	now, most, cause := len(d.Instances)+d.Truncated, 0, ""
+	for _, t := range o.told {
+		if u.bars(t.saying, inv) {
+			most, cause = max(most, t.instances), t.what
+		}
+	}
 	alone := len(d.News) == 1 && d.News[0] == "grown"
 	recent := len(o.notices) > 0 && u.a.Now().Sub(o.notices[len(o.notices)-1]) < 23*time.Hour
-	if alone && recent && d.Cause != "" && d.Cause == o.cause && d.Group != "none" && d.Kind != string(roll.Stuck) && 2*now < 3*o.most {
-		u.broken(RuleNoise, "%s: incident %s of %s in %s is told again for %d instances, and was for %d", inv.name, d.Incident.ID, d.Kind, d.Group, now, o.most)
+	if alone && recent && d.Cause != "" && d.Cause == cause && d.Group != "none" && d.Kind != string(roll.Stuck) && 2*now < 3*most {
+		u.broken(RuleNoise, "%s: incident %s of %s in %s is told again for %d instances, and was for %d", inv.name, d.Incident.ID, d.Kind, d.Group, now, most)
 	}
-	o.cause, o.most = d.Cause, max(o.most, now)
+	o.told = append(o.told, toldOf{inv.said(d.Cause), now})
 }
 
 // toldFirst checks that an act that nobody can take back was told of, and notes it.

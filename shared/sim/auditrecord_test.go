@@ -13,16 +13,57 @@ func TestNoiseIsCountedByTheDay(t *testing.T) {
 	for _, tt := range []struct {
 		notices int
 		every   time.Duration
+		orders  int // of the first notices, each of another order
 		noise   bool
-	}{{noticesADay + 2, 30 * time.Minute, false}, {noticesADay + 3, 30 * time.Minute, true}, {3 * noticesADay, time.Hour, false}, {3 * noticesADay, 50 * time.Minute, true}} {
+	}{
+		{noticesADay + 1, 30 * time.Minute, 0, false}, {noticesADay + 2, 30 * time.Minute, 0, true},
+		{noticesADay + 2, 30 * time.Minute, 1, false}, {noticesADay + 12, 30 * time.Minute, 10, true},
+		{3 * noticesADay, time.Hour, 0, false}, {3 * noticesADay, 50 * time.Minute, 0, true},
+	} {
 		a := bare(t, false)
-		for range tt.notices {
+		for n := range tt.notices {
 			d := noticed{Cluster: "demo", Group: "asg/workers", Kind: "Unknown", Incident: &noticedIncident{ID: "a"}, Instances: []noticedInstance{{Instance: "i-1"}}}
-			a.audit.tellsOf(&invocation{name: "inspect#1"}, d)
+			if n < tt.orders {
+				d.Instances[0].Order = fmt.Sprint("order ", n)
+			}
+			a.audit.tellsOf(&invocation{process: &process{}, name: "inspect#1"}, d)
 			a.until(a.Now().Add(tt.every))
 		}
 		if a.audit.broke(RuleNoise) != tt.noise {
-			t.Errorf("%d notices, one each %s: noise %v, want %v", tt.notices, tt.every, !tt.noise, tt.noise)
+			t.Errorf("%d notices, one each %s, %d of orders: noise %v, want %v", tt.notices, tt.every, tt.orders, !tt.noise, tt.noise)
+		}
+	}
+}
+
+// One more of three instances is no news. Where the notice of the three could not be remembered, it is.
+func TestOneMoreOfManyIsNoise(t *testing.T) {
+	for _, tt := range []struct {
+		what      string
+		first     invocation
+		instances int
+		cause     string
+		noise     bool
+	}{
+		{"one more", invocation{}, 4, "KubeletSilent", true},
+		{"half as many more", invocation{}, 5, "KubeletSilent", false},
+		{"of another cause", invocation{}, 4, "MemoryPressurePreceded", false},
+		{"that was not remembered", invocation{failed: true}, 4, "KubeletSilent", false},
+	} {
+		a := bare(t, false)
+		tell := func(inv *invocation, instances int, cause string, news string) {
+			d := noticed{Cluster: "demo", Group: "asg/workers", Kind: "Unknown", Cause: cause, News: []string{news}, Incident: &noticedIncident{ID: "a"}, Truncated: instances}
+			inv.process, inv.begun = &process{}, a.Now()
+			a.audit.tellsOf(inv, d)
+			a.until(a.Now().Add(time.Minute))
+			inv.ended = a.Now()
+			a.until(a.Now().Add(time.Minute))
+		}
+		tell(&invocation{name: "inspect#1"}, 1, "KubeletSilent", "opened")
+		tt.first.name = "inspect#2"
+		tell(&tt.first, 3, "KubeletSilent", "grown")
+		tell(&invocation{name: "inspect#3"}, tt.instances, tt.cause, "grown")
+		if a.audit.broke(RuleNoise) != tt.noise {
+			t.Errorf("%s: broken are %+v, noise %v wanted", tt.what, a.audit.violations, tt.noise)
 		}
 	}
 }
