@@ -64,7 +64,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 			p.next(known.Over.Add(overAfter))
 		case p.Lowered && !tells:
 			// Notices are not turned off: it is reported once the policy is readable again.
-		case len(known.Members) == 0, !tells, p.endedForNone(known) && known.Incident.Left == 0:
+		case len(known.Members) == 0, !tells, known.Incident.Left == 0 && p.endedForNone(known) && p.toldSince(known):
 			p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, key)
 		default:
 			known.Incident.Sent++
@@ -182,6 +182,24 @@ func (p *planner) troubled(id roll.InstanceID) bool {
 // or in trouble of another kind.
 func (p *planner) endedForNone(n ledger.Notice) bool {
 	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
+}
+
+// toldSince reports whether a later notice named each member of a notice, or a person ignores it. If
+// another incident took a member up quietly, nobody knows that this one is over.
+func (p *planner) toldSince(n ledger.Notice) bool {
+	for id := range n.Members {
+		if i := p.instances[id]; i != nil && i.Ignore {
+			continue
+		}
+		told := false
+		for _, other := range p.State.Notices {
+			told = told || other.Members[id].Told != (ledger.Statement{}) && other.SentAt.After(n.SentAt)
+		}
+		if !told {
+			return false
+		}
+	}
+	return true
 }
 
 // endedByAct reports whether Rollcall ended the instance, or deleted its node.

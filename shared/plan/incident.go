@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -138,10 +139,18 @@ func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string 
 	return hash(c.String(), string(key.Group), string(key.Kind), key.Cause, since.UTC().Format(time.RFC3339Nano))
 }
 
-// incidentID names a new incident of the cluster. One that goes on under another cause has
-// mayLast its name, which the next one of its first cause must not have too.
-func (p *planner) incidentID(key ledger.NoticeKey, since time.Time) string {
-	id := incidentID(p.Snapshot.Cluster.ID, key, since)
+// incidentID names a new incident of the cluster. An incident that goes on under another cause keeps
+// its name, so the next one of its first cause needs another. Instances that leave an open incident
+// may have been in one of this key before, which is over: the name also depends on the one they leave.
+func (p *planner) incidentID(n *Notice) string {
+	id := incidentID(p.Snapshot.Cluster.ID, n.Key, p.opened(n.Entries))
+	for _, key := range p.open[stratum{n.Key.Group, n.Key.Kind}] {
+		was := p.State.Notices[key]
+		leaves := func(e Entry) bool { _, member := was.Members[e.Finding.Instance]; return member }
+		if key != n.Key && slices.ContainsFunc(n.Entries, leaves) {
+			id = hash(id, was.Incident.ID, strconv.Itoa(was.Incident.Sent), strconv.Itoa(was.Incident.Total))
+		}
+	}
 	for p.named(id) {
 		id = hash(id)
 	}
@@ -231,7 +240,7 @@ func (p *planner) inOtherIncident(id roll.InstanceID, key ledger.NoticeKey) bool
 func (p *planner) sent(n *Notice) {
 	i := &n.Incident
 	if i.ID == "" {
-		i.ID, i.First = p.incidentID(n.Key, p.opened(n.Entries)), p.Now
+		i.ID, i.First = p.incidentID(n), p.Now
 	}
 	i.Sent++
 	i.Most, i.Told = max(i.Most, len(n.Entries)), i.Total

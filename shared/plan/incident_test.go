@@ -242,6 +242,31 @@ func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
 	}
 }
 
+// An instance that joined another incident may come back to its first cause, of which the incident is
+// over by then. That is another incident.
+func TestAnIncidentThatIsOverKeepsItsName(t *testing.T) {
+	w := newIncidents(t)
+	key := roll.FindingKey{Instance: instanceID(2), Kind: roll.Unregistered}
+	w.launch(now, 1, 2, 3)
+	w.because(1, "NodeRoleNotMapped")
+	w.look(now.Add(16 * time.Minute))
+	first := w.state.Notices[ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}].Incident.ID
+	w.because(2, "NodeRoleNotMapped")
+	w.look(now.Add(20 * time.Minute))
+	w.snapshot.Instances = w.snapshot.Instances[:2] // the third is gone
+	for minute := 25; minute < 120; minute += 5 {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("the third is gone", "16 [opened] 2", "16 [opened] 1", "20 [held] 1", "20 [held grown] 2", "35 [resolved] 0")
+	w.because(2)
+	w.ruledOut[key] = []string{"NodeRoleNotMapped"}
+	w.look(now.Add(120 * time.Minute))
+	w.want("the second has another cause", "120 [opened] 1")
+	if id := w.last.Incident.ID; id == first || id == "" {
+		t.Errorf("the incident is named %q, as one that is over", id)
+	}
+}
+
 // A notice that was sent and not remembered comes a second time as the same incident's.
 func TestANoticeThatIsSentTwiceIsOfOneIncident(t *testing.T) {
 	w := newIncidents(t)

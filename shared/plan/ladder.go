@@ -294,6 +294,10 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 	if !inProgress(p.State, id) {
 		so.groups[""]++
 		so.groups[f.Group]++
+		if !actedOnLately(p.State.Actions, f.Instance, p.Now) {
+			so.anew[""]++
+			so.anew[f.Group]++
+		}
 	}
 	if no := modeObjects(pol); no != nil {
 		p.hold(f, act, no)

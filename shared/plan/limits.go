@@ -46,8 +46,14 @@ func actionsPerCheckSpent(of string, ordered, limit int) *Refusal {
 // Hour is the window of limits.actionsPerHour.
 const Hour = time.Hour
 
+// actedOnLately reports whether an instance counts among those acted on in the last hour.
+func actedOnLately(actions []ledger.Action, id roll.InstanceID, now time.Time) bool {
+	b := ledger.Budget{Since: now.Add(-Hour)}
+	return b.Spent(actions, id) < b.Spent(actions, "")
+}
+
 // actionsPerHourSpent checks the instances acted on in the last hour, except the one in
-// question, plus those ordered in this check.
+// question, plus the other ones that this check orders acts on.
 func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.InstanceID, ordered, limit int, now time.Time) *Refusal {
 	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, instance) + ordered
 	if spent < limit {

@@ -319,10 +319,10 @@ func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) *
 		return nil // it counts already
 	}
 	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits
-	if no := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.groups[""], cluster.ActionsPerHour, p.Now); no != nil {
+	if no := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.anew[""], cluster.ActionsPerHour, p.Now); no != nil {
 		return no
 	}
-	if no := actionsPerHourSpent(string(f.Group), p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, so.groups[f.Group], pol.Limits.ActionsPerHour, p.Now); no != nil {
+	if no := actionsPerHourSpent(string(f.Group), p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, so.anew[f.Group], pol.Limits.ActionsPerHour, p.Now); no != nil {
 		return no
 	}
 	if no := actionsPerCheckSpent("the cluster", so.groups[""], cluster.ActionsPerCheck); no != nil {

@@ -142,13 +142,14 @@ type verdict struct {
 type ordered struct {
 	instances map[roll.InstanceID]bool
 	groups    map[roll.Group]int // what counts against budgets, the cluster being ""
+	anew      map[roll.Group]int // of those, on instances that were not acted on in the last hour
 }
 
 // ordered returns the count for a mode.
 func (p *planner) ordered(m policy.Mode) *ordered {
 	o, ok := p.would[m]
 	if !ok {
-		o = &ordered{instances: map[roll.InstanceID]bool{}, groups: map[roll.Group]int{}}
+		o = &ordered{instances: map[roll.InstanceID]bool{}, groups: map[roll.Group]int{}, anew: map[roll.Group]int{}}
 		p.would[m] = o
 	}
 	return o

@@ -680,6 +680,42 @@ func TestAModeThatIsBackActsOnWhatWasFoundUnderIt(t *testing.T) {
 	}
 }
 
+// A silent node that reports again that it is not ready is in the same trouble. It was found under
+// remediate, although the mode is lower when its kind changes. A node that was Ready meanwhile is not.
+func TestTroubleThatChangesItsKindWasFoundBefore(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ready bool
+		want  []Reason // in place of an order
+	}{
+		{"never ready", false, nil},
+		{"ready meanwhile", true, []Reason{FoundBeforeRemediate}},
+	} {
+		w := sick()
+		w.state.Findings = nil
+		check := func(minutes time.Duration, status roll.ConditionStatus, mode policy.Mode) Plan {
+			if at := now.Add((minutes - 1) * time.Minute); w.snapshot.Nodes[0].Ready.Status != status {
+				w.snapshot.Nodes[0].Ready = roll.Condition{Status: status, Since: at}
+			}
+			w.mode = mode
+			_, p := w.make(now.Add(minutes * time.Minute))
+			w.apply(p)
+			return p
+		}
+		check(0, roll.ConditionUnknown, policy.Remediate)
+		if tt.ready {
+			check(5, roll.ConditionTrue, policy.Notify)
+		}
+		check(10, roll.ConditionFalse, policy.Notify)
+		check(40, roll.ConditionFalse, policy.Notify)
+		check(45, roll.ConditionFalse, policy.Remediate)
+		p := check(50, roll.ConditionFalse, policy.Remediate)
+		if got := reasons(p); !slices.Equal(got, tt.want) || (len(p.Orders) == 1) != (tt.want == nil) {
+			t.Errorf("%s: orders %+v, held for %v", tt.name, p.Orders, got)
+		}
+	}
+}
+
 func TestOpenActsAreSettledByALook(t *testing.T) {
 	begun := func(age time.Duration) []ledger.Action {
 		return []ledger.Action{{ID: "a", Do: "terminate", Instance: instanceID(1), Group: "asg/w", At: now.Add(-age)}}
@@ -776,6 +812,28 @@ func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
 	w.doc = with("overrides:\n- match: {group: \"asg/*\"}\n  limits: {actionsPerCheck: 9}\n")
 	if _, p := w.make(now); len(p.Orders) != 1 || !slices.Equal(reasons(p), []Reason{ActionsPerCheck, ActionsPerCheck}) {
 		t.Errorf("%d orders: a group's limit must not lift the cluster's", len(p.Orders))
+	}
+}
+
+// An instance that is acted on for the second time within the hour counts once.
+func TestALaterStepOfALadderTakesNoFurtherPlaceInTheHour(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		acted int // the instance that was acted on
+		want  []Reason
+	}{{"the first of the two", 1, nil}, {"another one", 9, []Reason{ActionsPerHour}}} {
+		w := healthy(20)
+		for n := 1; n <= 2; n++ {
+			g := roll.Group(fmt.Sprintf("asg/w%d", n))
+			w.snapshot.Instances[n-1].Group, w.snapshot.Groups[g] = g, canLaunch
+			w.silent(n, time.Duration(4-n)*time.Hour)
+		}
+		w.doc = with("limits: {actionsPerHour: 2, actionsPerCheck: 9}\n")
+		w.state.Actions = []ledger.Action{{ID: "x", Instance: instanceID(tt.acted), Group: "asg/other", Do: string(Reboot), At: now.Add(-30 * time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-30 * time.Minute)}}}
+		_, p := w.make(now)
+		if got := reasons(p); !slices.Equal(got, tt.want) || len(p.Orders) != 2-len(tt.want) {
+			t.Errorf("acted on is %s: %d orders, held for %v, want %v", tt.name, len(p.Orders), got, tt.want)
+		}
 	}
 }
 

@@ -63,6 +63,8 @@ func (p *planner) remember() {
 		known, ok := p.known(f)
 		if ok {
 			put.FirstSeen, put.Opened, put.Allowed, put.Evidence = known.FirstSeen, known.Opened, known.Allowed, known.Evidence
+		} else {
+			put.Allowed = p.allowedBefore(f)
 		}
 		put.Proven = p.proven(f, known.Proven)
 		put.Left = f.Left.Instance
@@ -70,7 +72,7 @@ func (p *planner) remember() {
 			put.Outlives = slices.Clone(i.Outlives)
 		}
 		if put.Opened.IsZero() && f.Stage != roll.Watching {
-			put.Opened, put.Allowed = p.SeenAt, !p.since[f.Group].IsZero() && !p.Policy(f.Selector).Stop
+			put.Opened, put.Allowed = p.SeenAt, put.Allowed || !p.since[f.Group].IsZero() && !p.Policy(f.Selector).Stop
 		}
 		if !ok || !sameFinding(put, known) {
 			c.Put.Findings[put.Key()] = put
@@ -109,6 +111,14 @@ func (p *planner) remember() {
 		}
 	}
 	p.rememberOrigins()
+}
+
+// allowedBefore reports whether mode remediate was on when the trouble of a node was found. NotReady
+// that turns into Unknown, or back, is the same trouble while the node was never Ready.
+func (p *planner) allowedBefore(f roll.Finding) bool {
+	other := map[roll.Kind]roll.Kind{roll.NotReady: roll.Unknown, roll.Unknown: roll.NotReady}[f.Kind]
+	was := p.State.Findings[roll.FindingKey{Instance: f.Instance, Kind: other}]
+	return was.Allowed && was.Since.Equal(f.Since)
 }
 
 // rememberOrigins notes which Auto Scaling groups and launch template versions have nodes, at

@@ -51,6 +51,9 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 		if s.told != nil && s.again == nil {
 			s.again = inv
 		}
+		if !s.tells && s.again != nil && inv.begun.Sub(s.again.begun) > seesAfter-slack {
+			s.told = nil // it is over, and nobody wants to hear that
+		}
 	}
 }
 

@@ -358,18 +358,7 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"FoundBeforeRemediate": func(e excuse) bool {
 		first, checked := e.u.verdicts.first[e.c.name]
-		before := e.troubled()
-		if !e.m.since.IsZero() && e.m.since.Before(before) { // it may have been cured this moment, and a node that turns from Unknown to False is in the same trouble
-			before = e.m.since
-		}
-		e.node(func(n *corev1.Node) bool { // a second ailment before the node was Ready again is the same trouble
-			for _, c := range n.Status.Conditions {
-				if at := c.LastTransitionTime.Time; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && at.Before(before) {
-					before = at
-				}
-			}
-			return false
-		})
+		before := e.found()
 		return !checked || before.Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
@@ -458,6 +447,29 @@ func (e excuse) troubled() time.Time {
 			return r.LastTransitionTime.Time
 		}
 	}
+	return since
+}
+
+// found is since when there is what the check found. A node that turns from Unknown to False is in the
+// same trouble, and one whose instance is gone in another.
+func (e excuse) found() time.Time {
+	since, n := e.troubled(), e.m.node
+	away := n != nil && n.ready().Status != corev1.ConditionTrue
+	switch kind := roll.Kind(e.kind); {
+	case away && kind == roll.Ghost:
+		return latest(e.u.times.away(n), e.m.ended)
+	case away && (kind == roll.Unknown || kind == roll.NotReady):
+		return e.u.times.away(n)
+	}
+	if !e.m.since.IsZero() && e.m.since.Before(since) { // it may have been cured this moment
+		since = e.m.since
+	}
+	e.node(func(n *corev1.Node) bool {
+		if r := readyOf(n); r.Type != "" && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(since) {
+			since = r.LastTransitionTime.Time
+		}
+		return false
+	})
 	return since
 }
 

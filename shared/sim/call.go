@@ -93,6 +93,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		inv.die()
 	}
 	if err := ctx.Err(); err != nil {
+		inv.missed = true
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	took := v.takes(d)
