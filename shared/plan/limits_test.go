@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -135,6 +136,20 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 	} {
 		if got := foundBefore(roll.Finding{Since: tt.since}, ledger.Finding{FirstSeen: tt.firstSeen}, time.Time{}, tt.first) != nil; got != tt.want {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// An instance that was ill before the first complete check is left alone, whatever is found of it later.
+func TestWhatIsFoundLaterOfAnOldTroubleIsNotActedOn(t *testing.T) {
+	for first, want := range map[time.Duration][]Reason{2 * time.Hour: {FoundBeforeRemediate, FoundBeforeRemediate}, 30 * 24 * time.Hour: {OtherFinding}} {
+		w := healthy(20)
+		w.state.First = now.Add(-first)
+		w.notReady(1, 3*time.Hour)
+		w.scheduled(1, time.Hour)
+		_, p := w.make(now)
+		if got := reasons(p); !slices.Equal(got, want) {
+			t.Errorf("first checked %s ago: orders %+v, held for %v, want %v", first, p.Orders, got, want)
 		}
 	}
 }

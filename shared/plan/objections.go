@@ -215,7 +215,20 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *
 	if no := notSeenTwice(known, seen, p.Now); no != nil {
 		return no
 	}
+	f.Since = p.illSince(f)
 	return foundBefore(f, known, p.since[f.Group], p.first())
+}
+
+// illSince returns since when the instance of a finding has trouble of any kind. What is found later
+// of an instance that was ill before the first complete check is a person's to deal with too.
+func (p *planner) illSince(f roll.Finding) time.Time {
+	since := f.Since
+	for i := range p.Assessment.Findings {
+		if other := &p.Assessment.Findings[i]; other.Instance == f.Instance && other.Since.Before(since) {
+			since = other.Since
+		}
+	}
+	return since
 }
 
 // clusterObjects checks for signs that the fault is not in the instance: zonal shift, zone

@@ -359,7 +359,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"FoundBeforeRemediate": func(e excuse) bool {
 		first, checked := e.u.verdicts.first[e.c.name]
 		before := e.found()
-		return !checked || before.Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
+		return !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage": func(e excuse) bool {
@@ -460,6 +460,8 @@ func (e excuse) found() time.Time {
 		return latest(e.u.times.away(n), e.m.ended)
 	case away && (kind == roll.Unknown || kind == roll.NotReady):
 		return e.u.times.away(n)
+	case kind == roll.Scheduled && e.m.event != nil:
+		return e.m.event.announced
 	}
 	if !e.m.since.IsZero() && e.m.since.Before(since) { // it may have been cured this moment
 		since = e.m.since
@@ -470,6 +472,18 @@ func (e excuse) found() time.Time {
 		}
 		return false
 	})
+	return since
+}
+
+// ill is since when the machine has trouble of any kind, now if it has none.
+func (e excuse) ill() time.Time {
+	since := e.u.a.Now()
+	if e.m.ail != well {
+		since = e.m.since
+	}
+	if e.m.event != nil && e.m.event.announced.Before(since) {
+		since = e.m.event.announced
+	}
 	return since
 }
 

@@ -37,6 +37,8 @@ const (
 type verdicts struct {
 	// first is when the first complete check of a cluster began.
 	first map[string]time.Time
+	// whole is when the complete checks of a cluster began, by cluster.
+	whole map[string][]time.Time
 	// forgotten is when the ledger was made anew.
 	forgotten time.Time
 	losses    map[*group][]*loss
@@ -62,6 +64,11 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	for _, key := range []string{"registration.deadline", "initialization.deadline", "conditions.Ready=False", "conditions.Ready=Unknown", "impaired.tolerate", "orphaned.tolerate"} {
 		found = latest(found, began.Add(pol.duration(key)+lag+2*u.a.sc.Sweep))
 	}
+	// No check can find anything while none can read everything.
+	checks := u.verdicts.whole[g.c.name]
+	if i := slices.IndexFunc(checks, func(at time.Time) bool { return at.After(found.Add(-lag - 2*u.a.sc.Sweep)) }); i >= 0 {
+		found = latest(found, checks[i].Add(lag))
+	}
 	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool { return s.from.Before(found) && s.to.Add(lag).After(began) })
 }
 
@@ -82,7 +89,7 @@ type launchedFrom struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget is told that the ledger was made anew: what nobody can know any more is not asked.
@@ -90,6 +97,7 @@ func (u *auditor) forget() {
 	u.verdicts.forgotten = u.a.Now()
 	clear(u.truths.seen)
 	clear(u.verdicts.first)
+	clear(u.verdicts.whole)
 	clear(u.verdicts.losses)
 	clear(u.verdicts.alone)
 	clear(u.sense.replaced)
@@ -115,6 +123,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	if _, ok := u.verdicts.first[cluster]; !ok && !inv.begun.Before(u.verdicts.forgotten) {
 		u.verdicts.first[cluster] = inv.begun
 	}
+	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
 }
 
 // judged looks at an act at the moment at which it takes effect.
