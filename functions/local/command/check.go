@@ -109,7 +109,7 @@ func (f checkFlags) settle() (settings, error) {
 		}
 	}
 	if f.chat != "" && f.topic == "" {
-		keep(errors.New("--chat-topic needs --topic: what is sent, and what is news, is told by that"))
+		keep(errors.New("--chat-topic needs --topic: every notice is published there first"))
 	}
 	if slices.Contains(f.clusters, "") {
 		keep(errors.New("--cluster: the name is empty"))
@@ -125,10 +125,10 @@ func (f checkFlags) settle() (settings, error) {
 			s.ledger = file
 		}
 	} else if s.mode == policy.Remediate {
-		keep(errors.New("--mode remediate needs --ledger FILE: an act rests on an earlier check, and must be on record before it happens"))
+		keep(errors.New("--mode remediate needs --ledger FILE: an act requires an earlier check, and is recorded before it happens"))
 	}
 	if f.evidence == "" && s.mode == policy.Remediate {
-		keep(errors.New("--mode remediate needs --evidence DIR: what the instance can still tell is kept before an act takes it away"))
+		keep(errors.New("--mode remediate needs --evidence DIR: evidence is saved before an act can destroy it"))
 	}
 	return s, errors.Join(faults...)
 }

@@ -132,11 +132,11 @@ func TestAnInstanceIsFoundByWhatIsRemembered(t *testing.T) {
 func TestWhatADeploymentCombinesWith(t *testing.T) {
 	noAWS(t)
 	for want, args := range map[string][]string{
-		"--ledger is of no use with --stack": {"explain", failing, "--stack", "rollcall", "--ledger", "ledger.json"},
-		"--stack is of no use with --bundle": {"explain", "--bundle", unmapped, "--stack", "rollcall"},
-		"name an INSTANCE":                   {"explain", "--stack", "rollcall"},
-		"--mode: destroy is not":             {"explain", failing, "--stack", "rollcall", "--mode", "destroy"},
-		"no such file or directory":          {"explain", failing, "--stack", "rollcall", "--policy", "no/such/policy"},
+		"--ledger cannot be combined with --stack": {"explain", failing, "--stack", "rollcall", "--ledger", "ledger.json"},
+		"--stack cannot be combined with --bundle": {"explain", "--bundle", unmapped, "--stack", "rollcall"},
+		"name an INSTANCE":                         {"explain", "--stack", "rollcall"},
+		"--mode: destroy is not":                   {"explain", failing, "--stack", "rollcall", "--mode", "destroy"},
+		"no such file or directory":                {"explain", failing, "--stack", "rollcall", "--policy", "no/such/policy"},
 	} {
 		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit %d, %s, want %q", args, code, stderr, want)

@@ -103,7 +103,7 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 			q.instance, ok = roll.ParseSubject(args[0])
 		}
 		if !ok {
-			keep(fmt.Errorf("%q is no EC2 instance id, which takes i- and 8 or 17 hexadecimal digits, and none of nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME and node/NAME", args[0]))
+			keep(fmt.Errorf("%q is neither an EC2 instance id (i- and 8 or 17 hexadecimal digits) nor nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME or node/NAME", args[0]))
 		}
 	}
 	var err error
@@ -119,7 +119,7 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 		keep(err)
 	}
 	if f.stack != "" && f.ledger != "" {
-		keep(errors.New("--ledger is of no use with --stack, which has a ledger of its own"))
+		keep(errors.New("--ledger cannot be combined with --stack, which has its own ledger"))
 	}
 	keep(someTime(f.timeout))
 	if f.at != "" {
@@ -131,7 +131,7 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	case f.bundle != "":
 		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", f.region}, {"--ledger", f.ledger}, {"--stack", f.stack}} {
 			if flag.given != "" {
-				keep(fmt.Errorf("%s is of no use with --bundle, which tells it", flag.name))
+				keep(fmt.Errorf("%s cannot be combined with --bundle, which contains it", flag.name))
 			}
 		}
 		open := bundle.Open
@@ -143,13 +143,13 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	case len(args) == 0:
 		keep(errors.New("name an INSTANCE or KIND/NAME, or give --bundle DIR"))
 	case f.at != "":
-		keep(errors.New("--at is for --bundle: the account can only be looked at now"))
+		keep(errors.New("--at needs --bundle: an account can only be read as it is now"))
 	}
 	if q.bundle != nil && q.at.IsZero() {
 		if at, ok := q.bundle.At(); ok {
 			q.at = at
 		} else {
-			keep(fmt.Errorf("--bundle %s has no at.txt: say by --at when it was captured", f.bundle))
+			keep(fmt.Errorf("--bundle %s has no at.txt: give the time of the capture with --at", f.bundle))
 		}
 	}
 	return q, errors.Join(slices.DeleteFunc(faults, func(err error) bool { return err == nil })...)
@@ -320,7 +320,7 @@ func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runn
 	store := config.NewPolicyStore(ssm.NewFromConfig(a.cfg), d.settings).Remembering(onlooker{table})
 	doc, permitted, err := store.Usable(ctx, runner.Permitted, runner.Clock(), 0)
 	if _, invalid := errors.AsType[policy.Faults](err); err != nil && !invalid && !errors.Is(err, config.ErrNoPolicy) && !errors.Is(err, config.ErrTolerances) {
-		return nil, fmt.Errorf("the policy of stack %s, parameter %s: %w; --policy FILE tells what it says", d.stack, d.settings.PolicyParameter, err)
+		return nil, fmt.Errorf("the policy of stack %s, parameter %s: %w; pass the policy with --policy FILE", d.stack, d.settings.PolicyParameter, err)
 	}
 	if err != nil {
 		p.faults = append(p.faults, fmt.Sprintf("without a valid policy nothing is done: its functions go on with the last good one in mode notify at most, or observe by the built-in one, as this answer does: %v", err))
@@ -349,11 +349,11 @@ func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id rol
 	clusters, err := a.view.Observer.Clusters(ctx)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the cluster of %s is unknown, say which by --cluster: %w", id, err)
+		return "", fmt.Errorf("the cluster of %s is unknown, name it with --cluster: %w", id, err)
 	case len(clusters) == 0:
 		return "", fmt.Errorf("there is no EKS cluster in %s", a.region)
 	case len(clusters) > 1:
-		return "", fmt.Errorf("the cluster of %s is unknown: say which by --cluster (%s)", id, strings.Join(clusters, ", "))
+		return "", fmt.Errorf("the cluster of %s is unknown: name it with --cluster (%s)", id, strings.Join(clusters, ", "))
 	}
 	return clusters[0], nil
 }
@@ -370,18 +370,18 @@ func (f explainFlags) clusterOfInstance(ctx context.Context, a *account, p *past
 	}
 	switch len(clusters) {
 	case 0:
-		return "", fmt.Errorf("the tags of %s name no cluster: say which by --cluster", id)
+		return "", fmt.Errorf("the tags of %s name no cluster: name it with --cluster", id)
 	case 1:
 		return clusters[0], nil
 	}
-	return "", fmt.Errorf("the tags of %s name several clusters (%s): say which by --cluster", id, strings.Join(clusters, ", "))
+	return "", fmt.Errorf("the tags of %s name several clusters (%s): name it with --cluster", id, strings.Join(clusters, ", "))
 }
 
 // recall finds the cluster of an instance that EC2 does not tell by what is remembered.
 // unknown is that EC2 does not know the instance, nil if only its tags name no cluster.
 func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, unknown error) (string, error) {
 	if p.account == "" {
-		return "", fmt.Errorf("the cluster of %s cannot be told, since nobody knows the account: say which by --cluster", id)
+		return "", fmt.Errorf("the cluster of %s is unknown, because the account id could not be read: name it with --cluster", id)
 	}
 	knowing, all, err := find(ctx, p.ledger, p.account, p.region, id)
 	switch {
@@ -390,7 +390,7 @@ func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, u
 	case len(knowing) == 1:
 		return knowing[0], nil
 	case len(knowing) > 1:
-		return "", fmt.Errorf("several clusters remember %s (%s): say which by --cluster", id, strings.Join(knowing, ", "))
+		return "", fmt.Errorf("several clusters remember %s (%s): name it with --cluster", id, strings.Join(knowing, ", "))
 	}
 	why := fmt.Sprintf("the tags of %s name no cluster", id)
 	if unknown != nil {

@@ -51,11 +51,11 @@ func TestExplainReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 func TestWhatExplainCannotBeAsked(t *testing.T) {
 	noAWS(t)
 	for want, args := range map[string][]string{
-		"name an INSTANCE or KIND/NAME, or give --bundle": {"explain"},
-		"--at is for --bundle":                            {"explain", failing, "--at", "2026-03-10T12:00:00Z"},
-		"--cluster is of no use with --bundle":            {"explain", "--bundle", unmapped, "--cluster", "payments"},
-		"no such file or directory":                       {"explain", "--bundle", "no/such/bundle"},
-		"has no at.txt: say by --at when it was captured": {"explain", "--bundle", without(t, unmapped, "at.txt")},
+		"name an INSTANCE or KIND/NAME, or give --bundle":       {"explain"},
+		"--at needs --bundle":                                   {"explain", failing, "--at", "2026-03-10T12:00:00Z"},
+		"--cluster cannot be combined with --bundle":            {"explain", "--bundle", unmapped, "--cluster", "payments"},
+		"no such file or directory":                             {"explain", "--bundle", "no/such/bundle"},
+		"has no at.txt: give the time of the capture with --at": {"explain", "--bundle", without(t, unmapped, "at.txt")},
 		"cluster.json": {"explain", "--bundle", without(t, unmapped, "cluster.json")},
 	} {
 		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
@@ -223,7 +223,7 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 		"an unknown node pool":                 {"nodepool/green", "all-is-well", ExitError, []string{`payments has no nodepool "green": it has default, system`}},
 		"an unknown NodeClaim":                 {"nodeclaim/green", "all-is-well", ExitError, []string{`payments has no nodeclaim "green": it has default-d1a01, system-b4d01`}},
 		"an unknown node":                      {"node/green", "all-is-well", ExitError, []string{`payments has no node "green": it has ip-10-0-104-41`}},
-		"a kind without names":                 {"volume/vol-1", "all-is-well", ExitError, []string{`"volume/vol-1" is no EC2 instance id`, "nodepool/NAME"}},
+		"a kind without names":                 {"volume/vol-1", "all-is-well", ExitError, []string{`"volume/vol-1" is neither an EC2 instance id`, "nodepool/NAME"}},
 	} {
 		code, stdout, stderr := rollcall(t, "explain", tt.subject, "--bundle", caseOf(t, tt.bundle))
 		if code != tt.code {

@@ -162,7 +162,7 @@ func fitsParameter(text []byte) error {
 	if len(text) <= advancedParameter {
 		return nil
 	}
-	return fmt.Errorf("the policy has %d bytes, and an SSM parameter holds %d at most, in the advanced tier: shorten it, for example by patterns in match in place of a list", len(text), advancedParameter)
+	return fmt.Errorf("the policy has %d bytes, and an SSM parameter holds %d at most, in the advanced tier: shorten it, for example with patterns in match instead of a list", len(text), advancedParameter)
 }
 
 // remark is a fault or a warning as JSON.

@@ -372,7 +372,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 		say(env, "  %s  %s: %s\n", v.At.Format("02 15:04:05"), v.Rule, v.Detail)
 	}
 	if f.shrink > 0 {
-		say(env, "\nmaking it small ...\n")
+		say(env, "\nlooking for a smaller run ...\n")
 		sc, r = sim.Shrink(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx)}, rule, f.shrink, nil)
 	}
 	say(env, "\nthe smallest run that breaks the rule has %d %s:\n", len(sc.Faults), roll.Plural(len(sc.Faults), "fault", "faults"))
@@ -399,7 +399,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	if f.mode != "" {
 		certain += " --mode " + f.mode
 	}
-	say(env, "\nthe whole again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d%s --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults, certain)
+	say(env, "\nthe full run again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d%s --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults, certain)
 	return nil
 }
 

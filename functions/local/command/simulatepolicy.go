@@ -22,7 +22,7 @@ func simulatedPolicy(path, mode string) (string, error) {
 			faults = append(faults, fmt.Errorf("--mode: %w", err))
 		}
 		if path == "" {
-			faults = append(faults, errors.New("--mode is of no use without --policy FILE"))
+			faults = append(faults, errors.New("--mode needs --policy FILE"))
 		}
 	}
 	if path == "" {

@@ -212,7 +212,7 @@ func (s policySwitch) resume(ctx context.Context) (inForce, error) {
 	}
 	now := s.look(before)
 	if now.headline = "nothing was written"; before.missing {
-		return now, fmt.Errorf("there is no SSM parameter %s in %s: nothing is acted on without one; write the policy first", s.name, s.region)
+		return now, fmt.Errorf("there is no SSM parameter %s in %s: without one Rollcall does not act; write the policy first", s.name, s.region)
 	}
 	text, err := policy.WithoutStop(before.text)
 	if err != nil {
@@ -240,7 +240,7 @@ func (s policySwitch) read(ctx context.Context) (written, error) {
 	case err != nil:
 		return written{}, errors.New(awserr.Describe(err, "ssm:GetParameter", s.principal(ctx)))
 	case out.Parameter == nil:
-		return written{}, fmt.Errorf("the answer for parameter %s holds none", s.name)
+		return written{}, fmt.Errorf("SSM returned no value for parameter %s", s.name)
 	}
 	p := out.Parameter
 	return written{text: []byte(aws.ToString(p.Value)), version: p.Version, at: aws.ToTime(p.LastModifiedDate), kind: p.Type}, nil
@@ -268,7 +268,7 @@ func (s policySwitch) write(ctx context.Context, before written, text []byte) (i
 	found.Changed, found.headline = true, "written"
 	switch {
 	case now.version != version:
-		return found, fmt.Errorf("somebody wrote version %d of parameter %s right after this: look at what it says", now.version, s.name)
+		return found, fmt.Errorf("somebody wrote version %d of parameter %s right after this: check what it says now", now.version, s.name)
 	case version != before.version+1 && !before.missing:
 		return found, fmt.Errorf("somebody wrote version %d of parameter %s in between, and this replaced it: aws ssm get-parameter-history --name %s has it", version-1, s.name, s.name)
 	}
