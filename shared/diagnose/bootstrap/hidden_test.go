@@ -187,6 +187,18 @@ func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
 	}
 }
 
+// Arguments that only the instance knows may turn out empty: bootstrap.sh then asks the EKS API.
+func TestComputedArgumentsOfAPrivateClusterAreNotChecked(t *testing.T) {
+	for _, args := range []string{`$EXTRA`, `--apiserver-endpoint "$URL" --b64-cluster-ca "$CA"`, `--apiserver-endpoint ` + endpoint + ` --b64-cluster-ca "$(cat /etc/ca)"`} {
+		sheet := legacy().data(script("/etc/eks/bootstrap.sh " + name + " " + args)).private().analyze()
+		if !slices.ContainsFunc(sheet.Open(), func(u roll.NotChecked) bool {
+			return u.Code == cause.UserDataPrivateClusterArgs && strings.Contains(u.Reason, "computes arguments of bootstrap.sh")
+		}) {
+			t.Errorf("%s: not checked are %v", args, sheet.Open())
+		}
+	}
+}
+
 // A fix is for a shell: it must parse, and name what it is about.
 func TestFixesCanBePasted(t *testing.T) {
 	for _, x := range everyExample() {

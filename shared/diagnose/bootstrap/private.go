@@ -26,13 +26,15 @@ const (
 // eks:DescribeCluster.
 // https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
 func (b *start) privateArgs() cause.Verdict {
-	j, asks := b.asksEKS()
+	j, asks, computed := b.asksEKS()
 	config := b.Cluster.Config
 	switch {
 	case b.os.family == "":
 		return cause.NotChecked(b.os.gap)
 	case b.os.family != al2 && b.os.family != ubuntu:
 		return cause.Verdict{}
+	case !asks && computed:
+		return cause.NotChecked(computedArgs)
 	case !asks:
 		return cause.RuledOut
 	case !config.Known():
@@ -57,21 +59,23 @@ func (b *start) privateArgs() cause.Verdict {
 	return b.given((how == none || timedOut) && !j.Conditional, v)
 }
 
-// asksEKS is a call of bootstrap.sh that lacks one of the two; none if another call has
-// both.
-func (b *start) asksEKS() (found userdata.Join, ok bool) {
+const computedArgs = "the user data computes arguments of bootstrap.sh on the instance"
+
+// asksEKS returns a call of bootstrap.sh that lacks the endpoint or the CA; none if another call
+// has both. computed reports that one of these two is known on the instance only.
+func (b *start) asksEKS() (found userdata.Join, ok, computed bool) {
 	for _, j := range b.joins() {
 		if j.Tool != userdata.BootstrapScript {
 			continue
 		}
 		if j.Endpoint.State != userdata.Absent && j.CA.State != userdata.Absent {
-			return userdata.Join{}, false
+			return userdata.Join{}, false, j.Endpoint.State == userdata.Dynamic || j.CA.State == userdata.Dynamic
 		}
 		if !ok {
 			found, ok = j, true
 		}
 	}
-	return found, ok
+	return found, ok, false
 }
 
 // wayToEKS looks for a way from the subnet to the EKS API, and says what it found, or what
