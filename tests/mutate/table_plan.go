@@ -253,7 +253,7 @@ func told() []Mutation {
 	return []Mutation{
 		{
 			Name: "that a trouble is over is never told", File: ended,
-			Old: "case len(known.Members) == 0, !tells, p.endedForNone(known) && known.Incident.Left == 0:", New: "case p.Now.After(known.Over):",
+			Old: "case len(known.Members) == 0, !tells, known.Incident.Left == 0 && p.endedForNone(known) && p.toldSince(known):", New: "case p.Now.After(known.Over):",
 			Harm: "incidents stay open for ever", Faults: faults(sim.FaultNotReady), Rules: rules(sim.RuleEnd),
 		},
 		{
