@@ -217,10 +217,22 @@ func TestWhatHasTheFocusIsSeen(t *testing.T) {
 	})
 }
 
-// On paper everything is unfolded, and nothing stands beyond the edge.
-func TestPrintedPagesHaveEverything(t *testing.T) {
+// On a phone every column is seen without scrolling sideways.
+func TestNoColumnIsOffAPhonesScreen(t *testing.T) {
+	each(t, View{Width: 390, Height: 800}, func(t *testing.T, p *Page) {
+		for _, when := range []string{"as it opens", "unfolded"} {
+			for _, found := range ask[[]string](t, p, "offScreen()") {
+				t.Errorf("%s: %s", when, found)
+			}
+			ask[int](t, p, "unfold(), 0")
+		}
+	})
+}
+
+// What a page says without a click is on paper too. What is folded is not.
+func TestPrintedPagesHaveWhatIsSeen(t *testing.T) {
 	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
-		want := ask[[]string](t, p, "[...document.querySelectorAll('.finding h4 code, .finding .sure, .finding pre.fix, .notice pre, .cluster h2, td.text')].map((e) => (e.tagName === 'H2' ? e.lastChild : e).textContent.trim())")
+		want := ask[[]string](t, p, "[...document.querySelectorAll('.finding h4 > span:not(.vh), .finding pre.fix, .answers dd, .cluster h2, td.text')].filter((e) => e.checkVisibility()).map((e) => (e.tagName === 'H2' ? e.lastChild : e).textContent.trim())")
 		data, err := p.Print()
 		if err != nil {
 			t.Fatal(err)
@@ -238,6 +250,25 @@ func TestPrintedPagesHaveEverything(t *testing.T) {
 			t.Errorf("%d of %d texts are not printed", missing, len(want))
 		}
 	})
+}
+
+func TestTheDemosDayPrintsOnTenPages(t *testing.T) {
+	p, err := chrome.Open(day, View{Width: 1280, Height: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	data, err := p.Print()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := pdf.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := r.NumPage(); n < 2 || n > 10 {
+		t.Errorf("%d pages", n)
+	}
 }
 
 // textOf is all text of a PDF.
@@ -306,7 +337,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "wrong.html")
 	if err := os.WriteFile(file, []byte(`<!doctype html><title>wrong</title>
 <style>body{margin:0;background:#fff}.wide{width:2000px}.faint{color:#aaa}a:focus-visible{outline:none}</style>
-<p class="wide">wide</p><p class="faint">faint</p><img src="/picture.png"><a href="#x">a link</a>
+<p class="wide">wide</p><table><tr><td><div class="wide">a wide cell</div></td></tr></table><p class="faint">faint</p><img src="/picture.png"><a href="#x">a link</a>
 <svg width="200" height="20" role="img"><rect fill="#000" width="200" height="20"/><text y="14" fill="#222">dark</text></svg>
 <div class="time"><svg width="100" height="20"><text y="14">one</text><text y="14" x="2">two</text></svg></div>
 <script>console.error("no")</script>`), 0o600); err != nil {
@@ -319,6 +350,9 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	defer p.Close()
 	if got := ask[[]string](t, p, "overflow()"); len(got) < 2 || !strings.Contains(strings.Join(got, "\n"), "wide") {
 		t.Errorf("overflow: %q", got)
+	}
+	if got := ask[[]string](t, p, "offScreen()"); len(got) != 1 || !strings.Contains(got[0], "a wide cell") {
+		t.Errorf("off screen: %q", got)
 	}
 	got := ask[struct{ Faint []string }](t, p, "texts(4.5)")
 	if all := strings.Join(got.Faint, "\n"); len(got.Faint) != 2 || !strings.Contains(all, ": faint") || !strings.Contains(all, ": dark") {
