@@ -184,14 +184,16 @@ func (p *planner) endedForNone(n ledger.Notice) bool {
 	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
 }
 
-// toldSince reports whether a later notice named each member of a notice, or a person ignores it. If
-// another incident took a member up quietly, nobody knows that this one is over.
+// toldSince reports whether a later notice, or one of this plan, named each member of a notice, or a
+// person ignores it. If another incident took a member up quietly, nobody knows that this one is over.
 func (p *planner) toldSince(n ledger.Notice) bool {
 	for id := range n.Members {
 		if i := p.instances[id]; i != nil && i.Ignore {
 			continue
 		}
-		told := false
+		told := slices.ContainsFunc(p.out.Notices, func(n Notice) bool {
+			return !n.Over && slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.Finding.Instance == id })
+		})
 		for _, other := range p.State.Notices {
 			told = told || other.Members[id].Told != (ledger.Statement{}) && other.SentAt.After(n.SentAt)
 		}

@@ -29,6 +29,9 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 			return no
 		}
 	}
+	if id, ok := p.adopters[f.Node]; ok && act == DeleteNode {
+		return refuse(Conflicting, "instance %s runs under the name of node %s, which has the id of %s: it may have taken the node over, and work", id, f.Node, f.Instance)
+	}
 	if act == DeleteNode && !p.onlyNodeLeft(f) {
 		return nil // the instance is gone, nothing else matters
 	}
@@ -52,6 +55,9 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 			return refuse(ConditionAlone, "only the condition %s failed, node %s is Ready: such conditions latch", f.Condition, n.Name)
 		}
 		return refuse(NodeReady, "node %s is Ready and may be doing its work", n.Name)
+	}
+	if other := p.namesakes[f.Instance]; n == nil && other != nil {
+		return refuse(Conflicting, "node %s has the name of instance %s and the id of %s: the instance may have taken the node over, and work", other.Name, f.Instance, other.Instance)
 	}
 	if n == nil && p.Assessment.NoProviderID > 0 {
 		return refuse(NodeWithoutProviderID, "%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance)

@@ -232,6 +232,37 @@ func TestConflictsAreHeldForAPerson(t *testing.T) {
 	}
 }
 
+// A kubelet that took over the Node of an instance that is gone renews the lease under its name. When it
+// falls silent, in a zone outage for example, it is no instance that never registered.
+func TestAnInstanceWhoseNodeHasAnotherIDIsHeld(t *testing.T) {
+	for name, want := range map[string]string{"ip-10-0-0-7.eu-west-1.compute.internal": "[Conflicting]", "ip-10-0-0-8.eu-west-1.compute.internal": "[]"} {
+		w := healthy(10)
+		i := &w.snapshot.Instances[0]
+		i.Launched, i.PrivateDNS = now.Add(-time.Hour), "ip-10-0-0-7.eu-west-1.compute.internal"
+		w.known(1, roll.Unregistered, i.Launched)
+		w.snapshot.Nodes[0].Name, w.snapshot.Nodes[0].Instance = name, "i-0fedcba9876543210"
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Minute)}
+		_, p := w.make(now)
+		if got := fmt.Sprint(reasons(p)); got != want || (len(p.Orders) == 1) != (want == "[]") {
+			t.Errorf("node %s: held for %s, ordered %+v", name, got, p.Orders)
+		}
+	}
+}
+
+func TestANodeThatARunningInstanceMayHaveTakenOverIsNotDeleted(t *testing.T) {
+	for name, want := range map[string]string{"ip-10-0-0-7.eu-west-1.compute.internal": "[Conflicting]", "ip-10-0-0-8.eu-west-1.compute.internal": "[]"} {
+		w := healthy(10)
+		w.snapshot.Instances[0].State = roll.StateTerminated
+		w.snapshot.Nodes[0].Name = "ip-10-0-0-7.eu-west-1.compute.internal"
+		w.snapshot.Instances[1].PrivateDNS = name
+		w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
+		_, p := w.make(now)
+		if got := fmt.Sprint(reasons(p)); got != want || (len(p.Orders) == 1) != (want == "[]") {
+			t.Errorf("instance %s: held for %s, ordered %+v", name, got, p.Orders)
+		}
+	}
+}
+
 func TestAGhostsNodeIsDeleted(t *testing.T) {
 	for _, tt := range []struct {
 		owner roll.Owner

@@ -115,6 +115,8 @@ type planner struct {
 	out        Plan
 	instances  map[roll.InstanceID]*roll.Instance // those with findings
 	nodes      map[roll.InstanceID]*roll.Node     // likewise
+	namesakes  map[roll.InstanceID]*roll.Node     // nodes with the name of one of these, and another id
+	adopters   map[string]roll.InstanceID         // running instances with the name of a node with a finding, and another id
 	since      map[roll.Group]time.Time           // when remediate was turned on, after this check
 	verdicts   map[roll.FindingKey]verdict
 	continued  map[ledger.NoticeKey]bool            // incidents that continue under another cause
@@ -175,16 +177,29 @@ func (p *planner) suspects() {
 			names[f.Instance] = f.Node
 		}
 	}
+	called, carried := map[string]roll.InstanceID{}, map[string]roll.InstanceID{}
+	for id, name := range names {
+		carried[name] = id
+	}
+	p.adopters = map[string]roll.InstanceID{}
 	for i := range p.Snapshot.Instances {
 		inst := &p.Snapshot.Instances[i]
+		if id, ok := carried[inst.PrivateDNS]; ok && id != inst.ID && inst.State == roll.StateRunning {
+			p.adopters[inst.PrivateDNS] = inst.ID
+		}
 		if _, ok := p.instances[inst.ID]; ok {
 			p.instances[inst.ID] = inst
+			called[inst.PrivateDNS] = inst.ID
 		}
 	}
+	p.namesakes = map[roll.InstanceID]*roll.Node{}
 	for i := range p.Snapshot.Nodes {
 		n := &p.Snapshot.Nodes[i]
 		if name, ok := names[n.Instance]; ok && name == n.Name {
 			p.nodes[n.Instance] = n
+		}
+		if id, ok := called[n.Name]; ok && n.Instance != "" && n.Instance != id {
+			p.namesakes[id] = n
 		}
 	}
 }

@@ -26,8 +26,8 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 // mean that nothing but the mode holds the act back, and Stopped nothing but these. One that
 // joinSome steps may give, such as NotReadYet, stands at one of them.
 const (
-	// Conflicting: the node is Ready although EC2 says that its instance is gone, or no node
-	// carries the id of an instance that works.
+	// Conflicting: the node is Ready although EC2 says that its instance is gone, no node carries
+	// the id of an instance that works, or a node has the name of one instance and the id of another.
 	Conflicting Reason = "Conflicting"
 	// ActionStuck: the act was carried out, and nothing came of it in good time.
 	ActionStuck Reason = "ActionStuck"

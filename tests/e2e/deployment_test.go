@@ -343,7 +343,8 @@ func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
 	for document, want := range map[string]string{"apiVersion: rollcall/v1\nmode: destroy\n": "line 2: mode", "": "there is no such SSM parameter"} {
 		a := newAccount(t)
 		a.fleet(3)
-		deploy(t, "remediate")
+		d := deploy(t, "remediate")
+		must(t, d.table.SeePolicy(t.Context(), "/rollcall/policy")) // its functions have read it once
 		id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 		api := ssm.NewFromConfig(bed.AWSConfig())
 		var err error

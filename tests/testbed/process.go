@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -122,17 +123,21 @@ func tail(path string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// freePort returns a loopback port that was free a moment ago.
+// freePort returns a loopback port that was free a moment ago. It lies below the range from which Linux takes the ports of
+// outgoing connections, so that none of those takes it before the process listens.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	for range 100 {
+		port := 10000 + rand.IntN(22000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue // it is in use
+		}
+		if err := l.Close(); err != nil {
+			return 0, fmt.Errorf("close the listener on port %d: %w", port, err)
+		}
+		return port, nil
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("give the free port %d back: %w", port, err)
-	}
-	return port, nil
+	return 0, errors.New("find a free port: 100 ports are in use")
 }
 
 // findRoot returns the directory of the module rollcall at or above dir.
