@@ -462,6 +462,17 @@ func (e excuse) found() time.Time {
 		return e.u.times.away(n)
 	case kind == roll.Scheduled && e.m.event != nil:
 		return e.m.event.announced
+	case kind == roll.Unknown || kind == roll.NotReady:
+		var left time.Time // the node is Ready again, and was not when the check read it
+		e.node(func(n *corev1.Node) bool {
+			if r := readyOf(n); r.Type != "" && r.Status != corev1.ConditionTrue {
+				left = r.LastTransitionTime.Time
+			}
+			return false
+		})
+		if !left.IsZero() {
+			return left
+		}
 	}
 	if !e.m.since.IsZero() && e.m.since.Before(since) { // it may have been cured this moment
 		since = e.m.since
