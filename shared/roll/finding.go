@@ -11,46 +11,44 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Unregistered: the instance runs, is meant to be a node, and no node
-	// carries its id.
+	// Unregistered: the instance runs and should be a node, but no node carries its id.
 	Unregistered Kind = "Unregistered"
-	// NotReady: the node says of itself that it is not ready (Ready=False).
+	// NotReady: the kubelet reports that the node is not ready (Ready=False).
 	NotReady Kind = "NotReady"
-	// Unknown: the node has gone silent (Ready=Unknown).
+	// Unknown: the kubelet stopped reporting (Ready=Unknown).
 	Unknown Kind = "Unknown"
-	// Uninitialized: the node exists, but a startup taint remains, it was never
-	// Ready since its creation, or it is Karpenter's and Karpenter has not marked it
-	// as registered and initialized.
+	// Uninitialized: the node exists, but is not ready for work. A startup taint remains, it was
+	// never Ready since its creation, or Karpenter has not marked it as registered and initialized.
 	Uninitialized Kind = "Uninitialized"
-	// ConditionFailed: another condition that the policy watches has a status that it
-	// does not tolerate, such as KernelReady=False.
+	// ConditionFailed: another condition that the policy watches has a failing status, such as
+	// KernelReady=False.
 	ConditionFailed Kind = "ConditionFailed"
-	// Impaired: a status check of EC2 fails: of the instance, of the system below it, of its
-	// attached volumes, its performance or its application.
+	// Impaired: an EC2 status check fails: instance, system, attached EBS, performance or
+	// application.
 	Impaired Kind = "Impaired"
 	// Scheduled: EC2 has scheduled an event for the instance, such as its retirement.
 	Scheduled Kind = "Scheduled"
-	// Flapping: Ready left and came back at least FlapCount times within FlapWindow.
+	// Flapping: Ready was lost and came back at least FlapCount times within FlapWindow.
 	Flapping Kind = "Flapping"
-	// Ghost: the node is not Ready, and EC2 says that its instance is terminated.
+	// Ghost: the node is not Ready, and EC2 reports that its instance is terminated.
 	Ghost Kind = "Ghost"
-	// Orphaned: the instance runs, and nothing owns it any more: its EKS cluster is
-	// gone, or it is Karpenter's and no NodeClaim has it.
+	// Orphaned: the instance runs without an owner: its EKS cluster is gone, or it is Karpenter's
+	// and has no NodeClaim.
 	Orphaned Kind = "Orphaned"
-	// Conflict: the node is Ready although EC2 says that its instance is gone; or no node
-	// carries the instance's id, although its kubelet renews a lease or Karpenter says that
-	// it is initialized. One of the two is wrong, so it is only reported.
+	// Conflict: two sources contradict each other, so the finding is only reported. Either the node
+	// is Ready although EC2 reports that its instance is gone. Or no node carries the instance's
+	// id, although its kubelet renews a lease or Karpenter reports it as initialized.
 	Conflict Kind = "Conflict"
-	// Unlaunched: a group is to have an instance more, and its launches fail, or an instance
-	// stays pending.
+	// Unlaunched: a group should have another instance, but its launches fail, or an instance stays
+	// pending.
 	Unlaunched Kind = "Unlaunched"
-	// Stuck: somebody deleted a Node or NodeClaim long ago, and its finalizers keep it; or an
-	// EBS volume or a network interface outlived its instance. It is about that object, and
-	// not about an instance.
+	// Stuck: a Node or NodeClaim was deleted long ago, and its finalizers keep it; or an EBS volume
+	// or a network interface outlived its instance. The finding is about that object, not about an
+	// instance.
 	Stuck Kind = "Stuck"
 )
 
-// When a node counts as flapping.
+// Thresholds for a flapping node.
 const (
 	FlapCount  = 5
 	FlapWindow = time.Hour
@@ -61,7 +59,7 @@ func Kinds() []Kind {
 	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck, Unlaunched}
 }
 
-// OnlyTold reports the kinds that are only reported: no act and no tag follows.
+// OnlyTold reports whether findings of the kind are only reported, without acts or tags.
 func (k Kind) OnlyTold() bool { return k == Unlaunched || k == Stuck }
 
 // Stage is how far a finding has come.
@@ -69,7 +67,7 @@ type Stage string
 
 // The stages, in the order in which a finding passes through them.
 const (
-	// Watching: seen, but within its tolerance; nobody is told.
+	// Watching: seen, but within its tolerance; not reported.
 	Watching Stage = "watching"
 	// Warned: past the warning time, still within its tolerance.
 	Warned Stage = "warned"
@@ -119,7 +117,7 @@ type Finding struct {
 	Worked  bool
 	Since   time.Time // when the trouble began, also if it took another form then
 	Began   time.Time // the launch or transition that this look rests on
-	WarnAt  time.Time // when it is first spoken of; zero where the kind has no warning
+	WarnAt  time.Time // when it is first reported; zero if the kind has no warning
 	Due     time.Time // when its tolerance ends
 	Summary string    // one sentence for a person
 }
