@@ -340,7 +340,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
 	},
 	"TerminationProtected": func(e excuse) bool { return e.lately("protected", e.m.id) },
-	"ScaleInProtected":     nil, // nobody sets it here
+	"ScaleInProtected":     nil, // not compared with the account
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
 	"NotReadYet": func(e excuse) bool {
 		// One check reads the pods of only some silent nodes. Of many suspects it does not read all.
