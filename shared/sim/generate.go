@@ -100,7 +100,7 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 	return c
 }
 
-// randomFault is the n-th fault of the scenario.
+// randomFault returns the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
 	older := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == firstNewer })
 	all, total := faultTypes[:older], 0
@@ -111,7 +111,7 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	for _, t := range faultTypes[older:] {
 		newer += t.weight
 	}
-	// The newer kinds are drawn apart, so that they leave most scenarios as they were.
+	// The newer kinds are drawn separately, so that they leave most scenarios unchanged.
 	draw := d.of("kind").below(total)
 	if d.of("newer").chance(float64(newer) / float64(total+newer)) {
 		all, draw = faultTypes[older:], d.of("newer kind").below(newer)
@@ -127,7 +127,8 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	return s.fault(kind, "", oneOf(d.of("which"), s.Clusters...), d, id)
 }
 
-// fault is a fault of a kind, and of a form of it if one is named, in a cluster if it is about one.
+// fault returns a fault of a kind: of the given form, if one is named, and in the given cluster,
+// if it affects one.
 func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id int) Fault {
 	f := Fault{ID: id, Kind: kind, Value: value}
 	f.At = d.of("at").between(10*time.Minute, s.Storm-20*time.Minute).Truncate(time.Second)
@@ -143,7 +144,7 @@ func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id
 		t.drawSituation(&f, w)
 	}
 	if f.For > 0 {
-		f.For = min(f.For, s.Storm-f.At) // or the calm would be none
+		f.For = min(f.For, s.Storm-f.At) // otherwise there would be no calm
 	}
 	return f
 }

@@ -318,8 +318,7 @@ func (q *kubeQuery) listLeases(to *kubeList) {
 	}
 }
 
-// fields returns the query's field selector, and labels its label selector. Only exact matches are
-// supported.
+// fields returns the query's field selector, and labels its label selector.
 func (q *kubeQuery) fields(to *kubeList) fields.Selector {
 	selector, err := fields.ParseSelector(q.selectors.FieldSelector)
 	if err != nil {

@@ -164,7 +164,8 @@ type async struct {
 	tries int
 }
 
-// begin invokes the function, unless the reserved number of invocations already runs.
+// begin invokes the function. If it is throttled or the reserved number of invocations already
+// runs, it tries again later.
 func (e *async) begin(running *int, reserved int) {
 	now := e.f.a.Now()
 	if now.Sub(e.born) > asyncAge {

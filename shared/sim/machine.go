@@ -510,7 +510,7 @@ func uid(d dice) string {
 	return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-8" + s[17:20] + "-" + s[20:32]
 }
 
-// zoneID returns the ID of a zone. The simulation has the same one in every account.
+// zoneID returns the ID of a zone, which is the same in every account.
 func zoneID(zone string) string {
 	return "euw1-az" + string('1'+zone[len(zone)-1]-'a')
 }

@@ -259,7 +259,7 @@ func (q *queue) url() string {
 
 func (q *queue) arn() string { return fmt.Sprintf("arn:aws:sqs:%s:%s:%s", region, accountID, q.name) }
 
-// share returns the share that the active faults of that kind affect.
+// share returns the largest share of the active faults of that kind.
 func (a *account) share(what FaultKind) float64 {
 	if a.sc.Quiet {
 		return 0
