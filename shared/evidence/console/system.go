@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// facts reads from a segment what system it is.
+// facts reads facts about the system from a segment.
 func (r *reader) facts(s segment) {
 	if v := kubeletVersion(s); v != "" {
 		r.log.KubeletVersion = v
@@ -25,8 +25,8 @@ func (r *reader) facts(s segment) {
 	}
 }
 
-// boots counts the beginnings of a boot: the kernel's first words, or those of the
-// boot manager, where the kernel is quiet.
+// boots counts the starts of a boot: the kernel's first message, or the boot manager's if the
+// kernel is quiet.
 func (r *reader) boots(s segment) {
 	switch {
 	case strings.HasPrefix(strings.TrimLeft(s.message, " "), "Booting `"):

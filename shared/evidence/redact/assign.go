@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxNesting bounds how far the end of a bracket or of a quote is looked for.
+// maxNesting bounds how far the end of a bracket or a quote is searched for.
 const maxNesting = 4096
 
 // name is a secret-like name in the text.
@@ -24,7 +24,7 @@ type name struct {
 	mapped bool // a colon follows
 }
 
-// names looks for names that announce a secret, and removes what they are given.
+// names finds names that announce a secret, and removes the values assigned to them.
 func (s *scan) names() {
 	for i := 0; i < len(s.text); {
 		if n := noteAt(s.text, i); n > 0 {
@@ -43,7 +43,7 @@ func (s *scan) names() {
 	}
 }
 
-// announces reports whether a name may be secret-like, which most are not.
+// announces reports whether a name may be secret-like. Most are not.
 func announces(low string) bool {
 	return slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(low, hint) })
 }
@@ -51,7 +51,7 @@ func announces(low string) bool {
 var hints = strings.Fields(`key pass pw psk otp secret token cred auth cookie signature mnemonic bearer jwt
 	dockerc netrc activation value content`)
 
-// name judges a name, and gives the place from which to go on.
+// name checks a name and returns the position to continue from.
 func (s *scan) name(from, to int) int {
 	if s.at(from-1) == '\\' && strings.IndexByte("nrt", s.text[from]) >= 0 && to-from > 3 {
 		from++
@@ -98,7 +98,7 @@ func (s *scan) name(from, to int) int {
 	return n.end
 }
 
-// spoken is the kind of a name of several words that ends in key: "Access Key: ...".
+// spoken returns the kind of a name of several words that ends in key: "Access Key: ...".
 func (s *scan) spoken(from int) Kind {
 	lead := strings.Fields(s.lower[max(s.starts[s.line(from)], from-24):from])
 	if len(lead) == 0 || s.at(from-1) != ' ' || !contains(lead[len(lead)-1:], "api", "access", "license", "account", "storage", "private", "secret") {
@@ -108,7 +108,7 @@ func (s *scan) spoken(from int) Kind {
 }
 
 var (
-	// logged is what a console or system log puts before a message.
+	// logged matches what a console or system log puts before a message.
 	logged   = regexp.MustCompile(`^(?:\[[ .0-9T]{3,20}\] ?|\w{3} [ \d]\d [\d:]{8} \S+ )?(?:[\w.-]+\[\d+\]: )?`)
 	declares = words(`export set local readonly declare typeset default var let const env setx val final
 		string securestring global script -x -r -g -gx -a global: script: env: + args: - ? #`)
@@ -117,7 +117,7 @@ var (
 		argument from by of the a an`)
 )
 
-// place says where on its line a name stands, and in which quotes.
+// place determines where on its line a name is, and in which quotes.
 func (s *scan) place(n *name) {
 	if q := s.at(n.start - 1); q == '"' || q == '\'' {
 		escapes := 0
@@ -147,7 +147,7 @@ func (s *scan) place(n *name) {
 	n.flow = lead != "" && strings.IndexByte("{[(?&;,", lead[len(lead)-1]) >= 0 && (lead[len(lead)-1] != ',' || n.closed || strings.ContainsAny(lead, "{[="))
 }
 
-// colon judges what follows a colon, in a mapping, a header or running text.
+// colon checks what follows a colon, in a mapping, a header or running text.
 func (s *scan) colon(n name, p int) int {
 	q := s.blanks(p)
 	word := strings.TrimRight(s.word(q), `.,;)]}"'`)
@@ -171,7 +171,7 @@ func (s *scan) colon(n name, p int) int {
 	return s.given(n, p)
 }
 
-// word is what stands at a place, up to white space.
+// word returns the text at a position, up to white space.
 func (s *scan) word(p int) string {
 	end := p
 	for end < len(s.text) && !isSpace(s.text[end]) {
@@ -180,14 +180,14 @@ func (s *scan) word(p int) string {
 	return s.text[p:end]
 }
 
-// version reports whether what follows a colon is an image's tag or a port.
+// version reports whether the text after a colon is an image's tag or a port.
 func version(v string) bool {
 	v = strings.TrimPrefix(v, "v")
 	return v == "latest" || v != "" && isDigit(v[0]) && strings.Contains(v, ".") || number.MatchString(v)
 }
 
-// flagged judges the argument after a flag: the next word, or the next element of a
-// list of arguments.
+// flagged checks the argument after a flag: the next word, or the next element of a list of
+// arguments.
 func (s *scan) flagged(n name, p int) int {
 	if n.closed && s.at(p) == ',' {
 		p++
@@ -214,8 +214,8 @@ func (s *scan) flagged(n name, p int) int {
 	return s.given(n, p)
 }
 
-// beside judges a word that stands beside a name without any sign between: after
-// set and the like, in .netrc, in SQL, and where a line has nothing but the two.
+// beside checks a word next to a name without any sign between: after set and the like, in .netrc,
+// in SQL, and on lines of only these two words.
 func (s *scan) beside(n name, p int) int {
 	w := s.word(p)
 	lead := strings.Fields(s.lower[max(s.starts[s.line(n.start)], n.start-2*maxName):n.start])
@@ -239,7 +239,7 @@ func (s *scan) beside(n name, p int) int {
 	return n.end
 }
 
-// joined skips a line break that a backslash or backtick takes back.
+// joined skips a line break that is escaped by a backslash or backtick.
 func (s *scan) joined(p int) int {
 	p = s.blanks(p)
 	if c := s.at(p); (c == '\\' || c == '`') && strings.TrimSpace(s.text[p+1:s.lineEnd(p)]) == "" {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// form is what a secret looks like by itself, or in the command that it is given to.
-// The first group of the pattern is the secret.
+// form is the form of a secret by itself, or in the command that takes it. The first group of the
+// pattern is the secret.
 type form struct {
 	kind    Kind
 	needles []string // one of them is in every lower-case text that it matches
@@ -17,9 +17,9 @@ type form struct {
 }
 
 const (
-	// begins a word, also after an escaped line break.
+	// begin matches the beginning of a word, also after an escaped line break.
 	begin = `(?:\b|\\[nrt])`
-	// args are arguments of a command, on lines that backslashes join.
+	// args matches arguments of a command, on lines joined by backslashes.
 	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
 	// rest is the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
