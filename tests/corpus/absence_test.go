@@ -19,7 +19,7 @@ import (
 // everything drops every file and field of every case instead of a sample, which takes half an
 // hour:
 //
-// 	go test ./tests/corpus -run TestWhatIsNotKnownProvesNothing -timeout 2h -everything
+//	go test ./tests/corpus -run TestWhatIsNotKnownProvesNothing -timeout 2h -everything
 var everything = flag.Bool("everything", false, "drop every file and every field of every case")
 
 // The sample drops one in filesIn of the files and one in fieldsIn of the fields.
