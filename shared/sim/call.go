@@ -76,9 +76,9 @@ func (v *env) call(ctx context.Context, name string, kind access, about string, 
 	return v.callAgain(ctx, name, kind, about, do, nil)
 }
 
-// callAgain makes a call that the service may carry out even if it reports a failure, and that the
-// SDK retries after a timeout. again is the effect of the retry; nil if that is not simulated for
-// the service.
+// callAgain makes a call that the service may carry out even if it reports a failure. The SDK
+// retries the call after a timeout. again is the effect of the retry; nil if that is not simulated
+// for the service.
 func (v *env) callAgain(ctx context.Context, name string, kind access, about string, do, again func() error) error {
 	inv := v.inv
 	if inv == nil {
@@ -172,8 +172,8 @@ func (v *env) pageSize(asked, all int) int {
 	return min(asked, max(2, all/3))
 }
 
-// reading returns an interceptor that answers read calls with the methods of services that have
-// the shape func(in *XInput, out *XOutput) error. It passes on every other operation.
+// reading returns an interceptor that answers read calls with the methods of services. It uses
+// methods of the shape func(in *XInput, out *XOutput) error. It passes on every other operation.
 func (v *env) reading(services ...any) apistats.Interceptor {
 	operations := map[reflect.Type]reflect.Value{}
 	for _, s := range services {

@@ -180,8 +180,8 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 // statusIDs is the maximum number of IDs of DescribeInstanceStatus.
 const statusIDs = 100
 
-// DescribeInstanceStatus returns the status of instances by ID, or lists the status of the
-// region's running instances, optionally by a filter.
+// DescribeInstanceStatus returns the status of instances by ID. Without IDs, it lists the status
+// of the region's running instances, optionally by a filter.
 func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) error {
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Each cluster has its own VPC: a private subnet in each zone, routed by the main route table to a
-// NAT gateway, and a public subnet for that gateway. All of it works.
+// Each cluster has its own VPC with a private subnet in each zone. The main route table leads to a
+// NAT gateway, which has a public subnet. All of it works.
 
 // ec2ID returns a generated ID of an EC2 resource of the cluster.
 func (c *cluster) ec2ID(prefix, what string) string {

@@ -6,7 +6,7 @@ import (
 )
 
 // engine is the clock and the event queue. Only the holder of the baton runs: the root, or one
-// process. A waiting process drives the queue itself, so that goroutines switch only if another
+// process. A waiting process drives the queue itself. Goroutines therefore switch only if another
 // process has an event in the meantime.
 type engine struct {
 	start time.Time

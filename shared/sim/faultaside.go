@@ -141,8 +141,8 @@ func (g *group) drainPool() {
 	g.pool = nil
 }
 
-// refresh replaces the group's members one by one with a new version, and makes one of them fail
-// in the meantime.
+// refresh replaces the group's members one by one with a new version. One of them fails in the
+// meantime.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-refresh-overview.html
 func (g *group) refresh(f Fault, d dice) {
 	a := g.c.a

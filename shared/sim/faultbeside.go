@@ -23,8 +23,8 @@ const (
 	besideWindows = "windows"
 )
 
-// besideNodes: some nodes belong to another owner than the groups' and stop reporting for hours,
-// or are Windows nodes, which boot in two stages.
+// besideNodes: some nodes belong to another owner than the groups' and stop reporting for hours.
+// Or they are Windows nodes, which boot in two stages.
 var besideNodes = faultType{
 	kind: FaultBeside, weight: 2, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{besideAuto, besideCAPI, besideFargate, besideHybrid, besideWindows},

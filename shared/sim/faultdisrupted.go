@@ -17,8 +17,8 @@ const (
 	expired      = "expiration"    // it is too old: at once
 )
 
-// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of them unhealthy, about
-// when an act is due or between an order and its act.
+// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of them unhealthy. It
+// does so about when an act is due, or between an order and its act.
 // https://karpenter.sh/docs/concepts/disruption/
 var disruptedNodes = faultType{
 	kind: FaultDisrupted, weight: 2, need: 100 * time.Minute, count: 2,

@@ -14,8 +14,9 @@ const (
 	userDataForeign  = "user-data" // only the user data shows it
 )
 
-// foreignTags: machines are launched that carry the cluster's tags, in an Auto Scaling group or
-// from a launch template that its nodes also use. They are working nodes of another cluster.
+// foreignTags: machines are launched that carry the cluster's tags. They come from an Auto Scaling
+// group, or from a launch template that its nodes also use. They are working nodes of another
+// cluster.
 var foreignTags = faultType{
 	kind: FaultForeignTags, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
@@ -37,8 +38,8 @@ var foreignTags = faultType{
 	relent: leaveStrays,
 }
 
-// bastion: a machine is launched from the nodes' launch template, from a version that was made for
-// it without their user data.
+// bastion: a machine is launched from the nodes' launch template. Its template version was made
+// for it, without their user data.
 var bastion = faultType{
 	kind: FaultBastion, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour,
 	fits:  fitsScaled,

@@ -68,7 +68,7 @@ const (
 )
 
 // silentServing: the kubelet is dead, but the machine serves a workload that must not be
-// terminated, such as a database with its data on a local disk.
+// terminated. An example is a database with its data on a local disk.
 var silentServing = faultType{
 	kind: FaultSilentServing, weight: 2, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},

@@ -141,9 +141,9 @@ const memoryWithin = 12
 // FaultDegraded is a degradation of the whole region.
 const FaultDegraded FaultKind = "regional"
 
-// regional: the region is degraded. Calls fail or are throttled and retried, EC2's answers are
-// stale, events and sweeps are lost, launches fail, a zone has no network, and some machines stop
-// reporting permanently.
+// regional: the region is degraded. Calls fail or are throttled and retried, and EC2's answers are
+// stale. Events and sweeps are lost, and launches fail. A zone has no network, and some machines
+// stop reporting permanently.
 var regional = faultType{
 	kind: FaultDegraded, weight: 1, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
 	shape: []GroupSpec{

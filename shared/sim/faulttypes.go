@@ -33,8 +33,8 @@ type faultType struct {
 	answer func(kind access, d dice) string
 }
 
-// isSituation reports whether each fault of the kind creates one case in which a plausible verdict
-// does harm or leaves a fault unrepaired.
+// isSituation reports whether the kind is a situation. Each such fault creates one case in which a
+// plausible verdict does harm or leaves a fault unrepaired.
 func (t *faultType) isSituation() bool { return t.shape != nil }
 
 // faultTypes holds all kinds of faults, in drawing order. Those from firstNewer on are drawn

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// denial is the message with which EC2 refuses a launch, and the cause that Rollcall should
+// denial is the message with which EC2 refuses a launch. cause is the cause that Rollcall should
 // report, "" for an unknown one.
 type denial struct{ message, cause string }
 

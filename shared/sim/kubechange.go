@@ -107,7 +107,7 @@ func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
 	}
 }
 
-// did reports an act to the auditor right before it changes anything, so that the auditor sees the
+// did reports an act to the auditor right before it changes anything. The auditor thus sees the
 // state that the act met.
 func (q *kubeQuery) did(what act, m *machine, n *node) { q.api.v.inv.did(what, q.c, m, n) }
 

@@ -112,7 +112,7 @@ func (c *cluster) index() int {
 	return len(c.a.clusters)
 }
 
-// boot starts the operating system of the machine.
+// boot starts what runs on the machine.
 func (m *machine) boot() {
 	m.boots++
 	m.booting = true
@@ -487,8 +487,8 @@ func (m *machine) end(by string) {
 	})
 }
 
-// forgetNode removes the Node of a terminated machine, as the cloud node controller does, unless
-// that controller is out of order.
+// forgetNode removes the Node of a terminated machine, as the cloud node controller does. It does
+// nothing while that controller is out of order.
 func (m *machine) forgetNode() {
 	if n := m.node; n != nil && !m.c.ghosts && !m.keepsNode {
 		m.c.removeNode(n)

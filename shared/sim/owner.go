@@ -212,8 +212,8 @@ func (g *group) watch(machines ...*machine) {
 	}
 }
 
-// tends makes the owner repair a machine that is unhealthy for too long, and reports whether it
-// continues to watch it.
+// tends makes the owner repair a machine that is unhealthy for too long. It reports whether the
+// owner continues to watch the machine.
 func (g *group) tends(m *machine) bool {
 	if !m.alive() || !g.c.exists() {
 		return false

@@ -35,11 +35,10 @@ type Result struct {
 type Watch struct {
 	// Tell, if not nil, is called with each event as it happens.
 	Tell func(Event)
-	// Step, if not nil, is called with the clusters' current state when time has passed, at least
-	// once a minute.
+	// Step, if not nil, is called after every simulated minute with the current state of the
+	// clusters.
 	Step func(at time.Time, clusters []Standing)
-	// Bus, if not nil, is called with each event put on the event bus and the ARNs that it is
-	// about.
+	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus func(at time.Time, detailType, detail string, resources []string)
 	// Metrics, if not nil, receives the metrics that the functions write.
 	Metrics io.Writer
@@ -53,7 +52,7 @@ type Watch struct {
 	Stop func() bool
 }
 
-// step is the longest simulated time between two calls of Watch.Step.
+// step is how far a run advances between two checks of the auditor.
 const step = time.Minute
 
 // calmEvery is how often the auditor checks a calm account.
@@ -112,7 +111,7 @@ func Run(sc Scenario, w Watch) (Result, error) {
 // Standing is the state of a cluster at a time.
 type Standing struct {
 	Cluster      string
-	Exists       bool // EKS still lists it
+	Exists       bool // EKS still has it
 	Nodes, Ready int
 	Machines     int // the number of running machines
 }

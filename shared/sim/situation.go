@@ -61,7 +61,7 @@ func (s *Scenario) certainly(kinds []FaultKind) {
 	}
 }
 
-// arose tells that a situation is there: what the fault is about is as it says.
+// arose records that the situation of a fault has begun. detail describes it.
 func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
 	e := Event{Kind: EventArose, Stage: string(f.Kind), Reason: f.Value, Detail: detail}
 	if c != nil {
@@ -176,7 +176,7 @@ type machinePlight struct {
 	hibernates        bool
 	asleep            *node
 	// aside is the lifecycle state of an instance that its Auto Scaling group has out of service,
-	// "" if it is in service. asideSince is when that began, leftRest when it last ended.
+	// "" otherwise. asideSince is when that began, leftRest when it last ended.
 	aside                string
 	asideSince, leftRest time.Time
 	// dormant says why its kubelet does not start without a fault; "" if it does start.

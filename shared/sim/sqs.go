@@ -114,8 +114,8 @@ func (q *queue) unsettle(l *letter) {
 	}
 }
 
-// repeat delivers a message once more, whatever became of it, as if the visibility timeout of the
-// first delivery had expired. Its result does not affect the message.
+// repeat delivers a message once more, whatever became of it. The visibility timeout of the first
+// delivery has then expired. Its result does not affect the message.
 func (q *queue) repeat(m message, d dice) {
 	if q.running >= q.consumers {
 		q.a.in(time.Second, func() { q.repeat(m, d) })
@@ -216,8 +216,8 @@ func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 	})
 }
 
-// receive returns the messages of one batch: from a standard queue the visible ones, from a FIFO
-// queue the first of each group whose first is not hidden.
+// receive returns the messages of one batch. From a standard queue, these are the visible ones.
+// From a FIFO queue, they are the first of each group whose first is not hidden.
 func (q *queue) receive() []*letter {
 	now := q.a.Now()
 	q.letters = slices.DeleteFunc(q.letters, func(l *letter) bool { return now.Sub(l.sent) >= q.retention || q.buries(l, now) })
@@ -241,8 +241,8 @@ func (q *queue) receive() []*letter {
 	return got
 }
 
-// buries reports whether the message would exceed the maximum number of receives, and moves it to
-// the dead letters if so.
+// buries reports whether the message would exceed the maximum number of receives. If so, it moves
+// the message to the dead letters.
 func (q *queue) buries(l *letter, now time.Time) bool {
 	if l.visible.After(now) || l.receives < q.maxReceives {
 		return false

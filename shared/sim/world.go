@@ -45,13 +45,13 @@ type account struct {
 	metrics   io.Writer
 	log       slog.Handler
 	silenced  map[string]bool // zones without a network
-	serial    int             // the number of the last machine launched
+	serial    int             // the number of machines launched so far
 	dep       *deployment     // nil before deploy
 	audit     *auditor
 	cost      Cost
 	usage     Usage
 	decisions map[Situation]int // how often each decision was made
-	founding  bool              // true while populate creates the machines that predate the run
+	founding  bool              // true while begin creates what predates the run
 	traps     []*trap
 	left      []*leftover // volumes and interfaces that outlive their machines
 }

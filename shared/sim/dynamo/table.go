@@ -152,8 +152,8 @@ func (r *record) at(t, now time.Duration) (Item, int) {
 	return nil, 0
 }
 
-// find returns the index of a sort key among the partition's records, or where it would be
-// inserted, and whether it exists.
+// find returns the index of a sort key among the partition's records, and whether it exists. If
+// not, the index is where it belongs.
 func (p *partition) find(sk string) (int, bool) {
 	return sort.Find(len(p.records), func(i int) int { return strings.Compare(sk, p.records[i].sk) })
 }
