@@ -37,7 +37,7 @@ func ec2Event(id, detailType, where, instance, said string, at time.Time) string
 		id, detailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region, where, instance, instance, said)
 }
 
-// spotWarning is how long before it reclaims a Spot Instance EC2 warns.
+// spotWarning is how long before reclaiming a Spot Instance EC2 warns.
 const spotWarning = 2 * time.Minute
 
 // interrupted sends the event that EC2 will reclaim the machine.

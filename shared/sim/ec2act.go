@@ -15,8 +15,8 @@ import (
 // rollcall is the name under which Rollcall's terminations and reboots are recorded.
 const rollcall = "Rollcall"
 
-// TerminateInstances terminates instances. It changes nothing for one that already stops or is
-// terminated.
+// TerminateInstances terminates instances. It changes nothing for one that is already shutting
+// down or terminated.
 func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	const call = "ec2:TerminateInstances"
 	inv := e.v.inv

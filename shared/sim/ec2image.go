@@ -52,7 +52,7 @@ func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeIma
 // amazon.
 const ownerEKS = "123456789012"
 
-// published is the date in the name of an AMI.
+// published matches the date in the name of an AMI.
 var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`)
 
 func (a *account) image(id string) (image types.Image, ok bool) {

@@ -63,7 +63,7 @@ func (l *listing[T]) page(limit int) ([]T, string) {
 	return some, l.next
 }
 
-// resume returns nil if the listing continues with that token.
+// resume returns nil if the listing continues with that token, otherwise the error.
 func (l *listing[T]) resume(q *kubeQuery, token string) error {
 	if l.of != q.c || l.next != token || q.api.v.a.weather.compacted(q.c.a.Now(), q.c.name, q.d) {
 		*l = listing[T]{}

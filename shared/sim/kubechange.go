@@ -98,7 +98,7 @@ func (q *kubeQuery) patchNode() (any, error) {
 	return n.read(), nil
 }
 
-// tainted sets the node's taints. Pods leave a node that is tainted out of service at once.
+// tainted sets the node's taints. Its pods are removed at once if it has the out-of-service taint.
 func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
 	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the cordon's taint
 	if slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
