@@ -653,7 +653,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 			return // nothing shows that another replacement would come
 		}
 		if !passes[h.reason] || pol.mode < mayRemediate {
-			return // the mode, which alone holds it, also blocks everything else
+			return // the mode, or a reason that does not pass, holds it
 		}
 		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {
 			return

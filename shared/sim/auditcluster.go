@@ -14,7 +14,7 @@ const (
 	blindAfter = 15 * time.Minute
 	seesAfter  = 10 * time.Minute
 	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
-	// two minutes, one minute for the schedule's precision, and the time that the start takes.
+	// two minutes, one minute for the schedule's precision, and the time that it takes.
 	looksAgain = 4*time.Minute + 30*time.Second
 )
 

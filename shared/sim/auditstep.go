@@ -29,7 +29,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
-	read := !u.a.weather.stormySince(m.since, u.a.Now()) // otherwise the notice may have failed
+	read := !u.a.weather.stormySince(m.since, u.a.Now()) // a storm may have prevented the notice
 	if read && m.unacted && (m.ail != impaired || intent.Kind == roll.Impaired) && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !u.records.reasons[saidKey{m.c.name, g.groupName(), "", "OwnerDidNotAct"}] {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
 	}

@@ -384,8 +384,8 @@ func (u *auditor) madeGood(g *group) {
 	}
 }
 
-// These are how long a machine that is the only one in trouble, with nothing to prevent its cure, may
-// stay so: until it is reported, and until it is cured. Both include the owner's time.
+// These limit how long a machine that alone is in trouble may stay so, if nothing prevents its cure:
+// until it is reported, and until it is cured. Both include the owner's time.
 const (
 	reportedWithin = 75 * time.Minute
 	unhungWithin   = 150 * time.Minute

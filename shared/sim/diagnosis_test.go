@@ -39,8 +39,8 @@ func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagno
 	return out
 }
 
-// unproven are causes that the console of the simulation does not show and its ledger does not remember,
-// so that they prove nothing.
+// unproven are causes that the simulation does not rule out: a console that does not show them, and an
+// empty ledger, do not prove their absence.
 var unproven = []string{"OutOfMemory", "KernelPanic", "DiskFull", "MemoryPressurePreceded", "DiskPressurePreceded", "PidPressurePreceded"}
 
 func TestTheAccountItselfIsNoCause(t *testing.T) {

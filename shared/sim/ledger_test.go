@@ -105,7 +105,7 @@ func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
 	for _, tt := range []struct {
 		dies     int
 		after    bool
-		findings int // the very first item is a finding
+		findings int // the trouble is the very first item
 	}{{1, false, 0}, {1, true, 98}, {2, false, 98}, {2, true, 197}, {3, false, 197}, {3, true, 250}} {
 		a := bare(t, false)
 		v := a.environment(inspect)
