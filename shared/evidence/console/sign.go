@@ -83,8 +83,8 @@ const (
 	// NodeConfigMissing: nodeadm failed because there is no NodeConfig.
 	// nodeadm/internal/configprovider/chain.go, userdata.go.
 	NodeConfigMissing Sign = "NodeConfigMissing"
-	// NodeConfigInvalid: nodeadm failed because its NodeConfig does not decode or a field is
-	// missing. Detail is the error. nodeadm/internal/api/bridge/decode.go, validation.go.
+	// NodeConfigInvalid: nodeadm failed, and its NodeConfig does not decode or a field is missing.
+	// Detail is the error. nodeadm/internal/api/bridge/decode.go, validation.go.
 	NodeConfigInvalid Sign = "NodeConfigInvalid"
 	// BootstrapFailed: /etc/eks/bootstrap.sh failed. Detail is its error, or the line where it
 	// exited. templates/al2/runtime/bootstrap.sh, in the repository until March 2026.

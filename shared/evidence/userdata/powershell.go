@@ -10,9 +10,9 @@ import (
 // windowsScript joins a Windows node.
 const windowsScript = "start-eksbootstrap.ps1"
 
-// The parameters of windowsScript in their order (EKS User Guide, Create nodes with optimized
-// Windows AMIs, bootstrap script configuration parameters), and PowerShell's common ones, which
-// a script with parameters of that kind has beside its own
+// The parameters of windowsScript in order (EKS User Guide, Create nodes with optimized Windows
+// AMIs, bootstrap script configuration parameters), and PowerShell's common parameters, which such
+// a script also accepts
 // (https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters).
 var (
 	windowsParameters = []string{
@@ -35,8 +35,8 @@ const (
 var (
 	powershellTag = regexp.MustCompile(`(?is)<powershell>(.*?)(</powershell>|\z)`)
 	psHereString  = regexp.MustCompile(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
-	// psToken is a comment, a separator, or a word, which may be put together of texts in
-	// quotes, groups in brackets and plain characters.
+	// psToken matches a comment, a separator, or a word. A word may consist of texts in quotes,
+	// groups in brackets and plain characters.
 	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
 	// psReference is an escaped character, a command within a text, or a variable.
 	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
@@ -70,8 +70,8 @@ func (r *reader) windows(text, part string) {
 	}
 }
 
-// powershell reads a script statement by statement. It knows texts, variables, comments and
-// calls; a block counts as if it were run.
+// powershell reads a script statement by statement. It recognizes texts, variables, comments and
+// calls. A block is read as if it were run.
 type powershell struct {
 	*reader
 	part   string

@@ -8,9 +8,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walk goes through the statements of a script and the calls in them, in order, and runs
-// nothing. What only the instance knows (the output of a command, a variable from elsewhere) is
-// the text unknown, and so is a variable that is set to different values.
+// walk walks the statements of a script and the calls in them, in order, and runs nothing. What
+// only the instance knows (the output of a command, a variable from elsewhere) is the text unknown,
+// and so is a variable that is set to different values.
 type walk struct {
 	*reader
 	script
@@ -26,7 +26,7 @@ type walk struct {
 	ended       string // the command that ends what is walked: exit or return
 }
 
-// maxCalls bounds functions that call functions, and scripts that run scripts.
+// maxCalls bounds the nesting of functions that call functions, and scripts that run scripts.
 const maxCalls = 16
 
 func newWalk(r *reader, s script) *walk {
@@ -35,8 +35,8 @@ func newWalk(r *reader, s script) *walk {
 
 func (w *walk) gap(why Reason) { w.problem(w.part, Shell, why) }
 
-// run walks a script's text. Like a shell, it reaches the statements that
-// stand before one that does not parse.
+// run walks a script's text. Like a shell, it reaches the statements before one that does not
+// parse.
 func (w *walk) run(text string) {
 	switch {
 	case len(text) > maxScript, brackets(text, "({[`") > maxScriptBrackets:

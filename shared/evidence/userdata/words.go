@@ -6,12 +6,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown stands in a text for what only the instance knows. No cluster's name
-// contains it.
+// unknown replaces a text that only the instance knows. No cluster's name contains it.
 const unknown = "\ufffc"
 
-// maxValue bounds a variable's value, which expansions could otherwise double
-// without end.
+// maxValue bounds the length of a variable's value, which expansions could otherwise double without
+// end.
 const maxValue = 8 << 10
 
 // field is one argument of a call.
@@ -46,7 +45,7 @@ func (w *walk) fields(words []*syntax.Word) []field {
 	return out
 }
 
-// onlyParam is the variable or parameter that is all of a word, "" if there is more to it.
+// onlyParam returns the variable or parameter that is the whole word, "" if there is more to it.
 func onlyParam(word *syntax.Word) (name string, quoted bool) {
 	parts := word.Parts
 	if len(parts) == 1 {
@@ -71,7 +70,8 @@ func (w *walk) text(word *syntax.Word) string {
 	return text
 }
 
-// expand puts the parts of a word together. loose: one of them may be any number of arguments.
+// expand joins the parts of a word. loose reports whether one of them may be any number of
+// arguments.
 func (w *walk) expand(parts []syntax.WordPart, quoted bool) (text string, loose bool) {
 	var b strings.Builder
 	for _, part := range parts {
@@ -108,8 +108,8 @@ func (w *walk) expand(parts []syntax.WordPart, quoted bool) (text string, loose 
 	return b.String(), loose
 }
 
-// unescape removes the backslashes that quote. Between double quotes they quote
-// less, and in a here-document less still, where the difference does not matter.
+// unescape removes the backslashes that quote. Between double quotes they quote fewer characters,
+// and in a here-document even fewer, where the difference does not matter.
 func unescape(text string, quoted bool) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
