@@ -115,7 +115,7 @@ type rung struct {
 	Once  bool   `yaml:"once"`
 }
 
-// settings are the settings of one part of a policy.
+// settings holds one part of a policy.
 type settings struct {
 	values  map[string]string // by key, such as limits.unhealthy or conditions.Ready=False
 	ladders map[string][]rung // by kind, or kind and cause
@@ -125,7 +125,7 @@ func newSettings() settings {
 	return settings{values: map[string]string{}, ladders: map[string][]rung{}}
 }
 
-// over returns the settings, with those below for missing keys.
+// over returns the settings, completed by those below for missing keys.
 func (s settings) over(below settings) settings {
 	out := newSettings()
 	maps.Copy(out.values, below.values)

@@ -55,8 +55,8 @@ func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 }
 
 // owned checks that the owner's time is over. Karpenter terminates what does not register within 15 min.
-// With its node repair, which may be on or off unseen, it replaces what is not ready for 30 min. Whether
-// EKS's node repair is on can be read.
+// Its node repair, which may be on or off and cannot be read, replaces what is not ready for 30 min.
+// Whether EKS's node repair is on can be read.
 func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	now, g := u.a.Now(), m.g
 	switch {

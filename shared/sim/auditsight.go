@@ -93,7 +93,7 @@ func readyNode(n *corev1.Node) bool {
 	})
 }
 
-// wellNode reports whether a node is ready for work, and describes its state.
+// wellNode reports whether a node is ready for work. If so, it also returns a description of its state.
 func wellNode(n *corev1.Node) (bool, string) {
 	if !readyNode(n) {
 		return false, ""
@@ -121,8 +121,8 @@ func startupTaint(key string) bool {
 }
 
 // count counts the listed nodes, and those certainly past their tolerance at a time, in the cluster and
-// in one group. An instance without a node counts as past its tolerance only if unsure returns false for
-// it. pol returns the policy for a group and an instance type.
+// in one group. An instance for which unsure returns true never counts as past its tolerance. pol returns
+// the policy for a group and an instance type.
 func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
