@@ -1,6 +1,6 @@
 // Command statechange is the function that turns EC2 state changes into checks at the
-// minutes in which a deadline falls, and remembers what EC2 announces of Spot Instances. It
-// judges nothing.
+// minute of each deadline, and records announcements of EC2 about Spot Instances. It judges
+// nothing.
 package main
 
 import (

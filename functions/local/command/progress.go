@@ -10,7 +10,7 @@ import (
 // progress shows the current step on one line, to a person who waits.
 type progress struct {
 	mu    sync.Mutex
-	w     io.Writer // nil if standard error is no terminal
+	w     io.Writer // nil shows nothing
 	total int
 	done  int
 	shown int
