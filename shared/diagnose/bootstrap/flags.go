@@ -204,8 +204,8 @@ func (b *start) oddFlag(f userdata.Flag, j userdata.Join) []oddity {
 	return out
 }
 
-// shown returns a value to keep, with its quotes, up to the first blank. What follows may be
-// anything.
+// shown returns a quoted value for the evidence, with its quotes, up to the first blank. What
+// follows may be anything.
 func shown(f userdata.Flag) string {
 	if f.State != userdata.Given {
 		return ""
