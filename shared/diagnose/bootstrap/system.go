@@ -19,7 +19,7 @@ const (
 
 // system is the operating system of an instance, with its source.
 type system struct {
-	family string // "" if nothing tells it
+	family string // "" if unknown
 	eks    bool   // the AMI is one that AWS publishes for EKS nodes
 	// source, field and told are the evidence.
 	source, field, told string

@@ -20,9 +20,9 @@ type otherRole struct {
 	sure sureness
 	// karpenter reports whether the evidence points to Karpenter, not only to some pods.
 	karpenter bool
-	account   string // whose pods assume it, "" if that is not told
+	account   string // whose pods assume it, "" if unknown
 	nodes     bool   // it is a node's, as far as is known
-	gap       string // what stands in the way of telling whose it is, "" if nothing does
+	gap       string // why its owner is unknown, "" if it is known
 }
 
 // sureness is how a role was recognized as a controller's, the weakest first.

@@ -64,7 +64,7 @@ func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
 type door struct {
 	cause.Look
 	sure      bool   // a missing mapping explains the finding
-	unsettled string // why it does not, "" if that is known
+	unsettled string // why it may not, "" if that is known
 }
 
 // role checks the instance's profile and role, and then the role's mapping.

@@ -85,7 +85,7 @@ func (l *look) inOrder(claim evidence.NodeClaim) bool {
 type pair struct {
 	first, second evidence.NodeClaim
 	registered    time.Time // when the first became a node, zero if it did not
-	gap           string    // why that is not known, "" if it is
+	gap           string    // why that is unknown, "" if it is known
 	// reason is why Karpenter no longer counted on the first, "" if that is unknown.
 	reason string
 	// settled: both now work, and the only effect left is their cost.

@@ -44,7 +44,7 @@ const settled = 2 * time.Minute
 type contradiction struct {
 	key, observed, expected string
 	source, field           string // of the expected value
-	value                   string // that puts it right, "" if it is not known
+	value                   string // the right value, "" if unknown
 	// mark: it is Karpenter's own mark of a node that is ready for work, and is missing.
 	mark bool
 }

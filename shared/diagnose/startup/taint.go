@@ -28,7 +28,7 @@ const justRegistered = time.Minute
 type left struct {
 	evidence.Taint
 	agent *agent // nil if none is known
-	by    string // who calls it a startup taint, "" if that is known of its agent alone
+	by    string // what declares it a startup taint, "" if only its agent is known for it
 }
 
 // taints checks whether a startup taint is still on the node, and who should have removed it.

@@ -44,7 +44,7 @@ var FieldReports = []FieldReport{quotedFlags, slowStart, onARM, wrongRole, silen
 type Case struct {
 	Name    string
 	Class   Class
-	Report  FieldReport // that it is a variant of; "" if of none
+	Report  FieldReport // of which it is a variant; "" if of none
 	Why     string
 	Sources []string
 	account bool // it needs the whole account; healthy cases have it anyway

@@ -38,7 +38,7 @@ var (
 type Group struct {
 	Owner, Name string
 	Role        string // name of its IAM role
-	Path        string // of that role, "/" unless it says otherwise
+	Path        string // of that role, "/" by default
 	InAwsAuth   bool   // the role is mapped by aws-auth, not by an access entry
 	Image       Image
 	Type        string // instance type
