@@ -98,6 +98,7 @@ func (w worker) tags() []tag {
 
 // instanceXML is one reservation of a DescribeInstances answer, in EC2's own layout. The
 // white space is a good part of what must be read.
+//
 //go:embed testdata/instance.xml
 var instanceXML string
 
