@@ -34,8 +34,8 @@ const formatVersion = 1
 // lockInterval is the time between two tries to take the lock.
 const lockInterval = 50 * time.Millisecond
 
-// OpenFile opens the ledger in a file. The file need not exist, but its folder must. A file
-// that is not a ledger is an error, and stays as it is.
+// OpenFile opens the ledger in a file. The file need not exist, but its folder must.
+// OpenFile returns an error for a file that is not a ledger, and leaves it unchanged.
 func OpenFile(path string) (*File, error) {
 	// Follow a link: otherwise replacing the file would replace the link.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -114,7 +114,7 @@ func (f *File) load() (map[string]*State, error) {
 	return all, nil
 }
 
-// parse reads a file's content.
+// parse decodes a file's content.
 func parse(data []byte) (map[string]*State, error) {
 	var format struct {
 		Version int `json:"version"`

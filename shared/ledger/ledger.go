@@ -40,7 +40,7 @@ type Ledger interface {
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
 	// RaiseNotices increments the version of a cluster's notices, before a check writes or
 	// sends any. It returns ErrNoticesMoved if the version is no longer the one that the
-	// check read: then another check has the notices.
+	// check read: then another check has taken over the notices.
 	RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error
 	// Begin records the intent to act, or returns why not:
 	//   - ErrBegun: an act of that id was begun before and did not fail for certain.
@@ -51,7 +51,7 @@ type Ledger interface {
 	//
 	// The decision and the write are one step: of two callers at once, one succeeds.
 	Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error
-	// Finish records the outcome of an act. The first outcome stands.
+	// Finish records the outcome of an act. Only the first outcome is recorded.
 	Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error
 	// Persistent reports whether the memory outlives the process. Acts require that.
 	Persistent() bool
@@ -76,7 +76,7 @@ type State struct {
 	// a backlog.
 	RemediateSince map[roll.Group]time.Time    `json:"remediateSince,omitempty"`
 	Findings       map[roll.FindingKey]Finding `json:"findings,omitempty"`
-	// NotReady is since when a node has not been ready. A change from Unknown to False
+	// NotReady records since when a node has not been ready. A change from Unknown to False
 	// resets the transition time of the condition, but not this one.
 	NotReady map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
 	// Rests are instances in a warm pool or Standby, or formerly in one. They need not
@@ -94,12 +94,12 @@ type State struct {
 	// First is when a check first saw the whole cluster. A time before the cluster's creation
 	// belongs to an earlier cluster of the same name, and is replaced.
 	First time.Time `json:"first,omitzero"`
-	// Checked is when a check last saw the whole cluster, to a few minutes. What was wrong
-	// then is in Findings; everything else that existed was in order.
+	// Checked is when a check last saw the whole cluster, to a few minutes. Findings holds
+	// what was wrong then; everything else that existed was healthy.
 	Checked time.Time `json:"checked,omitzero"`
-	// Missing is when EC2 first did not find a known instance, or first called it gone while
-	// its node was Ready. It is dropped when EC2 finds the instance again: only consecutive
-	// answers count.
+	// Missing is when EC2 first did not find a known instance, or first reported it gone
+	// while its node was Ready. It is dropped when EC2 finds the instance again: only
+	// consecutive answers count.
 	Missing map[roll.InstanceID]time.Time `json:"missing,omitempty"`
 	// Spot is when EC2 announced a Spot interruption or rebalance recommendation. It is kept
 	// for SpotRetention, to explain why an instance is gone.
@@ -124,10 +124,10 @@ type SpotKey struct {
 	Event    roll.SpotEvent  `json:"event"`
 }
 
-// SpotRetention is how long an announcement may explain the end of its instance.
+// SpotRetention is how long an announcement may explain the termination of its instance.
 const SpotRetention = 24 * time.Hour
 
-// Announced returns what EC2 announced of a Spot Instance, and when: an interruption, or
+// Announced returns what EC2 announced about a Spot Instance, and when: an interruption, or
 // else a rebalance recommendation; "" if neither.
 func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	for _, event := range []roll.SpotEvent{roll.SpotInterruption, roll.SpotRebalance} {
@@ -138,9 +138,9 @@ func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	return "", time.Time{}
 }
 
-// SpotEnd returns why a Spot Instance is gone, and when EC2 announced it: the time is zero
-// where only the instance's state reason says so, and the event is "" where nothing does.
-// i is nil if EC2 no longer knows the instance.
+// SpotEnd returns why a Spot Instance is gone, and when EC2 announced it. The time is zero
+// if only the instance's state reason says so; the event is "" if nothing does. i is nil if
+// EC2 no longer knows the instance.
 func (s State) SpotEnd(id roll.InstanceID, i *roll.Instance) (roll.SpotEvent, time.Time) {
 	event, at := s.Announced(id)
 	if event == "" && i != nil && i.SpotTaken {
@@ -189,15 +189,15 @@ type GroupMemory struct {
 	Seconds []int `json:"seconds,omitempty"`
 	// Counted is the creation time of the latest node in Seconds.
 	Counted time.Time `json:"counted,omitzero"`
-	// Good is the latest launch of an instance whose node became Ready: the replacement for
-	// every act before it has come.
+	// Good is the latest launch of an instance whose node became Ready. Every act before it
+	// has its replacement.
 	Good time.Time `json:"good,omitzero"`
 	// Proven is the latest launch of an instance whose node stayed Ready for
 	// limits.provenAfter: replacements work.
 	Proven time.Time `json:"proven,omitzero"`
-	// Pressed are the latest pressures of the group's nodes, also of instances that are
-	// gone: at most PressuresKept, oldest first. Entries older than PressureMemory go when
-	// another is added.
+	// Pressed are the latest pressures of the group's nodes, including instances that are
+	// gone: at most PressuresKept, oldest first. Adding an entry drops those older than
+	// PressureMemory.
 	Pressed []GroupPressure `json:"pressed,omitempty"`
 	// Ended is the latest instance of the group that Rollcall terminated. It outlives the
 	// act: a replacement that never came stays due as long as the group has nodes, and for
@@ -230,14 +230,14 @@ type Ended struct {
 	Desired int `json:"desired,omitempty"`
 }
 
-// Trouble keeps Rollcall from acting in a whole cluster: the API server does not answer, a
-// zone is down, too many nodes are unhealthy.
+// Trouble is what keeps Rollcall from acting in a whole cluster: the API server does not
+// answer, a zone is down, too many nodes are unhealthy.
 type Trouble struct {
 	Reason string    `json:"reason"` // the latest, such as ClusterUnreachable
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // when it was last seen, to a minute
 	// Outage is the latest period in which no node could be judged. Told is when a notice
-	// reported it; zero if none did, or one reported its end.
+	// reported it; zero if none did, or a notice reported its end.
 	Outage Outage    `json:"outage,omitzero"`
 	Told   time.Time `json:"told,omitzero"`
 }
@@ -259,10 +259,10 @@ type Finding struct {
 	Stage     roll.Stage      `json:"stage"`
 	FirstSeen time.Time       `json:"firstSeen"`         // by a complete check, at any stage
 	Opened    time.Time       `json:"opened,omitzero"`   // when its stage left Watching
-	Allowed   bool            `json:"allowed,omitempty"` // mode was remediate at that time, without a stop
+	Allowed   bool            `json:"allowed,omitempty"` // mode was remediate and not stopped at that time
 	Since     time.Time       `json:"since"`
 	Condition string          `json:"condition,omitempty"` // the failed condition, "" for other kinds
-	Began     time.Time       `json:"began"`               // a finding that began at another time is another trouble
+	Began     time.Time       `json:"began"`               // a finding that began at another time is a new one
 	Worked    bool            `json:"worked,omitempty"`    // see roll.Finding
 	Evidence  string          `json:"evidence,omitempty"`  // where its evidence is stored, "" if it is not
 	Proven    []roll.Proof    `json:"proven,omitempty"`    // its lasting decisive causes, as first found
@@ -290,10 +290,10 @@ type NotReady struct {
 	Since      time.Time            `json:"since"`
 	Status     roll.ConditionStatus `json:"status"`     // of the Ready condition, when last written
 	Transition time.Time            `json:"transition"` // of the Ready condition, when last written
-	// Known: EC2 knew the instance at that time.
+	// Known reports whether EC2 knew the instance at that time.
 	Known bool `json:"known,omitempty"`
-	// Told is when a complete check last saw a status from the kubelet before; zero if none
-	// did.
+	// Told is when an earlier complete check last saw a status from the kubelet; zero if
+	// none did.
 	Told time.Time `json:"told,omitzero"`
 }
 
