@@ -1,9 +1,9 @@
 // Package bootstrap looks for what keeps an instance from becoming a node by itself: its user
 // data, its AMI, and what its console shows about both.
 //
-// User data is evaluated as the instance holds it. EKS merges its own part into that of managed
-// node groups without a custom AMI, and Karpenter into that of all AMI families except Custom,
-// so the instance holds all of it.
+// User data is evaluated as the instance holds it, which is complete. EKS merges its own part
+// into that of managed node groups without a custom AMI. Karpenter merges its part into that of
+// all AMI families except Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //

@@ -71,8 +71,8 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 	if !config.Known() || !b.uses(j) {
 		return out
 	}
-	// An address that is not one of EKS's names may still resolve to the cluster, and so may
-	// the other one of the two names of a cluster's endpoint.
+	// An address that is not one of EKS's names may still resolve to the cluster. So may the
+	// other one of the two names of a cluster's endpoint.
 	own := config.Value.Endpoint
 	if theirs, mine := host(j.Endpoint.Value), host(own); j.Endpoint.State == userdata.Given && mine != "" && theirs != mine {
 		id, _, _ := strings.Cut(theirs, ".")

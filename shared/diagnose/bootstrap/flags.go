@@ -51,8 +51,8 @@ func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) c
 
 // registeredFlags checks the same for a node that registered: its kubelet started, so only
 // flags with its taints still matter. Quotes alone are a hint. They certainly lost the taints
-// if Karpenter refuses the node for the very taint in them, in the AMI family Custom, where
-// Karpenter sets no flags itself.
+// if Karpenter refuses the node for the very taint in them. That only holds in the AMI family
+// Custom, where Karpenter sets no flags itself.
 func (b *start) registeredFlags() cause.Verdict {
 	d := b.data
 	switch {

@@ -68,8 +68,9 @@ func (b *start) bareImage(f console.Found, words string) cause.Verdict {
 // version returns the cluster's Kubernetes version, or a placeholder.
 func (b *start) version() string { return cmp.Or(b.Cluster.Config.Value.Version, "VERSION") }
 
-// The Kubernetes minor versions from which no Amazon Linux 2 AMI is published, and from which a
-// kubelet does not start on cgroup v1, which Amazon Linux 2 has, unless failCgroupV1 is off.
+// The Kubernetes minor version from which no Amazon Linux 2 AMI is published. And the one from
+// which a kubelet does not start on cgroup v1, which Amazon Linux 2 has, unless failCgroupV1 is
+// off.
 // https://docs.aws.amazon.com/eks/latest/userguide/eks-ami-deprecation-faqs.html
 // https://kubernetes.io/docs/concepts/architecture/cgroups/
 const (

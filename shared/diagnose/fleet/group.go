@@ -66,8 +66,8 @@ func all(members []evidence.Member, of func(evidence.Member) string) string {
 	return strings.Join(out, ", ")
 }
 
-// repeats checks whether the last replacements in the group failed like this instance, by the
-// ledger's record of Rollcall's own acts or by what the group terminated itself.
+// repeats checks whether the last replacements in the group failed like this instance. It reads
+// the ledger's record of Rollcall's own acts, and what the group terminated itself.
 func (l *look) repeats() cause.Verdict {
 	g := l.Group()
 	if l.Finding.Group == roll.GroupNone {
@@ -119,8 +119,8 @@ func (l *look) repeated(source, field string, ends []ending) cause.Verdict {
 		Fix(fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true   # and correct the other causes before the next one is launched", l.Region, l.Finding.Instance, roll.TagHold))
 }
 
-// failedSince reports whether this instance was launched after the time and no instance of the
-// group launched since is healthy, or is remembered to have stayed healthy for long.
+// failedSince reports whether this instance was launched after the time, and no instance of the
+// group launched since then is healthy or is recorded to have stayed healthy for long.
 func (l *look) failedSince(at time.Time) bool {
 	g, own := l.Group(), false
 	if g.Proven.After(at) {

@@ -211,8 +211,8 @@ func (l *look) relieve(p pressure, broken bool) string {
 	return paste.Lines(look, end)
 }
 
-// wasWell reports whether a check shortly before the silence saw the node not short, or no
-// longer short for a long time, and its events show no pressure since.
+// wasWell reports whether a check shortly before the silence saw no pressure, or one that had
+// ended long before. The node's events must show no pressure since.
 func (l *look) wasWell(p pressure) bool {
 	r := l.Node().Remembered
 	c, told := r.Value.Condition(p.condition)

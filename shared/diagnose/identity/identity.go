@@ -9,7 +9,8 @@
 // A node that reports its status is known to the cluster. So the codes are about instances that
 // never registered and nodes that went silent: the kubelet's token is refused as soon as its
 // mapping is gone. For a silent node a missing mapping is only suggestive while others of its
-// group, which have the same role, are healthy, or while it is unknown whether they are.
+// group are healthy, since they have the same role. The same holds while it is unknown whether
+// they are.
 //
 // The package is pure.
 package identity

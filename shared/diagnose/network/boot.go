@@ -9,9 +9,9 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// boot returns the instance's user data. It comes from the instance, its launch template's
-// version, or another instance of its group with the same version, since user data is read for
-// a sample only.
+// boot returns the instance's user data: its own, that of its launch template's version, or
+// that of another instance of its group with the same version. User data is read for a sample
+// only.
 func (l *look) boot() evidence.Fact[userdata.Boot] {
 	own, _ := l.UserData()
 	if own.Settled() || own.State == evidence.Unreadable || l.i.LaunchTemplate == "" || l.i.LaunchTemplateVersion == "" {
@@ -58,8 +58,8 @@ func (l *look) proxied() (s state, why string) {
 	return unsure, boot.Missing("user data")
 }
 
-// needsEC2 returns whether the tool that joins the instance certainly calls EC2 for its private
-// DNS name and fails without an answer (open), or certainly does not (closed).
+// needsEC2 returns whether the tool that joins the instance calls EC2 for its private DNS name.
+// It certainly calls and fails without an answer (open), or certainly does not call (closed).
 //
 // nodeadm does unless its feature gate InstanceIdNodeName is on. Bottlerocket's pluto does
 // unless its settings name the node or use the instance ID. bootstrap.sh does for Kubernetes

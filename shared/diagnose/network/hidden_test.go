@@ -102,7 +102,7 @@ func hiders(c *evidence.Case) []hider {
 }
 
 // partial checks that hiding any facts of a case shows no decisive cause that was not there
-// before, and that what is unreadable never clears a code that was found.
+// before. What is unreadable must never clear a code that was found.
 func partial(t *testing.T, c *evidence.Case, whole *cause.Sheet) {
 	t.Helper()
 	decisive, hint := split(whole)

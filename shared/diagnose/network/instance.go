@@ -233,8 +233,8 @@ func setCNI(settings ...string) string {
 }
 
 // podSays returns an event of the node, or a message or event of one of its pods, with one of
-// the words by which the Amazon VPC CNI and the EKS node monitoring agent report a pod without
-// an address.
+// the words. The Amazon VPC CNI and the EKS node monitoring agent use them to report a pod
+// without an address.
 // https://docs.aws.amazon.com/eks/latest/best-practices/ip-opt.html
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 func (l *look) podSays(words ...string) (roll.Evidence, bool) {

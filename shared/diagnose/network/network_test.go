@@ -85,8 +85,8 @@ func tell(s *cause.Sheet) string {
 	return b.String() + fmt.Sprint("ruled out ", s.Clear())
 }
 
-// wellFormed checks that every cause has evidence and a fix that a shell can parse, and that
-// its summary is a sentence without a full stop or capital.
+// wellFormed checks that every cause has evidence and a fix that a shell can parse. Its summary
+// must be a sentence without a full stop or capital.
 func wellFormed(t *testing.T, s *cause.Sheet) {
 	t.Helper()
 	for _, c := range s.Causes() {

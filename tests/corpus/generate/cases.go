@@ -118,8 +118,8 @@ type verdict struct{ expectation corpus.Expectation }
 // nothing returns the verdict that nothing is wrong.
 func nothing() *verdict { return &verdict{} }
 
-// finds returns a finding about a machine, with the code of the decisive cause that comes first
-// ("" if nothing proves one) and those that may be decisive too.
+// finds returns a finding about a machine. first is the code of the decisive cause that comes
+// first, "" if nothing proves one; also lists those that may be decisive too.
 func finds(m *Machine, kind, first string, also ...string) *verdict {
 	return nothing().and(m, kind, first, also...)
 }
