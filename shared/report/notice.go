@@ -253,11 +253,11 @@ type NoticeInstance struct {
 	Cause     string        `json:"cause,omitempty"` // code of its first decisive cause
 }
 
-// NoticeCause is a cause that instances of the notice have in common, without its evidence.
+// NoticeCause is a cause that instances of the notice share, without its evidence.
 type NoticeCause struct {
 	roll.Cause
-	Fix   string `json:"fix,omitempty"`   // in place of the cause's own, which is always there
-	Count int    `json:"count,omitempty"` // of how many instances it is the first cause
+	Fix   string `json:"fix,omitempty"`   // replaces the cause's own field, which has no omitempty
+	Count int    `json:"count,omitempty"` // instances whose first cause it is
 }
 
 // Notice renders a notice of a check.
@@ -266,7 +266,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 		return from.resolved(id, n, at)
 	}
 	entries := slices.Clone(n.Entries)
-	// What is news, and what is being acted on, comes first: lists are cut at the end.
+	// Ordered acts come first, then news, because lists are cut at the end.
 	slices.SortStableFunc(entries, func(a, b plan.Entry) int {
 		return cmp.Or(boolFirst(a.Order != nil, b.Order != nil), boolFirst(a.New, b.New), a.Finding.Since.Compare(b.Finding.Since), cmp.Compare(a.Finding.Instance, b.Finding.Instance))
 	})
@@ -295,7 +295,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 	return d.message(subject(id.Name, troubled(n.Key.Kind, len(entries)), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
 }
 
-// nodes are the nodes of the notice's cluster, nil if they could not be counted.
+// nodes returns the node counts of the notice's cluster, nil if they are unknown.
 func nodes(n plan.Notice) *NoticeNodes {
 	if n.Nodes == 0 {
 		return nil
