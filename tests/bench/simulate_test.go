@@ -17,10 +17,10 @@ var simulations = []struct {
 	of    sim.Options
 }{
 	// A usual day: one or two faults per cluster, of which some last until somebody fixes
-	// them, in a large account.
+	// them, in an account that is large enough to need automatic checks.
 	{"day of 10 clusters of 400", 4, sim.Options{Hours: 24, Clusters: 10, Nodes: 400, Faults: 15}},
-	// A soak: a fault per hour and cluster, in a small account, so that most activity comes
-	// from faults.
+	// A soak: one fault per hour in each cluster, in a small account, so that most activity
+	// comes from faults.
 	{"storm on 2 clusters of 30", 8, sim.Options{Hours: 24, Clusters: 2, Nodes: 30}},
 	{"storm on 2 clusters of 200", 4, sim.Options{Hours: 24, Clusters: 2, Nodes: 200}},
 }

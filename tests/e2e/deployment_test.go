@@ -205,8 +205,8 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	}
 }
 
-// A stopped deployment reports that it is stopped in what it would do, and can be
-// resumed.
+// A deployment can be stopped and resumed. While stopped, its explanations say so for each
+// act that it would carry out.
 func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)

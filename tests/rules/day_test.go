@@ -67,7 +67,7 @@ func TestADayReachesTheTargets(t *testing.T) {
 	}
 }
 
-// All problems, and so all incidents, are over before the day ends.
+// The day ends after a period without problems, so no incident is open.
 func TestADayLeavesNoIncidentOpen(t *testing.T) {
 	told, made := day(t), everything(t)
 	open, opened := map[any]bool{}, 0
