@@ -29,7 +29,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// dialer makes a client for a cluster's Kubernetes API; *kube.Dialer is one.
+// dialer creates a client for a cluster's Kubernetes API; *kube.Dialer is one.
 type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
@@ -61,7 +61,7 @@ type Options struct {
 // jitterShare is the part of the interval that jitter adds at most.
 const jitterShare = 10
 
-// New makes an observer.
+// New returns an observer.
 func New(o Options) *Observer {
 	interval := o.PageInterval
 	if interval == 0 {
@@ -79,11 +79,11 @@ func New(o Options) *Observer {
 	}
 }
 
-// Snapshot reads one cluster. watch names what matters of its nodes beside readiness. It never
-// fails: what could not be read is in the snapshot's gaps.
+// Snapshot reads one cluster. watch names the node conditions and taints that matter beside
+// readiness. It never fails: what could not be read is in the snapshot's gaps.
 //
-// For a cluster that does not exist it returns the leftover instances that certainly belonged
-// to it, and no nodes.
+// For a cluster that does not exist it returns the leftover instances that certainly belonged to
+// it, and no nodes.
 func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
 	switch {
