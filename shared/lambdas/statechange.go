@@ -25,8 +25,8 @@ import (
 const (
 	// lookupSize is the maximum number of values in one EC2 filter.
 	lookupSize = 200
-	// goneAfter is the delay before a cluster is checked after one of its instances stopped
-	// existing: by then its node should be gone, and an act on it has an outcome.
+	// goneAfter is the delay before a cluster is checked after one of its instances stops
+	// or terminates: by then its node should be gone, and an act on it has an outcome.
 	goneAfter = 5 * time.Minute
 )
 

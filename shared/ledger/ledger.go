@@ -292,8 +292,8 @@ type NotReady struct {
 	Transition time.Time            `json:"transition"` // of the Ready condition, when last written
 	// Known reports whether EC2 knew the instance at that time.
 	Known bool `json:"known,omitempty"`
-	// Told is when an earlier complete check last saw a status from the kubelet; zero if
-	// none did.
+	// Told is when a complete check last saw a status from the kubelet before this absence;
+	// zero if none did.
 	Told time.Time `json:"told,omitzero"`
 }
 
