@@ -91,8 +91,8 @@ func whole[T any](ctx context.Context, o *Observer, s *roll.Snapshot, call strin
 	return all, roll.Yes
 }
 
-// unread notes why something could not be read. What was not captured cannot be read later, and
-// whoever acts reads it again.
+// unread notes why something could not be read. For data that was not captured it answers No
+// without a note, because whoever acts reads it again.
 func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
 	if errors.Is(err, kube.ErrNotCaptured) {
 		return roll.No

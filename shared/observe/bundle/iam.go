@@ -33,8 +33,8 @@ func (c *contents) answerIAM(in any) (any, error) {
 		p, err := c.policyTexts.find(aws.ToString(in.PolicyArn))
 		return &iam.GetPolicyVersionOutput{PolicyVersion: p.PolicyVersion}, err
 	case *arczonalshift.GetManagedResourceInput:
-		// No other file of a bundle can show a shift, so without zonal-shifts.json there is
-		// taken to be none: whoever acts asks ARC again.
+		// No other file of a bundle can show a shift, so without zonal-shifts.json there counts as
+		// none: whoever acts asks ARC again.
 		if len(c.shifts.rows) == 0 {
 			return &arczonalshift.GetManagedResourceOutput{}, nil
 		}

@@ -48,8 +48,7 @@ const (
 	folderConsole      = "console"
 )
 
-// What a capture may hold beyond that: answers that no other file has room for. Nobody
-// has to write them by hand.
+// Further files of a capture: answers that fit in no other file. Nobody has to write them by hand.
 const (
 	fileVPCs           = "vpcs.json"
 	fileAccessPolicies = "access-policies.json"
@@ -64,7 +63,7 @@ const (
 	fileAccounts       = "serviceaccounts.json"
 )
 
-// spec is how one JSON file is read.
+// spec defines how one JSON file is read.
 type spec struct {
 	name     string
 	command  string // that writes it, for messages

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Write puts files, by names with slashes, into a directory that it makes, or that is
-// empty. Only the user may look into it: what is redacted is still private. A file is
-// there as a whole or not at all.
+// Write writes files, by names with slashes, to a directory that it creates or that is empty. Only
+// the user can read it: redacted data is still private. Each file is written completely or not at
+// all.
 func Write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write the bundle %s: %w", dir, err)

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readCluster describes the EKS cluster once more: the snapshot keeps little of it.
+// readCluster describes the EKS cluster again: the snapshot keeps little of it.
 func (l *look) readCluster() {
 	name := l.in.Snapshot.Cluster.ID.Name
 	l.ev.Cluster.Config = one(l.action("eks:DescribeCluster"), l.eks.DescribeCluster, &eks.DescribeClusterInput{Name: aws.String(name)}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
