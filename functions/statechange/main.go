@@ -1,6 +1,6 @@
 // Command statechange is the function that turns EC2 state changes into checks at the
-// minute of each deadline, and records announcements of EC2 about Spot Instances. It judges
-// nothing.
+// minute of each deadline. It also records announcements of EC2 about Spot Instances. It
+// judges nothing.
 package main
 
 import (

@@ -54,8 +54,8 @@ type Sweep struct {
 func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	defer h.spent()
 	now := h.Clock().UTC()
-	// The current minute, not the next: the time of the check must not be ahead of what it
-	// reads.
+	// Use the current minute, not the next: the time of the check must not be ahead of its
+	// observations.
 	due := now.Truncate(time.Minute)
 	clusters, err := h.clusters(ctx)
 	if err != nil {

@@ -150,7 +150,7 @@ func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, b
 }
 
 // ActsOf returns the acts on a group that ended after a time or are in progress, whatever
-// their result, in the order of their Begin.
+// their result. They are in the order of their Begin.
 func (s State) ActsOf(group roll.Group, since time.Time) []Action {
 	var out []Action
 	for _, a := range s.Actions {

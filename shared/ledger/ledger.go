@@ -1,23 +1,27 @@
-// Package ledger stores what AWS and Kubernetes forget: findings and their stage, times of
-// Ready transitions, pressures before a node went silent, registration times of groups,
-// instances that EC2 no longer knows, sent notices, refused orders, and every act with its
-// intent and outcome.
+// Package ledger stores what AWS and Kubernetes do not keep:
 //
-// The ledger never says what is true now, only what was seen and done before. It is written
-// on change only.
+//   - findings and their stage
+//   - times of Ready transitions, and pressures before a node went silent
+//   - registration times of groups
+//   - instances that EC2 no longer knows
+//   - sent notices and refused orders
+//   - every act with its intent and outcome
+//
+// The ledger does not describe the current state, only earlier observations and acts. It is
+// written only on change.
 //
 // Acts follow one protocol. Begin records the intent and takes its share of the budget in
 // one step, before anything is done. Finish records the outcome. An intent without an
-// outcome is an act in progress, such as a drain, or the trace of a crash: the act may or
-// may not have happened, and a check of the instance settles it.
+// outcome is an act in progress, such as a drain, or the result of a crash. After a crash
+// the act may or may not have happened, and a check of the instance settles it.
 //
 // An instance has at most one act without an outcome. A group has at most one that takes
 // capacity. A Free act gives back what an earlier act took: it does not wait for its group,
 // does not block it, and uses no budget.
 //
-// A budget counts instances, not acts: cordon, drain and termination of one instance are one
-// interruption. Acts that failed with nothing done, and free acts, do not count; unfinished
-// ones do.
+// A budget counts instances, not acts: cordon, drain and termination of one instance are
+// one interruption. Acts that failed without an effect, and free acts, do not count;
+// unfinished acts do.
 package ledger
 
 import (
@@ -80,10 +84,11 @@ type State struct {
 	// resets the transition time of the condition, but not this one.
 	NotReady map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
 	// Rests are instances in a warm pool or Standby, or formerly in one. They need not
-	// register, and their launch time says nothing about when they should.
+	// register, and their launch time does not determine when they should.
 	Rests map[roll.InstanceID]Rest `json:"rests,omitempty"`
-	// GroupsWithNodes is the day on which an Auto Scaling group or a launch template version
-	// last had a node. Its instances are meant to be nodes for IntentRetention after that.
+	// GroupsWithNodes is the day on which an Auto Scaling group or a launch template
+	// version last had a node. Its instances count as meant to be nodes for IntentRetention
+	// after that.
 	GroupsWithNodes map[roll.Origin]time.Time `json:"groupsWithNodes,omitempty"`
 	Notices         map[NoticeKey]Notice      `json:"notices,omitempty"`
 	// NoticesVersion is incremented by each check that writes or sends notices: of two
@@ -158,7 +163,7 @@ type RefusalKey struct {
 // Refusal is a refusal that a notice reported.
 type Refusal struct {
 	Instance roll.InstanceID `json:"instance"`
-	Kind     roll.Kind       `json:"kind"` // of the finding that the order followed from
+	Kind     roll.Kind       `json:"kind"` // of the finding that caused the order
 	Do       string          `json:"do"`   // such as terminate
 	At       time.Time       `json:"at"`
 	Given    time.Time       `json:"given,omitzero"` // when a check last repeated the order, to half an hour
@@ -200,8 +205,8 @@ type GroupMemory struct {
 	// PressureMemory.
 	Pressed []GroupPressure `json:"pressed,omitempty"`
 	// Ended is the latest instance of the group that Rollcall terminated. It outlives the
-	// act: a replacement that never came stays due as long as the group has nodes, and for
-	// IntentRetention if it has none.
+	// act: a replacement that never came remains due as long as the group has nodes, and
+	// for IntentRetention if it has none.
 	Ended Ended `json:"ended,omitzero"`
 }
 
@@ -221,7 +226,7 @@ type GroupPressure struct {
 	Since    time.Time       `json:"since"`
 }
 
-// Ended is an instance that Rollcall terminated and that its group is to replace.
+// Ended is an instance that Rollcall terminated and that its group must replace.
 type Ended struct {
 	Instance roll.InstanceID `json:"instance"`
 	At       time.Time       `json:"at"`   // a later launch counts as the replacement
@@ -266,8 +271,8 @@ type Finding struct {
 	Worked    bool            `json:"worked,omitempty"`    // see roll.Finding
 	Evidence  string          `json:"evidence,omitempty"`  // where its evidence is stored, "" if it is not
 	Proven    []roll.Proof    `json:"proven,omitempty"`    // its lasting decisive causes, as first found
-	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with it.
-	// Left is the instance that left the finding's subject behind.
+	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with
+	// it. Left is the instance that the finding's subject outlived.
 	Outlives []string        `json:"outlives,omitempty"`
 	Left     roll.InstanceID `json:"left,omitempty"`
 }

@@ -92,8 +92,8 @@ const (
 	passTime  = 2 * time.Minute
 )
 
-// drain makes one pass over the pods of the node. Each pass is an order with the same id from
-// its own check, so everything is read again between two passes.
+// drain makes one pass over the pods of the node. The check before each pass gives an order
+// with the same id, so everything is read again between two passes.
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
 	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()

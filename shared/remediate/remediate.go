@@ -1,7 +1,7 @@
 // Package remediate carries out orders. It is the only package that destroys.
 //
 // It does not trust an order. It reads the instance, every node that may belong to it, the
-// policy and the ledger again, and repeats the verdict and the plan with the code that made
+// policy and the ledger again. It repeats the verdict and the plan with the code that made
 // the order. It acts only if the same order results, its tag is on the instance and the
 // evidence is stored. Then it records the intent and sends the one call of the act.
 // Everything else is a refusal with a typed reason, which is not an error.
@@ -59,7 +59,8 @@ type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// PolicySource reads the policy again: stop: true or mode: observe in it stops the next act.
+// PolicySource reads the policy again: stop: true or mode: observe in it prevents the next
+// act.
 type PolicySource func(context.Context) (*policy.Document, error)
 
 // Why diagnoses findings. It never fails: it reports what it could not read as not checked.
@@ -67,8 +68,8 @@ type PolicySource func(context.Context) (*policy.Document, error)
 type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep)
 
 // Keep stores the evidence of an order's instance before the act destroys it, and returns
-// where. After an error nothing is done. It may be called again for an order whose act did
-// not happen.
+// its place. After an error nothing is done. Keep may be called again for an order whose
+// act did not happen.
 type Keep func(ctx context.Context, o plan.Order, seen Seen) (where string, err error)
 
 // Seen is everything that an order depends on, read again.
@@ -112,8 +113,8 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// New returns a Remediator. It returns an error for a ledger that does not outlive the
-// process, since after a crash its acts would be unknown, and for a missing Why.
+// New returns a Remediator. It returns an error if Why is nil, or if the ledger does not
+// outlive the process: after a crash its acts would be unknown.
 func New(o Options) (*Remediator, error) {
 	if !o.Ledger.Persistent() {
 		return nil, errors.New("remediate needs a ledger that persists: give --ledger FILE")
@@ -148,8 +149,8 @@ const (
 	// Ongoing: it takes more than one pass. The ledger has the intent, and the next check
 	// gives the order again.
 	Ongoing Result = "ongoing"
-	// Unclear: the call broke off and may have taken effect. The ledger has the intent, and a
-	// later check settles it.
+	// Unclear: the call was interrupted and may have taken effect. The ledger has the
+	// intent, and a later check settles it.
 	Unclear Result = "unclear"
 )
 

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/report/page"
 )
 
-// placeable returns an error if a page could not be written to the path, as far as can be
-// checked before anything is read or done.
+// placeable returns an error if a page could not be written to the path. It runs before
+// anything is read or done, and checks what can be known by then.
 func placeable(path string) error {
 	if path == "" {
 		return nil

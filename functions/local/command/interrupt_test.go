@@ -18,7 +18,7 @@ import (
 const soon = time.Second
 
 // silentAccount points the AWS SDK to an endpoint that returns the answers in the map, by
-// path, and holds every other request until the end of the test. The channel reports the
+// path. It holds every other request until the end of the test. The channel reports the
 // first request that it holds.
 func silentAccount(t *testing.T, answers map[string]string) (asked <-chan struct{}) {
 	t.Helper()

@@ -58,7 +58,8 @@ type Settings struct {
 	// WarnAfter and Deadline are the stack's tolerances for a policy that has none; zero
 	// leaves them to the built-in policy.
 	WarnAfter, Deadline time.Duration
-	// Tolerances says why the stack's tolerances cannot be used; both are zero then.
+	// Tolerances is the reason why the stack's tolerances cannot be used; both are zero
+	// then.
 	Tolerances error
 	Stack      string // of CloudFormation, for notices; "" outside of one
 }

@@ -68,7 +68,8 @@ func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, erro
 	return doc, err
 }
 
-// read reads the policy again. stopped reports an invalid document that says stop.
+// read reads the policy again. stopped reports whether an invalid document contains stop:
+// true.
 func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, stopped bool, err error) {
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
 	switch {

@@ -40,8 +40,8 @@ type publisher interface {
 }
 
 // Why diagnoses findings. It never fails: it reports what it could not read as not checked.
-// record says that the evidence may be stored afterwards; without it, and where nothing can
-// be stored, Keep is nil.
+// record means that the evidence may be stored afterwards. Keep is nil without it, and
+// where nothing can be stored.
 type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, Keep)
 
 // Keep stores the evidence of a check under one of its findings, first seen at a time, and
@@ -91,8 +91,8 @@ type Runner struct {
 // tagCalls limits the tag calls of one check; the next check writes the rest.
 const tagCalls = 100
 
-// Check checks one cluster at the time now. It always returns what it found; failures are
-// part of the result.
+// Check checks one cluster at the time now. It always returns its observations; failures
+// are part of the result.
 func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) report.Check {
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
@@ -121,7 +121,7 @@ func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report
 	return report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now, r.Policy.Watch()), Mode: r.Permitted}
 }
 
-// assess assesses what was read, and returns the input of a plan without the diagnoses.
+// assess assesses the snapshot, and returns the input of a plan without the diagnoses.
 func (r *Runner) assess(ctx context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
 	cluster := c.Snapshot.Cluster.ID.Name
 	r.left(ctx, c.Snapshot, state, now)
@@ -170,7 +170,7 @@ func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State,
 }
 
 // highest returns the highest mode of the cluster and of groups with findings: a headline
-// must not promise less than may happen.
+// must not promise less than what may happen.
 func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) policy.Mode {
 	mode := pol(roll.Selector{}).Mode
 	for _, f := range findings {

@@ -151,7 +151,7 @@ func (s *stage) RaiseNotices(ctx context.Context, id roll.ClusterID, read int64)
 	return s.Ledger.RaiseNotices(ctx, id, read)
 }
 
-// asOf returns for each read of the ledger what it held at first.
+// asOf returns its first content for each read of the ledger.
 type asOf struct {
 	*stage
 	state *ledger.State

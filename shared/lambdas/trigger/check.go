@@ -28,8 +28,8 @@ var clusterForm = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 // ValidCluster reports whether EKS allows the name for a cluster.
 func ValidCluster(name string) bool { return clusterForm.MatchString(name) }
 
-// DueAt rounds a time up to a whole minute, in UTC: what is due within a minute is not
-// visible before.
+// DueAt rounds a time up to a whole minute, in UTC: a check before the end of the minute
+// would not see a deadline within it.
 func DueAt(t time.Time) time.Time {
 	t = t.UTC().Round(0)
 	minute := t.Truncate(time.Minute)

@@ -30,13 +30,14 @@ const (
 // announcements are the detail-types of EC2's announcements about Spot Instances.
 var announcements = map[string]roll.SpotEvent{SpotInterruptionDetailType: roll.SpotInterruption, SpotRebalanceDetailType: roll.SpotRebalance}
 
-// Event is what EC2 or AWS Health says of instances:
+// Event is an event of EC2 or AWS Health about instances:
 //
-//   - An instance entered a state. EC2 sends these on a best-effort basis, perhaps twice and out
-//     of order: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html.
-//   - EC2 announces a Spot interruption or recommends a rebalance. Karpenter or the AWS Node
-//     Termination Handler acts on it; Rollcall only remembers why the instance is gone.
-//   - AWS Health says something of instances, such as that they are to be retired:
+//   - An instance entered a state. EC2 sends these on a best-effort basis, perhaps twice
+//     and out of order:
+//     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html.
+//   - EC2 announces a Spot interruption or recommends a rebalance. Karpenter or the AWS
+//     Node Termination Handler acts on it; Rollcall only records why the instance is gone.
+//   - AWS Health reports an event of instances, such as their retirement:
 //     https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html.
 //
 // It is a reason for a check, never a fact to act on.

@@ -63,8 +63,8 @@ func canonical(what string, body, written []byte) error {
 	return &Malformed{what, []string{"not written as Rollcall writes it"}}
 }
 
-// faults collects what is wrong with one message. Quotes of the message are cut and escaped,
-// since anybody who can write to the queue may have written it, and logs show it.
+// faults collects the faults of one message. Quotes of the message are shortened and
+// escaped, since anybody who can write to the queue may have written it, and logs show it.
 type faults []string
 
 func (f *faults) add(field, format string, args ...any) {

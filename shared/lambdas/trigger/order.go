@@ -133,10 +133,10 @@ func OrderGroup(o plan.Order) string { return o.Name }
 // A queue drops messages whose id it has seen within five minutes, even after they were
 // processed:
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html.
-// The order's id alone does not suffice: every check gives the same order with the same id,
-// and an order that was refused for a passing reason must get through when the next check
-// gives it again, at least a minute later. The body does not suffice either: two deliveries
-// of one check message give the order at two different seconds. If both get through, at the
+// The order's id alone does not suffice. Every check gives the same order with the same id.
+// An order that was refused for a passing reason must get through when the next check gives
+// it again, at least a minute later. The body does not suffice either: two deliveries of
+// one check message give the order at two different seconds. If both get through, at the
 // turn of a minute, the ledger still permits only one act.
 func OrderDeduplicationID(o plan.Order) string {
 	return o.ID + "-" + o.At.UTC().Truncate(time.Minute).Format("20060102T1504Z")
