@@ -260,7 +260,7 @@ type NoticeCause struct {
 	Count int    `json:"count,omitempty"` // instances whose first cause it is
 }
 
-// Notice renders a notice of a check.
+// Notice returns the rendered notice of a check.
 func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (Message, error) {
 	if n.Over {
 		return from.resolved(id, n, at)
@@ -303,7 +303,7 @@ func nodes(n plan.Notice) *NoticeNodes {
 	return &NoticeNodes{All: n.Nodes, Ready: n.Ready}
 }
 
-// letter is what a notice tells a person.
+// letter returns the text of a notice for a person.
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
 	l := letter{headline: explainOf(n.Key.Kind, entries), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
 	if len(l.why) == 0 && hasCauses(n.Key.Kind) {

@@ -204,7 +204,7 @@ func (t total) figures() []page.Figure {
 	return out
 }
 
-// page is the check of one cluster, with so many findings at most.
+// page returns the check of one cluster, with at most that many findings.
 func (c Check) page(findings int) page.Cluster {
 	id := c.Snapshot.Cluster.ID
 	out := page.Cluster{

@@ -442,8 +442,8 @@ func (t *text) wrap(indent int, s string) {
 	}
 }
 
-// Wrapped returns the lines of a text broken between words, each of at most most columns.
-// A longer word, such as an ARN, stays whole on a line of its own, because people copy it.
+// Wrapped returns a text in lines, broken between words. Lines have most columns at most. A
+// longer word, such as an ARN, stays whole on a line of its own, because people copy it.
 func Wrapped(s string, most int) []string {
 	var lines []string
 	line := ""
