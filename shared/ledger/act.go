@@ -42,7 +42,7 @@ type Action struct {
 // month.
 const WhyRunes = 500
 
-// Result is how an act ended. An act has none while it is unclear whether the call took
+// Result is the result of an act. An act has none while it is unknown whether the call took
 // effect; a check of the instance settles it.
 type Result string
 
@@ -132,8 +132,8 @@ func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
 
 // Unresolved returns an act without an outcome that blocks an act on the instance: one on
 // the instance itself, or else one on another instance of its group that is not free.
-// Instances in no group do not block each other. A free act waits for its own instance only:
-// ask for it with roll.GroupNone.
+// Instances in no group do not block each other. A free act waits for its own instance
+// only: pass roll.GroupNone for it.
 func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, bool) {
 	var of Action
 	found := false

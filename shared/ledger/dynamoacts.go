@@ -13,8 +13,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Begin implements Ledger. Any error other than its four refusals leaves open whether the
-// intent was recorded: then nothing may be done, and a later check settles the intent.
+// Begin implements Ledger. After any error other than its four refusals, it is unknown
+// whether the intent was recorded. Then nothing may be done, and a later check settles the
+// intent.
 func (d *Dynamo) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
 	return d.retry(ctx, func() error { return d.begin(ctx, cluster, intent, budget) })
 }

@@ -18,7 +18,7 @@ import (
 // item is one item of the table. README.md lists the keys and attributes of every kind.
 type item = map[string]types.AttributeValue
 
-// The attributes of every item beside the record.
+// Attributes of every item in addition to the record.
 const (
 	attrPartition = "pk"
 	attrSort      = "sk"

@@ -168,8 +168,8 @@ func (w *draft) put(sk string, it item, err error) {
 
 func (w *draft) drop(sk string) { w.set(sk, unit{w.d.drop(w.pk, sk)}) }
 
-// order is the order of writes. After any prefix of it the table permits nothing that neither
-// the old nor the new memory permits; README.md explains each step.
+// order is the order of writes. After any prefix of it the table permits only acts that the
+// old or the new memory permits. README.md explains each step.
 var order = []func(*draft, *Changes){
 	kindTrouble.puts, kindMissing.puts, kindMissing.drops, kindRemediate.puts, kindGroup.puts, kindRest.puts,
 	kindNotReady.puts, kindFlips.puts, kindPressure.puts, kindSpot.puts,

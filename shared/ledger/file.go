@@ -119,7 +119,7 @@ func parse(data []byte) (map[string]*State, error) {
 	var format struct {
 		Version int `json:"version"`
 	}
-	// The version first: in a later version everything else may differ.
+	// Decode the version first: in a later version everything else may differ.
 	if err := json.Unmarshal(data, &format); err == nil && format.Version > formatVersion {
 		return nil, fmt.Errorf("it has format version %d, this program knows %d; name another file or use a later program", format.Version, formatVersion)
 	}
@@ -164,7 +164,7 @@ func replaceFile(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes a rename in the folder survive a power failure.
+// syncFolder syncs the folder to disk, so that a rename in it survives a power failure.
 func syncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err == nil {

@@ -181,7 +181,7 @@ func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) pol
 	return mode
 }
 
-// carryOut carries out the plan in the order that loses nothing: first the ledger, then the
+// carryOut carries out the plan in an order that loses nothing: first the ledger, then the
 // tags (which orders need), then the notices (which explain the orders), then the orders.
 func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep) {
 	id := c.Snapshot.Cluster.ID
@@ -214,10 +214,11 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 // the other one may have died before it sent them.
 const overtakenFor = time.Minute
 
-// remember records the changes of the plan. Before notices are written or sent, it increments
-// their version: of two checks that read the same state, as after a second delivery, the
-// second gets ErrNoticesMoved and must not write, notify or order. So an unwritable ledger
-// also shows before a notice goes out that every check would repeat.
+// remember records the changes of the plan. Before notices are written or sent, it
+// increments their version. Of two checks that read the same state, as after a second
+// delivery, the second gets ErrNoticesMoved and must not write, notify or order. The
+// increment also detects an unwritable ledger before a notice is sent that every check
+// would repeat.
 func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
 	changes := &c.Plan.Changes
 	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
@@ -299,8 +300,8 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 			continue
 		}
 		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
-		// The check may have taken minutes: the time of the act counts, but at least the
-		// check's own.
+		// The check may have taken minutes. The act is dated now, but never before the
+		// check's own time.
 		at := r.Clock()
 		if at.Before(c.Snapshot.At) {
 			at = c.Snapshot.At
