@@ -60,7 +60,7 @@ type NodeGroup struct {
 	RoleARN        string
 	LaunchTemplate string // id, "" if it uses none of its own
 	TemplateVer    string
-	Repairs        bool // EKS repairs its unhealthy nodes itself
+	Repairs        bool // EKS repairs its unhealthy nodes automatically
 	Issues         []roll.HealthIssue
 }
 
@@ -104,8 +104,8 @@ type NodePool struct {
 
 // NodeClass is Karpenter's EC2NodeClass.
 type NodeClass struct {
-	AMIFamily string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias tells
+	AMIFamily string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias implies it
 	AMIAlias  string // such as al2023@latest, "" if none
 	Role      string // name of the node role, "" if it names an instance profile
-	UserData  bool   // it adds user data of its own; what it says stands with the instances
+	UserData  bool   // it adds its own user data, whose content is in the instances' user data
 }

@@ -4,7 +4,7 @@ import "time"
 
 // Role is an IAM role, as iam:GetRole returns it.
 type Role struct {
-	ARN     string // with its path, as IAM writes it
+	ARN     string // with its path, as in IAM
 	Name    string
 	Created time.Time
 	// TrustPolicy is the policy that says who may assume the role, as JSON text.
@@ -91,7 +91,7 @@ type RoleMapping struct {
 
 // RejectedMapping is an entry of mapRoles that the authenticator rejects.
 type RejectedMapping struct {
-	Index int    // in mapRoles, from 0; -1 if it cannot be told
+	Index int    // in mapRoles, from 0; -1 if unknown
 	ARN   string // as written, "" if it has none
 	Why   string
 }

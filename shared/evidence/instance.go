@@ -40,7 +40,7 @@ type InstanceConfig struct {
 	// SecurityGroups are those of the primary network interface.
 	SecurityGroups []string
 	ProfileARN     string // instance profile, "" if it has none
-	HopLimit       int    // of the metadata service; 0 if not told
+	HopLimit       int    // of the metadata service; 0 if unknown
 	IMDSDisabled   bool
 	// ClusterTags are the clusters named by tag keys with the prefix kubernetes.io/cluster/.
 	ClusterTags []string
@@ -56,8 +56,8 @@ type InstanceConfig struct {
 // InstanceStatus is EC2's view of an instance's health.
 type InstanceStatus struct {
 	Instance      string    // ok, impaired, initializing, insufficient-data, not-applicable
-	System        string    // likewise
-	InstanceSince time.Time // impairedSince of the instance's check, zero if not told
+	System        string    // one of the same values
+	InstanceSince time.Time // impairedSince of the instance's check, zero if unknown
 	SystemSince   time.Time
 	// AttachedEBS, Application and Performance are the checks beside these two, "" if EC2 makes
 	// none.
@@ -65,7 +65,7 @@ type InstanceStatus struct {
 	AttachedEBSSince, ApplicationSince, PerformanceSince time.Time
 	// Remediation is what EC2 recommends for impaired performance.
 	Remediation string
-	Events      []roll.Event // that are scheduled and not completed
+	Events      []roll.Event // scheduled and not completed
 }
 
 // Image is an AMI. Absent means that it was deregistered or is no longer shared.
@@ -87,7 +87,7 @@ type Image struct {
 type LaunchTemplate struct {
 	ID, Version string
 	Image       string // AMI id or "resolve:ssm:..."; "" if it names none
-	ProfileARN  string // or name, as it is written
+	ProfileARN  string // or name, as written
 	UserData    Fact[userdata.Boot]
 	HasUserData bool
 	Subnets     []string

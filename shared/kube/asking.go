@@ -49,15 +49,15 @@ func (r resource) path(namespace, name string) string {
 // asking is how the objects of a topic are requested.
 type asking struct {
 	of         []resource
-	namespace  string                              // where the objects are, unless the question says
-	namespaced bool                                // the question says
-	byName     bool                                // one object; or else a list
-	sel        func(string, *metav1.ListOptions)   // which of the list, by the name in the question
+	namespace  string                              // the namespace of the objects, unless the question has one
+	namespaced bool                                // the question has the namespace
+	byName     bool                                // one object; otherwise a list
+	sel        func(string, *metav1.ListOptions)   // selects from the list by the name in the question
 	thing      string                              // in words; %s is the name in the question
-	trim       func(object) error                  // takes from each object what must not leave the package
-	newest     int                                 // how many events are kept; 0 keeps all of what is no event
+	trim       func(object) error                  // removes from each object what must not leave the package
+	newest     int                                 // how many events are kept; 0 for other objects, which are all kept
 	largest    int64                               // bytes; 0 is maxAnswer
-	nameable   func(name string) (faults []string) // what is wrong with a name; nil if the topic has none
+	nameable   func(name string) (faults []string) // returns what is wrong with a name; nil if the topic has no name
 }
 
 var (

@@ -74,9 +74,9 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 // Client reads and changes one cluster.
 type Client struct {
 	rest  rest.Interface
-	nodes NodePages                      // in place of requests for pages of nodes; or nil
-	items ItemPages                      // in place of those for pages of anything else; or nil
-	note  func(Question, []*Item, error) // of every ReadEach; or nil
+	nodes NodePages                      // replaces requests for pages of nodes; may be nil
+	items ItemPages                      // replaces requests for pages of other objects; may be nil
+	note  func(Question, []*Item, error) // called for every ReadEach; may be nil
 }
 
 // NewClient returns a client for an endpoint whose certificate ca signs. wrap adds the

@@ -23,9 +23,9 @@ import (
 // finished ones.
 type Drained struct {
 	Evicted []string // evicted by this pass; they may still be stopping
-	Leaving []string // on their way out before it
+	Leaving []string // already stopping before this pass
 	Waiting []string // left for the next pass
-	Blocked []string // not to be evicted, or refused
+	Blocked []string // must not be evicted, or the eviction was refused
 	// Stuck pods are still Terminating long after their grace period. They do not delay the drain:
 	// the container runtime, or a finalizer, keeps them, and waiting does not help.
 	Stuck []string
@@ -98,7 +98,7 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 // pod holds the needed fields of a pod that has to leave.
 type pod struct {
 	namespace, name, uid      string
-	leaving                   time.Time // when its grace period is over; zero if nobody deletes it
+	leaving                   time.Time // when its grace period ends; zero if it is not being deleted
 	created, started          time.Time
 	doNotDisrupt, safeToEvict string
 	tolerates                 bool // the taint of a cordoned node, by its key

@@ -88,7 +88,7 @@ func message(err error) string {
 		next := errors.Unwrap(err)
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
 			if all := joined.Unwrap(); len(all) > 0 {
-				next = all[len(all)-1] // the reason stands last
+				next = all[len(all)-1] // the reason comes last
 			}
 		}
 		if next == nil {

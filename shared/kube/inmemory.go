@@ -63,7 +63,7 @@ func NewInMemoryClient(rt http.RoundTripper) (*Client, error) {
 
 func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
 	return &rest.Config{
-		Host:          "https://in-memory.invalid", // a name that is never looked up: RFC 2606
+		Host:          "https://in-memory.invalid", // a name that is never resolved: RFC 2606
 		Transport:     rt,
 		Timeout:       timeout,
 		ContentConfig: rest.ContentConfig{ContentType: applicationJSON, AcceptContentTypes: applicationJSON},

@@ -13,7 +13,7 @@ type Item struct {
 
 	mu      sync.Mutex
 	decoded []any // pointers, each of another type
-	trimmed *Item // what of it may leave the package, where that is less
+	trimmed *Item // the part that may leave the package, if that is less
 }
 
 // NewItem returns an Item with that JSON, which must not be changed afterwards.

@@ -66,8 +66,8 @@ type NodeClaims struct {
 type Unlaunched struct {
 	Claims  int
 	Since   time.Time // creation of the first
-	Failed  time.Time // when the latest failure was told, zero if none was
-	Message string    // that failure, with its reason; "" if none was told
+	Failed  time.Time // when the latest failure was reported, zero if none was
+	Message string    // that failure, with its reason; "" if none was reported
 }
 
 // Launch is the result of Karpenter's launch for a NodeClaim.

@@ -12,8 +12,8 @@ import (
 type operation struct {
 	what   string // such as "cordon node ip-10-0-0-1"
 	noun   string // the same as in "the listing of nodes"
-	verb   string // the permission that it takes, as RBAC has it
-	target string // likewise: nodes, or nodeclaims.karpenter.sh
+	verb   string // the RBAC verb that it requires
+	target string // the RBAC resource: nodes, or nodeclaims.karpenter.sh
 	writes bool   // or is part of a change
 }
 
@@ -65,7 +65,7 @@ var (
 // package, refused it. After any other error it may have been made.
 func Refused(err error) bool {
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
-		return true // nobody was there to be asked
+		return true // no request was sent
 	}
 	if errors.Is(err, ErrChanged) || errors.Is(err, ErrGone) || errors.Is(err, ErrToken) || errors.Is(err, ErrNoEndpoint) || errors.Is(err, errIncomplete) {
 		return true

@@ -171,7 +171,7 @@ func keepsNode(n *corev1.Node) string {
 			return key + "=true"
 		}
 	}
-	if n.Annotations[annotationSafeToEvict] == "false" { // a word about pods, which people put on nodes, too
+	if n.Annotations[annotationSafeToEvict] == "false" { // an annotation for pods, which people also put on nodes
 		return annotationSafeToEvict + "=false"
 	}
 	return ""
@@ -214,11 +214,11 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 	out.Waits = owner != nil && owner.Kind == "StatefulSet" ||
 		slices.ContainsFunc(claimsOf(p), func(claim string) bool { return attached[p.Namespace+"/"+claim] })
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
-		return out, nil // nobody asks, or nothing can have taken its place
+		return out, nil // not needed, or nothing can have replaced it
 	}
 	like, err := decoded[corev1.Pod](ctx, c, PodsLike(p.Namespace, p.Labels))
 	if errors.Is(err, errTooLarge) {
-		return out, nil // nobody can tell, so its owner keeps it
+		return out, nil // unknown, so its owner keeps it
 	}
 	if err != nil {
 		return out, err

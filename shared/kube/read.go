@@ -171,7 +171,7 @@ func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOpt
 	defer func() { _ = body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(body, *budget+1))
 	if err == nil {
-		err = ctx.Err() // a server that is told to stop may end its answer as if it were whole
+		err = ctx.Err() // a server that stops may end its answer as if it were complete
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the answer of %s broke off: %w", path, err)

@@ -37,7 +37,7 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 	var seen map[roll.InstanceID]bool
 	in := &ec2.DescribeInstancesInput{
 		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
-		IncludeManagedResources: aws.Bool(true), // or Auto Mode's instances are not listed
+		IncludeManagedResources: aws.Bool(true), // otherwise Auto Mode's instances are not listed
 		MaxResults:              aws.Int32(pageSize),
 	}
 	describe := limited(o, o.ec2.DescribeInstances)
@@ -56,7 +56,7 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			n += len(r.Instances)
 		}
 		s.Instances = slices.Grow(s.Instances, n)
-		if seen == nil { // the first page, and mostly the only one
+		if seen == nil { // the first page, and usually the only one
 			seen = make(map[roll.InstanceID]bool, n)
 		}
 		for _, r := range out.Reservations {
@@ -71,7 +71,7 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 		}
 		if !project.TurnPage(in, out) {
 			if n := len(s.Instances); cap(s.Instances)-n > n/8 {
-				s.Instances = slices.Clone(s.Instances) // without the room that growing left
+				s.Instances = slices.Clone(s.Instances) // without spare capacity
 			}
 			return
 		}
@@ -99,7 +99,7 @@ func accepted(s *roll.Snapshot, i *roll.Instance, account string) bool {
 // its kubelet is configured to report.
 func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 	if !s.Has(roll.ScopeInstances) {
-		return // looking up what a broken listing lacks would be the listing again
+		return // to look up what is missing in an incomplete listing would repeat the listing
 	}
 	listed := make(map[roll.InstanceID]bool, len(s.Instances))
 	for i := range s.Instances {
@@ -253,7 +253,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		LaunchTemplate: p.texts.One(tags.LaunchTemplate()),
 		Subnet:         p.texts.One(aws.ToString(i.SubnetId)),
 		ASG:            p.texts.One(tags.AutoScalingGroupName()),
-		Name:           tags.Name, // mostly unique: keeping one copy would keep them all
+		Name:           tags.Name, // mostly unique: a shared copy would keep them all in memory
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
 		Unclaimed:      belongs == roll.BelongsNot,
 		PrivateDNS:     aws.ToString(i.PrivateDnsName),

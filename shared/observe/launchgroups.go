@@ -122,7 +122,7 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup) {
 // addTerminated adds the groups whose latest launches EC2 terminated before they ran. For Karpenter
 // and for a fleet such a launch succeeded, so nothing else may report it.
 func addTerminated(s *roll.Snapshot) {
-	running := map[roll.Group]time.Time{} // launch of the latest instance that got further
+	running := map[roll.Group]time.Time{} // launch time of the latest instance that got past pending
 	for i := range s.Instances {
 		inst := &s.Instances[i]
 		if inst.LaunchFailure == "" && inst.State != roll.StatePending && inst.Launched.After(running[inst.Group]) {

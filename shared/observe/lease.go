@@ -21,7 +21,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 		return
 	}
 	client, err := o.kube.Dial(s.Cluster)
-	over := err != nil // a failure that meets all of them is met once
+	over := err != nil // a failure that affects all of them is noted once
 	if over {
 		o.unread(ctx, s, roll.CallLease, err)
 	}
@@ -43,7 +43,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 			at, err := client.LeaseRenewed(ctx, name)
 			switch {
 			case errors.Is(err, kube.ErrGone):
-			case errors.Is(err, kube.ErrNotCaptured): // it may work
+			case errors.Is(err, kube.ErrNotCaptured): // the kubelet may be running
 				unknown(s, roll.CallLease, roll.GapFailed, "whether instances without a node renew a lease was not captured")
 				unread = true
 			case err != nil:

@@ -96,7 +96,7 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 	o.readInstances(ctx, s)
 	o.readNodes(ctx, s, watch, func(n *roll.Node) {
 		if inOrder(n) {
-			n.UID = "" // most nodes are, and their uids would be a tenth of the snapshot
+			n.UID = "" // most nodes are in order, and their uids would be a tenth of the snapshot
 		}
 	})
 	claims, err := o.readClaims(ctx, s)
@@ -135,7 +135,7 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 	if !gone(s) {
 		o.readNodes(ctx, s, watch, func(n *roll.Node) {
 			if n.Instance != id {
-				n.UID = "" // nothing is done to it
+				n.UID = "" // no act on it
 			}
 		})
 		o.readShifts(ctx, s, arn)

@@ -45,7 +45,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	}
 	budgets, budgetsRead := whole(ctx, o, s, roll.CallBudgets, client.Budgets)
 	volumes, volumesRead := whole(ctx, o, s, roll.CallVolumes, client.Volumes)
-	over := false // a failure that meets all of them is met once
+	over := false // a failure that affects all of them is noted once
 	for _, q := range now {
 		pods := roll.NodePods{Read: roll.Unreadable}
 		if !over {

@@ -45,7 +45,7 @@ func statusFilters() (all [][]types.Filter) {
 func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
 	s.StatusRead = roll.Unreadable
 	if !s.Has(roll.ScopeInstances) {
-		return // nothing is judged anyway
+		return // there is no verdict anyway
 	}
 	said, err := o.statusesOfRegion(ctx, len(s.Instances))
 	if err != nil {

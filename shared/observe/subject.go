@@ -33,7 +33,7 @@ type Subject struct {
 // exists.
 func (o *Observer) Subject(ctx context.Context, s *roll.Snapshot, id roll.InstanceID) (Subject, error) {
 	kind, name, _ := id.Subject()
-	related := map[string][]roll.InstanceID{} // by the names that there are
+	related := map[string][]roll.InstanceID{} // by the existing names
 	add := func(name string, ids ...roll.InstanceID) { related[name] = append(related[name], ids...) }
 	for i := range s.Instances {
 		inst := &s.Instances[i]
@@ -73,7 +73,7 @@ func (o *Observer) Subject(ctx context.Context, s *roll.Snapshot, id roll.Instan
 	}
 	ids, exists := related[name]
 	if exists {
-		err = nil // what else there is does not matter
+		err = nil // other objects do not matter
 	}
 	slices.Sort(ids)
 	return Subject{Exists: exists, Related: slices.Compact(ids), Names: slices.Sorted(maps.Keys(related))}, err

@@ -26,7 +26,7 @@ type Link struct {
 
 // evidence is the evidence to put, split into its parts.
 type evidence struct {
-	path     string // of its key
+	path     string // the key's path
 	findings []byte
 	bundle   map[string][]byte // by name within the bundle
 }

@@ -22,7 +22,7 @@ type Key struct {
 	// At is when the finding was first seen, or when the order was given. It is never when the
 	// evidence was read, which differs between deliveries.
 	At    time.Time
-	Stage string // StageWarned with or without more, or the id of an order
+	Stage string // StageWarned, with or without a suffix, or the id of an order
 }
 
 // timestamp is RFC 3339 without separators, because colons need escaping in many places.

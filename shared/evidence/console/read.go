@@ -34,8 +34,8 @@ type reader struct {
 	lines   []string  // of text, which may end in a line break
 	skipped int       // lines before text that are not read
 	clean   []string  // lines, redacted; nil until one is needed
-	detail  [2]string // the last one that was made presentable, and how
-	bootmgr bool      // the last beginning of a boot was told by the boot manager
+	detail  [2]string // cache: the last detail passed to presentable, and its result
+	bootmgr bool      // the boot manager printed the last beginning of a boot
 	log     Log
 }
 

@@ -14,9 +14,9 @@ type rule struct {
 	// cheap.
 	needle string
 	sign   Sign
-	by     func(segment) bool // who has to say it; nil: anybody
-	says   *regexp.Regexp     // what the message says; nil: the needle is enough
-	not    *regexp.Regexp     // what it may not say
+	by     func(segment) bool // reports whether the writer is the right one; nil: any writer
+	says   *regexp.Regexp     // must match the message; nil: the needle is enough
+	not    *regexp.Regexp     // must not match
 	// detail is the sign's detail, in which $1 is the first group of says and {tag} the program.
 	detail string
 	// read returns the sign and its detail, or "". It replaces the fields above.
@@ -232,7 +232,7 @@ func urlHost(s string) string {
 	if end := strings.IndexAny(rest, "/?# \t\"'\\<>,)"); end >= 0 {
 		rest = rest[:end]
 	}
-	return hostname(rest[strings.LastIndexByte(rest, '@')+1:]) // what stands before is redacted, and no host
+	return hostname(rest[strings.LastIndexByte(rest, '@')+1:]) // the part before it is redacted, and is not a host
 }
 
 // hostname returns a host or address without its port, or "" if it is neither.
@@ -250,7 +250,7 @@ func hostname(s string) string {
 func sdkError(s segment) (Sign, string) {
 	operation, _ := between(s.message, "operation error ", ",")
 	if asked, ok := strings.CutPrefix(operation, "ec2imds: "); ok {
-		if strings.Contains(s.message, "StatusCode: 404") { // it answered: it has none
+		if strings.Contains(s.message, "StatusCode: 404") { // the service answered: there is no such item
 			return "", ""
 		}
 		return IMDSFailed, asked

@@ -17,9 +17,9 @@ type name struct {
 	end    int  // after its closing quote
 	flag   bool // it begins with a dash
 	closed bool // it is quoted by itself
-	outer  byte // the quote that it stands in
-	key    bool // nothing of meaning stands before it on its line
-	logged bool // but for what a log puts there
+	outer  byte // the enclosing quote
+	key    bool // nothing relevant precedes it on its line
+	logged bool // except the prefix of a log
 	flow   bool // after an opening bracket or a separator
 	mapped bool // a colon follows
 }
@@ -161,7 +161,7 @@ func (s *scan) colon(n name, p int) int {
 		if lit, ok := s.quoted(q); !ok || strings.ContainsAny(s.text[lit.from:lit.to], " /") || wordy(s.text[lit.from:lit.to]) {
 			return n.end
 		}
-	default: // running text: only what no sentence has
+	default: // running text: only values that no sentence has
 		_, _, digit, other := classes(word)
 		if len(word) < 5 || wordy(word) || version(word) || strings.HasSuffix(s.word(q), ":") ||
 			n.kind != Password && (digit == 0 && other > 0 && !isQuote(s.at(n.start-1)) || strings.ContainsAny(word, "()")) {
@@ -278,7 +278,7 @@ func (s *scan) given(n name, p int) int {
 	}
 	lit, quoted := s.quoted(p)
 	if n.outer != 0 && s.at(p) == n.outer {
-		return n.end // nothing is given: the quote ends
+		return n.end // no value: the quote ends
 	}
 	if quoted && s.ends(lit.end, n.outer) {
 		if harmless(s.text[lit.from:lit.to], n.kind, !lit.raw) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxDepth   = 3         // base64 in base64
-	maxDecoded = 512 << 10 // bytes of decoded text that are looked through
+	maxDecoded = 512 << 10 // bytes of decoded text that are scanned
 	minEncoded = 16
 )
 
@@ -112,7 +112,7 @@ func (s *scan) hides(v string) bool {
 			return false
 		}
 		text, err := io.ReadAll(io.LimitReader(zr, int64(*s.budget)+1))
-		if len(text) > *s.budget { // nobody can say what is in it
+		if len(text) > *s.budget { // its content is unknown
 			return true
 		}
 		if err != nil && len(text) == 0 {

@@ -11,9 +11,9 @@ import (
 // pattern is the secret.
 type form struct {
 	kind    Kind
-	needles []string // one of them is in every lower-case text that it matches
+	needles []string // every matching text contains one of them, in lower case
 	pattern *regexp.Regexp
-	ok      func(v string) bool // nil: whatever is not harmless
+	ok      func(v string) bool // nil: any value that is not harmless
 }
 
 const (

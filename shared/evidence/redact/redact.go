@@ -34,7 +34,7 @@ const (
 	Credentials     Kind = "credentials"
 	Secret          Kind = "secret"
 	Encoded         Kind = "encoded" // base64 with a secret in it
-	Unsettled       Kind = "text"    // a line of a text that would not settle, see Text
+	Unsettled       Kind = "text"    // a line of a text that never became stable, see Text
 )
 
 // Kinds are all kinds, in that order.
@@ -48,7 +48,7 @@ var Kinds = []Kind{
 // Hit is a secret that was found. It holds no part of the secret.
 type Hit struct {
 	Kind Kind
-	Line int // in which it begins, from 1
+	Line int // the line where it begins, from 1
 }
 
 const (

@@ -16,7 +16,7 @@ type scan struct {
 	budget *int // of decoded bytes, over all levels
 
 	quotes     quoteState
-	unbalanced int // before it, no bracket is looked for that closes another
+	unbalanced int // positions before it are not searched for a closing bracket
 	unclosed   int // the same for the end of a here-string
 }
 

@@ -15,9 +15,9 @@ import (
 type Boot struct {
 	Size   int    // bytes as given; EC2 keeps at most MaxRaw of them
 	SHA256 string // of the bytes as given, in hexadecimal
-	Empty  bool   // there is nothing but white space
+	Empty  bool   // it contains only white space
 
-	EncodedTwice bool // what EC2 hands out is itself base64; a Fault names the readers that fail on it
+	EncodedTwice bool // what EC2 returns is itself base64; a Fault names the readers that fail on it
 
 	// Clusters are the clusters that it bootstraps a node of, distinct, in order. If the text
 	// leaves the name open, Unreadable has the reason.
@@ -40,7 +40,7 @@ type Boot struct {
 	Opaque bool
 
 	Proxy   Proxy
-	Edits   []Edit // flags and settings may then differ from what Joins says
+	Edits   []Edit // flags and settings may then differ from Joins
 	Fetches []Fetch
 }
 
@@ -114,9 +114,9 @@ type State string
 const (
 	Absent    State = ""          // it is not given
 	Given     State = "given"     // its value is known
-	Dynamic   State = "dynamic"   // the instance computes its value: not checked, neither right nor wrong
-	Malformed State = "malformed" // it does not have the form of such a value, and is not kept
-	Withheld  State = "not kept"  // it is given, and may be a secret
+	Dynamic   State = "dynamic"   // the instance computes its value: not checked
+	Malformed State = "malformed" // it does not have the expected form, and is not kept
+	Withheld  State = "not kept"  // it is given, but may be a secret
 )
 
 // Setting is one setting of the user data.
@@ -172,7 +172,7 @@ type Fetch struct {
 	Name        string // the file's name, without its address
 	Arch        string // amd64 or arm64, from the words of the address
 	Part        string
-	Conditional bool // in a branch, which may ask for the architecture
+	Conditional bool // in a branch, whose condition may be the architecture
 }
 
 // Bounds that keep a Boot small whatever the input.

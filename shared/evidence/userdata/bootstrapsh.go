@@ -22,7 +22,7 @@ const extraArgs = "--kubelet-extra-args"
 // bootstrapCall is a call of bootstrap.sh, its arguments sorted.
 type bootstrapCall struct {
 	options map[string]string
-	names   []field // all that is no option and no option's value
+	names   []field // arguments that are neither an option nor an option's value
 	loose   bool    // one of them may be any number of arguments, options among them
 	// bare is a value of --kubelet-extra-args that is a flag without its value. The flag's value
 	// follows as a separate argument, although it was meant to be part of it. strayed reports

@@ -86,7 +86,7 @@ func (b bottlerocketReader) kubernetes(k map[string]any) Join {
 		}
 	}
 	j.Kubelet.HostnameOverride = b.text(k, "hostname-override", validHost)
-	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // else the private DNS name, as EC2 gives it
+	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // otherwise the private DNS name from EC2
 	for _, key := range []string{"authentication-mode", "node-ip", "cloud-provider", "pod-infra-container-image"} {
 		typed[string](b, k, kubernetesPath, key)
 	}

@@ -9,7 +9,7 @@ import (
 // delivery is a document as the instance receives it.
 type delivery struct {
 	raw       string // after gzip and base64
-	text      string // without what stands before its first line, and no carriage returns
+	text      string // without what precedes its first line, and without carriage returns
 	format    Format
 	mediaType string
 	part      string

@@ -53,7 +53,7 @@ func readAnew(data []byte) (boot Boot) {
 const whole = "user data"
 
 type reader struct {
-	boot Boot // the answer so far
+	boot Boot // the result so far
 	room int  // bytes of text that may still be read
 	work int  // see maxWork
 

@@ -22,8 +22,8 @@ type Fault struct {
 	Problem
 	Line   int    // where it begins in the part's text, from 1, as near as the parser says; else 0
 	Field  string // the field's path or the option's name, of those that the reader knows; "" for others
-	By     Reader // who fails
-	Effect Effect // what becomes of the part
+	By     Reader // the reader that fails
+	Effect Effect // the effect on the part
 }
 
 // String returns the fault as a sentence without its full stop: "part 1, line 8 (nodeconfig) does
@@ -67,10 +67,10 @@ type Effect string
 
 // The effects.
 const (
-	Unread  Effect = "not followed"           // here; it says nothing about the instance
+	Unread  Effect = "not followed"           // in this package; it says nothing about the instance
 	Fails   Effect = "stops with an error"    // the reader, on the instance
-	Skipped Effect = "is passed over"         // without an error that anybody would see
-	Depends Effect = "depends on the version" // some versions of the reader cope
+	Skipped Effect = "is passed over"         // without a visible error
+	Depends Effect = "depends on the version" // some versions of the reader accept it
 )
 
 // Reason is what is wrong with a part.

@@ -16,7 +16,7 @@ type Flag struct {
 	// characters that reach the kubelet.
 	Value string
 	State State
-	Part  string // where it stands
+	Part  string // the part that contains it
 
 	Anomalies []Anomaly
 	// GoneBy is a minor version of Kubernetes whose kubelet no longer has this flag and exits

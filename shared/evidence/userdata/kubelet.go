@@ -72,7 +72,7 @@ func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
 			flagged = true
 			k.TaintsDynamic = k.TaintsDynamic || f.State == Dynamic
 			k.Taints = append(k.Taints, flagTaints(values[i], f.Part)...)
-		case "node-labels": // they add up, and a later value of the same label wins
+		case "node-labels": // they are combined, and a later value of the same label wins
 			for _, l := range flagLabels(values[i], f.Part) {
 				k.Labels = addLabel(k.Labels, l)
 			}

@@ -64,7 +64,7 @@ type nodeDocument struct {
 	config    kubeletConfig
 	hasTaints bool   // also when the list is empty
 	cidr      string // spec.cluster.cidr
-	meant     string // the cluster that it names, whether nodeadm reads it or not
+	meant     string // the cluster that it names, even if nodeadm does not read it
 	ok        bool   // nodeadm reads it
 	karpenter bool   // it carries the comment with which Karpenter marks its own
 }
@@ -198,7 +198,7 @@ func (c *checker) visit(n *yaml.Node, s shape, path string, depth int) {
 		case i%2 == 0 && s.fields != nil:
 			c.field(item, n.Content[i+1], s, path, depth)
 		case i%2 == 1 && s.each != nil:
-			c.visit(item, *s.each, path, depth+1) // the key is not nodeadm's
+			c.visit(item, *s.each, path, depth+1) // the key is not a field name of nodeadm
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (w *walk) notice(command string, args []field) {
 // fetch is a Fetch that may not be used yet.
 type fetch struct {
 	Fetch
-	path string // what it is called on the instance
+	path string // its path on the instance
 	used bool
 }
 

@@ -42,7 +42,7 @@ var (
 	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
 	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
 	psProxy     = regexp.MustCompile(`(?i)^netsh winhttp \S+ proxy`)
-	psParameter = regexp.MustCompile(`^-[A-Za-z_?]`) // a negative number is none
+	psParameter = regexp.MustCompile(`^-[A-Za-z_?]`) // a negative number is not a parameter
 )
 
 // windows reads what EC2Launch reads: scripts in <powershell> tags, or the YAML
@@ -233,7 +233,7 @@ func (p *powershell) arguments(args []string) map[string]string {
 			if !strings.HasPrefix(value, "-") {
 				i += skip
 			}
-		case name[0] != '-' && (strings.IndexByte(`"'`, name[0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is none
+		case name[0] != '-' && (strings.IndexByte(`"'`, name[0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is not an argument
 			if j := slices.IndexFunc(windowsParameters, func(full string) bool { return values[full] == "" }); j >= 0 {
 				values[windowsParameters[j]] = p.text(args[i])
 			}

@@ -15,13 +15,13 @@ type walk struct {
 	*reader
 	script
 	vars        map[string]string
-	exported    map[string]bool // variables that reach the programs that are run
+	exported    map[string]bool // variables that programs inherit
 	functions   map[string]*syntax.Stmt
 	params      []string // $1 and on
 	stdin       string
 	piped       bool   // the output goes to a command that installs it
 	depth       int    // of files and functions that run each other
-	branch      int    // of statements that may not be reached, or run in a shell of their own
+	branch      int    // depth of statements that may not be reached, or run in a subshell
 	conditional bool   // one of these depends on a test
 	ended       string // the command that ends what is walked: exit or return
 }
@@ -58,7 +58,7 @@ func (w *walk) run(text string) {
 		case err != nil:
 			broken = true
 			if !w.own || w.depth > 0 {
-				err = nil // its line is none of the part's
+				err = nil // its line is not a line of the part
 			}
 			w.problemAt(w.part, Shell, Unparseable, err)
 		default:

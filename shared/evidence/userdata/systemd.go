@@ -11,8 +11,8 @@ import (
 // systemd.service, Command lines; src/basic/extract-word.c and env-file.c).
 
 const (
-	quoteGone    = '\x00' // stands where a quote was removed
-	documentEnds = '\x01' // stands between the flags of two NodeConfigs
+	quoteGone    = '\x00' // replaces a removed quote
+	documentEnds = '\x01' // separates the flags of two NodeConfigs
 )
 
 // Loss is a reason why systemd drops flags before the kubelet sees them.
@@ -122,7 +122,7 @@ func environmentFileValue(s string) (string, Loss) {
 // word is one argument of the kubelet.
 type word struct {
 	text     string
-	document int  // of several NodeConfigs, the one that it stands in
+	document int  // index of the NodeConfig that contains it
 	quoted   bool // quotes of it were removed
 	open     bool // its quote is never closed, so that it took in all that follows
 }

@@ -12,7 +12,7 @@ type Taint struct {
 	Source             TaintSource
 	Part               string
 	Fault              TaintFault
-	Dropped            bool // a later taint, or the flag, takes its place
+	Dropped            bool // a later taint, or the flag, replaces it
 }
 
 // TaintSource is where a taint is given.
@@ -106,7 +106,7 @@ func newTaint(key, value, effect string) Taint {
 
 // Label is a label with which the kubelet registers the node.
 type Label struct {
-	Key, Value string // "" where they do not have the form of one
+	Key, Value string // "" if malformed
 	Part       string
 	Fault      LabelFault
 }

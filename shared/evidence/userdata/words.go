@@ -37,7 +37,7 @@ func (w *walk) fields(words []*syntax.Word) []field {
 				out = append(out, field{text: one})
 			}
 		case loose && strings.ContainsAny(text, " \t\n"):
-			out = append(out, field{unknown, true}) // where the shell splits it is not followed
+			out = append(out, field{unknown, true}) // how the shell splits it is not followed
 		default:
 			out = append(out, field{text: text})
 		}

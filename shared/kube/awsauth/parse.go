@@ -65,7 +65,7 @@ func entries(text string) (taken []int, rejected []evidence.RejectedMapping, unp
 	}
 	for i, entry := range list {
 		var m config.RoleMapping
-		decoding := json.Unmarshal(entry, &m) // a wrong type leaves its key empty
+		decoding := json.Unmarshal(entry, &m) // a value of the wrong type leaves its key empty
 		if err := m.Validate(); err != nil {
 			rejected = append(rejected, evidence.RejectedMapping{Index: i, ARN: m.RoleARN, Why: why(entry, err, decoding)})
 			continue

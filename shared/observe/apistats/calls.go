@@ -51,9 +51,9 @@ func Services() []string {
 
 // Count is the number of requests to a service.
 type Count struct {
-	Sent      int // tries, whatever came of them
-	Throttled int // of these, refused for their rate
-	Denied    int // of these, refused for want of a permission
+	Sent      int // tries, with any result
+	Throttled int // of these, throttled
+	Denied    int // of these, denied for a missing permission
 }
 
 // Counter counts requests. It is safe for concurrent use; a nil Counter counts nothing.

@@ -126,7 +126,7 @@ func (in *input) trimmed(thing *value) string {
 
 // refuseTrimmed adds a fault if a field is missing in an object that must be complete.
 func (in *input) refuseTrimmed(thing *value) {
-	if lacks := in.trimmed(thing); lacks != "" && len(in.faults) == 0 { // or else that is told first
+	if lacks := in.trimmed(thing); lacks != "" && len(in.faults) == 0 { // otherwise that is reported first
 		in.fail(thing.from, "this has no %s, which is always printed, so it was taken out: write it again with: %s", lacks, in.spec.command)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // contents holds all files of a bundle, in the types of the clients that return them.
 type contents struct {
-	at time.Time // zero if it is not told
+	at time.Time // zero if unknown
 
 	cluster     table[ekstypes.Cluster]
 	nodeGroups  table[ekstypes.Nodegroup]

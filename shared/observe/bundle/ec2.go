@@ -31,7 +31,7 @@ func (c *contents) answerEC2(in any) (any, error) {
 	case *ec2.GetConsoleOutputInput:
 		encoded, err := c.document(&c.consoles, aws.ToString(in.InstanceId))
 		return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded}, err
-	case *ec2.DescribeVolumesInput: // a bundle holds no memory of instances that ended
+	case *ec2.DescribeVolumesInput: // a bundle has no terminated instances
 		return nil, &awserr.NotCaptured{What: "volumes"}
 	case *ec2.DescribeNetworkInterfacesInput:
 		return nil, &awserr.NotCaptured{What: "network interfaces"}

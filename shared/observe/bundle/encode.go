@@ -67,11 +67,11 @@ func (e encoder) list(v reflect.Value, name string) (any, bool) {
 	for i := range v.Len() {
 		item, ok := e.value(v.Index(i), name)
 		if !ok {
-			item = map[string]any{} // its place counts
+			item = map[string]any{} // its position matters
 		}
 		out = append(out, item)
 	}
-	return out, !v.IsNil() // that there are none is an answer too
+	return out, !v.IsNil() // an empty list is an answer too
 }
 
 func (e encoder) members(v reflect.Value) map[string]any {

@@ -12,7 +12,7 @@ import (
 type Fault struct {
 	File         string
 	Line, Column int    // from 1, in characters; 0 for the file as a whole
-	Problem      string // what is wrong and what to do, for a person
+	Problem      string // what is wrong and how to fix it
 }
 
 // String returns the fault on one line: "nodes.json:7:3: ...".

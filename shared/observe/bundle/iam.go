@@ -38,7 +38,7 @@ func (c *contents) answerIAM(in any) (any, error) {
 		if len(c.shifts.rows) == 0 {
 			return &arczonalshift.GetManagedResourceOutput{}, nil
 		}
-		out := c.shifts.rows[0] // the client writes into its answer
+		out := c.shifts.rows[0] // a copy, because the client modifies its answer
 		return &out, nil
 	}
 	return nil, fmt.Errorf("a bundle holds no answer to %T", in)

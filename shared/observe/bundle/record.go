@@ -32,7 +32,7 @@ func (r *Recorder) AWS(cfg aws.Config) aws.Config {
 			if listing {
 				r.torn[file] = awserr.Describe(err, apistats.Action(ctx), "")
 			}
-		case file == fileNodeGroups && listing: // that there is no such group is an answer too
+		case file == fileNodeGroups && listing: // a missing group is an answer too
 			r.c.nodeGroups.held = true
 		}
 		return out, err

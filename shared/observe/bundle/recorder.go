@@ -80,7 +80,7 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	none := errors.Is(err, kube.ErrGone) || errors.Is(err, kube.ErrNoNodeClaims) || errors.Is(err, kube.ErrNoEC2NodeClasses)
 	for _, file := range files {
 		switch t := r.c.objects[file]; {
-		case q.ByName() && file == fileNodes: // the list of all tells whether it is there
+		case q.ByName() && file == fileNodes: // the list of all shows whether it exists
 			if err == nil {
 				r.objects(objects)
 			}
@@ -92,7 +92,7 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 				r.c.refused[file] = refusal{code: codeOf(err)}
 			}
 		default:
-			if file == fileNodes { // all of them, whatever failed before
+			if file == fileNodes { // all of them, so earlier failures do not matter
 				delete(r.torn, file)
 				delete(r.c.refused, file)
 			}

@@ -52,7 +52,7 @@ func (c *contents) membersOfGroups() (out []types.AutoScalingInstanceDetails) {
 	for _, g := range c.asgs.rows {
 		for _, i := range g.Instances {
 			if i.LifecycleState == "" || i.ProtectedFromScaleIn == nil {
-				continue // somebody took it out
+				continue // somebody removed it
 			}
 			out = append(out, types.AutoScalingInstanceDetails{
 				InstanceId: i.InstanceId, InstanceType: i.InstanceType, AutoScalingGroupName: g.AutoScalingGroupName, AvailabilityZone: i.AvailabilityZone,

@@ -3,10 +3,10 @@ package bundle
 // shape is the format of a file with a list.
 type shape struct {
 	file, command string
-	list          string // the field with the things, such as Subnets
-	id            string // the field by which a thing is recognized, such as SubnetId
-	one           string // the field with the thing where the CLI shows them one by one; or ""
-	other         string // another field by which a thing is recognized; or ""
+	list          string // the field with the list, such as Subnets
+	id            string // the field that identifies an object, such as SubnetId
+	one           string // the field with the object if the CLI prints them one by one; or ""
+	other         string // another field that identifies an object; or ""
 }
 
 // listing returns the spec of a file with a list.
@@ -65,7 +65,7 @@ func (in *input) rows(v *value, s shape) []*value {
 // whole adds a fault if an answer is only a part: what is missing would count as absent.
 func (in *input) whole(v *value) {
 	if in.spec.name == fileActivities {
-		return // of these only the latest matter
+		return // only the latest of these matter
 	}
 	for _, name := range []string{"NextToken", "Marker"} {
 		if token := v.get(name); token != nil && token.kind == text && token.text != "" {

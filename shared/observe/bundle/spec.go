@@ -68,10 +68,10 @@ type spec struct {
 	name     string
 	command  string // that writes it, for messages
 	required bool
-	beyond   bool // the file is one of those that a capture may hold beyond the others
-	folded   bool // of the file's value what is more than two levels deep is folded: see reader.value
+	beyond   bool // the file is one of the further files of a capture
+	folded   bool // levels below the second are folded: see reader.value
 	read     func(*contents, *input, *value)
-	blank    func(*contents) // notes that the file is there and empty
+	blank    func(*contents) // records that the file exists and is empty
 }
 
 // specs are all JSON files of a bundle.

@@ -16,7 +16,7 @@ type table[T any] struct {
 	// held reports whether the file exists and is not empty. Only then does a missing row count as
 	// absent.
 	held  bool
-	empty bool // the file is there, and empty: the command that was to write it failed
+	empty bool // the file is empty: the command that writes it failed
 	// single reports whether the file holds one object by itself, where the CLI prints a list.
 	// Somebody requested that one, so nothing is known of others.
 	single bool

@@ -61,7 +61,7 @@ func (v *value) has(name string) bool {
 func (in *input) parse() (value, bool) {
 	if !json.Valid(in.data) {
 		var v json.RawMessage
-		in.notJSON(json.Unmarshal(in.data, &v)) // which says where
+		in.notJSON(json.Unmarshal(in.data, &v)) // whose error has the position
 		return value{}, false
 	}
 	r := &reader{data: in.data}

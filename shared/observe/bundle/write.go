@@ -24,7 +24,7 @@ func Write(dir string, files map[string][]byte) error {
 	if len(there) > 0 {
 		return fmt.Errorf("write the bundle %s: there is something in it already (%s): name another directory, or empty this one", dir, there[0].Name())
 	}
-	root, err := os.OpenRoot(dir) // names come from ids; none leads out of it
+	root, err := os.OpenRoot(dir) // names come from ids; the root keeps them inside
 	if err != nil {
 		return fmt.Errorf("write the bundle %s: %w", dir, err)
 	}

@@ -212,7 +212,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 			return out.AssociatedAccessPolicies
 		})
 	if end.err != nil {
-		fact.Why = end.why // of the part that is missing
+		fact.Why = end.why // why a part is missing
 		return fact
 	}
 	for _, p := range associated {

@@ -18,7 +18,7 @@ import (
 type action struct {
 	l    *look
 	name string // such as iam:GetRole
-	over string // why it is asked no more, "" while it is
+	over string // why it is no longer called, "" while it is
 }
 
 func (l *look) action(name string) *action { return &action{l: l, name: name} }
@@ -26,8 +26,8 @@ func (l *look) action(name string) *action { return &action{l: l, name: name} }
 // outcome is the result of a call: err is nil if it succeeded.
 type outcome struct {
 	err  error
-	gone bool   // what was asked for does not exist
-	why  string // what stood in the way, for a person
+	gone bool   // the requested object does not exist
+	why  string // the reason of the failure, for people
 }
 
 // ask makes one call, unless an earlier call failed with an error that would affect every call.

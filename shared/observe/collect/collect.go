@@ -105,7 +105,7 @@ func (l *look) perform(step []func()) {
 	for _, task := range step {
 		g.Go(func() error { attempt(task); return nil })
 	}
-	_ = g.Wait() // no task returns an error: what fails is a fact
+	_ = g.Wait() // no task returns an error: failures are facts
 }
 
 // attempt runs a task and recovers from a panic. A surprising answer must not stop the check's

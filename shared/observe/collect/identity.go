@@ -115,7 +115,7 @@ func (l *look) policies(attached, inline *action, role string) evidence.Fact[evi
 	names, end := pages(inline, maxPages, l.iam.ListRolePolicies, &iam.ListRolePoliciesInput{RoleName: aws.String(role)},
 		func(out *iam.ListRolePoliciesOutput) []string { return out.PolicyNames })
 	if end.err != nil {
-		fact.Why = end.why // of the part that is missing
+		fact.Why = end.why // why a part is missing
 		return fact
 	}
 	fact.Value.Inline = names

@@ -31,7 +31,7 @@ type kubeClient struct {
 	dial func() (*kube.Client, error)
 
 	mu   *sync.Mutex
-	down *string // why nothing is asked any more: the API server does not answer, or not us
+	down *string // why no more questions are asked: the API server does not answer, or refuses
 }
 
 func newKubeClient(l *look) kubeClient {
@@ -59,7 +59,7 @@ func unreachable(kind roll.GapKind) bool {
 // topic is a kind of question that one task asks repeatedly.
 type topic struct {
 	k    kubeClient
-	over string // why it is asked no more
+	over string // why no more such questions are asked
 }
 
 func (k kubeClient) topic() *topic { return &topic{k: k} }

@@ -30,7 +30,7 @@ type look struct {
 
 // fetched is the result of a listing, or why there is none.
 type fetched[T any] struct {
-	vpcs []string // of which it was asked for
+	vpcs []string // the VPCs that it covers
 	all  []T
 	why  string
 }

@@ -33,7 +33,7 @@ func (l *look) readMembers() {
 		like := evidence.Sound{Group: group, Profile: m.Instance.Profile}
 		unlike := !l.ev.Alone && !seen[like]
 		if !affected[group] && !unlike {
-			continue // as are most instances of a large cluster
+			continue // most instances of a large cluster
 		}
 		member := memberOf(m, found)
 		if affected[group] {

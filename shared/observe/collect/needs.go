@@ -22,7 +22,7 @@ const (
 	needNode                      // the Node and its Lease
 	needEvents                    // events about the node
 	needPods                      // pods on the node
-	needWebhooks                  // admission webhooks that are asked about nodes
+	needWebhooks                  // admission webhooks that are called for nodes
 	needBudgets                   // disruption budgets of the pods on the node
 	needOwner                     // what launched it: node group, Auto Scaling group, node pool, NodeClaim
 )
@@ -46,7 +46,7 @@ var needs = map[roll.Kind]need{
 	roll.Orphaned:        needOwner,
 	roll.Conflict:        needNode | needOwner,
 	roll.Stuck:           needNode | needEvents | needPods | needBudgets | needOwner,
-	roll.Unlaunched:      0, // Karpenter's or Auto Scaling's own words stand in the finding
+	roll.Unlaunched:      0, // the message of Karpenter or Auto Scaling is in the finding
 }
 
 // conditionNetworking is the node condition with which the node monitoring agent reports a fault of
@@ -57,7 +57,7 @@ const conditionNetworking = "NetworkingReady"
 // needsOf returns what the diagnosis of a finding needs.
 func needsOf(f roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
-		return 0 // what EC2 says of it stands in the finding
+		return 0 // EC2's report is in the finding
 	}
 	if f.Condition == conditionNetworking {
 		return needs[f.Kind] | needNetwork

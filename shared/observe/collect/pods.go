@@ -29,7 +29,7 @@ func (l *look) readPodEvents() {
 		troubled, _ := first(unready(pods), min(l.most(podEventsEach), l.most(podEventsTotal)-asked))
 		for _, i := range troubled {
 			asked++
-			p := &pods[i] // the list is this task's alone: no other one of this step looks at it
+			p := &pods[i] // only this task of the step uses the list
 			events := inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event))
 			if events.State == evidence.Unreadable {
 				p.EventsUnread = events.Gap()

@@ -142,7 +142,7 @@ type sliceJSON struct {
 	Endpoints []struct {
 		Addresses  []string `json:"addresses"`
 		Conditions struct {
-			Ready *bool `json:"ready"` // nil is to be taken for true
+			Ready *bool `json:"ready"` // nil means true
 		} `json:"conditions"`
 	} `json:"endpoints"`
 }

@@ -24,7 +24,7 @@ type Store interface {
 type Inquiry struct {
 	Diagnoses map[roll.FindingKey]roll.Diagnosis
 	Evidence  *evidence.Evidence
-	recorder  *bundle.Recorder // nil if nothing is to be kept
+	recorder  *bundle.Recorder // nil if nothing will be kept
 	store     Store
 	fault     error // why the evidence cannot be kept
 }

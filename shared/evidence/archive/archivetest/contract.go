@@ -155,7 +155,7 @@ func several(t *testing.T, a Archive, kept func() Kept) {
 func refusesNames(t *testing.T, a Archive, kept func() Kept) {
 	for _, name := range []string{
 		"", ".", "..", "../x", "a/../x", "a/./x", "/etc/x", "a//x", "a/", `a\x`, `..\x`, "C:x", ".x", "a/.x", "-rf", "a b", "a\nb", "a\x00b", "é.txt", "%2e%2e/x",
-		"cluster.json/x", // which is a file
+		"cluster.json/x", // which is a file's name
 	} {
 		files := Files("a")
 		files[name] = []byte("x")
