@@ -89,34 +89,34 @@ func (s Stage) rank() int {
 // Past reports whether the stage comes after the other one.
 func (s Stage) Past(other Stage) bool { return s.rank() > other.rank() }
 
-// Finding is one instance, node or other object with which something is wrong.
+// Finding is a fault of one instance, node or other object.
 type Finding struct {
-	Instance InstanceID // see [InstanceID] for what is about no instance
-	Node     string     // "" when there is none
+	Instance InstanceID // or another object, see [InstanceID]
+	Node     string     // "" if there is none
 	Group    Group
-	Selector Selector // what chooses its policy
+	Selector Selector // selects its policy
 	Owner    Owner
 	Zone     string
 	ZoneID   string // such as use1-az1, "" if unknown
 	Kind     Kind
 	// Condition is the node condition that failed, "" for other kinds.
 	Condition string
-	// Reason is what that condition gives as its reason, such as NvidiaXID79Error.
+	// Reason is the reason of that condition, such as NvidiaXID79Error.
 	Reason string
-	// Event is what EC2 has scheduled, zero for other kinds.
+	// Event is the EC2 scheduled event, zero for other kinds.
 	Event Event
-	// Removal is what of a machine is being deleted, zero but for the kind Stuck.
+	// Removal is the Node or NodeClaim that is being deleted, zero except for the kind Stuck.
 	Removal Removal
-	// Left is the volume or interface that outlived its instance, zero but for the kind Stuck.
+	// Left is the volume or interface that outlived its instance, zero except for the kind Stuck.
 	Left Leftover
-	// Launch is what was told of the launches that fail, zero for other kinds.
+	// Launch describes the failing launches, zero for other kinds.
 	Launch Launch
 	Stage  Stage
-	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
-	// that never was can Rollcall say that nothing runs on it.
+	// Worked: the node was ready for work before, or it is unknown whether it was. Only a node that
+	// never was certainly runs nothing.
 	Worked  bool
-	Since   time.Time // when the trouble began, also if it took another form then
-	Began   time.Time // the launch or transition that this look rests on
+	Since   time.Time // when the fault began, perhaps in another form
+	Began   time.Time // the launch or transition that this check is based on
 	WarnAt  time.Time // when it is first reported; zero if the kind has no warning
 	Due     time.Time // when its tolerance ends
 	Summary string    // one sentence for a person
@@ -125,7 +125,7 @@ type Finding struct {
 // Key identifies the finding within its cluster over time.
 func (f Finding) Key() FindingKey { return FindingKey{Instance: f.Instance, Kind: f.Kind} }
 
-// FindingKey is (instance, kind): what two checks must both have seen.
+// FindingKey is (instance, kind), which two checks must both have seen.
 type FindingKey struct {
 	Instance InstanceID `json:"instance"`
 	Kind     Kind       `json:"kind"`
@@ -136,7 +136,7 @@ func (k FindingKey) MarshalText() ([]byte, error) {
 	return []byte(string(k.Instance) + "#" + string(k.Kind)), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses the output of MarshalText.
 func (k *FindingKey) UnmarshalText(text []byte) error {
 	at := bytes.LastIndexByte(text, '#')
 	if at < 0 {

@@ -299,14 +299,14 @@ const (
 	BelongsAmbiguous                  // tags name several clusters, and no other tag decides
 )
 
-// Belonging decides whether the tags make an instance one of the named cluster. The order
-// of the tags decides nothing:
+// Belonging returns whether the tags show that an instance belongs to the cluster. The order of the
+// tags does not matter:
 //
-//   - the tag that only AWS can write proves it, whatever the others say;
-//   - without it, the other tags that hold a cluster's name must agree on one;
-//   - that one outranks kubernetes.io/cluster/ keys, of which an instance may carry
-//     several, if it is among them or there are none;
-//   - without any name, there must be one such key alone.
+//   - The tag that only AWS can write is proof, whatever the others say.
+//   - Without it, the other tags that hold a cluster's name must agree on one.
+//   - That name outranks kubernetes.io/cluster/ keys if it is among them or there are none. An
+//     instance may carry several such keys.
+//   - Without any name, there must be exactly one such key.
 func (t *TagSet) Belonging(cluster string) Belonging {
 	if t.proven != "" {
 		return belongs(t.proven == cluster)
