@@ -377,7 +377,7 @@ func (f explainFlags) clusterOfInstance(ctx context.Context, a *account, p *past
 	return "", fmt.Errorf("the tags of %s name several clusters (%s): name it with --cluster", id, strings.Join(clusters, ", "))
 }
 
-// recall returns the cluster of an instance from the memory, where EC2 does not know it.
+// recall returns the cluster of an instance from the memory, where EC2 does not name it.
 // unknown is the error that EC2 does not know the instance, nil if only its tags name no
 // cluster.
 func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, unknown error) (string, error) {

@@ -76,7 +76,7 @@ func groupName(g sim.GroupSpec) string {
 	return g.Name
 }
 
-// first returns the time of the first element of a lane.
+// first returns the time of the earliest mark of a lane.
 func first(l page.Lane) time.Time {
 	var at time.Time
 	for _, m := range l.Marks {
@@ -206,7 +206,8 @@ func (s *story) clusterMarks(cluster string) []page.Mark {
 	return out
 }
 
-// brief returns the subject of a notice, without what its position makes clear.
+// brief returns the subject of a notice without its prefix and the part before the first
+// colon, which its position makes clear.
 func brief(subject string) string {
 	subject = strings.TrimPrefix(subject, "[rollcall] ")
 	if _, rest, ok := strings.Cut(subject, ": "); ok {
