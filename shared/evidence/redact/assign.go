@@ -255,9 +255,8 @@ var (
 	cmdlet  = regexp.MustCompile(`^\(?[A-Z][a-z]+-[A-Z]\w+`)
 )
 
-// given removes the value that begins at a place, unless it is harmless: a text in quotes,
-// or else the rest of the line and the block below it. It gives the place from which to go
-// on.
+// given removes the value that begins at a position, unless it is harmless: a text in quotes, or
+// else the rest of the line and the block below it. It returns the position to continue from.
 func (s *scan) given(n name, p int) int {
 	p = s.joined(p)
 	eol := s.lineEnd(p)
@@ -313,7 +312,7 @@ func (s *scan) column(n name) int {
 	return col
 }
 
-// block removes what stands indented below a key.
+// block removes the block indented below a key.
 func (s *scan) block(n name, line int) int {
 	from := s.endOf(line)
 	end := s.below(line, s.column(n), true)
@@ -324,13 +323,13 @@ func (s *scan) block(n name, line int) int {
 	return end
 }
 
-// ends reports whether a value ends before a place, in the quote outer or in none.
+// ends reports whether a value ends before a position, in the quote outer or in none.
 func (s *scan) ends(p int, outer byte) bool {
 	c := s.at(p)
 	return c == 0 || isSpace(c) || strings.IndexByte(",;)]}>#&|<", c) >= 0 || outer != 0 && (c == '\\' || isQuote(c))
 }
 
-// first is the word that begins at a place, with the commands in it, and whether the value
+// first returns the word that begins at a position, including commands in it, and whether the value
 // ends with it.
 func (s *scan) first(p int, outer byte) (v string, whole bool) {
 	eol := min(s.lineEnd(p), p+maxNesting)
@@ -361,7 +360,7 @@ func (s *scan) first(p int, outer byte) (v string, whole bool) {
 	return s.text[p:i], true
 }
 
-// closing is the place after the bracket that closes the one at i, or 0.
+// closing returns the position after the bracket that closes the one at i, or 0.
 func (s *scan) closing(i, limit int) int {
 	open := s.text[i]
 	shut := map[byte]byte{'(': ')', '{': '}', '[': ']'}[open]
@@ -381,7 +380,7 @@ func (s *scan) closing(i, limit int) int {
 	return 0
 }
 
-// balanced is the end of the line on which the bracket closes that opens at p, or p.
+// balanced returns the end of the line with the bracket that closes the one at p, or p.
 func (s *scan) balanced(p int) int {
 	if p < s.unbalanced {
 		return p
@@ -394,14 +393,14 @@ func (s *scan) balanced(p int) int {
 	return p
 }
 
-// literal is a quoted text: the inside is from:to, and end is after the quote.
+// literal is a quoted text. Its content is from:to, and end is after the quote.
 type literal struct {
 	from, to, end int
 	raw           bool // nothing in it is expanded
 }
 
-// quoted reads the quoted text at a place, at whatever depth of escaping it is quoted:
-// \"x\" ends at \". One that never ends is none.
+// quoted reads the quoted text at a position, at any depth of escaping: \"x\" ends at \". A text
+// that never ends is not a quoted text.
 func (s *scan) quoted(p int) (lit literal, ok bool) {
 	i := p
 	if c := s.at(i); (c == '$' || c == '@') && (s.at(i+1) == '\'' || s.at(i+1) == '"') {
@@ -453,7 +452,7 @@ func (s *scan) quoted(p int) (lit literal, ok bool) {
 	return lit, false
 }
 
-// element removes the text of an XML element, and of those inside it.
+// element removes the text of an XML element and of the elements inside it.
 func (s *scan) element(n name) int {
 	limit := min(len(s.text), n.end+maxNesting)
 	i := strings.IndexByte(s.text[n.end:limit], '>')
@@ -474,7 +473,7 @@ func (s *scan) element(n name) int {
 
 var pair = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*([\w./\\-]+)`)
 
-// paired is the kind of a "value" or a "content" beside which a "name" or a "path" is
+// paired returns the kind of a "value" or a "content" next to which a "name" or a "path" is
 // secret-like: in the same brackets or element, or in the same item of a list.
 func (s *scan) paired(n name) Kind {
 	before := s.text[max(0, n.start-256):n.start]

@@ -104,13 +104,13 @@ func dereference(v string, expanded bool) (rest string, refs bool) {
 	return b.String(), b.Len() < len(v)
 }
 
-// fetchers are commands whose output may be a secret but whose text is none.
+// fetchers are commands whose output may be a secret but whose text is not.
 var fetchers = words(`< aws curl wget cat head tail cut tr jq grep egrep sed awk gawk imds ec2-metadata
 	ec2metadata kubectl hostname date uuidgen pwgen vault gcloud az sops yq xargs sort uniq wc tee uname
 	openssl base64 xxd od dd sudo whoami id basename dirname python3 python`)
 
-// fetches reports whether a command only reads a value from somewhere, as opposed
-// to one that has it in its text.
+// fetches reports whether a command only reads a value from somewhere, and does not contain the
+// value in its text.
 func fetches(command string) bool {
 	if strings.Contains(command, "<<") {
 		return false

@@ -146,7 +146,7 @@ func (s *scan) logicalEnd(at int) int {
 	}
 }
 
-// at is the character at a place, 0 outside of the text.
+// at returns the character at a position, 0 outside the text.
 func (s *scan) at(i int) byte {
 	if i < 0 || i >= len(s.text) {
 		return 0
@@ -161,7 +161,7 @@ func (s *scan) blanks(i int) int {
 	return i
 }
 
-// each calls f with every place at which a lower-case text stands.
+// each calls f with every position of a lower-case text.
 func (s *scan) each(part string, f func(at int)) {
 	for i := 0; ; {
 		j := strings.Index(s.lower[i:], part)
@@ -173,7 +173,7 @@ func (s *scan) each(part string, f func(at int)) {
 	}
 }
 
-// quoteBefore is the quote that is open on the line before a place, or 0.
+// quoteBefore returns the quote that is open on the line before a position, or 0.
 func (s *scan) quoteBefore(at int) byte {
 	line := s.line(at)
 	q := &s.quotes

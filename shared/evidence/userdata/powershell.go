@@ -38,7 +38,7 @@ var (
 	// psToken matches a comment, a separator, or a word. A word may consist of texts in quotes,
 	// groups in brackets and plain characters.
 	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
-	// psReference is an escaped character, a command within a text, or a variable.
+	// psReference matches an escaped character, a command within a text, or a variable.
 	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
 	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
 	psProxy     = regexp.MustCompile(`(?i)^netsh winhttp \S+ proxy`)
@@ -105,7 +105,7 @@ func (r *reader) powershell(text, part string) {
 	}
 }
 
-// text is what a word stands for.
+// text returns the value of a word.
 func (p *powershell) text(word string) string {
 	if len(word) > 1 && word[0] == '\'' && word[len(word)-1] == '\'' {
 		return strings.ReplaceAll(word[1:len(word)-1], "''", "'")
@@ -119,7 +119,7 @@ func (p *powershell) text(word string) string {
 	return p.expand(strings.ReplaceAll(word, `"`, ""))
 }
 
-// expand puts the values of variables into a text.
+// expand replaces the variables in a text with their values.
 func (p *powershell) expand(s string) string {
 	room := maxValue - len(s)
 	value := psReference.ReplaceAllStringFunc(s, func(ref string) string {
@@ -150,7 +150,7 @@ func (p *powershell) statement(words []string) {
 		words = psToken.FindAllString(m[2], -1)
 		p.assign(strings.ToLower(m[1]), words)
 	}
-	// A text on its own is a value; only an operator or a bare word calls.
+	// A text alone is a value. Only an operator or a bare word is a call.
 	called := false
 	for len(words) > 0 && strings.Trim(words[0][:1], "&.") == "" {
 		called = true
@@ -172,7 +172,7 @@ func (p *powershell) statement(words []string) {
 	}
 }
 
-// assign sets a variable. In a block the assignment may or may not happen.
+// assign sets a variable. In a block the assignment may or may not run.
 func (p *powershell) assign(name string, words []string) {
 	value := unknown
 	if len(words) == 1 {
@@ -185,30 +185,30 @@ func (p *powershell) assign(name string, words []string) {
 	p.vars[name] = value
 }
 
-// command is the name of what a word calls, without its directory.
+// command returns the name of the command that a word calls, without its directory.
 func (p *powershell) command(word string) string {
 	name := strings.ToLower(p.text(word))
 	return name[strings.LastIndexAny(name, `\/`)+1:]
 }
 
-// bootstrap keeps a call of windowsScript.
+// bootstrap adds a call of windowsScript.
 func (p *powershell) bootstrap(args []string) {
 	values := p.arguments(args)
 	j := Join{Tool: WindowsScript, Part: p.part, Conditional: p.braces > 0}
 	j.Cluster = setting(values["-eksclustername"], validName)
 	j.Endpoint = setting(values["-apiserverendpoint"], validEndpoint)
 	j.CA = CertificateOf(values["-base64clusterca"])
-	// The script puts the text on the kubelet's command line, where Windows knows
-	// double quotes only.
+	// The script puts the text on the kubelet's command line, where Windows recognizes double
+	// quotes only.
 	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), kubeletConfig{}, p.part)
 	j.Missing = absent([]need{{"-EKSClusterName", j.Cluster.State != Absent}})
 	p.join(j)
 	p.cluster(values["-eksclustername"], p.part, PowerShell)
 }
 
-// arguments gives the values by the parameters' full names. PowerShell takes a name in
-// any case, shortened as far as it stays clear, with its value after a colon or in the
-// next word; a word without a name is the first parameter that has no value yet.
+// arguments returns the values by the parameters' full names. PowerShell accepts a name in any case
+// and in any unambiguous short form, with its value after a colon or in the next word. A word
+// without a name is the first parameter that has no value yet.
 func (p *powershell) arguments(args []string) map[string]string {
 	values := map[string]string{}
 	for i := 0; i < len(args); i++ {
@@ -242,7 +242,7 @@ func (p *powershell) arguments(args []string) map[string]string {
 	return values
 }
 
-// parameter is the first of the names that a name is, or is short for; "" if there is none.
+// parameter returns the first of the names that equals name or begins with it; "" if there is none.
 func parameter(name string, names []string, shortest int) string {
 	for _, full := range names {
 		if full == name || len(name) >= shortest && strings.HasPrefix(full, name) {

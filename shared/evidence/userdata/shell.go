@@ -49,8 +49,8 @@ func (w *walk) run(text string) {
 		w.gap(TooComplex)
 		return
 	}
-	// The loop is never left early: StmtsSeq of v3.14.1 may yield an error after
-	// the loop's body has ended, which panics.
+	// The loop never exits early: StmtsSeq of v3.14.1 may yield an error after the loop's body has
+	// ended, which panics.
 	broken := false
 	for stmt, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(text)) {
 		switch {
@@ -67,8 +67,8 @@ func (w *walk) run(text string) {
 	}
 }
 
-// nested walks a function, a file or a text in another one. What ends it with one of the
-// words, or in a branch, ends nothing else.
+// nested walks a function, a file or a text within another. If one of the words ends it, or
+// something in a branch does, the outer walk continues.
 func (w *walk) nested(body func(), ends ...string) {
 	branch := w.branch
 	w.depth, w.branch = w.depth+1, 0
@@ -79,7 +79,7 @@ func (w *walk) nested(body func(), ends ...string) {
 	}
 }
 
-// maybe walks statements that may not be reached, or run in a shell of their own.
+// maybe walks statements that may not be reached, or run in a subshell.
 func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
 	outer := w.conditional
 	w.conditional = outer || conditional
@@ -92,7 +92,7 @@ func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
 	return output
 }
 
-// ownVars are variables of which changes do not come back.
+// ownVars are variables whose changes are not seen outside.
 func (w *walk) ownVars() map[string]string {
 	if !w.spend(32 * len(w.vars)) {
 		return map[string]string{}
@@ -106,7 +106,7 @@ func (w *walk) stmts(list []*syntax.Stmt) {
 	}
 }
 
-// stmt walks one statement and returns what is known of its output.
+// stmt walks one statement and returns the known part of its output.
 func (w *walk) stmt(st *syntax.Stmt) (output string) {
 	if st == nil || w.ended != "" {
 		return ""
@@ -200,7 +200,7 @@ func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
 	return output
 }
 
-// ifClause walks both branches. "if false" is how people switch a block off.
+// ifClause walks both branches. "if false" is a common way to disable a block.
 func (w *walk) ifClause(c *syntax.IfClause) {
 	w.stmts(c.Cond)
 	never := len(c.Cond) == 1 && isCall(c.Cond[0], "false")
@@ -216,7 +216,7 @@ func (w *walk) ifClause(c *syntax.IfClause) {
 	}
 }
 
-// isTest reports whether a statement only asks something.
+// isTest reports whether a statement only tests something.
 func isTest(st *syntax.Stmt) bool {
 	switch c := st.Cmd.(type) {
 	case *syntax.TestClause, *syntax.ArithmCmd:

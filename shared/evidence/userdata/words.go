@@ -131,7 +131,7 @@ func unescape(text string, quoted bool) string {
 	return b.String()
 }
 
-// value is a variable's value. One that the script never set may come from the
+// value returns a variable's value. A variable that the script never set may come from the
 // environment.
 func (w *walk) value(name string) string {
 	if value, ok := w.vars[name]; ok {
@@ -146,8 +146,8 @@ func (w *walk) value(name string) string {
 	return unknown
 }
 
-// param expands $NAME, ${NAME} and ${NAME:-default}. cloud-init gives scripts hardly any
-// environment, so the default applies to a variable that the script does not set.
+// param expands $NAME, ${NAME} and ${NAME:-default}. cloud-init passes hardly any environment to
+// scripts, so the default applies to a variable that the script does not set.
 func (w *walk) param(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 {
 		return unknown
@@ -168,7 +168,7 @@ func (w *walk) param(p *syntax.ParamExp) string {
 	return unknown
 }
 
-// heredoc is the text of a here-document. One whose delimiter is quoted is not
+// heredoc returns the text of a here-document. If the delimiter is quoted, the text is not
 // expanded.
 func (w *walk) heredoc(rd *syntax.Redirect) string {
 	if rd.Hdoc == nil {
