@@ -67,8 +67,8 @@ func (w *walk) run(text string) {
 	}
 }
 
-// nested walks a function, a file or a text within another. If one of the words ends it, or
-// something in a branch does, the outer walk continues.
+// nested walks a function, a file or a text within another. If one of the words ends it, or it is
+// itself in a branch, its end does not end the outer walk.
 func (w *walk) nested(body func(), ends ...string) {
 	branch := w.branch
 	w.depth, w.branch = w.depth+1, 0
@@ -92,7 +92,7 @@ func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
 	return output
 }
 
-// ownVars are variables whose changes are not seen outside.
+// ownVars returns a copy of the variables, for a walk whose changes must not affect the original.
 func (w *walk) ownVars() map[string]string {
 	if !w.spend(32 * len(w.vars)) {
 		return map[string]string{}
