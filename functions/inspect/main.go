@@ -1,5 +1,5 @@
-// Command inspect is the function that checks one cluster per message: it reads,
-// judges, tags, notifies and sends orders on. It destroys nothing.
+// Command inspect is the function that checks one cluster per message: it reads, judges,
+// tags, notifies and sends orders. It destroys nothing.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command rollcall checks EKS clusters from the command line: the same pipeline as
-// the deployed functions, with the ambient AWS credentials.
+// Command rollcall checks EKS clusters from the command line, with the pipeline of the
+// deployed functions and the ambient AWS credentials.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	code := command.Run(ctx, os.Args[1:], command.Environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),

@@ -1,5 +1,5 @@
-// Command remediate is the function that carries orders out: the only one that may
-// destroy, and only what it has looked at again.
+// Command remediate is the function that carries out orders. It is the only one that may
+// destroy, and it verifies each order first.
 package main
 
 import (

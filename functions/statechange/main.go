@@ -1,5 +1,5 @@
 // Command statechange is the function that turns EC2 state changes into checks at the
-// minutes in which a deadline falls, and remembers what EC2 announces of Spot Instances. It
+// minute of each deadline. It also records announcements of EC2 about Spot Instances. It
 // judges nothing.
 package main
 

@@ -1,5 +1,5 @@
-// Command sweep is the function that asks for a check of every cluster, every few
-// minutes: the net under the events.
+// Command sweep is the function that requests a check of every cluster every few minutes.
+// It covers what events miss.
 package main
 
 import (

@@ -8,21 +8,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// absence is since when a node has not been ready.
+// absence is since when a node has not been Ready.
 type absence struct {
-	since time.Time // of the whole absence, also with another status before
-	began time.Time // of the current status: its transition, or a later boot
+	since time.Time // start of the whole absence, including an earlier status
+	began time.Time // start of the current status: its transition, or a later boot
 }
 
-// absence returns since when a node has not been ready, and notes it for the ledger. Time
-// before left, when a check saw its instance leave a warm pool or Standby, does not count.
+// absence returns since when a node has not been Ready, and records it for the ledger. Time before
+// left, when a check saw its instance leave a warm pool or Standby, does not count.
 func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	n := m.Node
 	if n.Ready.Status == roll.ConditionTrue {
 		return absence{}
 	}
 	began := a.firstKnown(n.Ready.Since, n.Created)
-	// Stopped and started again: the earlier status is about another boot.
+	// Stopped and started again: the earlier status is from another boot.
 	if m.Instance != nil && m.Instance.Launched.After(began) {
 		began = a.firstKnown(m.Instance.Launched, time.Time{})
 	}
@@ -46,10 +46,11 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	return w
 }
 
-// sameAbsence reports whether the ledger has the beginning of this absence. The change from
-// Unknown to False has a new transition time although the node was not ready in between, so
-// the earlier time counts. It does not count if the same status has another transition time
-// (the node was ready in between), nor across a new Node object, a boot or a rest.
+// sameAbsence reports whether the ledger has the beginning of this absence. The change from Unknown
+// to False has a new transition time although the node was not Ready in between, so the earlier
+// time counts. It does not count if the same status has another transition time (the node was Ready
+// in between). Nor does it count across a new Node object, a boot, or a time in a warm pool or
+// Standby.
 func (a *assessor) sameAbsence(m roll.Member, known ledger.NotReady, began, left time.Time) bool {
 	n := m.Node
 	switch {
@@ -63,17 +64,17 @@ func (a *assessor) sameAbsence(m roll.Member, known ledger.NotReady, began, left
 	return true
 }
 
-// repose is what the Auto Scaling group of an instance does with it.
+// repose is whether the Auto Scaling group of an instance keeps it out of service.
 type repose uint8
 
 const (
-	serves      repose = iota // in service, in no group, or not asked
+	serves      repose = iota // in service, in no group, or not read
 	rests                     // in a warm pool or Standby, or leaving the group
-	unknownRest               // unreadable, or to be read first
+	unknownRest               // unreadable, or not yet read
 )
 
-// rest returns what an instance's Auto Scaling group does with it, and when a check saw a
-// rest end; zero if none did. It notes both for the ledger.
+// rest returns whether an instance's Auto Scaling group keeps it out of service, and when a check
+// saw that end; zero if none did. It records both for the ledger.
 func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 	d := a.Snapshot.Details[i.ID]
 	known, rested := a.State.Rests[i.ID]
@@ -92,13 +93,13 @@ func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 	case i.ASG != "" && d.LifecycleRead == roll.NotAsked:
 		return unknownRest, time.Time{}
 	}
-	// It left its rest just now; its time begins here.
+	// It went into service just now; its time starts here.
 	a.out.Rests[i.ID] = ledger.Rest{Left: a.Now}
 	return serves, a.Now
 }
 
-// resting reports lifecycle states of an Auto Scaling group in which an instance need not be
-// a node: warm pools, Standby, and leaving the group.
+// resting reports whether an instance in the lifecycle state need not be a node: it is in a warm
+// pool, in Standby, or leaving its Auto Scaling group.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func resting(lifecycle string) bool {
 	switch {

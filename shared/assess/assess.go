@@ -1,15 +1,15 @@
-// Package assess decides what is wrong. From a snapshot, the policy, the ledger and the
-// time, it computes findings, and the next time at which a verdict can change.
+// Package assess decides what is wrong. From a snapshot, the policy, the ledger and the time, it
+// computes findings, and the next time at which a verdict can change.
 //
-// A member of the cluster has at most one finding about its state as a node: Conflict,
-// Ghost, Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Impaired and Scheduled
-// come from EC2 and may be added to it. ConditionFailed and Flapping are about Ready nodes
-// without such a finding.
+// A member of the cluster has at most one finding about its state as a node: Conflict, Ghost,
+// Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Impaired and Scheduled come from EC2
+// and may be added to it. ConditionFailed and Flapping are about Ready nodes without such a
+// finding.
 //
-// It judges only what was read. If nodes are missing from the snapshot, no instance is
-// called unregistered. If instances are missing, no node is called a ghost; what Kubernetes
-// says of nodes is still reported, and package plan holds the acts. A finding in the ledger
-// that this check cannot confirm or end is kept as it is.
+// It judges only what was read. If nodes are missing from the snapshot, no instance counts as
+// unregistered. If instances are missing, no node counts as a ghost. The conditions of nodes are
+// still reported, and package plan holds the acts. A finding in the ledger that this check can
+// neither confirm nor end is kept unchanged.
 //
 // The package is pure: no I/O, no clock.
 package assess
@@ -25,105 +25,105 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Confirmation is the least time between two sightings before a verdict may lead to an act.
+// Confirmation is the minimum time between two sightings before a verdict may lead to an act.
 const Confirmation = 60 * time.Second
 
 // Input is everything that an assessment depends on.
 type Input struct {
 	Snapshot *roll.Snapshot
-	// Policy returns the effective policy for a group of the cluster.
+	// Policy returns the effective policy for a selector in the cluster.
 	Policy func(roll.Selector) policy.Policy
 	State  ledger.State
 	Now    time.Time
 	// Presume: an instance whose state in its Auto Scaling group is unreadable counts as in
-	// service. This is for reports only: acts on it are held anyway.
+	// service. It is for reports only: acts on the instance are held anyway.
 	Presume bool
 }
 
 // Assessment is the verdict on one snapshot.
 //
-// The maps of ledger records are complete: an instance that is missing in one is to be
-// forgotten. Where the snapshot does not show an instance, because of a gap or because it is
-// about another one, the maps repeat what the ledger has.
+// The maps of ledger records are complete: the ledger forgets an instance that is missing in one.
+// For instances that the snapshot does not show, because of a gap or because it is about another
+// one, the maps repeat the ledger's records.
 type Assessment struct {
-	// Findings are the findings of every stage, the most urgent first: by stage, then by the
-	// end of the tolerance, then by instance.
+	// Findings are the findings of every stage, the most urgent first: by stage, then by the end of
+	// the tolerance, then by instance.
 	Findings []roll.Finding
 	// Kept are findings in the ledger that this check can neither confirm nor end. They stay
-	// as they are, neither resolved nor acted on.
+	// unchanged, neither resolved nor acted on.
 	Kept map[roll.FindingKey]bool
 	// NotNodes are instances that carry the cluster's tag but are not judged as nodes.
 	NotNodes []NotNode
-	// Inherited are instances with findings that are meant to be nodes only because others
-	// of their Auto Scaling group or launch template version are. They are reported and
-	// counted; an act needs to know more.
+	// Inherited are instances with findings that count as nodes only because others of their Auto
+	// Scaling group or launch template version do. They are reported and counted. An act needs more
+	// evidence.
 	Inherited map[roll.InstanceID]bool
 	// Unjudged are instances past their warning time whose user data, or state in their Auto
-	// Scaling group, could not be read, ordered by id. They have no finding, but count against
-	// acts on instances that share something with them.
+	// Scaling group, could not be read, ordered by id. They have no finding, but count against acts
+	// on instances that share something with them.
 	Unjudged []roll.InstanceID
 	// Waiting counts running instances that have not registered and nodes that have not
 	// initialized, before their warning time.
 	Waiting int
-	// Starting are the first of the nodes in Waiting, as the findings that they would be
-	// after their time: trouble during startup that passes in time shows only here.
+	// Starting are the first of the nodes in Waiting, as the findings that they would be after
+	// their time. Faults during startup that end in time appear only here.
 	Starting []roll.Finding
 	// Notes are facts worth a person's attention that are not findings.
 	Notes []string
 
-	// Count is the base of the limits on shares: the cluster under "", each group under its
-	// name.
+	// Count is the base of the limits on shares: the cluster under "", each group under its name.
 	Count map[roll.Group]Count
-	// Nodes and Ready count the nodes on EC2 instances that exist, and how many are ready.
+	// Nodes and Ready count the nodes on existing EC2 instances, and how many of them are ready.
 	Nodes, Ready int
 	// Zones counts the same nodes by the name of their availability zone.
 	Zones map[string]ZoneCount
-	// Populations describes the groups that have nodes, or had some in the ledger. Nil in a
+	// Populations describes the groups that have nodes, or had some in the ledger. It is nil in a
 	// snapshot of one instance.
 	Populations map[roll.Group]Population
-	// Silent are the times at which the silent nodes became silent, the earliest first.
+	// Silent are the times at which the silent nodes became silent, in order.
 	Silent []time.Time
-	// NoProviderID counts nodes without a provider id: any instance that seems unregistered
-	// may be one of them.
+	// NoProviderID counts nodes without a provider id. Any of them may be the node of an instance
+	// that seems unregistered.
 	NoProviderID int
 
 	// Records for the ledger: of nodes that are not ready,
 	NotReady map[roll.InstanceID]ledger.NotReady
 	// of instances that are or were in a warm pool or Standby,
 	Rests map[roll.InstanceID]ledger.Rest
-	// of instances that EC2 does not find, or calls gone while their nodes are Ready,
+	// of instances that EC2 does not find, or reports as gone while their nodes are Ready,
 	Missing map[roll.InstanceID]time.Time
-	// of nodes that came back to Ready (times outside the window go when another is added),
+	// of nodes that became Ready again (times outside the window are dropped when another is
+	// added),
 	Flips map[roll.InstanceID][]time.Time
 	// and of pressures of nodes.
 	Pressures map[roll.InstanceID]ledger.Pressure
 	// GroupsWithNodes are the Auto Scaling groups and launch template versions with nodes.
 	GroupsWithNodes map[roll.Origin]bool
-	// Groups are the changed memories of groups. Empty unless the whole cluster was read.
+	// Groups are the changed records of groups. It is empty unless the whole cluster was read.
 	Groups map[roll.Group]ledger.GroupMemory
 
-	// Registration sums up the registration times of each group: those in the ledger and
-	// those new in this check.
+	// Registration summarizes the registration times of each group: those in the ledger and those
+	// new in this check.
 	Registration map[roll.Group]RegistrationTimes
-	// NewRegistrations are the registration times that are new in this check, the shortest
-	// first. The first check of a cluster has none.
+	// NewRegistrations are the registration times that are new in this check, the shortest first.
+	// The first check of a cluster has none.
 	NewRegistrations []time.Duration
 
-	// Questions ask for missing details of suspects. Once they are in Snapshot.Details, the
-	// snapshot is assessed again.
+	// Questions are requests for missing details of suspects. Once these are in Snapshot.Details,
+	// the snapshot is assessed again.
 	Questions []roll.Question
-	// Next is when a verdict can change by time alone; zero if none can.
+	// Next is when a verdict can change without new observations; zero if none can.
 	Next time.Time
 }
 
-// NotNode is an instance that carries the cluster's tag and is not a node.
+// NotNode is an instance that carries the cluster's tag but is not a node.
 type NotNode struct {
 	Instance roll.InstanceID
 	Name     string
 	Why      string
 }
 
-// Assess judges a snapshot.
+// Assess returns the assessment of a snapshot.
 func Assess(in Input) Assessment {
 	a := newAssessor(in)
 	if a.gone {
@@ -150,20 +150,20 @@ type assessor struct {
 
 	// What was read without a gap.
 	instancesRead, nodesRead bool
-	gone                     bool // EKS knows no such cluster
-	whole                    bool // the whole cluster was read, and may be counted
+	gone                     bool // EKS has no such cluster
+	whole                    bool // the whole cluster was read, so it can be counted
 
 	zones  []zoneTally
 	groups map[roll.Group]*groupTally
 	total  Count
-	// joined and late: the current member is counted, as one of the population and as overdue.
+	// joined and late: the current member is already counted in the population, and as overdue.
 	joined, late bool
 
-	meant    map[roll.Origin]bool // origins of instances whose own user data shows that they are meant to be nodes
+	meant    map[roll.Origin]bool // origins of instances whose own user data shows that they should be nodes
 	unjudged []unjudged
 
 	unreadable int // instances without a node whose state in their Auto Scaling group is unreadable
-	hidden     int // nodes of Auto Mode whose instances EC2 does not show
+	hidden     int // Auto Mode nodes whose instances EC2 does not return
 }
 
 func newAssessor(in Input) *assessor {
@@ -228,17 +228,17 @@ func (a *assessor) note(format string, args ...any) {
 	a.out.Notes = append(a.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// next notes a time at which a verdict can change.
+// next records a time at which a verdict can change.
 func (a *assessor) next(at time.Time) {
 	if at.After(a.Now) && (a.out.Next.IsZero() || at.Before(a.out.Next)) {
 		a.out.Next = at
 	}
 }
 
-// learnGroups finds the Auto Scaling groups and launch template versions that have nodes, and
-// those with an instance whose own user data shows that it is meant to be one: instances from
-// them are meant to be nodes. An instance that is not proven to belong to this cluster shows
-// nothing, whatever its node says.
+// learnGroups finds the Auto Scaling groups and launch template versions that have nodes, or an
+// instance whose own user data shows that it should be one. Their other instances should be nodes
+// too. An instance that does not provably belong to this cluster is no evidence, whatever its node
+// says.
 func (a *assessor) learnGroups(members []roll.Member) {
 	groups := map[string]bool{}
 	for _, m := range members {
@@ -285,8 +285,8 @@ func (a *assessor) member(m roll.Member) {
 	a.unpaired(m)
 }
 
-// firstKnown returns the first of two times that is not zero, but at most now: other clocks
-// may run ahead.
+// firstKnown returns the first of two times that is not zero, but at most now: other clocks may run
+// ahead.
 func (a *assessor) firstKnown(t, otherwise time.Time) time.Time {
 	if t.IsZero() {
 		t = otherwise
@@ -297,11 +297,10 @@ func (a *assessor) firstKnown(t, otherwise time.Time) time.Time {
 	return t.UTC()
 }
 
-// began returns since when a member is in trouble where the trouble has no time of its own: a
-// startup taint does not say when it was added, nor an instance when its Node was deleted.
-// Usually that is the start, a launch or a creation. But if the last complete check came
-// after the deadline and found nothing, the trouble began after that check, with its whole
-// tolerance; later reports that. A time in the ledger stays.
+// began returns the start of a fault that has no time of its own: a startup taint has no creation
+// time, and an instance does not show when its Node was deleted. The start is usually a launch or a
+// creation. If the last complete check came after the deadline and found nothing, the fault began
+// after that check, with its whole tolerance, and later is true. A time in the ledger stays.
 func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Duration) (since time.Time, later bool) {
 	if known, ok := a.State.Findings[k]; ok {
 		if known.Since.Before(start) {
@@ -315,14 +314,14 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 	return start, false
 }
 
-// inOrder reports whether what began at start was past its deadline at the last complete
-// check, which would have found any trouble.
+// inOrder reports whether the last complete check came after the deadline of what began at start.
+// It would have found any fault.
 func (a *assessor) inOrder(start time.Time, deadline time.Duration) bool {
 	return !a.State.Checked.IsZero() && !start.Add(deadline).After(a.State.Checked)
 }
 
-// tolerance returns how long a finding of the kind may last; false if the policy has none,
-// and then there is no finding.
+// tolerance returns how long a finding of the kind may last. It returns false if the policy has no
+// tolerance for it; then there is no finding.
 func (a *assessor) tolerance(m roll.Member, kind roll.Kind) (time.Duration, bool) {
 	t, ok := a.Policy(m.Selector()).Tolerances[kind]
 	return t, ok
@@ -338,8 +337,7 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 		f.Stage = roll.Overdue
 	}
 	if m.Instance == nil && f.Group == roll.GroupNone {
-		// EC2 no longer shows the instance and its group: continue under the group in the
-		// ledger.
+		// EC2 no longer returns the instance and its group: use the group in the ledger.
 		if g, ok := a.rememberedGroup(f.Instance); ok {
 			f.Group, f.Selector.Group = g, g
 		}
@@ -347,7 +345,7 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 	return f
 }
 
-// warn gives a finding its warning time, and the stage Warned from then on.
+// warn sets a finding's warning time, and its stage to Warned from then on.
 func (a *assessor) warn(f *roll.Finding, at time.Time) {
 	f.WarnAt = at
 	if f.Stage == roll.Watching && !a.Now.Before(at) {

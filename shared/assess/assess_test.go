@@ -19,7 +19,7 @@ var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 const id roll.InstanceID = "i-0000000000000000a"
 
-// defaults is the policy that says nothing.
+// defaults is the policy of an empty document.
 var defaults = policy.Default().Cluster("demo", "", policy.Observe)
 
 func snapshot(instances []roll.Instance, nodes []roll.Node, gaps ...roll.Gap) *roll.Snapshot {
@@ -29,12 +29,12 @@ func snapshot(instances []roll.Instance, nodes []roll.Node, gaps ...roll.Gap) *r
 	}
 }
 
-// worker is a running instance of an Auto Scaling group, launched that long ago.
+// worker returns a running instance of an Auto Scaling group, launched at the given age.
 func worker(id roll.InstanceID, age time.Duration) roll.Instance {
 	return roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-age), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Zone: "eu-west-1a"}
 }
 
-// poolWorker is a running instance of a Karpenter node pool.
+// poolWorker returns a running instance of a Karpenter node pool.
 func poolWorker(id roll.InstanceID, age time.Duration) roll.Instance {
 	return roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-age), Owner: roll.OwnerKarpenter, Group: "nodepool/default"}
 }
@@ -53,7 +53,7 @@ func TestUnregisteredByAge(t *testing.T) {
 		age     time.Duration
 		stage   roll.Stage // "" is no finding
 		waiting int
-		next    time.Duration // from now; 0 is none
+		next    time.Duration // from now; 0 for none
 	}{
 		{0, "", 1, 5 * time.Minute},
 		{5*time.Minute - time.Second, "", 1, time.Second},
@@ -112,8 +112,8 @@ func TestNodeConditionByTime(t *testing.T) {
 	}
 }
 
-// A node that turns from Unknown to False gets a new transition time, although it
-// was never ready in between.
+// A node that changes from Unknown to False gets a new transition time, although it was never ready
+// in between.
 func TestTheLongerAbsenceCounts(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	tests := []struct {
@@ -138,7 +138,7 @@ func TestTheLongerAbsenceCounts(t *testing.T) {
 	}
 }
 
-// The node's last word is about the boot before; the new one gets its whole time.
+// The node's last status is from the boot before; the new boot gets its whole tolerance.
 func TestAnInstanceThatWasStartedAgainGetsItsWholeTolerance(t *testing.T) {
 	s := snapshot([]roll.Instance{worker(id, 2*time.Minute)}, []roll.Node{node(id, roll.ConditionUnknown, 3*time.Hour)})
 	if f := judge(s, ledger.State{}).Findings[0]; f.Stage != roll.Watching || !f.Since.Equal(now.Add(-2*time.Minute)) {
@@ -345,7 +345,7 @@ func TestIntentIsShownBy(t *testing.T) {
 		{name: "its user data bootstraps none", instance: bare, detail: no, sibling: true, want: false},
 		{name: "its user data bootstraps another cluster's", instance: bare, detail: elsewhere, sibling: true, want: false},
 		{name: "a managed node group owns it", instance: managed, want: true},
-		{name: "a managed node group owns it, and it joins another cluster", instance: managed, detail: elsewhere, want: true}, // likewise
+		{name: "a managed node group owns it, and it joins another cluster", instance: managed, detail: elsewhere, want: true}, // a finding that package plan holds
 		{name: "Karpenter owns it", instance: poolWorker(id, time.Hour), want: true},
 	}
 	for _, tt := range tests {
@@ -373,7 +373,8 @@ func TestWhatHasNodesIsLearned(t *testing.T) {
 	templated.LaunchTemplate, lone.ASG = "lt-1:3", "none-yet"
 	instances := []roll.Instance{templated, bare, lone}
 	nodes := []roll.Node{node(templated.ID, roll.ConditionTrue, 0), node(bare.ID, roll.ConditionTrue, 0)}
-	// What is not proven to be of this cluster teaches nothing, whatever a node says.
+	// An instance that does not provably belong to this cluster is no evidence, whatever a node
+	// says.
 	for n, not := range []func(*roll.Instance){
 		func(i *roll.Instance) { i.Unclaimed = true }, func(i *roll.Instance) { i.Ambiguous = true }, func(i *roll.Instance) { i.Unclaimed, i.OtherCluster = true, "other" },
 	} {
@@ -387,7 +388,7 @@ func TestWhatHasNodesIsLearned(t *testing.T) {
 	}
 }
 
-// A person may give an instance other user data than its launch template has.
+// A person may launch an instance with other user data than its launch template has.
 func TestTheUserDataOfWhatOnlyItsTemplateShowsIsAskedFor(t *testing.T) {
 	sibling := worker("i-0000000000000000b", time.Hour)
 	sibling.LaunchTemplate = "lt-1:3"
@@ -407,8 +408,8 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 	}, []roll.Node{node(id, roll.ConditionUnknown, time.Hour), node("i-0000000000000000b", roll.ConditionTrue, 0)})
 	want := []roll.Question{
 		{Instance: id, AutoScaling: true, Group: true, Protection: true, Pods: "node-a"}, // overdue: it may be terminated
-		{Instance: "i-0000000000000000e", NodeClaim: true},                               // warned: is it Karpenter's still?
-		{Instance: bare.ID, UserData: true},                                              // is it a node at all?
+		{Instance: "i-0000000000000000e", NodeClaim: true},                               // warned: does it still have a NodeClaim?
+		{Instance: bare.ID, UserData: true},                                              // should it be a node?
 	}
 	if diff := cmp.Diff(want, judge(s, ledger.State{}).Questions); diff != "" {
 		t.Errorf("questions differ (-want +got):\n%s", diff)

@@ -2,9 +2,9 @@ package assess
 
 import "rollcall/shared/roll"
 
-// bystander counts a node beside the snapshot's target, so that an outage that began after
-// the order is seen before the act. Only nodes are listed: those that the last check found
-// gone or resting are left out, and its overdue findings count until a check finds otherwise.
+// bystander counts a node other than the snapshot's target, so that an outage that began after the
+// order is detected before the act. Since only nodes are listed, those that the last check found
+// gone or out of service are left out. Its overdue findings count until a check finds otherwise.
 func (a *assessor) bystander(m roll.Member) {
 	n := m.Node
 	if a.beside == nil {
@@ -27,7 +27,7 @@ func (a *assessor) bystander(m roll.Member) {
 	}
 }
 
-// overdueAlone reports a node that is past the tolerance of its own Ready condition.
+// overdueAlone reports whether a node is past the tolerance of its Ready condition.
 func (a *assessor) overdueAlone(m roll.Member) bool {
 	n := m.Node
 	if n.Ready.Status == roll.ConditionTrue || a.starting(m) {
@@ -59,7 +59,7 @@ func (a *assessor) absentBystanders() {
 	}
 }
 
-// foundOverdue returns the group of an overdue finding of the last check about the instance.
+// foundOverdue returns the group of an overdue finding about the instance in the last check.
 func (a *assessor) foundOverdue(id roll.InstanceID) (roll.Group, bool) {
 	for _, kind := range roll.Kinds() {
 		if f, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && f.Stage == roll.Overdue && countsAsOverdue(kind) {

@@ -6,15 +6,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Count is a population, and how much of it is past its tolerance.
+// Count is the size of a population, and how many of it are past their tolerance.
 type Count struct {
-	// Nodes counts nodes, and instances that are past the tolerance of a finding
-	// without being a node.
+	// Nodes counts nodes, and instances without a node that are past the tolerance of a finding.
 	Nodes int
-	// Overdue counts members with a finding past its tolerance, each once, and instances that
-	// would have one if their state in their Auto Scaling group were readable. Flapping and
-	// Scheduled do not count, since such a node works. Neither do Ghost and Conflict, whose
-	// instances are gone: a limit on replacements does not concern them.
+	// Overdue counts members with a finding past its tolerance, each once. It includes instances
+	// that would have one if their state in their Auto Scaling group were readable. Flapping and
+	// Scheduled do not count, since such a node works. Ghost and Conflict do not count either:
+	// their instances are gone, so a limit on replacements does not apply.
 	Overdue int
 }
 
@@ -23,30 +22,30 @@ type Count struct {
 type ZoneCount struct {
 	Nodes  int
 	Ready  int
-	Silent int // nodes that are not Ready, with any status, and had time to start
-	// First and Last are when the first and the last of Silent left Ready.
+	Silent int // nodes that are not Ready, with any status, and whose time to start is over
+	// First and Last are when the first and the last of the Silent nodes left Ready.
 	First, Last time.Time
 }
 
-// Population describes a group for people; no verdict depends on it.
+// Population describes a group for reports; no verdict depends on it.
 type Population struct {
 	Owner roll.Owner
-	// Nodes and Ready are as in Assessment.
+	// Nodes and Ready mean the same as in Assessment.
 	Nodes, Ready int
-	// Deadline is the longest time that the policy gives an instance of the group to register.
+	// Deadline is the longest registration deadline that the policy gives an instance of the group.
 	Deadline time.Duration
 	// Took are the registration times of the latest nodes, in seconds, the shortest first.
 	Took []int
 }
 
-// zoneTally is the count of one zone during the assessment. There are only a few, so a list
+// zoneTally is the count of one zone during the assessment. There are only a few zones, so a list
 // is enough.
 type zoneTally struct {
 	name string
 	ZoneCount
 }
 
-// countsAsOverdue reports the kinds that limits on shares count.
+// countsAsOverdue reports whether the limits on shares count findings of the kind.
 func countsAsOverdue(k roll.Kind) bool {
 	switch k {
 	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:
@@ -55,7 +54,7 @@ func countsAsOverdue(k roll.Kind) bool {
 	return true
 }
 
-// countNode counts a node whose instance EC2 does not call gone.
+// countNode counts a node whose instance EC2 does not report as gone.
 func (a *assessor) countNode(m roll.Member) *groupTally {
 	ready := m.Node.Ready.Status == roll.ConditionTrue
 	a.out.Nodes++
@@ -96,7 +95,7 @@ func (g *groupTally) addToPopulation(m roll.Member, ready bool, deadline time.Du
 	p.Deadline = max(p.Deadline, deadline)
 }
 
-// starting reports a node that was never ready and still has time: a zone in which many nodes
+// starting reports whether a node was never Ready and still has time. A zone in which many nodes
 // start at once is not down.
 func (a *assessor) starting(m roll.Member) bool {
 	n := m.Node
@@ -121,7 +120,7 @@ func (a *assessor) join(g *groupTally) {
 	g.count.Nodes++
 }
 
-// overdueIn counts one more of the population as past its tolerance.
+// overdueIn counts one more member of the population as past its tolerance.
 func (a *assessor) overdueIn(g *groupTally) {
 	a.total.Overdue++
 	g.count.Overdue++
@@ -147,9 +146,9 @@ func (a *assessor) countLate(group roll.Group) {
 	a.overdueIn(g)
 }
 
-// countUnknownRest counts an instance without a node that would be overdue, but may be in a
-// warm pool or Standby, since that is unreadable. It has no finding, but it must not make
-// room for another act.
+// countUnknownRest counts an instance without a node that would be overdue but may be in a warm
+// pool or Standby, since that is unreadable. It has no finding, but must not leave room for another
+// act.
 func (a *assessor) countUnknownRest(m roll.Member, due time.Time) {
 	id := m.Instance.ID
 	_, rested := a.State.Rests[id]

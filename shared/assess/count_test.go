@@ -26,10 +26,10 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 	add("3", "eu-west-1a", roll.ConditionFalse, roll.StateRunning)
 	add("4", "eu-west-1b", roll.ConditionTrue, roll.StateRunning)
 	add("5", "eu-west-1b", roll.ConditionUnknown, roll.StateTerminated)                                      // gone
-	add("6", "eu-west-1b", roll.ConditionTrue, roll.StateShuttingDown)                                       // going
-	add("7", "", roll.ConditionUnknown, roll.StateRunning)                                                   // nobody knows where
+	add("6", "eu-west-1b", roll.ConditionTrue, roll.StateShuttingDown)                                       // being terminated
+	add("7", "", roll.ConditionUnknown, roll.StateRunning)                                                   // zone unknown
 	add("a", "eu-west-1a", roll.ConditionUnknown, roll.StateStopped)                                         // a person stopped it
-	for n, age := range map[string]time.Duration{"8": 15*time.Minute - time.Second, "9": 15 * time.Minute} { // starting, and no more
+	for n, age := range map[string]time.Duration{"8": 15*time.Minute - time.Second, "9": 15 * time.Minute} { // starting, and no longer starting
 		of := roll.InstanceID("i-0000000" + n)
 		i := worker(of, age)
 		i.Zone = "eu-west-1c"
@@ -60,7 +60,7 @@ func TestWhenNodesTurnedSilent(t *testing.T) {
 		of := roll.InstanceID("i-0000000" + string(rune('0'+n)))
 		s.Instances, s.Nodes = append(s.Instances, worker(of, 48*time.Hour)), append(s.Nodes, node(of, tt.status, tt.since))
 	}
-	s.Instances = append(s.Instances, worker("i-0000000a", 48*time.Hour)) // stopped: silent for a reason of its own
+	s.Instances = append(s.Instances, worker("i-0000000a", 48*time.Hour)) // stopped: silent for that reason
 	s.Instances[len(s.Instances)-1].State = roll.StateStopped
 	s.Nodes = append(s.Nodes, node("i-0000000a", roll.ConditionUnknown, time.Minute))
 	want := []time.Time{ago(3 * time.Minute), ago(2 * time.Minute), ago(time.Minute)}
@@ -119,8 +119,8 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 	}
 }
 
-// In a look at one instance the nodes beside it are counted, nothing about others is
-// said, and nothing about them is forgotten.
+// A check of one instance counts the nodes beside it, reports nothing about others, and forgets
+// nothing about them.
 func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	const other roll.InstanceID = "i-0000000000000000b"
 	state := ledger.State{
@@ -140,7 +140,7 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	i, n := pair()
 	silent := node(other, roll.ConditionUnknown, time.Hour)
 	off := node("i-0000000000000000d", roll.ConditionUnknown, time.Hour)
-	off.Shutdown = true // of its zone it tells nothing, also where its instance is not read
+	off.Shutdown = true // it says nothing about its zone, even if its instance is not read
 	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown, off})
 	s.Target = id
 	a := judge(s, state)
@@ -167,9 +167,9 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	}
 }
 
-// Whether an instance without a node rests in a warm pool may be unreadable. It is no
-// finding then, but it may be sick, so limits count it; unless it rested when that could be
-// read last.
+// Whether an instance without a node is in a warm pool may be unreadable. Then it is no finding,
+// but it may be unhealthy, so limits count it, unless it was in a warm pool at the last successful
+// read.
 func TestWhatMayBeOverdueLeavesNoRoomForAnAct(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

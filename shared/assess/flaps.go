@@ -8,8 +8,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// returns returns the times within roll.FlapWindow at which checks saw the node become Ready
-// again, oldest first, and notes them for the ledger.
+// returns returns the times within roll.FlapWindow at which checks saw the node become Ready again,
+// in order. It records them for the ledger.
 func (a *assessor) returns(n *roll.Node) []time.Time {
 	came := n.Ready.Status == roll.ConditionTrue && a.lately(n.Ready.Since)
 	if !came && len(a.State.Flips) == 0 {
@@ -32,14 +32,14 @@ func (a *assessor) returns(n *roll.Node) []time.Time {
 	return recent
 }
 
-// lately reports times within the window in which returns count.
+// lately reports whether a time is within the window in which returns count.
 func (a *assessor) lately(t time.Time) bool {
 	return !t.After(a.Now) && a.Now.Sub(t) < roll.FlapWindow
 }
 
-// cameAgain reports whether a node's last transition to Ready is a new return. The first one
-// in a node's life is none; for a young node that takes an earlier return in the ledger, or
-// an absence that did not begin with the node.
+// cameAgain reports whether a node's last transition to Ready is a new return. The first one in a
+// node's life is not. For a young node, a return also needs an earlier return in the ledger, or an
+// absence that did not begin with the node.
 func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
 	if len(recent) > 0 {
 		return n.Ready.Since.After(recent[len(recent)-1])
@@ -51,8 +51,8 @@ func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
 	return ok && was.Since.After(n.Created.Add(neverReady)) && n.Ready.Since.After(was.Since)
 }
 
-// flapping finds a Ready node that left and came back too often. It ends when fewer returns
-// are left within the window.
+// flapping finds a Ready node that lost Ready and came back too often. The finding ends when fewer
+// returns remain within the window.
 func (a *assessor) flapping(m roll.Member, returns []time.Time) {
 	if len(returns) < roll.FlapCount {
 		return
@@ -70,8 +70,8 @@ func (a *assessor) flapping(m roll.Member, returns []time.Time) {
 	a.add(f, m)
 }
 
-// keepFlapping keeps the finding about a node that flaps and is away now: otherwise it would
-// end and begin with every turn.
+// keepFlapping keeps the finding about a flapping node that is not Ready now. Otherwise it would
+// end and begin with every change.
 func (a *assessor) keepFlapping(n *roll.Node, returns []time.Time) {
 	if len(returns) >= roll.FlapCount {
 		a.keepOne(roll.FindingKey{Instance: n.Instance, Kind: roll.Flapping})

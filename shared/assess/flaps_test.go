@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// flips are returns of the instance's node, so many minutes ago.
+// flips returns a ledger with returns of the instance's node, the given minutes ago.
 func flips(minutes ...int) ledger.State {
 	var times []time.Time
 	for _, m := range minutes {
@@ -25,7 +25,7 @@ func TestWhatCountsAsAReturn(t *testing.T) {
 		created time.Duration // the node's age
 		ready   time.Duration // how long it has been Ready
 		state   ledger.State
-		want    []time.Duration // remembered, ago
+		want    []time.Duration // remembered returns, ago
 	}{
 		{"Ready for longer than the window", 48 * time.Hour, time.Hour, ledger.State{}, nil},
 		{"Ready for not quite as long", 48 * time.Hour, time.Hour - time.Second, ledger.State{}, []time.Duration{time.Hour - time.Second}},
@@ -65,8 +65,8 @@ func TestFlapping(t *testing.T) {
 		name  string
 		ready time.Duration
 		state ledger.State
-		since time.Duration // 0 is no finding
-		next  time.Duration // from now, as far as the end of the window goes
+		since time.Duration // 0 for no finding
+		next  time.Duration // from now, considering only the end of the window
 	}{
 		{"four returns", time.Minute, flips(40, 30, 20), 0, 0},
 		{"five returns", time.Minute, flips(50, 40, 30, 20), 50 * time.Minute, 10 * time.Minute},
@@ -90,8 +90,7 @@ func TestFlapping(t *testing.T) {
 			t.Errorf("%s: next %s, count %+v", tt.name, a.Next, a.Count[""])
 		}
 	}
-	// Its beginning stays when the oldest return counts no more; a second of the window
-	// decides when it ends.
+	// Its beginning stays when the oldest return no longer counts; one second decides when it ends.
 	for second, want := range map[time.Duration]roll.Kind{-time.Second: roll.Flapping, 0: ""} {
 		state := known(roll.Flapping, ago(70*time.Minute), ago(48*time.Hour))
 		f := state.Findings[key(roll.Flapping)]
@@ -108,7 +107,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// That an earlier Node of the instance flapped is another matter.
+// Flaps of an earlier Node of the instance do not count.
 func TestFlappingIsOfOneNode(t *testing.T) {
 	state := known(roll.Flapping, ago(70*time.Minute), ago(72*time.Hour))
 	state.Flips = flips(55, 45, 40, 30, 20).Flips
@@ -124,8 +123,7 @@ func flapper() *roll.Snapshot {
 	return snapshot([]roll.Instance{i}, []roll.Node{n})
 }
 
-// A flapping node that is away right now is not ready; that it flaps is neither over nor
-// to be judged.
+// A flapping node that is not Ready now is kept: its flapping is neither over nor judged.
 func TestFlappingIsKeptWhileTheNodeIsAway(t *testing.T) {
 	away := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}

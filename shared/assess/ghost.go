@@ -9,23 +9,23 @@ import (
 	"rollcall/shared/roll"
 )
 
-// forgotten is the least time between the first and the last lookup that did not find an
-// instance before it counts as gone. EC2 shows a terminated instance for about an hour, so it
-// is usually seen as terminated first; and during a zone disruption, EC2 may fail to show
-// existing instances.
+// forgotten is the minimum time between the first and the last lookup that did not find an instance
+// before it counts as gone. EC2 shows a terminated instance for about an hour, so a check usually
+// sees it as terminated first. During a zone disruption, EC2 may fail to show existing instances.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
 const forgotten = 10 * time.Minute
 
-// fate is what became of a node's instance.
+// fate is the state of a node's instance.
 type fate uint8
 
 const (
 	there   fate = iota // it exists, as far as is known
-	leaving             // it is being started or ended
-	dead                // EC2 called it terminated, or has not found it for long enough
+	leaving             // it is being started or terminated
+	dead                // EC2 reported it as terminated, or has not found it for long enough
 )
 
-// fate returns what EC2 says of a node's instance. An incomplete listing proves no death.
+// fate returns the state of a node's instance in EC2. An incomplete listing does not prove that an
+// instance is gone.
 func (a *assessor) fate(m roll.Member) fate {
 	i := m.Instance
 	switch {
@@ -42,7 +42,7 @@ func (a *assessor) fate(m roll.Member) fate {
 	return there
 }
 
-// terminated notes since when EC2 calls the instance of a Ready node terminated.
+// terminated records since when EC2 reports the instance of a Ready node as terminated.
 func (a *assessor) terminated(m roll.Member) {
 	id := m.ID()
 	if at, ok := a.State.Missing[id]; ok {
@@ -52,9 +52,9 @@ func (a *assessor) terminated(m roll.Member) {
 	}
 }
 
-// unfound judges a node whose instance EC2 does not show. That means nothing if no earlier
-// check saw the instance: the node may run in another account, or may be left over from
-// before the first check. Nor does it for Auto Mode, whose instances EC2 hides by default.
+// unfound judges a node whose instance EC2 does not return. That means nothing if no earlier check
+// saw the instance: the node may run in another account, or may be left over from before the first
+// check. It also means nothing for Auto Mode, whose instances EC2 hides by default.
 func (a *assessor) unfound(m roll.Member) fate {
 	n := m.Node
 	if m.Owner() == roll.OwnerAutoMode {
@@ -72,7 +72,7 @@ func (a *assessor) unfound(m roll.Member) fate {
 		missing = a.Now
 	}
 	a.out.Missing[n.Instance] = missing
-	// An instance that is gone does not come back.
+	// A terminated instance does not come back.
 	if gone || a.Now.Sub(missing) >= forgotten {
 		return dead
 	}
@@ -81,9 +81,9 @@ func (a *assessor) unfound(m roll.Member) fate {
 	return there
 }
 
-// foundGone reports whether the last check found that EC2 calls the instance gone. A Conflict
-// is about such an instance if the ledger has the time for it; otherwise it is about a node
-// that vanished.
+// foundGone reports whether the last check found that EC2 reports the instance as gone. A Conflict
+// is about such an instance if the ledger has the time for it. Otherwise it is about a node that
+// vanished.
 func (a *assessor) foundGone(id roll.InstanceID) bool {
 	_, ghost := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Ghost}]
 	_, conflict := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Conflict}]
@@ -91,18 +91,18 @@ func (a *assessor) foundGone(id roll.InstanceID) bool {
 	return ghost || conflict && missing
 }
 
-// ghost finds a node that is not ready and whose instance is gone.
+// ghost finds a node that is not Ready and whose instance is gone.
 func (a *assessor) ghost(m roll.Member, w absence) {
 	tolerance, ok := a.tolerance(m, roll.Ghost)
 	if !ok {
 		return
 	}
 	n := m.Node
-	// A node may have been unready long before its instance went: its time as a ghost begins
-	// after the last check that saw none.
+	// A node may have been unready long before its instance went. Its time as a ghost begins after
+	// the last check that saw no ghost.
 	since, _ := a.began(roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}, w.since, 0)
 	if ended, ok := a.endedBy(n.Instance); ok && ended.After(since) {
-		since = ended // the time of the controller that removes such nodes begins then
+		since = ended // the controller that removes such nodes starts counting then
 	}
 	began := w.began
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
@@ -114,10 +114,10 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 	a.add(f, m)
 }
 
-// endedBy returns when Rollcall itself ended the instance.
+// endedBy returns when Rollcall itself terminated the instance.
 func (a *assessor) endedBy(id roll.InstanceID) (time.Time, bool) {
 	for _, act := range slices.Backward(a.State.Actions) {
-		ends := act.Do == "terminate" || act.Do == "delete-nodeclaim" // as package plan calls them
+		ends := act.Do == "terminate" || act.Do == "delete-nodeclaim" // the names in package plan
 		if act.Instance == id && ends && act.Outcome != nil && act.Outcome.Result == ledger.Done {
 			return act.Outcome.At.UTC(), true
 		}
@@ -125,8 +125,8 @@ func (a *assessor) endedBy(id roll.InstanceID) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// conflict finds a node that is Ready although its instance is gone, which is normal for a
-// moment after a termination.
+// conflict finds a node that is Ready although its instance is gone, which is normal for a moment
+// after a termination.
 func (a *assessor) conflict(m roll.Member) {
 	tolerance, ok := a.tolerance(m, roll.Conflict)
 	if !ok {

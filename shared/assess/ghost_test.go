@@ -31,8 +31,8 @@ func TestGhostByTime(t *testing.T) {
 	}
 }
 
-// The time of a ghost runs from when its node was first not ready, whatever the
-// transitions say, or from the last look that showed none, and does not change any more.
+// The time of a ghost starts when its node was first not ready, whatever the transitions say, or at
+// the last check that saw no ghost. It does not change after that.
 func TestAGhostKeepsItsTime(t *testing.T) {
 	state := ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: ago(20 * time.Minute), Status: roll.ConditionFalse, Transition: ago(20 * time.Minute), Known: true}}}
 	terminated := func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
@@ -43,7 +43,7 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	if !f.Since.Equal(ago(20*time.Minute)) || f.Stage != roll.Overdue {
 		t.Errorf("first: %+v", f)
 	}
-	state.Checked = ago(2 * time.Minute) // and that look showed no ghost
+	state.Checked = ago(2 * time.Minute) // and that check saw no ghost
 	f = one(t, "gone since the last look", look(terminated, state))
 	if !f.Since.Equal(ago(2*time.Minute)) || f.Stage != roll.Watching {
 		t.Errorf("gone since the last look: %+v", f)
@@ -63,7 +63,7 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	}
 }
 
-// unknownToEC2 is a node, not ready, whose instance was looked up and not found.
+// unknownToEC2 returns a node that is not ready and whose instance was looked up and not found.
 func unknownToEC2(status roll.ConditionStatus, away time.Duration) *roll.Snapshot {
 	s := snapshot(nil, []roll.Node{node(id, status, away)})
 	s.NotFound = map[roll.InstanceID]bool{id: true}
@@ -80,7 +80,7 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 		name  string
 		state ledger.State
 		want  roll.Kind
-		since time.Duration // of Missing after it; -1 is none
+		since time.Duration // of Missing after it; -1 for none
 	}{
 		{"nothing is remembered", ledger.State{}, roll.Unknown, -1},
 		{"no check saw the instance", ledger.State{NotReady: never}, roll.Unknown, -1},
@@ -151,8 +151,8 @@ func TestAPartialListingMakesNoGhostsAndNoConflicts(t *testing.T) {
 	}
 }
 
-// For a moment after a termination a node may still be Ready; when it stays so, one of
-// EC2 and Kubernetes is wrong.
+// For a moment after a termination a node may still be Ready. If it stays Ready, either EC2 or
+// Kubernetes is wrong.
 func TestConflictByTime(t *testing.T) {
 	i, n := pair()
 	i.State = roll.StateTerminated
@@ -174,14 +174,14 @@ func TestConflictByTime(t *testing.T) {
 			t.Errorf("after %s: %d nodes, count %+v, questions %+v", tt.after, a.Nodes, a.Count, a.Questions)
 		}
 	}
-	// EC2 forgets what it terminated; the contradiction stays.
+	// EC2 forgets terminated instances; the contradiction stays.
 	a := look(now.Add(time.Hour), unknownToEC2(roll.ConditionTrue, 0))
 	if f := one(t, "forgotten", a); f.Kind != roll.Conflict || !f.Since.Equal(now) {
 		t.Errorf("forgotten: %+v", f)
 	}
 }
 
-// Nobody ever saw it: it may run in another account, whose instances EC2 does not show.
+// No check ever saw it: it may run in another account, whose instances EC2 does not return.
 func TestAReadyNodeWhoseInstanceWasNeverSeenIsInOrder(t *testing.T) {
 	a := judge(unknownToEC2(roll.ConditionTrue, time.Hour), ledger.State{})
 	if len(a.Findings) != 0 || len(a.Missing) != 0 || len(a.Notes) != 1 {
@@ -189,7 +189,7 @@ func TestAReadyNodeWhoseInstanceWasNeverSeenIsInOrder(t *testing.T) {
 	}
 }
 
-// Why a node went is said; what is done about it stays its owner's.
+// The reason why a node went is reported; acts on it are still left to its owner.
 func TestASpotInterruptionIsSaid(t *testing.T) {
 	for state, want := range map[roll.InstanceState]string{
 		roll.StateTerminated:   "EC2 says that its instance " + string(id) + " is terminated by a Spot interruption",

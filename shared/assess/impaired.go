@@ -8,9 +8,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// impaired finds a running instance with a failing status check. If neither the instance's
-// nor the system's check fails, the finding is reported and nothing follows: see
-// plan.MachineSound.
+// impaired finds a running instance with a failing status check. If neither the instance check nor
+// the system check fails, the finding is only reported: see plan.MachineSound.
 func (a *assessor) impaired(m roll.Member) {
 	i := m.Instance
 	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes {
@@ -37,8 +36,8 @@ func (a *assessor) impaired(m roll.Member) {
 	a.add(f, m)
 }
 
-// impairedIfNode judges the status checks of an instance without a node, if what is already
-// known shows that it is meant to be one.
+// impairedIfNode judges the status checks of an instance without a node, if the known evidence
+// shows that it should be one.
 func (a *assessor) impairedIfNode(m roll.Member) {
 	shows, _ := a.intent(m.Instance, a.Snapshot.Details[m.Instance.ID])
 	if shows == noIntent {

@@ -4,7 +4,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// keepOne keeps a finding in the ledger as it is, and reports whether there is one.
+// keepOne keeps a finding in the ledger unchanged, and reports whether there is one.
 func (a *assessor) keepOne(k roll.FindingKey) bool {
 	_, ok := a.State.Findings[k]
 	if ok {
@@ -20,8 +20,7 @@ func (a *assessor) keep(id roll.InstanceID) {
 	}
 }
 
-// keepUnread keeps the findings that rest on something unreadable, unless they were found
-// again.
+// keepUnread keeps the findings that depend on something unreadable, unless they were found again.
 func (a *assessor) keepUnread() {
 	for _, f := range a.out.Findings {
 		delete(a.out.Kept, f.Key())
@@ -53,14 +52,14 @@ func (a *assessor) keepUnread() {
 	}
 }
 
-// unread reports findings that rest on a part of the snapshot that is missing.
+// unread reports whether a finding depends on a part of the snapshot that is missing.
 func (a *assessor) unread(k roll.FindingKey) bool {
 	switch {
 	case a.Snapshot.Target != "" && k.Instance != a.Snapshot.Target:
 		return true
 	case a.gone:
-		// EKS may have been asked in the wrong account or region, so this ends no finding.
-		// Orphans are found through EC2.
+		// EKS may have been called in the wrong account or region, so this ends no finding. Orphans
+		// are found through EC2.
 		return k.Kind != roll.Orphaned || !a.orphansRead()
 	}
 	if k.Kind == roll.Unlaunched {
@@ -76,8 +75,8 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 	return !a.instancesRead || !a.nodesRead
 }
 
-// carry repeats the ledger records of members that the snapshot does not show, so that they
-// are not forgotten.
+// carry repeats the ledger records of members that the snapshot does not show, so that they are not
+// forgotten.
 func (a *assessor) carry() {
 	if a.whole {
 		return

@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// everything is a ledger that knows a finding of every kind about an instance.
+// everything returns a ledger with a finding of every kind about an instance.
 func everything(id roll.InstanceID) ledger.State {
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{}}
 	for _, k := range roll.Kinds() {
@@ -70,7 +70,7 @@ func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 	}
 }
 
-// What was found in this check is judged, whatever else could not be read.
+// A finding of this check is judged, whatever else could not be read.
 func TestWhatIsFoundIsNotKept(t *testing.T) {
 	a := look(func(_ *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
@@ -81,7 +81,7 @@ func TestWhatIsFoundIsNotKept(t *testing.T) {
 	}
 }
 
-// Instances that are gone from a complete listing have no findings any more.
+// Instances that are missing from a complete listing have no findings any more.
 func TestWhatIsGoneIsNotKept(t *testing.T) {
 	s := snapshot(nil, nil)
 	s.StatusRead = roll.Unreadable
@@ -90,7 +90,7 @@ func TestWhatIsGoneIsNotKept(t *testing.T) {
 	}
 }
 
-// A check that did not see everything forgets nothing of what it did not see.
+// An incomplete check forgets nothing of what it did not read.
 func TestAGapForgetsNothing(t *testing.T) {
 	const unseen roll.InstanceID = "i-0000000000000000b"
 	state := ledger.State{
@@ -103,7 +103,7 @@ func TestAGapForgetsNothing(t *testing.T) {
 	for scope, want := range map[roll.Scope][5]int{
 		roll.ScopeDetail:    {},
 		roll.ScopeNodes:     {1, 1, 1, 1, 1},
-		roll.ScopeInstances: {0, 1, 1, 0, 0}, // all nodes were read: that one has none
+		roll.ScopeInstances: {0, 1, 1, 0, 0}, // all nodes were read: it has none
 		roll.ScopeCluster:   {1, 1, 1, 1, 1},
 	} {
 		a := look(func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// LeftAfter is how long after the end of its instance a volume or interface counts as
-	// left. Until then its owner may attach it elsewhere or delete it: Kubernetes alone waits
-	// 6 minutes before it detaches a volume from a silent node.
+	// LeftAfter is how long after the end of its instance a volume or interface counts as left
+	// over. Until then its owner may attach it elsewhere or delete it: Kubernetes alone waits 6
+	// minutes before it detaches a volume from a silent node.
 	// https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#storage-force-detach-on-timeout
 	LeftAfter = 3 * time.Hour
-	// leftAsked is how long after that end EC2 is asked for it, unless it is a finding.
+	// leftAsked is how long after that end EC2 is queried for it, unless it is a finding.
 	leftAsked = 24 * time.Hour
 )
 
@@ -29,13 +29,13 @@ type remnant struct {
 	known ledger.Finding
 }
 
-// asked reports whether EC2 is asked for it at a time.
+// asked reports whether to query EC2 for it at a time.
 func (r remnant) asked(now time.Time) bool {
 	return !now.Before(r.Ended.Add(LeftAfter)) && (!r.known.Opened.IsZero() || now.Before(r.Ended.Add(leftAsked)))
 }
 
-// remnants returns the remnants of instances that Rollcall ended, and those that are findings
-// already.
+// remnants returns the remnants of instances that Rollcall terminated, and those that already have
+// a finding.
 func remnants(s ledger.State) map[roll.InstanceID]remnant {
 	out := map[roll.InstanceID]remnant{}
 	for _, a := range s.Actions {
@@ -56,8 +56,8 @@ func remnants(s ledger.State) map[roll.InstanceID]remnant {
 	return out
 }
 
-// AskLeft returns the volumes and interfaces to ask EC2 for, in order: those of instances
-// that ended between LeftAfter and a day ago, and those that are findings.
+// AskLeft returns the volumes and interfaces to query from EC2, in order: those of instances that
+// ended between LeftAfter and a day ago, and those that have a finding.
 func AskLeft(s ledger.State, now time.Time) (subjects []roll.InstanceID) {
 	for subject, r := range remnants(s) {
 		if r.asked(now) {
@@ -79,7 +79,7 @@ func (a *assessor) left() {
 		r := all[subject]
 		switch {
 		case a.Now.Before(r.Ended.Add(LeftAfter)):
-			if !r.known.FirstSeen.IsZero() { // otherwise the act remembers it
+			if !r.known.FirstSeen.IsZero() { // otherwise the record of the act has it
 				a.leftover(subject, r)
 			}
 		case a.Snapshot.LeftRead[subject] != roll.Yes:
@@ -91,8 +91,8 @@ func (a *assessor) left() {
 	}
 }
 
-// orphansGone adds the remnants of orphans that are gone without an act of Rollcall: the
-// ledger forgets such an orphan with this check.
+// orphansGone adds the remnants of orphans that are gone without an act of Rollcall. The ledger
+// forgets such an orphan with this check.
 func (a *assessor) orphansGone(all map[roll.InstanceID]remnant) {
 	if !a.instancesRead {
 		return
@@ -164,7 +164,7 @@ func leftName(l roll.Leftover) string {
 	return l.ID
 }
 
-// leftCost describes the cost, an estimate: prices differ by region and contract.
+// leftCost describes the estimated cost: prices differ by region and contract.
 func leftCost(l roll.Leftover) string {
 	usd, priced := l.Monthly()
 	switch {
@@ -178,8 +178,8 @@ func leftCost(l roll.Leftover) string {
 	return fmt.Sprintf("it costs about %.2f USD a month (an estimate by the prices of %s, %s)", usd, roll.PricesRegion, roll.PricesOf)
 }
 
-// leftUnread reports findings about volumes and interfaces that the snapshot can neither
-// confirm nor end.
+// leftUnread reports whether the snapshot can neither confirm nor end a finding about a volume or
+// interface.
 func (a *assessor) leftUnread(k roll.FindingKey) bool {
 	r := remnant{known: a.State.Findings[k]}
 	r.Ended = r.known.Since

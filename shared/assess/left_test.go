@@ -16,7 +16,7 @@ const (
 	eni = roll.InstanceID("eni/eni-1")
 )
 
-// endedBefore is the memory of an instance that Rollcall ended so long ago.
+// endedBefore returns the ledger of an instance that Rollcall terminated the given time ago.
 func endedBefore(ago time.Duration, result ledger.Result) ledger.State {
 	at := now.Add(-ago)
 	return ledger.State{Actions: []ledger.Action{{
@@ -24,7 +24,7 @@ func endedBefore(ago time.Duration, result ledger.Result) ledger.State {
 	}}}
 }
 
-// remembers is the memory of a volume that is a finding.
+// remembers returns the ledger of a volume with a finding.
 func remembers(ago time.Duration, opened bool) ledger.State {
 	f := ledger.Finding{Instance: vol, Kind: roll.Stuck, Group: "asg/w", Left: "i-00000001", FirstSeen: now.Add(-ago), Since: now.Add(-ago), Began: now.Add(-ago), Stage: roll.Watching}
 	if opened {
@@ -60,7 +60,7 @@ func TestWhatOutlivesAnInstanceIsAskedForFromThreeHoursToADay(t *testing.T) {
 	}
 }
 
-// leftOf assesses what is left, as EC2 told of the subjects that were read.
+// leftOf assesses what is left, according to EC2's answers about the subjects that were read.
 func leftOf(s *roll.Snapshot, state ledger.State) assess.Assessment {
 	s.At, s.StatusRead, s.DeletingRead = now, roll.Yes, roll.Yes
 	return judge(s, state)
@@ -123,8 +123,8 @@ func TestWhatCouldNotBeReadIsNeitherLeftNorOver(t *testing.T) {
 	}
 }
 
-// An orphan that a person ends is forgotten with the check that misses it, and what outlives it
-// is remembered from then on.
+// An orphan that a person terminates is forgotten in the check that no longer finds it. From then
+// on its remnants are remembered.
 func TestWhatOutlivesAnOrphanIsWatchedOnceItIsGone(t *testing.T) {
 	orphan := ledger.Finding{Instance: "i-00000001", Kind: roll.Orphaned, Group: "nodepool/default", Outlives: []string{"vol-1"}, FirstSeen: now.Add(-time.Hour)}
 	state := func() ledger.State {

@@ -52,8 +52,8 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 	a.flapping(m, returns)
 }
 
-// presentAway judges a node that is not ready and whose instance exists. An instance in a
-// warm pool or Standby need not be ready, and is not counted.
+// presentAway judges a node that is not Ready and whose instance exists. An instance in a warm pool
+// or Standby need not be ready, and is not counted.
 func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	n, i := m.Node, m.Instance
 	a.keepFlapping(n, returns)
@@ -69,7 +69,7 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	group := a.countNode(m)
 	a.pressGroup(m, group)
 	a.registered(m, group, false)
-	// A node on a stopped instance is silent for a reason of its own.
+	// A node on a stopped instance is silent for that reason.
 	if n.Ready.Status != roll.ConditionFalse && !m.Off() {
 		a.out.Silent = append(a.out.Silent, w.began)
 	}
@@ -82,9 +82,9 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	a.scheduled(m)
 }
 
-// mayRest reports whether an instance whose state in its Auto Scaling group is unknown may be
-// in a warm pool or Standby: it was before, or it is stopped as a warm pool stops instances.
-// Any other is judged; an act on it needs to know more.
+// mayRest reports whether an instance whose state in its Auto Scaling group is unknown may be in a
+// warm pool or Standby: it was there before, or it is stopped as a warm pool stops instances. Any
+// other instance is judged; an act on it needs more evidence.
 func (a *assessor) mayRest(i *roll.Instance) bool {
 	_, rested := a.State.Rests[i.ID]
 	return rested || i.State != roll.StateRunning
@@ -100,11 +100,11 @@ func (a *assessor) keepResting(m roll.Member) {
 	}
 }
 
-// neverReady is how long after its creation a Node's first status may come. Its Ready
-// condition is written with it or shortly after, to the second.
+// neverReady is the maximum time from the creation of a Node to its first status. Its Ready
+// condition is written with it or shortly after, with a resolution of one second.
 const neverReady = 10 * time.Second
 
-// absent judges a node that is not ready.
+// absent judges a node that is not Ready.
 func (a *assessor) absent(m roll.Member, w absence) {
 	n := m.Node
 	if n.Ready.Status != roll.ConditionFalse {
@@ -137,12 +137,12 @@ func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionS
 	a.add(f, m)
 }
 
-// missingForReady returns what keeps a Ready node from being initialized, "" if nothing does.
+// missingForReady returns what prevents a Ready node from being initialized, "" if nothing does.
 func (a *assessor) missingForReady(m roll.Member) string {
 	n := m.Node
 	if n.StartupTaint != "" {
 		key, _, _ := strings.Cut(n.StartupTaint, ":")
-		// The snapshot has startup taints of any part of the policy.
+		// The snapshot has the startup taints of every part of the policy.
 		if roll.StartupTaint(key, a.Policy(m.Selector()).Initialization.Taints) {
 			return "is Ready and still has the startup taint " + n.StartupTaint
 		}
@@ -150,7 +150,7 @@ func (a *assessor) missingForReady(m roll.Member) string {
 	return a.missingLabel(m)
 }
 
-// missingLabel returns which label Karpenter has not set on its node.
+// missingLabel returns the label that Karpenter has not set on its node yet.
 // https://karpenter.sh/docs/concepts/nodeclaims/ describes registration and initialization.
 func (a *assessor) missingLabel(m roll.Member) string {
 	switch n := m.Node; {
@@ -162,10 +162,10 @@ func (a *assessor) missingLabel(m roll.Member) string {
 	return "is Karpenter's and not marked as initialized (label karpenter.sh/initialized)"
 }
 
-// uninitialized finds a node that is not ready for work, from its warning time on. always: it
-// never was ready, and its times are known. It reports whether there is a finding.
+// uninitialized finds a node that is not ready for work, from its warning time on. always: the node
+// was never ready, and its times are known. It reports whether there is a finding.
 //
-// A node that was initialized and lacks something again is a finding at once, within its
+// A node that was initialized and is missing something again is a finding at once, within its
 // tolerance: only the ledger knows since when.
 func (a *assessor) uninitialized(m roll.Member, missing string, always bool) bool {
 	n := m.Node
@@ -205,10 +205,11 @@ func (a *assessor) uninitialized(m roll.Member, missing string, always bool) boo
 	return true
 }
 
-// worked reports whether a node that lacks something was in order before, as far as is known:
-// agents restore their startup taint whenever they are down, and the workload of such a node
-// goes on. For a node of Karpenter, its label or its NodeClaim tells. For any other node, it
-// never worked if a check saw what it lacks in time, and no check saw it in order.
+// worked reports whether a node that is missing something was ready for work before, as far as is
+// known. If it is too late to know, the answer is yes. Agents restore their startup taint whenever
+// they are down, and the workload of such a node continues. For a node of Karpenter, its label or
+// its NodeClaim shows it. Any other node never worked if a check saw in time what was missing, and
+// no check saw the node ready.
 func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, deadline time.Duration) bool {
 	n := m.Node
 	if m.Owner() == roll.OwnerKarpenter {
@@ -228,20 +229,20 @@ func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, d
 }
 
 const (
-	// listed is how long before the time of a check its listing of nodes may have begun: a
-	// check runs for the minute for which it was asked.
+	// listed is how long before the time of a check its listing of nodes may have begun: a check
+	// runs for the minute for which it was scheduled.
 	listed = time.Minute
-	// presumed is how long after its deadline a node that was never in order would have been
-	// dealt with, for a check without a ledger.
+	// presumed is how long after its deadline a node that was never ready would have been handled,
+	// for a check without a ledger.
 	presumed = time.Hour
 )
 
-// startingKept is how many nodes that still have time are listed.
+// startingKept is the maximum number of listed nodes that still have time.
 const startingKept = 100
 
-// conditionFailed finds a Ready node with another condition that the policy does not
-// tolerate. Of several, an overdue one that the policy repairs comes first, then the one
-// whose tolerance ends first.
+// conditionFailed finds a Ready node with another condition that the policy does not tolerate. Of
+// several, an overdue one that the policy repairs comes first, then the one whose tolerance ends
+// first.
 func (a *assessor) conditionFailed(m roll.Member) {
 	n := m.Node
 	if len(n.Conditions) == 0 {

@@ -16,7 +16,7 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 func key(kind roll.Kind) roll.FindingKey { return roll.FindingKey{Instance: id, Kind: kind} }
 
-// known is a ledger that knows one finding about the instance.
+// known returns a ledger with one finding about the instance.
 func known(kind roll.Kind, since, began time.Time) ledger.State {
 	return ledger.State{Findings: map[roll.FindingKey]ledger.Finding{
 		key(kind): {Instance: id, Kind: kind, FirstSeen: since, Since: since, Began: began},
@@ -36,7 +36,7 @@ func one(t *testing.T, name string, a assess.Assessment) roll.Finding {
 	return roll.Finding{}
 }
 
-// pair is a long-running instance of an Auto Scaling group and its node, Ready for long.
+// pair returns a long-running instance of an Auto Scaling group and its node, Ready for long.
 func pair() (roll.Instance, roll.Node) {
 	return worker(id, 49*time.Hour), node(id, roll.ConditionTrue, 47*time.Hour)
 }
@@ -51,7 +51,7 @@ func look(change func(*roll.Instance, *roll.Node, *roll.Snapshot), state ledger.
 	return judge(s, state)
 }
 
-// elsewhere makes the node one that does not run on an EC2 instance.
+// elsewhere turns the node into one that does not run on an EC2 instance.
 func elsewhere(n *roll.Node) { n.Compute, n.Instance = roll.ComputeFargate, "" }
 
 func TestAMemberInOrderIsNoFinding(t *testing.T) {
@@ -152,8 +152,8 @@ func TestAReadyNodeIsUninitializedBy(t *testing.T) {
 	}
 }
 
-// A silent node is silent, whatever else it lacks; one that says that it is not ready
-// after it was is not ready, unless Karpenter never took it in.
+// A silent node is Unknown, whatever else is missing. A node that reports not ready after it was
+// ready is NotReady, unless Karpenter never registered it.
 func TestWhatANodeThatIsNotReadyIsCalled(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -190,8 +190,8 @@ func TestWhatANodeThatIsNotReadyIsCalled(t *testing.T) {
 	}
 }
 
-// A node that was Unknown from its creation and speaks at last, but is not ready, never
-// was; one that turned silent later was.
+// A node that was Unknown from its creation and then reports not ready was never ready. One that
+// turned silent later was.
 func TestAnAbsenceSinceTheCreationIsNeverReady(t *testing.T) {
 	for since, want := range map[time.Duration]roll.Kind{20 * time.Minute: roll.Uninitialized, 20*time.Minute - 11*time.Second: roll.NotReady} {
 		state := ledger.State{
@@ -208,7 +208,7 @@ func TestAnAbsenceSinceTheCreationIsNeverReady(t *testing.T) {
 	}
 }
 
-// What the last complete check would have found, had it been there, began after it.
+// A fault that the last complete check would have found began after that check.
 func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 	tainted := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
@@ -227,7 +227,7 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 				s.Details[id] = roll.Detail{HasNodeClaim: roll.Yes}
 			}
 		}
-		last := tt.start.Add(15 * time.Minute) // when its time was over
+		last := tt.start.Add(15 * time.Minute) // when its deadline was over
 		tests := []struct {
 			name    string
 			checked time.Time
@@ -248,13 +248,13 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 				t.Errorf("%s, %s: %+v", kind, c.name, f)
 			}
 		}
-		// A later check has a later memory of the last one; what is known stays.
+		// The last check in the ledger gets later with each check; the known time stays.
 		state := known(kind, ago(7*time.Minute), ago(7*time.Minute))
 		state.Checked = ago(time.Minute)
 		if f := one(t, "known", look(tt.change, state)); f.Kind != kind || !f.Since.Equal(ago(7*time.Minute)) || !f.Began.Equal(f.Since) {
 			t.Errorf("%s known: %+v", kind, f)
 		}
-		// But not across another life of the instance.
+		// But not across another boot of the instance.
 		fresh := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			tt.change(i, n, s)
 			i.Launched = ago(2 * time.Minute)
@@ -356,7 +356,7 @@ func TestImpaired(t *testing.T) {
 	}
 }
 
-// A tolerance that nobody set is none, and so is what it would be the tolerance of.
+// Without a tolerance in the policy there is no finding.
 func TestWithoutAToleranceThereIsNoFinding(t *testing.T) {
 	silent := func(of roll.Selector) policy.Policy {
 		p := defaults(of)
@@ -434,7 +434,7 @@ func TestImpairedStandsBesideWhatTheNodeIs(t *testing.T) {
 	}
 }
 
-// EC2 may not tell since when a check fails; then it is since it was first seen.
+// EC2 may not return since when a check fails; then the time of the first sighting counts.
 func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
 	undated := func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 		s.Impaired = map[roll.InstanceID]roll.Impairment{id: {}}
@@ -447,7 +447,7 @@ func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
 	}
 }
 
-// What else is wrong with a node that is not initialized is told by its diagnosis.
+// Other faults of a node that is not initialized are in its diagnosis.
 func TestAConditionOfANodeThatIsStillInitializing(t *testing.T) {
 	a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 		i.Launched, n.Created, n.Ready.Since = ago(15*time.Minute), ago(14*time.Minute), ago(13*time.Minute)
@@ -515,8 +515,8 @@ func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
 	}
 }
 
-// What EC2 tells goes before what was remembered, and nothing is remembered across a
-// start of the instance.
+// EC2's time takes precedence over the remembered one, which does not count across a start of the
+// instance.
 func TestWhatDatesAnImpairment(t *testing.T) {
 	state := known(roll.Impaired, ago(40*time.Minute), ago(40*time.Minute))
 	for name, tt := range map[string]struct {
@@ -540,8 +540,8 @@ func TestWhatDatesAnImpairment(t *testing.T) {
 	}
 }
 
-// A node whose instance its group puts to rest need not answer, and has its whole time
-// when the rest is over.
+// A node whose group puts its instance into a warm pool or Standby need not be ready. Its whole
+// time starts when that ends.
 func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 	i, n := worker(id, 24*time.Hour), node(id, roll.ConditionUnknown, 2*time.Hour)
 	state := ledger.State{}
@@ -570,7 +570,7 @@ func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 	}
 }
 
-// A condition that latched days ago does not keep an accelerator from its repair.
+// A condition that latched days ago does not prevent the repair of an accelerator.
 func TestTheConditionThatIsRepairedComesFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name, policy, reason string

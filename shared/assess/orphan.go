@@ -8,12 +8,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// claimless judges an instance of Karpenter without a node by its NodeClaim. It reports
-// whether that settles the verdict: it is an orphan, or was one and this check cannot tell.
+// claimless judges an instance of Karpenter without a node by its NodeClaim. It reports whether
+// that settles the verdict: it is an orphan, or was one and this check cannot determine it.
 //
 // Karpenter creates the NodeClaim before it launches the instance, and its garbage collection
-// ends instances whose NodeClaim is gone. So an instance without one for long has no
-// Karpenter either.
+// terminates instances whose NodeClaim is gone. So an instance that has had no NodeClaim for long
+// has no Karpenter either.
 func (a *assessor) claimless(m roll.Member) bool {
 	if m.Owner() != roll.OwnerKarpenter {
 		return false
@@ -28,9 +28,9 @@ func (a *assessor) claimless(m roll.Member) bool {
 	return a.keepOne(roll.FindingKey{Instance: m.ID(), Kind: roll.Orphaned})
 }
 
-// orphans judges the instances of a cluster that EKS does not know. Only tags that EKS or
-// eksctl write show that it was an EKS cluster: kops and others use kubernetes.io/cluster/
-// for clusters that EKS never knew.
+// orphans judges the instances of a cluster that EKS does not know. Only tags that EKS or eksctl
+// write show that it was an EKS cluster: kops and others use kubernetes.io/cluster/ for clusters
+// that EKS never knew.
 func (a *assessor) orphans() {
 	if !a.orphansRead() {
 		return
@@ -50,16 +50,14 @@ func (a *assessor) orphans() {
 	}
 }
 
-// orphansRead reports whether the instances of a cluster that EKS does not know were all
-// read.
+// orphansRead reports whether all instances of a cluster that EKS does not know were read.
 func (a *assessor) orphansRead() bool {
 	return !slices.ContainsFunc(a.Snapshot.Gaps, func(g roll.Gap) bool {
 		return g.Scope == roll.ScopeInstances || g.Scope == roll.ScopeCluster && g.Kind != roll.GapClusterGone
 	})
 }
 
-// orphan finds an instance that nothing owns. Its time begins with the first check that sees
-// it.
+// orphan finds an instance without an owner. Its time begins with the first check that sees it.
 func (a *assessor) orphan(m roll.Member, why string) {
 	tolerance, ok := a.tolerance(m, roll.Orphaned)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// claimed is a Karpenter instance without a node, and whether a NodeClaim has it.
+// claimed returns a Karpenter instance without a node, with or without a NodeClaim.
 func claimed(has roll.Answer, age time.Duration) *roll.Snapshot {
 	s := snapshot([]roll.Instance{poolWorker(id, age)}, nil)
 	s.Details[id] = roll.Detail{HasNodeClaim: has}
@@ -70,7 +70,7 @@ func TestWhetherANodeClaimHasAnInstanceIsAskedFromTheWarningOn(t *testing.T) {
 	}
 }
 
-// gone is a look at a cluster that EKS does not know.
+// gone returns a snapshot of a cluster that EKS does not know.
 func gone(instances ...roll.Instance) *roll.Snapshot {
 	s := snapshot(instances, nil, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone})
 	s.Cluster.Status = ""
@@ -88,7 +88,7 @@ func TestInstancesOfAClusterThatIsGone(t *testing.T) {
 		name     string
 		instance roll.Instance
 		orphan   bool
-		listed   bool // as no node
+		listed   bool // as not a node
 	}{
 		{"EKS named it", change(func(*roll.Instance) {}), true, false},
 		{"only kubernetes.io/cluster/ names it: kops does that too", change(func(i *roll.Instance) { i.Named = false }), false, true},
@@ -114,8 +114,7 @@ func TestInstancesOfAClusterThatIsGone(t *testing.T) {
 	}
 }
 
-// That EKS does not know the cluster may be a mistake in what was asked: only what EC2
-// tells of orphans changes anything.
+// EKS may have been called with a wrong name, so only EC2's data about orphans changes anything.
 func TestOfAClusterThatIsGoneNothingIsForgotten(t *testing.T) {
 	orphan := worker(id, 24*time.Hour)
 	orphan.Named = true
@@ -140,8 +139,8 @@ func TestOfAClusterThatIsGoneNothingIsForgotten(t *testing.T) {
 	}
 }
 
-// One that renews its lease works, whoever deleted its NodeClaim and its Node: that is a
-// contradiction, on which nothing is done.
+// An instance that renews its lease works, whoever deleted its NodeClaim and its Node. That is a
+// contradiction, so no act follows.
 func TestAnInstanceWithoutNodeClaimThatWorksIsNoOrphan(t *testing.T) {
 	for renewed, want := range map[time.Duration]roll.Kind{10 * time.Second: roll.Conflict, 10 * time.Minute: roll.Orphaned} {
 		s := claimed(roll.No, time.Hour)

@@ -12,9 +12,8 @@ import (
 // pressureMemory is how long an ended pressure of a Ready node is remembered.
 const pressureMemory = time.Hour
 
-// pressures notes the pressure conditions of a node while its kubelet reports them. When the
-// node goes silent, the control plane overwrites them with Unknown, and they may be the
-// reason.
+// pressures records the pressure conditions of a node while its kubelet reports them. They may be
+// why the node goes silent, but the control plane then overwrites them with Unknown.
 // https://kubernetes.io/docs/reference/node/node-status/#condition
 func (a *assessor) pressures(n *roll.Node) {
 	if len(n.Conditions) == 0 && len(a.State.Pressures) == 0 {
@@ -41,13 +40,12 @@ func (a *assessor) pressures(n *roll.Node) {
 	}
 }
 
-// pressedAgain is by how much the times of one pressure may differ: a clock that runs ahead
-// counts as now. The kubelet keeps a pressure for 5 minutes, so the next one never begins
-// sooner.
+// pressedAgain is by how much the times of one pressure may differ, since a clock that runs ahead
+// counts as now. The kubelet keeps a pressure for 5 minutes, so the next one never begins sooner.
 const pressedAgain = 5 * time.Minute
 
-// pressGroup notes a node's pressure for its group: that outlives the node, and shows whether
-// the next node has the same.
+// pressGroup records a node's pressure for its group. That record outlives the node, and shows
+// whether the next node has the same pressure.
 func (a *assessor) pressGroup(m roll.Member, g *groupTally) {
 	if !a.whole || m.Group() == roll.GroupNone {
 		return

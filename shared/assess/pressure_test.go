@@ -62,8 +62,7 @@ func TestPressuresAreRemembered(t *testing.T) {
 	}
 }
 
-// What a node of a group runs short of is remembered of the group, so that it outlives the
-// node.
+// A node's pressure is remembered for its group, so that it outlives the node.
 func TestPressuresAreRememberedOfTheGroup(t *testing.T) {
 	was := func(n int, kind string, since time.Duration) ledger.GroupPressure {
 		node := "node-" + string(rune('a'+n))
@@ -115,8 +114,8 @@ func TestPressuresAreRememberedOfTheGroup(t *testing.T) {
 	}
 }
 
-// When a node told last of itself is remembered with its absence, and does not change while
-// that lasts.
+// The time of a node's last report is remembered with its absence, and does not change while that
+// lasts.
 func TestWhenANodeWasLastSeenToTell(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Who only asks is shown what a check would not judge, since nobody can tell whether the
-// instance rests. One that is known to rest is judged by neither.
+// A report shows instances that a check would not judge because their state in their group is
+// unreadable. Neither judges one that is known to be in a warm pool.
 func TestWhoOnlyAsksIsShownWhatMayRest(t *testing.T) {
 	for _, tt := range []struct {
 		read      roll.Answer

@@ -15,17 +15,17 @@ import (
 	"rollcall/shared/roll"
 )
 
-// worlds is how many random worlds each property is tried on.
+// worlds is the number of random worlds per property.
 const worlds = 2000
 
-// ages are those at which something changes, and a second beside them.
+// ages are those at which something changes, and one second more or less.
 var ages = []time.Duration{
 	0, time.Second, time.Minute, 5*time.Minute - time.Second, 5 * time.Minute, 10*time.Minute - time.Second, 10 * time.Minute,
 	10*time.Minute + 10*time.Second, 15*time.Minute - time.Second, 15 * time.Minute, 20 * time.Minute, 30*time.Minute - time.Second, 30 * time.Minute,
 	time.Hour - time.Second, time.Hour, 2 * time.Hour, 26 * time.Hour, 72 * time.Hour,
 }
 
-// dice makes worlds.
+// dice generates worlds.
 type dice struct{ *rand.Rand }
 
 func pick[T any](d dice, of ...T) T { return of[d.IntN(len(of))] }
@@ -36,8 +36,8 @@ func (d dice) answer() roll.Answer { return pick(d, roll.NotAsked, roll.Yes, rol
 
 func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%08x", n)) }
 
-// world is a random snapshot and a random ledger. Not every combination can happen; a
-// verdict must be sound on them all.
+// world returns a random snapshot and a random ledger. Not every combination can happen; a verdict
+// must be sound for all of them.
 func (d dice) world() (*roll.Snapshot, ledger.State) {
 	s := snapshot(nil, nil)
 	s.NotFound, s.Impaired, s.Scheduled = map[roll.InstanceID]bool{}, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}
@@ -91,7 +91,7 @@ func (d dice) member(n int, s *roll.Snapshot, state *ledger.State) {
 		}
 	}
 	d.memory(of, state)
-	// The time of what has not registered is its launch, or later than its deadline.
+	// The time of an unregistered instance is its launch, or later than its deadline.
 	k := roll.FindingKey{Instance: of, Kind: roll.Unregistered}
 	if f, ok := state.Findings[k]; ok && !s.NotFound[of] && len(s.Instances) > 0 {
 		if launched := s.Instances[len(s.Instances)-1].Launched; f.Since.Before(launched.Add(15 * time.Minute)) {
@@ -189,7 +189,7 @@ func eachWorld(t *testing.T, try func(t *testing.T, d dice)) {
 	}
 }
 
-// primary reports the kinds of which a member has one at most.
+// primary reports whether a member has at most one finding of these kinds.
 func primary(k roll.Kind) bool {
 	switch k {
 	case roll.Impaired, roll.Scheduled, roll.ConditionFailed, roll.Flapping:
@@ -277,7 +277,7 @@ func TestNothingIsJudgedFromWhatWasNotRead(t *testing.T) {
 			return
 		}
 		for k := range state.Findings {
-			orphan := gone && k.Kind == roll.Orphaned // told by what EC2 lists
+			orphan := gone && k.Kind == roll.Orphaned // found through EC2
 			if !found[k] && !a.Kept[k] && !orphan && !s.Whole() {
 				t.Errorf("%v is resolved, with gaps %+v", k, s.Gaps)
 			}
@@ -328,7 +328,7 @@ func TestTheOrderOfWhatWasReadDoesNotMatter(t *testing.T) {
 	})
 }
 
-// remember makes of the ledger what it is to remember of a complete look.
+// remember returns the ledger after a complete check.
 func remember(state ledger.State, a assess.Assessment) ledger.State {
 	next := state.Clone()
 	current := map[roll.FindingKey]bool{}
@@ -355,8 +355,8 @@ func remember(state ledger.State, a assess.Assessment) ledger.State {
 	return next
 }
 
-// A second look at the same world, with the memory of the first, finds nothing else and
-// has nothing new to remember.
+// A second check of the same world, with the ledger of the first, finds nothing else and remembers
+// nothing new.
 func TestASecondLookFindsTheSame(t *testing.T) {
 	eachWorld(t, func(t *testing.T, d dice) {
 		s, state := d.world()
@@ -375,8 +375,7 @@ func TestASecondLookFindsTheSame(t *testing.T) {
 	})
 }
 
-// Until Next no verdict changes by the mere passing of time, and with no Next none ever
-// does.
+// Before Next no verdict changes without new observations, and without a Next none ever does.
 func TestNothingChangesBeforeNext(t *testing.T) {
 	stages := func(a assess.Assessment) map[roll.FindingKey]roll.Stage {
 		out := map[roll.FindingKey]roll.Stage{}

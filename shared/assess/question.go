@@ -8,7 +8,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ask adds what a suspect's verdict needs and the snapshot lacks. group is the suspect's.
+// ask adds questions for what a suspect's verdict needs and the snapshot does not have. group is
+// the suspect's.
 func (a *assessor) ask(q roll.Question, group roll.Group) {
 	d := a.Snapshot.Details[q.Instance]
 	q.UserData = q.UserData && d.Bootstraps == roll.NotAsked
@@ -41,14 +42,14 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	a.out.Questions = append(a.out.Questions, q)
 }
 
-// askOverdue asks what must be known before an act on an overdue finding: whether the
-// instance is in a warm pool or Standby, whether it is protected, and what its owner does. A
-// Conflict leads to no act, and a Ghost has no instance: nothing is asked.
+// askOverdue adds what must be known before an act on an overdue finding: whether the instance is
+// in a warm pool or Standby, whether it is protected, and what its owner does. A Conflict leads to
+// no act, and a Ghost has no instance, so neither has questions.
 func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	if m.Instance == nil || f.Kind == roll.Conflict || f.Kind == roll.Ghost {
 		return
 	}
-	ladder := a.Policy(f.Selector).Steps(f) // which of them holds is known with the causes
+	ladder := a.Policy(f.Selector).Steps(f) // the causes later decide which of them applies
 	acting := acts(ladder)
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
 	silent := ""
@@ -66,7 +67,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	}, f.Group)
 }
 
-// stopsPods reports whether a ladder has a step that would end what runs on a silent node.
+// stopsPods reports whether a ladder has a step that would interrupt the pods of a silent node.
 func stopsPods(ladder []policy.Step) bool {
 	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
 }
@@ -76,8 +77,8 @@ func acts(ladder []policy.Step) bool {
 	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
 }
 
-// sortQuestions puts the suspects of the most urgent findings first: the answers may be
-// limited.
+// sortQuestions puts the suspects of the most urgent findings first, since the number of answers
+// may be limited.
 func (a *assessor) sortQuestions() {
 	urgency := make(map[roll.InstanceID]int, len(a.out.Findings))
 	for i, f := range a.out.Findings {
@@ -96,11 +97,11 @@ func (a *assessor) sortQuestions() {
 	})
 }
 
-// rounds limits how often questions are asked: an answer may lead to further questions, but
-// of few kinds.
+// rounds limits how often questions are asked. An answer may lead to further questions, but only of
+// a few kinds.
 const rounds = 6
 
-// Thoroughly assesses a snapshot, lets ask read the missing details into it, and assesses it
+// Thoroughly assesses a snapshot, calls ask to read the missing details into it, and assesses it
 // again. ask must settle every question, if only as roll.Unreadable.
 func Thoroughly(in Input, ask func([]roll.Question)) Assessment {
 	a := Assess(in)

@@ -64,7 +64,7 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 			return p
 		}
 		a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, Now: now})
-		// Which ladder holds is known with the causes: what one of them may do is asked for.
+		// The causes decide which ladder applies, so the questions cover all of them.
 		byCause := assess.Assess(assess.Input{Snapshot: s, Now: now, Policy: func(of roll.Selector) policy.Policy {
 			p := pol(of)
 			p.CauseLadders = map[policy.CauseKey][]policy.Step{{Kind: roll.Unknown, Code: "KernelPanic"}: p.Ladders[roll.Unknown]}
@@ -100,7 +100,7 @@ func TestWhatIsAskedOfOneInstanceIsOneQuestion(t *testing.T) {
 	}
 }
 
-// The instance that is asked about most urgently stands first, whatever is asked of it.
+// The most urgent instance comes first, whatever the question.
 func TestTheMostUrgentIsAskedAboutFirst(t *testing.T) {
 	overdue, warned, bare := poolWorker("i-00000003", time.Hour), poolWorker("i-00000002", 6*time.Minute), worker("i-00000001", time.Hour)
 	a := judge(snapshot([]roll.Instance{bare, warned, overdue}, nil), ledger.State{})

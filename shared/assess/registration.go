@@ -9,22 +9,22 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RegistrationTimes sum up how long nodes took from the launch of their instance to
+// RegistrationTimes summarizes how long nodes took from the launch of their instance to
 // registration.
 type RegistrationTimes struct {
-	Count         int // how many nodes it sums up, at most ledger.RegistrationSamples
+	Count         int // number of nodes, at most ledger.RegistrationSamples
 	P50, P95, P99 time.Duration
 }
 
-// groupTally is what is counted of a group during the assessment.
+// groupTally is the count of a group during the assessment.
 type groupTally struct {
 	count  Count
-	memory ledger.GroupMemory // in the ledger
+	memory ledger.GroupMemory // record in the ledger
 	seen   time.Time          // creation of its latest node
-	good   time.Time          // latest launch of a node that works
+	good   time.Time          // latest launch of a working node
 	proven time.Time          // latest launch of a node that stayed Ready
-	fresh  []sample           // nodes that are not in the memory yet
-	// pressed are pressures that are not in the memory yet.
+	fresh  []sample           // nodes that are not in the record yet
+	// pressed are pressures that are not in the record yet.
 	pressed []ledger.GroupPressure
 
 	population Population
@@ -47,12 +47,11 @@ func (a *assessor) group(name roll.Group) *groupTally {
 	return g
 }
 
-// registered learns the registration time of a node, and whether its group brings nodes that
-// work.
+// registered records the registration time of a node, and whether its group brings working nodes.
 //
-// A Node older than the launch of its instance existed before the instance was stopped and
-// started, and shows nothing. Neither does an instance that was in a warm pool first, or
-// whose Node was deleted and came back.
+// A Node older than the launch of its instance existed before the instance was stopped and started,
+// and shows nothing. The same holds for an instance that was in a warm pool first, or whose Node
+// was deleted and came back.
 func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	n, i := m.Node, m.Instance
 	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.Before(i.Launched) || n.Created.After(a.Now) {
@@ -80,7 +79,8 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	}
 }
 
-// cameBack reports a new Node whose instance had one before, as the last complete check saw.
+// cameBack reports whether a Node is new although the last complete check saw an earlier Node of
+// its instance.
 func (a *assessor) cameBack(m roll.Member) bool {
 	if !m.Node.Created.After(a.State.Checked) || !a.inOrder(m.Instance.Launched, a.Policy(m.Selector()).Registration.Deadline) {
 		return false
@@ -89,8 +89,8 @@ func (a *assessor) cameBack(m roll.Member) bool {
 	return !late
 }
 
-// add adds a sample. Only the latest are kept, so that the first check of a large group does
-// not hold all of its nodes.
+// add adds a sample. It keeps only the latest, so that the first check of a large group does not
+// hold all of its nodes.
 func (g *groupTally) add(s sample) {
 	if len(g.fresh) == 2*ledger.RegistrationSamples {
 		g.trim()
@@ -108,7 +108,7 @@ func (g *groupTally) trim() {
 	}
 }
 
-// remembered returns the group's memory including this check.
+// remembered returns the group's record including this check.
 func (g *groupTally) remembered() ledger.GroupMemory {
 	g.trim()
 	seconds := make([]int, 0, len(g.memory.Seconds)+len(g.fresh))
@@ -120,7 +120,7 @@ func (g *groupTally) remembered() ledger.GroupMemory {
 	return ledger.GroupMemory{Seconds: seconds, Counted: g.seen, Good: g.good, Proven: g.proven, Ended: g.memory.Ended}
 }
 
-// registrations writes the memory of groups and the sums to the assessment.
+// registrations writes the records of groups and the summaries to the assessment.
 func (a *assessor) registrations() {
 	slices.Sort(a.out.NewRegistrations)
 	for name, g := range a.groups {
@@ -159,8 +159,8 @@ func (a *assessor) sumUp(g roll.Group, seconds []int) {
 	a.out.Populations[g] = p
 }
 
-// percentile returns the smallest of the sorted seconds that at least p percent of them do
-// not exceed.
+// percentile returns the smallest of the sorted seconds that at least p percent of them do not
+// exceed.
 func percentile(sorted []int, p int) time.Duration {
 	rank := (len(sorted)*p + 99) / 100
 	return time.Duration(sorted[rank-1]) * time.Second

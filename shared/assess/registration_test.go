@@ -13,8 +13,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// registered is an instance of the group asg/w and its node, Ready, that was created so
-// long ago and took so long to register.
+// registered returns an instance of the group asg/w and its Ready node, with the given age of the
+// node and time to register.
 func registered(n int, created, took time.Duration) (roll.Instance, roll.Node) {
 	of := roll.InstanceID(fmt.Sprintf("i-%017x", n))
 	i, nn := worker(of, created+took), node(of, roll.ConditionTrue, 2*time.Hour)
@@ -88,7 +88,7 @@ func TestWhatCountsAsARegistration(t *testing.T) {
 }
 
 func TestTheLatestRegistrationsAreKept(t *testing.T) {
-	const before = 100 // samples in the memory, of 1 s each
+	const before = 100 // samples in the ledger, of 1 s each
 	memory := ledger.GroupMemory{Counted: ago(time.Hour), Good: ago(2 * time.Hour)}
 	for range before {
 		memory.Seconds = append(memory.Seconds, 1)
@@ -150,7 +150,7 @@ func TestRegistrationTimesByRank(t *testing.T) {
 	}
 }
 
-// Good tells that a replacement works; what is Ready and not initialized does not, nor
+// Good shows that a replacement works. A node that is Ready but not initialized does not count, nor
 // does an old node whose instance was started again.
 func TestTheLatestLaunchThatWorks(t *testing.T) {
 	tests := []struct {

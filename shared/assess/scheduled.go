@@ -6,9 +6,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scheduled finds the node of a running instance with a scheduled EC2 event. It is reported
-// when first seen, and overdue from the policy's lead before the event may begin. An event
-// that moves to another time is another one, for which earlier acts do not count.
+// scheduled finds the node of a running instance with a scheduled EC2 event. It is reported when
+// first seen, and overdue from the policy's lead before the event may begin. An event that is moved
+// counts as a new one, for which earlier acts do not count.
 func (a *assessor) scheduled(m roll.Member) {
 	i := m.Instance
 	if i == nil || i.State != roll.StateRunning || a.Snapshot.StatusRead != roll.Yes || resting(a.Snapshot.Details[i.ID].Lifecycle) {

@@ -8,14 +8,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ahead has EC2 schedule an event of the instance.
+// ahead adds a scheduled event of the instance.
 func ahead(s *roll.Snapshot, in time.Duration) roll.Event {
 	e := roll.Event{ID: "instance-event-0d59937288b749b32", Code: "instance-retirement", NotBefore: now.Add(in), NotAfter: now.Add(in + 2*time.Hour)}
 	s.Scheduled = map[roll.InstanceID]roll.Event{id: e}
 	return e
 }
 
-// What is scheduled is told at once, and acted on from the lead of 24 h before it on.
+// A scheduled event is reported at once, and acted on from its lead of 24 h on.
 func TestAScheduledEventIsOverdueFromItsLeadOn(t *testing.T) {
 	const lead = 24 * time.Hour
 	tests := []struct {
@@ -93,10 +93,10 @@ func TestAScheduledEventIsOneOfANodeOnARunningInstance(t *testing.T) {
 	}
 }
 
-// The owner's time counts from the first sight of any event; one that is moved is another.
+// The owner's time counts from the first sighting of an event; a moved event is a new one.
 func TestAScheduledEventIsKnownSinceItWasFirstSeen(t *testing.T) {
 	tests := map[string]struct {
-		since, began time.Duration // as the ledger knows them
+		since, began time.Duration // as in the ledger
 		launched     time.Duration // ago
 		want         time.Duration
 	}{

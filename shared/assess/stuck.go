@@ -15,10 +15,10 @@ const (
 	aNodeClaim = "nodeclaim"
 )
 
-// stuck finds Nodes and NodeClaims that were deleted long ago and still exist. The state of
-// the node does not matter: one that works and never goes blocks whoever waits for that, such
-// as an update. If both are deleted, the finding is about the NodeClaim, which Karpenter
-// releases last.
+// stuck finds Nodes and NodeClaims that were deleted long ago and still exist. The state of the
+// node does not matter: one that works and never goes blocks whatever waits for its deletion, such
+// as an update. If both are deleted, the finding is about the NodeClaim, which Karpenter releases
+// last.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/controller.go (finalize)
 func (a *assessor) stuck(members []roll.Member) {
 	if a.Snapshot.Target != "" {
@@ -102,13 +102,13 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	since = a.firstKnown(since, time.Time{})
 	due := since.Add(tolerance)
 	if a.Now.Before(due) {
-		a.next(due) // most are gone long before
+		a.next(due) // most are gone long before that
 		return
 	}
 	f := a.finding(m, roll.Stuck, since, due)
 	f.Instance, f.Group, f.Selector, f.Removal, f.Node = subject, m.Group(), m.Selector(), r, ""
 	if known := a.State.Findings[f.Key()]; f.Group == roll.GroupNone && known.Group != "" {
-		f.Group, f.Selector.Group = known.Group, known.Group // EC2 no longer shows the instance
+		f.Group, f.Selector.Group = known.Group, known.Group // EC2 no longer returns the instance
 	}
 	if n != nil {
 		f.Node = n.Name
@@ -120,7 +120,7 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 // addObject adds a finding that is not about an instance.
 func (a *assessor) addObject(f roll.Finding) { a.out.Findings = append(a.out.Findings, f) }
 
-// machineOf returns what EC2 says of the instance below.
+// machineOf returns the EC2 state of the instance, and whether it is gone.
 func (a *assessor) machineOf(i *roll.Instance, id roll.InstanceID) (roll.InstanceState, bool) {
 	if i != nil {
 		return i.State, false
@@ -128,8 +128,8 @@ func (a *assessor) machineOf(i *roll.Instance, id roll.InstanceID) (roll.Instanc
 	return "", a.instancesRead && id != "" && a.Snapshot.NotFound[id]
 }
 
-// keepOfNode keeps a finding about a node's NodeClaim while the NodeClaim is unreadable, so
-// that it is not reported again as one about the Node.
+// keepOfNode keeps a finding about a node's NodeClaim while the NodeClaim is unreadable, so that it
+// is not reported again as one about the Node.
 func (a *assessor) keepOfNode(node string) (kept bool) {
 	for k, known := range a.State.Findings {
 		if k.Kind == roll.Stuck && known.Node == node && k.Instance != roll.SubjectID(aNode, node) {
@@ -139,8 +139,7 @@ func (a *assessor) keepOfNode(node string) (kept bool) {
 	return kept
 }
 
-// stuckUnread reports findings of the kind Stuck that the snapshot can neither confirm nor
-// end.
+// stuckUnread reports whether the snapshot can neither confirm nor end a finding of kind Stuck.
 func (a *assessor) stuckUnread(k roll.FindingKey) bool {
 	if _, ok := k.Instance.Leftover(); ok {
 		return a.leftUnread(k)

@@ -12,7 +12,7 @@ import (
 
 const finalizer = "karpenter.sh/termination"
 
-// stuck are the findings of the kind.
+// stuck returns the findings of the kind.
 func stuck(a assess.Assessment) (out []roll.Finding) {
 	for _, f := range a.Findings {
 		if f.Kind == roll.Stuck {
@@ -71,7 +71,7 @@ func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
 	if len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "ip-1" || !found[0].Since.Equal(ago(2*time.Hour)) {
 		t.Errorf("both: %+v", found)
 	}
-	// What was told of the Node alone goes on as that.
+	// A finding that was reported about the Node alone continues as that.
 	key := roll.FindingKey{Instance: "node/ip-1", Kind: roll.Stuck}
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Node: "ip-1", Began: ago(90 * time.Minute)}}}
 	if found := stuck(judge(s, state)); len(found) != 1 || found[0].Instance != "node/ip-1" {
@@ -85,7 +85,7 @@ func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
 	}
 }
 
-// What could not be read resolves nothing, and is not told anew under another name.
+// Unreadable data resolves nothing, and causes no second report under another name.
 func TestAGapKeepsWhatIsStuck(t *testing.T) {
 	key := roll.FindingKey{Instance: "nodeclaim/default-abc", Kind: roll.Stuck}
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Node: "ip-1", Began: ago(2 * time.Hour)}}}

@@ -7,22 +7,23 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unjudged is an instance without a node whose intent to be one could not be read.
+// unjudged is an instance without a node for which the evidence that it should be one was
+// unreadable.
 type unjudged struct {
 	member roll.Member
 	due    time.Time // when it would be overdue; zero if it is counted elsewhere
 }
 
-// noteUnjudged notes an instance past its warning time that could not be judged.
+// noteUnjudged records an instance past its warning time that could not be judged.
 func (a *assessor) noteUnjudged(m roll.Member, due time.Time) {
 	a.unjudged = append(a.unjudged, unjudged{m, due})
 	a.out.Unjudged = append(a.out.Unjudged, m.Instance.ID)
 }
 
-// countUnjudged counts instances that could not be judged as overdue, if they share their
-// group, launch template version, instance profile or subnet with one that is: something
-// unreadable must not make room for an act. A bastion with unreadable user data shares none
-// of these with the nodes.
+// countUnjudged counts instances that could not be judged as overdue, if they share their group,
+// launch template version, instance profile or subnet with an overdue one. Something unreadable
+// must not leave room for an act. A bastion with unreadable user data shares none of these with the
+// nodes.
 func (a *assessor) countUnjudged() {
 	slices.Sort(a.out.Unjudged)
 	if len(a.unjudged) == 0 {

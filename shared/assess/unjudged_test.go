@@ -11,8 +11,8 @@ import (
 
 const sibling = roll.InstanceID("i-0000000000000000b")
 
-// What an instance shows by its own user data holds for its siblings, also for those of
-// which nothing can be read.
+// The evidence of one instance's own user data also counts for its siblings, even if nothing of
+// theirs can be read.
 func TestIntentIsInheritedFromASibling(t *testing.T) {
 	shown := worker(id, time.Hour)
 	shown.LaunchTemplate = "lt-1:3"
@@ -44,7 +44,7 @@ func TestIntentIsInheritedFromASibling(t *testing.T) {
 	}
 }
 
-// Its own user data shows more than that of its siblings.
+// An instance's own user data is stronger evidence than that of its siblings.
 func TestWhatShowsItsIntentInheritsNone(t *testing.T) {
 	s := snapshot([]roll.Instance{worker(id, time.Hour), worker(sibling, time.Hour)}, nil)
 	s.Details[id], s.Details[sibling] = roll.Detail{Bootstraps: roll.Yes}, roll.Detail{Bootstraps: roll.Yes}
@@ -53,8 +53,8 @@ func TestWhatShowsItsIntentInheritsNone(t *testing.T) {
 	}
 }
 
-// What could not be judged counts against acts on what it has something in common with, once
-// it would be overdue, and against nothing else.
+// An instance that could not be judged counts against acts on instances with which it shares
+// something, once it would be overdue, and against no others.
 func TestWhatCouldNotBeJudgedCountsAsOverdueBesideItsLike(t *testing.T) {
 	const deadline = 15 * time.Minute
 	tied := func(change func(*roll.Instance)) roll.Instance {
@@ -66,7 +66,7 @@ func TestWhatCouldNotBeJudgedCountsAsOverdueBesideItsLike(t *testing.T) {
 	for name, tt := range map[string]struct {
 		unread  roll.Instance
 		detail  roll.Detail
-		overdue int // with the one that is found
+		overdue int // with the finding itself
 		listed  bool
 	}{
 		"the same subnet":                                  {tied(func(i *roll.Instance) { i.Subnet = "subnet-1" }), unreadable, 2, true},
@@ -95,7 +95,7 @@ func TestWhatCouldNotBeJudgedCountsAsOverdueBesideItsLike(t *testing.T) {
 	}
 }
 
-// An instance of which nobody can tell what its group does with it was not judged either.
+// An instance whose state in its group is unreadable was not judged either.
 func TestWhatMayRestIsUnjudged(t *testing.T) {
 	for name, tt := range map[string]struct {
 		detail roll.Detail

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unlaunched finds groups whose launches fail or do not happen: one finding per group, since
-// Karpenter creates another NodeClaim for each try. It lasts until a launch succeeds or none
+// unlaunched finds groups whose launches fail or do not happen. There is one finding per group,
+// since Karpenter creates another NodeClaim for each try. It lasts until a launch succeeds or none
 // is wanted.
 func (a *assessor) unlaunched() {
 	if a.Snapshot.Target != "" {
@@ -18,14 +18,14 @@ func (a *assessor) unlaunched() {
 	}
 	for _, group := range slices.Sorted(maps.Keys(a.Snapshot.Launches)) {
 		l := a.Snapshot.Launches[group]
-		id := roll.InstanceID(group) // groups of launches have the names of their subjects
+		id := roll.InstanceID(group) // the groups of launches have the same names as their subjects
 		since := a.firstKnown(l.Since, l.Failed)
 		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unlaunched}]; ok {
 			since = known.Since.UTC()
 		}
 		due := since.Add(a.Policy(roll.GroupSelector(group)).Launch.Tolerance)
 		if l.Status != "" {
-			due = since // EKS has waited already
+			due = since // EKS has already waited
 		}
 		f := roll.Finding{
 			Instance: id, Group: group, Selector: roll.GroupSelector(group), Owner: l.Owner, Kind: roll.Unlaunched,
@@ -45,7 +45,7 @@ func (a *assessor) unlaunched() {
 	}
 }
 
-// said returns the message of a failed launch in one line.
+// said returns the message of a failed launch on one line.
 func said(message string) string {
 	if message == "" {
 		return "nothing says why"

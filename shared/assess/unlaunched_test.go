@@ -33,7 +33,7 @@ func TestLaunchesThatFailAreOneFindingOfTheGroup(t *testing.T) {
 	}
 }
 
-// Karpenter makes another NodeClaim for each try: the trouble is as old as its first.
+// Karpenter creates another NodeClaim for each try: the fault is as old as its first.
 func TestAnotherTryIsTheSameTrouble(t *testing.T) {
 	first := now.Add(-time.Hour)
 	key := roll.FindingKey{Instance: roll.InstanceID(general), Kind: roll.Unlaunched}

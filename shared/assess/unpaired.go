@@ -21,7 +21,7 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.notNode(i, whyAmbiguous)
 		return
 	case !a.nodesRead:
-		// Its node may be among the unread ones. Status checks can be judged.
+		// Its node may be among the unread ones. Status checks can still be judged.
 		a.impairedIfNode(m)
 		return
 	}
@@ -29,7 +29,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	start, event := a.firstKnown(i.Launched, time.Time{}), "its launch"
 	rested, known := a.State.Rests[i.ID]
 	if rested.Left.After(start) {
-		start, event = rested.Left.UTC(), "its group put it into service" // it did not have to register before
+		start, event = rested.Left.UTC(), "its group put it into service" // it did not have to register before that
 	}
 	since, later := a.began(a.unpairedKey(i.ID), start, p.Registration.Deadline)
 	warnAt := since.Add(p.Registration.WarnAfter)
@@ -46,7 +46,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
 	switch {
-	case a.vanished(m, since): // also without a NodeClaim: it works
+	case a.vanished(m, since): // even without a NodeClaim: it works
 		a.impaired(m)
 		return
 	case a.claimless(m):
@@ -76,14 +76,14 @@ func (a *assessor) unpairedKey(id roll.InstanceID) roll.FindingKey {
 	return key
 }
 
-// wait counts an instance that still has time, until a moment.
+// wait counts an instance that still has time, and checks again then.
 func (a *assessor) wait(until time.Time) {
 	a.out.Waiting++
 	a.next(until)
 }
 
-// candidate reports whether an instance without a node is meant to be one now. start is the
-// beginning of its time to register, as far as it was known before.
+// candidate reports whether an instance without a node should be one now. start is the start of its
+// registration time as known before.
 func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 	i := m.Instance
 	detail := a.Snapshot.Details[i.ID]
@@ -103,7 +103,7 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 			a.noteUnjudged(m, due)
 		}
 		return false
-	case left.After(start): // it has left its rest just now
+	case left.After(start): // it went into service just now
 		a.wait(left.Add(a.Policy(m.Selector()).Registration.WarnAfter))
 		a.impairedIfNode(m)
 		return false
@@ -127,26 +127,24 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 
 const whyAmbiguous = "its tags name several clusters, and nothing decides which one it is for"
 
-// intent is what shows that an instance is meant to be a node.
+// intent is the evidence that an instance should be a node.
 type intent uint8
 
 const (
 	noIntent    intent = iota
-	bySiblings         // others of its Auto Scaling group or launch template version are meant to be
+	bySiblings         // others of its Auto Scaling group or launch template version should be nodes
 	byTemplate         // its launch template version has, or had, nodes; its own user data may differ
 	intentShown        // its owner, its Auto Scaling group or its own user data shows it
 )
 
-// clusterAPINode is the role that Cluster API's AWS provider writes on machines that become
-// nodes.
+// clusterAPINode is the role that Cluster API's AWS provider sets on machines that become nodes.
 // https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/api/v1beta2/tags.go
 const clusterAPINode = "node"
 
-// intent returns what shows that an instance is meant to be a node, or why nothing does. The
-// cluster's tag alone does not: bastions and NAT instances get it from default tags. Nor does
-// the launch template alone, which has versions for other purposes. User data that joins
-// another cluster outweighs everything except an owner or a group that makes nodes of this
-// one.
+// intent returns the evidence that an instance should be a node, or why there is none. The
+// cluster's tag alone is not enough: bastions and NAT instances get it from default tags. Nor is
+// the launch template alone, which has versions for other purposes. User data that joins another
+// cluster outweighs everything except an owner or a group that creates nodes of this one.
 func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why string) {
 	switch i.Owner {
 	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:
@@ -179,9 +177,9 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	return noIntent, "nothing shows yet that it is meant to be a node"
 }
 
-// hadNodes reports whether nodes came from an Auto Scaling group or launch template version,
-// now or within ledger.IntentRetention. A time before the creation of the cluster belongs to
-// an earlier cluster of its name.
+// hadNodes reports whether nodes came from an Auto Scaling group or launch template version, now or
+// within ledger.IntentRetention. A time before the creation of the cluster belongs to an earlier
+// cluster with its name.
 func (a *assessor) hadNodes(o roll.Origin) bool {
 	if a.out.GroupsWithNodes[o] {
 		return true

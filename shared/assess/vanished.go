@@ -7,14 +7,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// freshLease is the greatest age of the lease of a living kubelet. It renews the lease every
-// 10 seconds; the time of a check may be up to a minute ahead.
+// freshLease is the maximum age of the lease of a running kubelet. The kubelet renews the lease
+// every 10 seconds; the time of a check may be up to a minute ahead.
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-heartbeats
 const freshLease = 2 * time.Minute
 
-// vanished finds an instance without a Node that is one according to Karpenter or its own
-// kubelet: either the Node was deleted while the machine works, or a listing lacks it. It
-// reports whether that is so.
+// vanished finds an instance without a Node that is one according to Karpenter or its own kubelet:
+// the Node was deleted while the machine works, or is missing from a listing. It reports whether
+// that is the case.
 func (a *assessor) vanished(m roll.Member, since time.Time) bool {
 	d := a.Snapshot.Details[m.ID()]
 	var says string

@@ -11,8 +11,8 @@ import (
 
 const cilium = "node.cilium.io/agent-not-ready:NoSchedule"
 
-// Agents put their startup taint back whenever they are down. Only of a node that some check
-// saw young, and none in order, is it known that it never was.
+// Agents restore their startup taint whenever they are down. A node is known never to have worked
+// only if a check saw it young, and no check saw it ready.
 func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 	seenYoung := func(worked bool, age time.Duration) ledger.State {
 		s := known(roll.Uninitialized, ago(age), ago(age))
@@ -57,7 +57,7 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 	}
 }
 
-// unlabelled is a node that Karpenter's label is not on, and whose NodeClaim says that.
+// unlabelled returns a change to a node without Karpenter's label, and whose NodeClaim agrees.
 func unlabelled(initialized roll.ConditionStatus) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
 	return func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 		karpenters(false)(i, n, s)
@@ -72,7 +72,7 @@ func karpenters(initialized bool) func(*roll.Instance, *roll.Node, *roll.Snapsho
 	}
 }
 
-// A node is missing, and its kubelet or Karpenter says that it is there.
+// The Node is missing, but its kubelet or Karpenter shows that the machine works.
 func TestANodeThatVanishedIsAConflict(t *testing.T) {
 	claim := func(initialized roll.ConditionStatus, deleted time.Time) roll.Detail {
 		return roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.No, NodeClaim: &roll.NodeClaim{Name: "p-x7k2p", DeletedAt: deleted, Initialized: roll.Condition{Status: initialized}}}
@@ -106,8 +106,8 @@ func TestANodeThatVanishedIsAConflict(t *testing.T) {
 	}
 }
 
-// Between two words of the kubelet the trouble is the same one: its time goes on, and what it
-// asked for is asked again.
+// Between two lease renewals the fault is the same: its time continues, and its questions are asked
+// again.
 func TestAConflictGoesOnFromItsTime(t *testing.T) {
 	began := ago(20 * time.Minute)
 	state := known(roll.Conflict, began, began)
@@ -131,7 +131,7 @@ func TestAConflictGoesOnFromItsTime(t *testing.T) {
 	}
 }
 
-// Beside a target an outage is counted that began after the last check.
+// A check of one instance counts an outage that began after the last check.
 func TestNodesBesideATargetAreCounted(t *testing.T) {
 	const (
 		second roll.InstanceID = "i-0000000000000000b"
@@ -166,7 +166,8 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 	if len(a.Silent) != 2 {
 		t.Errorf("silent since %v", a.Silent)
 	}
-	// The target, and the instance without a node; the one that has just gone silent has time.
+	// The target, and the instance without a node; the node that has just gone silent still has
+	// time.
 	if got := a.Count[""]; got != (assess.Count{Nodes: 4, Overdue: 2}) {
 		t.Errorf("counted %+v", got)
 	}

@@ -1,11 +1,10 @@
-// Package diagnose finds causes: from the evidence of a check it returns, for each finding,
-// the causes that were found, those that were ruled out, and those that could not be
-// checked.
+// Package diagnose finds causes. From the evidence of a check it returns, for each finding, the
+// causes that were found, ruled out or could not be checked.
 //
 // Each group of causes has an analyzer, a package below this one. An analyzer is a pure
-// function: it reads a case and notes its verdicts on a sheet. What was not read is never a
-// pass and never a fault: it is reported as not checked, with the reason. COVERAGE.md
-// compares the catalogue with the checklists of others.
+// function: it reads a case and notes its verdicts on a sheet. What was not read is neither a
+// pass nor a fault: it is reported as not checked, with the reason. COVERAGE.md compares the
+// catalogue with other checklists.
 //
 // The package is pure: no I/O, no clock.
 package diagnose
@@ -28,14 +27,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// analyzers look for one group of causes each. Fleet is last: what EKS says about a node
-// group counts only where no other analyzer looked closer.
+// analyzers cover one group of causes each. Fleet is last: what EKS says about a node group
+// counts only where no other analyzer has a more specific verdict.
 var analyzers = []func(*evidence.Case, *cause.Sheet){
 	identity.Analyze, bootstrap.Analyze, network.Analyze, startup.Analyze, host.Analyze, fleet.Analyze,
 }
 
-// about returns the analyzers for a kind of finding: stuck deletions and failed launches
-// have one each, instances and nodes have the others.
+// about returns the analyzers for a kind of finding: stuck deletions and failed launches have
+// one each, instances and nodes have the others.
 func about(k roll.Kind) []func(*evidence.Case, *cause.Sheet) {
 	switch k {
 	case roll.Stuck:
@@ -46,7 +45,7 @@ func about(k roll.Kind) []func(*evidence.Case, *cause.Sheet) {
 	return analyzers
 }
 
-// Diagnose diagnoses every finding of the evidence.
+// Diagnose returns the diagnosis of every finding in the evidence.
 func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 	out := make(map[roll.FindingKey]roll.Diagnosis, len(e.Findings))
 	secrets := newScrubber()
@@ -56,7 +55,7 @@ func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 	return out
 }
 
-// one diagnoses one finding.
+// one returns the diagnosis of one finding.
 func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis {
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
@@ -77,8 +76,8 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 	return d
 }
 
-// unexplained marks the suggestive causes of a node that does not report why it is not ready, which would
-// settle most of them.
+// unexplained marks the suggestive causes of a node that does not report why it is not ready.
+// The reason would settle most of them.
 func unexplained(d *roll.Diagnosis, c *evidence.Case) {
 	gap := c.Unexplained()
 	if gap == "" {
@@ -91,8 +90,8 @@ func unexplained(d *roll.Diagnosis, c *evidence.Case) {
 	}
 }
 
-// unread marks what could not be checked, or settled, because a call failed: the reason is then that of the
-// fact, which repeats the call's error, or says what its answer lacks.
+// unread marks what could not be checked, or settled, because a call failed. The reason is then
+// the fact's: it repeats the call's error, or says what is missing from its answer.
 func unread(d *roll.Diagnosis, failed map[string]bool) {
 	told := func(reason string) (passing, unread bool) {
 		passing, unread = failed[reason]
@@ -108,8 +107,8 @@ func unread(d *roll.Diagnosis, failed map[string]bool) {
 	}
 }
 
-// remembered notes what an earlier check proved about the same trouble, unless it is ruled
-// out by now: a verdict does not weaken because its proof is no longer visible.
+// remembered notes what an earlier check proved about the same trouble, unless it is now ruled
+// out. A verdict does not weaken because its proof is no longer visible.
 func remembered(s *cause.Sheet, proven []roll.Proof) {
 	clear := s.Clear()
 	for _, p := range proven {
@@ -123,8 +122,8 @@ func remembered(s *cause.Sheet, proven []roll.Proof) {
 	}
 }
 
-// attempt runs an analyzer. A panic must not keep a check from its other work: the codes are
-// then not checked.
+// attempt runs an analyzer and recovers from a panic, so that the check goes on. The analyzer's
+// codes are then not checked.
 func attempt(analyze func(*evidence.Case, *cause.Sheet), c *evidence.Case, s *cause.Sheet) (fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -135,7 +134,7 @@ func attempt(analyze func(*evidence.Case, *cause.Sheet), c *evidence.Case, s *ca
 	return ""
 }
 
-// undecided are the codes without a verdict.
+// undecided returns the codes without a verdict.
 func undecided(s *cause.Sheet) []cause.Code {
 	return slices.DeleteFunc(cause.Codes(), s.Noted)
 }

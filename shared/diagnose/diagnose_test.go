@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// with runs a test with analyzers of its own.
+// with runs a test with its own analyzers.
 func with(t *testing.T, own ...func(*evidence.Case, *cause.Sheet)) {
 	t.Helper()
 	before := analyzers
@@ -24,7 +24,7 @@ func diagnosed() roll.Diagnosis {
 	return Diagnose(&evidence.Evidence{Findings: []roll.Finding{finding}})[finding.Key()]
 }
 
-// One analyzer that stumbles takes nothing from the others, and is no pass.
+// A failing analyzer does not affect the others, and is no pass.
 func TestAnAnalyzerThatFailsIsToldAsNotChecked(t *testing.T) {
 	with(t,
 		func(_ *evidence.Case, s *cause.Sheet) { s.RuledOut(cause.WrongVpc) },
@@ -44,7 +44,7 @@ func TestAnAnalyzerThatFailsIsToldAsNotChecked(t *testing.T) {
 	}
 }
 
-// What was proven does not become doubtful with age: only what rules it out ends it.
+// A proof does not weaken with age: only ruling it out ends it.
 func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
 	const code = cause.UndeclaredStartupTaint
 	at := time.Date(2026, 3, 10, 12, 5, 0, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestWhatWasProvenStaysProvenUntilItIsRuledOut(t *testing.T) {
 	}
 }
 
-// Most causes of a node that is not ready are settled by the message of its condition.
+// The message of the Ready condition settles most causes of a node that is not ready.
 func TestASuggestedCauseIsUnsettledWhereTheNodeDoesNotSayWhyItIsNotReady(t *testing.T) {
 	with(t, func(_ *evidence.Case, s *cause.Sheet) {
 		s.Found(roll.Cause{Code: cause.VpcEndpointMissing, Confidence: roll.Suggestive, Summary: "perhaps"})
@@ -108,7 +108,7 @@ func TestACauseCarriesWhatFollowsFromItsCode(t *testing.T) {
 	}
 }
 
-// Nothing was read, so nothing is found: of whatever kind.
+// Nothing was read, so nothing is found, whatever the kind.
 func TestWithoutEvidenceNothingIsDecisive(t *testing.T) {
 	for _, kind := range roll.Kinds() {
 		for _, owner := range roll.Owners() {

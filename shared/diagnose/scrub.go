@@ -5,12 +5,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scrubber removes secrets from diagnoses. Causes go into notices, tables, events and files,
-// and quote what agents, controllers and people wrote: messages of conditions and of AWS,
-// flags of user data. Whole user data and console output are redacted where they are read;
-// this is for the other quotes.
+// scrubber removes secrets from diagnoses. Causes appear in notices, tables, events and files,
+// and quote agents, controllers and people: messages of conditions and of AWS, flags in user
+// data. Whole user data and console output are redacted when they are read; the scrubber covers
+// the other quotes.
 //
-// The findings of a check share many texts: a scrubber looks at each once.
+// The findings of a check share many texts; a scrubber processes each text once.
 type scrubber struct {
 	texts  map[string]string
 	values map[[2]string]string // by name and value
@@ -53,7 +53,8 @@ func (s *scrubber) named(name, value string) string {
 	return out
 }
 
-// named is a named value without its secrets. A name that announces a secret drops the value.
+// named returns a named value without its secrets. A name that announces a secret drops the
+// value.
 func named(name, value string) string {
 	out, alone := redact.Text(value)
 	_, before := redact.Text(name)

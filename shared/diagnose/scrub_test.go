@@ -35,7 +35,7 @@ func TestScrubTakesSecretsOutOfEverythingThatIsSaid(t *testing.T) {
 	}
 }
 
-// Messages of conditions are whatever their writer had at hand.
+// Condition messages contain whatever their writer had at hand.
 func TestADiagnosisQuotesNoSecretOfACondition(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	node := evidence.NodeObject{Name: "ip-10-0-0-1", Created: now.Add(-time.Hour), Conditions: []evidence.Condition{

@@ -7,28 +7,28 @@ type Cluster struct {
 	Config        Fact[ClusterConfig]
 	AwsAuth       Fact[AwsAuth] // Absent: there is no such ConfigMap
 	AccessEntries Fact[AccessEntries]
-	// Controllers are the service accounts of Karpenter's controller, as its chart names
-	// them; asked only where another role than the nodes' is mapped.
+	// Controllers are the service accounts of Karpenter's controller, under the names its chart
+	// uses. They are read only if a role other than the nodes' is mapped.
 	Controllers Fact[[]ServiceAccount]
-	// Webhooks are the admission webhooks that are asked about nodes.
+	// Webhooks are the admission webhooks that are called for nodes.
 	Webhooks Fact[[]Webhook]
 }
 
-// ClusterConfig is an EKS cluster, as eks:DescribeCluster shows it.
+// ClusterConfig is an EKS cluster as eks:DescribeCluster returns it.
 type ClusterConfig struct {
 	Name     string
 	Status   string // ACTIVE, CREATING, DELETING, FAILED, UPDATING, PENDING
 	Version  string // Kubernetes minor version, such as 1.35
 	Endpoint string // URL of the API server
-	// CAHash is the SHA-256, in hex, of the certificate authority as userdata.CertificateOf
-	// gives it, so that the two compare.
+	// CAHash is the SHA-256, in hex, of the certificate authority as userdata.CertificateOf returns
+	// it, so that the two are comparable.
 	CAHash string
 	// AuthenticationMode is CONFIG_MAP, API or API_AND_CONFIG_MAP; "" means CONFIG_MAP.
 	AuthenticationMode string
 	VPC                string
 	Subnets            []string
-	// ClusterSecurityGroup is the group that EKS made for the cluster; SecurityGroups
-	// are further ones of its network interfaces.
+	// ClusterSecurityGroup is the security group that EKS created for the cluster. SecurityGroups
+	// are further groups of its network interfaces.
 	ClusterSecurityGroup string
 	SecurityGroups       []string
 	PublicAccess         bool
@@ -45,13 +45,13 @@ type Webhook struct {
 	Kind          string // MutatingWebhookConfiguration or ValidatingWebhookConfiguration
 	Name          string
 	FailurePolicy string // Fail or Ignore
-	// Resources and Operations that the rules name, as resource[/subresource] and
-	// verb, such as nodes and CREATE.
+	// Resources and Operations are those that the rules name, as resource[/subresource] and verb,
+	// such as nodes and CREATE.
 	Resources, Operations []string
-	// Selective: a namespace or object selector, or a match condition, narrows it.
+	// Selective reports whether a namespace or object selector, or a match condition, narrows it.
 	Selective bool
-	// Namespace and Service that answer it; "" when it is called by URL.
+	// Namespace and Service are those of the service that answers; "" if it is called by URL.
 	Namespace, Service string
-	// Endpoints is how many ready addresses its service has.
+	// Endpoints is the number of ready addresses of its service.
 	Endpoints Fact[int]
 }

@@ -7,8 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Evidence is everything that was read for the findings of one check of one cluster. What
-// several instances share is stored once.
+// Evidence is everything that was read for the findings of one check of one cluster. Facts shared
+// by several instances are stored once.
 type Evidence struct {
 	At        time.Time // the time of the check
 	Region    string
@@ -19,8 +19,8 @@ type Evidence struct {
 	Profiles  map[string]Fact[InstanceProfile] // by ARN
 	Roles     map[string]Fact[Role]            // by name
 	Policies  map[string]Fact[Policies]        // by role name
-	// Documents are the policies of roles that may be a controller's, by role name. Known with
-	// Why: some of them could not be read.
+	// Documents are the policies of roles that may be a controller's, by role name. A Known fact
+	// with Why means that some of them could not be read.
 	Documents map[string]Fact[[]PolicyDocument]
 	Images    map[string]Fact[Image]          // by AMI id
 	Templates map[string]Fact[LaunchTemplate] // by id:version
@@ -31,14 +31,14 @@ type Evidence struct {
 	Sound []Sound
 	// Zones count the cluster's nodes by availability zone; nil if Alone.
 	Zones []Zone
-	// Alone: only one instance was read, as before an act. The members of its group are then
-	// incomplete.
+	// Alone reports whether only one instance was read, as before an act. The members of its group
+	// are then incomplete.
 	Alone bool
 	// Findings are all findings of the check, including those in stage watching.
 	Findings []roll.Finding
 	// Proven are the decisive causes that earlier checks found for the same findings.
 	Proven map[roll.FindingKey][]roll.Proof
-	// Unread are the reasons of failed calls, and whether each passes by itself.
+	// Unread holds the reasons of failed calls, and whether each is transient.
 	Unread map[string]bool
 	// Gaps are the gaps of the snapshot.
 	Gaps []roll.Gap
@@ -65,9 +65,9 @@ type Sound struct {
 type Zone struct {
 	Zone  string
 	Nodes int
-	// Silent are the times since which nodes of the zone are silent (Ready=Unknown), sorted.
+	// Silent are the times since when nodes of the zone are silent (Ready=Unknown), sorted.
 	Silent []time.Time
-	// Shifted: an ARC zonal shift away from the zone is active.
+	// Shifted reports whether an ARC zonal shift away from the zone is active.
 	Shifted bool
 }
 
@@ -77,15 +77,16 @@ type Case struct {
 	Finding roll.Finding
 }
 
-// Instance is the finding's instance. Its facts are NotAsked if nothing was read of it.
+// Instance returns the finding's instance. Its facts are NotAsked if nothing was read of it.
 func (c *Case) Instance() Instance { return c.Instances[c.Finding.Instance] }
 
-// Node is the finding's node. Its facts are NotAsked if nothing was read of it, or if
-// the finding has none.
+// Node returns the finding's node. Its facts are NotAsked if nothing was read of it, or if the
+// finding has no node.
 func (c *Case) Node() Node { return c.Nodes[c.Finding.Node] }
 
-// Unexplained says that the finding's node is not ready and does not say why: the message of its condition Ready,
-// which the kubelet always writes, is missing. It is "" of any other node.
+// Unexplained returns why the cause of the node's state is unknown: the node is not ready, and the
+// message of its Ready condition, which the kubelet always writes, is missing. It returns "" for
+// any other node.
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/nodestatus/setters.go
 func (c *Case) Unexplained() string {
 	n := c.Node().Object.Value
@@ -95,8 +96,8 @@ func (c *Case) Unexplained() string {
 	return AnswerOf + "the Kubernetes API about node " + c.Finding.Node + " lacks the message of its condition Ready"
 }
 
-// Untold says why nobody knows what the Amazon VPC CNI's pod on the finding's node tells by its events,
-// "" if that was read, or is not there.
+// Untold returns why the events of the Amazon VPC CNI's pod on the finding's node are unknown. It
+// returns "" if they were read or there is no such pod.
 func (c *Case) Untold() string {
 	for _, p := range c.Node().Pods.Value {
 		if p.Owner == "DaemonSet/aws-node" && p.EventsUnread != "" {
@@ -109,14 +110,14 @@ func (c *Case) Untold() string {
 	return ""
 }
 
-// Group is the finding's group.
+// Group returns the finding's group.
 func (c *Case) Group() Group { return c.Groups[c.Finding.Group] }
 
-// Config is what EC2 says of the finding's instance.
+// Config returns the finding's instance as EC2 describes it.
 func (c *Case) Config() Fact[InstanceConfig] { return c.Instance().Config }
 
-// listed is Config for what hangs on it: of an instance that EC2 does not list nothing is known,
-// neither what it has nor what it lacks.
+// listed returns Config for facts that depend on it. If EC2 does not list the instance, nothing
+// about it is known.
 func (c *Case) listed() Fact[InstanceConfig] {
 	config := c.Config()
 	if config.State == Absent {
@@ -125,9 +126,9 @@ func (c *Case) listed() Fact[InstanceConfig] {
 	return config
 }
 
-// UserData is the instance's user data, and where it was read. Where its own was not read,
-// that of its launch template is the same, if an Auto Scaling group launched it: the group
-// has no other to give.
+// UserData returns the instance's user data and where it was read. If the instance's own was not
+// read and an Auto Scaling group launched it, that of the launch template is the same: the group
+// has no other.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html
 func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 	own := c.Instance().UserData
@@ -143,7 +144,7 @@ func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 	return own, "user data"
 }
 
-// Image is the AMI of the finding's instance.
+// Image returns the AMI of the finding's instance.
 func (c *Case) Image() Fact[Image] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[Image] {
 		if i.Image == "" {
@@ -153,7 +154,7 @@ func (c *Case) Image() Fact[Image] {
 	})
 }
 
-// Profile is the instance profile of the finding's instance; Absent if it has none.
+// Profile returns the instance profile of the finding's instance; Absent if it has none.
 func (c *Case) Profile() Fact[InstanceProfile] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[InstanceProfile] {
 		if i.ProfileARN == "" {
@@ -163,8 +164,8 @@ func (c *Case) Profile() Fact[InstanceProfile] {
 	})
 }
 
-// Role is the role behind the instance profile; Absent if there is no profile, no role
-// in it, or if the role was deleted.
+// Role returns the role of the instance profile; Absent if there is no profile, if the profile has
+// no role, or if the role was deleted.
 func (c *Case) Role() Fact[Role] {
 	return Then(c.Profile(), func(p InstanceProfile) Fact[Role] {
 		if len(p.Roles) == 0 {
@@ -174,22 +175,22 @@ func (c *Case) Role() Fact[Role] {
 	})
 }
 
-// Subnet is the subnet of the finding's instance.
+// Subnet returns the subnet of the finding's instance.
 func (c *Case) Subnet() Fact[Subnet] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
 }
 
-// RouteTable is that of the instance's subnet.
+// RouteTable returns the route table of the instance's subnet.
 func (c *Case) RouteTable() Fact[RouteTable] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[RouteTable] { return c.Network.RouteTables[i.Subnet] })
 }
 
-// ACL is that of the instance's subnet.
+// ACL returns the network ACL of the instance's subnet.
 func (c *Case) ACL() Fact[ACL] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[ACL] { return c.Network.ACLs[i.Subnet] })
 }
 
-// VPC is that of the instance; its facts are NotAsked if the instance is not known.
+// VPC returns the VPC of the instance. Its facts are NotAsked if the instance is not known.
 func (c *Case) VPC() VPC {
 	i := c.Config()
 	if !i.Known() {
@@ -198,7 +199,7 @@ func (c *Case) VPC() VPC {
 	return c.Network.VPCs[i.Value.VPC]
 }
 
-// NodeClaim is Karpenter's claim of the finding's instance; Absent if the group's claims
+// NodeClaim returns Karpenter's NodeClaim of the finding's instance; Absent if the group's claims
 // were read and none has it.
 func (c *Case) NodeClaim() Fact[NodeClaim] {
 	return Then(c.Group().NodeClaims, func(claims []NodeClaim) Fact[NodeClaim] {

@@ -55,8 +55,8 @@ func Failed[T any](why string) Fact[T] { return Fact[T]{State: Unreadable, Why: 
 // Skipped returns a fact that was not read.
 func Skipped[T any](why string) Fact[T] { return Fact[T]{State: NotAsked, Why: why} }
 
-// AnswerOf begins the reason of a fact whose answer lacks something that the API always
-// returns. Such an answer was cut down, and counts as a failed call.
+// AnswerOf begins the reason of a fact if a field that the API always returns is missing in the
+// answer. Such an answer is incomplete and counts as a failed call.
 const AnswerOf = "the answer of "
 
 // Known reports whether there is a value.

@@ -7,27 +7,26 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Group is what was read of a group of like instances. Only what fits its owner is
-// asked for.
+// Group is what was read of a group of like instances. Only what fits its owner is read.
 type Group struct {
-	// NodeGroup is the managed node group; Absent if EKS knows none of the name.
+	// NodeGroup is the managed node group; Absent if EKS has none of that name.
 	NodeGroup Fact[NodeGroup]
-	// AutoScaling is its Auto Scaling group; Absent if there is none of the name.
+	// AutoScaling is its Auto Scaling group; Absent if there is none of that name.
 	AutoScaling Fact[AutoScalingGroup]
 	// Activities are the latest scaling activities, newest first.
 	Activities Fact[[]Activity]
-	// NodePool and NodeClass are Karpenter's; Absent if there are none of the name.
+	// NodePool and NodeClass are Karpenter's; Absent if there are none of that name.
 	NodePool  Fact[NodePool]
 	NodeClass Fact[NodeClass]
-	// NodeClaims are all of the node pool.
+	// NodeClaims are all NodeClaims of the node pool.
 	NodeClaims Fact[[]NodeClaim]
-	// Members are all instances of the group that the snapshot shows and whether each
-	// has a Ready node: what failing and healthy ones have in common.
+	// Members are all instances of the group in the snapshot, and whether each has a Ready node.
+	// They show what failing and healthy instances have in common.
 	Members []Member
-	// Proven is the latest launch of an instance of the group whose node stayed Ready, as
-	// far as the ledger remembers; zero if none did.
+	// Proven is the latest launch of an instance of the group whose node stayed Ready, according to
+	// the ledger; zero if there is none.
 	Proven time.Time
-	// Acts are the group's acts that the ledger remembers.
+	// Acts are the group's acts in the ledger.
 	Acts Fact[[]Act]
 }
 
@@ -42,7 +41,7 @@ type Member struct {
 	LaunchTemplateVersion string
 }
 
-// Act is something that Rollcall did to an instance of the group.
+// Act is an act of Rollcall on an instance of the group.
 type Act struct {
 	Instance roll.InstanceID
 	Do       string // such as terminate
@@ -61,7 +60,7 @@ type NodeGroup struct {
 	RoleARN        string
 	LaunchTemplate string // id, "" if it uses none of its own
 	TemplateVer    string
-	Repairs        bool // EKS repairs its unhealthy nodes itself
+	Repairs        bool // EKS repairs its unhealthy nodes automatically
 	Issues         []roll.HealthIssue
 }
 
@@ -105,8 +104,8 @@ type NodePool struct {
 
 // NodeClass is Karpenter's EC2NodeClass.
 type NodeClass struct {
-	AMIFamily string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias tells
+	AMIFamily string // AL2, AL2023, Bottlerocket, Custom, Windows2022...; "" if an alias implies it
 	AMIAlias  string // such as al2023@latest, "" if none
 	Role      string // name of the node role, "" if it names an instance profile
-	UserData  bool   // it adds user data of its own; what it says stands with the instances
+	UserData  bool   // it adds its own user data, whose content is in the instances' user data
 }

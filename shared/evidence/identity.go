@@ -2,9 +2,9 @@ package evidence
 
 import "time"
 
-// Role is an IAM role, as iam:GetRole shows it.
+// Role is an IAM role, as iam:GetRole returns it.
 type Role struct {
-	ARN     string // with its path, as IAM writes it
+	ARN     string // with its path, as in IAM
 	Name    string
 	Created time.Time
 	// TrustPolicy is the policy that says who may assume the role, as JSON text.
@@ -18,13 +18,13 @@ type InstanceProfile struct {
 	Roles []string // names; IAM allows one at most, and there may be none
 }
 
-// Policies are what grants a role its permissions.
+// Policies are the policies that grant a role its permissions.
 type Policies struct {
 	Attached []string // ARNs of the managed policies
 	Inline   []string // names of the inline policies
 }
 
-// PolicyDocument is what a managed or inline policy of a role says.
+// PolicyDocument is the text of a managed or inline policy of a role.
 type PolicyDocument struct {
 	Name string // of the inline policy, or the ARN of the managed one
 	Text string // JSON
@@ -41,8 +41,8 @@ type AccessEntry struct {
 	Type     string // STANDARD, EC2_LINUX, EC2_WINDOWS, EC2, FARGATE_LINUX, HYBRID_LINUX, HYPERPOD_LINUX
 	Username string
 	Created  time.Time
-	// Policies are the ARNs of the associated access policies; nil and PoliciesRead
-	// false if they were not read.
+	// Policies are the ARNs of the associated access policies. If they were not read, Policies is
+	// nil and PoliciesRead is false.
 	Policies     []string
 	PoliciesRead bool
 }
@@ -51,24 +51,24 @@ type AccessEntry struct {
 type AccessEntries struct {
 	// Principals are the ARNs of all entries.
 	Principals []string
-	// Entries are those that were read in full, by principal ARN. One that Principals
-	// names and Entries lacks was not read.
+	// Entries are the entries that were read in full, by principal ARN. An entry in Principals but
+	// not in Entries was not read.
 	Entries map[string]Fact[AccessEntry]
 }
 
 // AwsAuth is the mapRoles part of the ConfigMap kube-system/aws-auth, as the
 // authenticator of EKS reads it.
 type AwsAuth struct {
-	// Unparseable is why mapRoles as a whole is not read, "" if it is. The
-	// authenticator then knows no role mapping at all.
+	// Unparseable is why mapRoles as a whole cannot be read, "" if it can. The authenticator then
+	// knows no role mapping at all.
 	Unparseable string
-	// Roles are the mappings in the order of the file, also those that a later one of
-	// the same role replaces.
+	// Roles are the mappings in the order of the file, including those that a later mapping of the
+	// same role replaces.
 	Roles []RoleMapping
-	// Users are the ARNs of mapUsers, in lower case. They are compared last, whatever
-	// they are the ARNs of, so a role there is mapped too.
+	// Users are the ARNs of mapUsers, in lower case. The authenticator compares them last, whatever
+	// kind of ARN they are, so a role listed there is mapped too.
 	Users []string
-	// Rejected are the entries that the authenticator drops by themselves.
+	// Rejected are the entries that the authenticator drops individually.
 	Rejected []RejectedMapping
 }
 
@@ -78,20 +78,20 @@ type RoleMapping struct {
 	ARN      string // rolearn as it is written
 	Username string
 	Groups   []string
-	// Canonical is the ARN under which the authenticator keeps the mapping: lower case,
-	// as it compares.
+	// Canonical is the ARN under which the authenticator keeps the mapping: lower case, as in its
+	// comparison.
 	Canonical string
-	// Path: the ARN carries an IAM path, without which the authenticator compares.
+	// Path reports whether the ARN carries an IAM path. The authenticator compares without one.
 	Path bool
-	// InstanceProfile: the ARN is an instance profile's.
+	// InstanceProfile reports whether the ARN is that of an instance profile.
 	InstanceProfile bool
-	// Effective: no later entry of the same canonical ARN replaces it.
+	// Effective reports whether no later entry of the same canonical ARN replaces it.
 	Effective bool
 }
 
-// RejectedMapping is an entry of mapRoles that the authenticator does not take.
+// RejectedMapping is an entry of mapRoles that the authenticator rejects.
 type RejectedMapping struct {
-	Index int    // in mapRoles, from 0; -1 if it cannot be told
+	Index int    // in mapRoles, from 0; -1 if unknown
 	ARN   string // as written, "" if it has none
 	Why   string
 }

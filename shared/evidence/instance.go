@@ -10,20 +10,20 @@ import (
 
 // Instance is what was read of one EC2 instance.
 type Instance struct {
-	// Config is the instance itself; Absent if EC2 does not know it.
+	// Config is the instance's description; Absent if EC2 does not know the instance.
 	Config Fact[InstanceConfig]
-	// Status are EC2's status checks. Absent: EC2 has none of an instance that does not run.
+	// Status holds EC2's status checks; Absent if EC2 has none because the instance does not run.
 	Status Fact[InstanceStatus]
-	// UserData is what its user data says; Absent if it has none.
+	// UserData is the parsed user data; Absent if there is none.
 	UserData Fact[userdata.Boot]
-	// Console is what its console shows. Known and without lines: EC2 had no output yet,
+	// Console is the parsed console output. If it is known and has no lines, EC2 had no output yet,
 	// which proves nothing.
 	Console Fact[console.Log]
-	// ConsoleAt is when EC2 took the output, zero if it does not tell.
+	// ConsoleAt is when EC2 took the output, zero if unknown.
 	ConsoleAt time.Time
 }
 
-// InstanceConfig is what EC2 says of an instance.
+// InstanceConfig is an instance as EC2 describes it.
 type InstanceConfig struct {
 	State        string // running, stopped...
 	StateReason  string // message of the last transition
@@ -37,49 +37,49 @@ type InstanceConfig struct {
 	PrivateIP    string
 	PublicIP     string // "" if it has none
 	IPv6         bool   // has an IPv6 address
-	// SecurityGroups of its primary network interface.
+	// SecurityGroups are those of the primary network interface.
 	SecurityGroups []string
 	ProfileARN     string // instance profile, "" if it has none
-	HopLimit       int    // of the metadata service; 0 if not told
+	HopLimit       int    // of the metadata service; 0 if unknown
 	IMDSDisabled   bool
-	// ClusterTags are the clusters that kubernetes.io/cluster/ keys name.
+	// ClusterTags are the clusters named by tag keys with the prefix kubernetes.io/cluster/.
 	ClusterTags []string
 	Group       roll.Group
 	NodeGroup   string // eks:nodegroup-name, "" if none
 	ASG         string // aws:autoscaling:groupName, "" if none
 	NodeClass   string // karpenter.k8s.aws/ec2nodeclass, "" if none
-	// LaunchTemplate and its version as EC2 or Auto Scaling wrote them into
-	// aws:ec2launchtemplate:id and :version; "" if none.
+	// LaunchTemplate and LaunchTemplateVersion are those that EC2 or Auto Scaling wrote into the
+	// tags aws:ec2launchtemplate:id and :version; "" if none.
 	LaunchTemplate, LaunchTemplateVersion string
 }
 
 // InstanceStatus is EC2's view of an instance's health.
 type InstanceStatus struct {
 	Instance      string    // ok, impaired, initializing, insufficient-data, not-applicable
-	System        string    // likewise
-	InstanceSince time.Time // impairedSince of the instance's check, zero if not told
+	System        string    // one of the same values
+	InstanceSince time.Time // impairedSince of the instance's check, zero if unknown
 	SystemSince   time.Time
-	// AttachedEBS, Application and Performance are the checks beside these two, "" where EC2
-	// makes none.
+	// AttachedEBS, Application and Performance are the checks beside these two, "" if EC2 makes
+	// none.
 	AttachedEBS, Application, Performance                string
 	AttachedEBSSince, ApplicationSince, PerformanceSince time.Time
-	// Remediation is what EC2 recommends against an impaired performance.
+	// Remediation is what EC2 recommends for impaired performance.
 	Remediation string
-	Events      []roll.Event // that are scheduled and not completed
+	Events      []roll.Event // scheduled and not completed
 }
 
-// Image is an AMI. Absent means that it was deregistered, or is not shared any more.
+// Image is an AMI. Absent means that it was deregistered or is no longer shared.
 type Image struct {
 	Name         string
 	Owner        string // account id
 	OwnerAlias   string // amazon, aws-marketplace or ""
 	Architecture string // x86_64 or arm64
-	// Family is what the name tells of EKS's own and Bottlerocket's images: al2,
-	// al2023, bottlerocket, windows, ubuntu; "" if it does not.
+	// Family is the family that the name of an EKS or Bottlerocket image shows: al2, al2023,
+	// bottlerocket, windows, ubuntu; "" if it shows none.
 	Family string
-	// EKS: it is one that AWS publishes for EKS nodes.
+	// EKS reports whether AWS publishes the image for EKS nodes.
 	EKS bool
-	// Kubernetes is the minor version that its name tells, such as 1.35, "" if none.
+	// Kubernetes is the minor version in its name, such as 1.35, "" if none.
 	Kubernetes string
 }
 
@@ -87,7 +87,7 @@ type Image struct {
 type LaunchTemplate struct {
 	ID, Version string
 	Image       string // AMI id or "resolve:ssm:..."; "" if it names none
-	ProfileARN  string // or name, as it is written
+	ProfileARN  string // or name, as written
 	UserData    Fact[userdata.Boot]
 	HasUserData bool
 	Subnets     []string

@@ -1,11 +1,11 @@
 package evidence
 
-// Network is what was read of the network. Every map is keyed by the id of the thing;
-// a missing key was not asked for.
+// Network is what was read of the network. Each map is keyed by the resource's id. A missing key
+// was not read.
 type Network struct {
 	Subnets map[string]Fact[Subnet]
-	// RouteTables and ACLs are by the subnet that they serve: the one that is associated
-	// with it, or else the VPC's main table or default ACL.
+	// RouteTables and ACLs are keyed by the subnet they serve. Each is the one associated with the
+	// subnet, or else the VPC's main table or default ACL.
 	RouteTables    map[string]Fact[RouteTable]
 	ACLs           map[string]Fact[ACL]
 	SecurityGroups map[string]Fact[SecurityGroup]
@@ -37,8 +37,8 @@ type RouteTable struct {
 // Route is one route.
 type Route struct {
 	Destination string // CIDR, IPv4 or IPv6, or the id of a prefix list
-	// Target is the id of what it leads to: igw-, nat-, tgw-, pcx-, vgw-, eni-, i-, eigw-,
-	// vpce-, lgw-, cagw- or local.
+	// Target is the id of the route's target: igw-, nat-, tgw-, pcx-, vgw-, eni-, i-, eigw-, vpce-,
+	// lgw-, cagw- or local.
 	Target    string
 	Blackhole bool // its target is gone
 }
@@ -49,14 +49,14 @@ type ACL struct {
 	Rules []ACLRule
 }
 
-// ACLRule is a rule of a network ACL; the one of the lowest number that matches counts.
+// ACLRule is a rule of a network ACL. The matching rule with the lowest number applies.
 type ACLRule struct {
 	Number   int
 	Egress   bool
 	Allow    bool
 	Protocol string // -1 all, 6 TCP, 17 UDP...
 	CIDR     string // IPv4 or IPv6
-	// From and To are its ports, both 0 with AllPorts.
+	// From and To are its ports. Both are 0 with AllPorts.
 	From, To int
 	AllPorts bool
 }

@@ -7,19 +7,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Node is what was read of one node that something is wrong with.
+// Node is what was read of one faulty node.
 type Node struct {
-	// Object is the Node in more detail than the snapshot's.
+	// Object is the Node, in more detail than in the snapshot.
 	Object Fact[NodeObject]
 	Lease  Fact[Lease]
-	// Events are those about the node, newest last. The API server keeps them for an
-	// hour by default, so absence proves nothing.
+	// Events are the events about the node, newest last. The API server keeps them for an hour by
+	// default, so absence proves nothing.
 	Events Fact[[]Event]
 	Pods   Fact[[]Pod]
-	// Budgets are the PodDisruptionBudgets of those pods that a drain would evict.
+	// Budgets are the PodDisruptionBudgets of the pods that a drain would evict.
 	Budgets Fact[[]roll.Budget]
-	// Remembered are its conditions as an earlier check saw them, and when Ready left and
-	// came back; Absent if no check did.
+	// Remembered holds its conditions as an earlier check saw them, and when Ready was lost and
+	// regained; Absent if there was no earlier check.
 	Remembered Fact[Remembered]
 }
 
@@ -33,7 +33,7 @@ type NodeObject struct {
 	KubeletVersion string   // such as v1.35.2-eks-1234567
 	Architecture   string   // amd64 or arm64
 	Addresses      []string // internal IPs and DNS names
-	// Attached are the volumes that the control plane believes attached, such as
+	// Attached are the volumes that the control plane considers attached, such as
 	// vol-0123456789abcdef0.
 	Attached []string
 }
@@ -49,7 +49,7 @@ type Condition struct {
 	Since                         time.Time `json:"lastTransitionTime"`
 }
 
-// Lease is the lease by which a kubelet shows that it lives.
+// Lease is the lease that a kubelet renews as its heartbeat.
 type Lease struct {
 	Renewed  time.Time
 	Duration time.Duration // leaseDurationSeconds: 40 s unless configured
@@ -72,32 +72,32 @@ type Pod struct {
 	Owner           string // kind/name of its controller, such as DaemonSet/cilium
 	Phase           string
 	Ready           bool
-	// Waiting is the reason why a container waits, such as CrashLoopBackOff or
-	// ImagePullBackOff; "" if none does. Terminated likewise, such as OOMKilled.
+	// Waiting is the reason why a container waits, such as CrashLoopBackOff or ImagePullBackOff; ""
+	// if none does. Terminated is the reason why one terminated, such as OOMKilled.
 	Waiting, Terminated string
 	Message             string // of that reason, redacted
 	Restarts            int
 	Containers          []string
 	Labels              map[string]string
-	// Unlimited: neither the pod as a whole nor each of its containers has a memory limit.
+	// Unlimited reports whether the pod as a whole and at least one container have no memory limit.
 	Unlimited bool
-	// MemoryRequest is what its containers request together, and MemoryUsed what they used
-	// when the kubelet evicted it, as far as it says; in bytes, 0 if that is not told.
+	// MemoryRequest is the sum of its containers' requests. MemoryUsed is their usage when the
+	// kubelet evicted the pod, as far as the kubelet reports it. Both are in bytes, 0 if unknown.
 	MemoryRequest, MemoryUsed int64
-	// Deleting is when its grace period ends, or ended, if somebody deletes it; else zero.
+	// Deleting is when its grace period ends or ended, if it is being deleted; otherwise zero.
 	Deleting time.Time
-	// NotToDisrupt is the annotation by which its owner keeps it, "" if none.
+	// NotToDisrupt is the annotation with which its owner prevents disruption, "" if none.
 	NotToDisrupt string
-	// OutOfMemory: a container of it was killed for want of memory.
+	// OutOfMemory reports whether one of its containers was OOM-killed.
 	OutOfMemory bool
-	// Events are warnings about it, newest last; nil if none were read. EventsUnread says why they
-	// could not be, "" if nobody asked or there is an answer.
+	// Events are warnings about the pod, newest last; nil if none were read. EventsUnread is why
+	// they could not be read, "" if they were read or not requested.
 	Events       []Event
 	EventsUnread string
 }
 
-// Evictable reports whether a drain evicts the pod: it is neither finished nor of a
-// DaemonSet nor a static one.
+// Evictable reports whether a drain evicts the pod: it is not finished, not static and not part of
+// a DaemonSet.
 func (p Pod) Evictable() bool {
 	return p.Phase != "Succeeded" && p.Phase != "Failed" && !strings.HasPrefix(p.Owner, "DaemonSet/") && !strings.HasPrefix(p.Owner, "Node/")
 }
@@ -105,16 +105,17 @@ func (p Pod) Evictable() bool {
 // Remembered is what an earlier check saw of a node.
 type Remembered struct {
 	At time.Time
-	// Conditions as they were then; of the function's own ledger only the pressures.
+	// Conditions are the conditions at that time; from the function's own ledger only the
+	// pressures.
 	Conditions []Condition
-	// ReadyFlips are the moments at which Ready left or came back.
+	// ReadyFlips are the times at which Ready was lost or regained.
 	ReadyFlips []time.Time
-	// GroupPressures are what nodes of its group ran short of lately, itself among them,
-	// also of instances that are gone; the earliest first.
+	// GroupPressures are the recent resource shortages of nodes of its group, including this node
+	// and nodes whose instances are gone; the earliest first.
 	GroupPressures []Pressure
 }
 
-// Pressure is what a node of a group ran short of.
+// Pressure is a resource shortage of a node of a group.
 type Pressure struct {
 	Instance roll.InstanceID
 	Node     string
@@ -129,26 +130,26 @@ type NodeClaim struct {
 	NodePool string
 	Instance roll.InstanceID // "" before launch
 	Node     string          // status.nodeName, "" before registration
-	// Type and Capacity are the labels of its instance type and of how that is bought
-	// (on-demand, spot, reserved); "" before launch.
+	// Type and Capacity are its labels for the instance type and the capacity type (on-demand,
+	// spot, reserved); "" before launch.
 	Type, Capacity string
 	Conditions     []Condition
 	Taints         []Taint
 	Startup        []Taint // spec.startupTaints
-	// Labels are those that Karpenter writes on the node when it registers it, and
-	// Requirements what was asked for when the instance was launched.
+	// Labels are those that Karpenter sets on the node at registration. Requirements are those of
+	// the launch request.
 	Labels       map[string]string
 	Requirements []Requirement
 	Events       Fact[[]Event]
 }
 
-// Condition finds a condition by its type.
+// Condition returns the condition of a type, and whether there is one.
 func (c NodeClaim) Condition(kind string) (Condition, bool) { return find(c.Conditions, kind) }
 
-// Condition finds a condition by its type.
+// Condition returns the condition of a type, and whether there is one.
 func (n NodeObject) Condition(kind string) (Condition, bool) { return find(n.Conditions, kind) }
 
-// Condition finds a condition by its type.
+// Condition returns the condition of a type, and whether there is one.
 func (r Remembered) Condition(kind string) (Condition, bool) { return find(r.Conditions, kind) }
 
 func find(conditions []Condition, kind string) (Condition, bool) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Requirement is what a NodePool or NodeClaim of Karpenter asks of a node's label.
+// Requirement is a requirement of a Karpenter NodePool or NodeClaim on a node's label.
 // https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements
 type Requirement struct {
 	Key      string
@@ -14,9 +14,9 @@ type Requirement struct {
 	Values   []string
 }
 
-// Allows reports whether a node with that value of the label meets the requirement, as
-// Karpenter and the scheduler compare: bounds are whole numbers, and what is none meets
-// none. An operator that is not known here is met.
+// Allows reports whether a node with that label value meets the requirement, by the rules of
+// Karpenter and the scheduler. Bounds are whole numbers; a value that is not one meets none. An
+// unknown operator counts as met.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#operators
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/scheduling/requirement.go
 func (r Requirement) Allows(value string) bool {
@@ -56,7 +56,7 @@ func (r Requirement) bounds(value string) bool {
 	return n <= bound
 }
 
-// String is the requirement as a person reads it, such as "In [arm64]".
+// String returns the requirement for display, such as "In [arm64]".
 func (r Requirement) String() string {
 	if len(r.Values) == 0 {
 		return r.Operator

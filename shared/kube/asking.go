@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What one question may bring, in bytes of JSON: more is an error. A capture holds a
-// whole cluster, some 14,000 nodes.
+// The maximum size of the answer to one question, in bytes of JSON. A larger answer is an error. A
+// capture holds a whole cluster, some 14,000 nodes.
 const (
 	maxAnswer  = 8 << 20
 	maxCapture = 256 << 20
@@ -30,7 +30,7 @@ type resource struct {
 
 func (r resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
 
-// path is where one object is served, or all of them if the name is "".
+// path returns the path of one object, or of all objects if the name is "".
 func (r resource) path(namespace, name string) string {
 	segments := []string{"/apis", r.apiVersion()}
 	if r.group == "" {
@@ -46,18 +46,18 @@ func (r resource) path(namespace, name string) string {
 	return strings.Join(segments, "/")
 }
 
-// asking is how a topic is asked about.
+// asking is how the objects of a topic are requested.
 type asking struct {
 	of         []resource
-	namespace  string                              // where the objects are, unless the question says
-	namespaced bool                                // the question says
-	byName     bool                                // one object; or else a list
-	sel        func(string, *metav1.ListOptions)   // which of the list, by the name in the question
+	namespace  string                              // the namespace of the objects, unless the question has one
+	namespaced bool                                // the question has the namespace
+	byName     bool                                // one object; otherwise a list
+	sel        func(string, *metav1.ListOptions)   // selects from the list by the name in the question
 	thing      string                              // in words; %s is the name in the question
-	trim       func(object) error                  // takes from each object what must not leave the package
-	newest     int                                 // how many events are kept; 0 keeps all of what is no event
+	trim       func(object) error                  // removes from each object what must not leave the package
+	newest     int                                 // how many events are kept; 0 for other objects, which are all kept
 	largest    int64                               // bytes; 0 is maxAnswer
-	nameable   func(name string) (faults []string) // what is wrong with a name; nil if the topic has none
+	nameable   func(name string) (faults []string) // returns what is wrong with a name; nil if the topic has no name
 }
 
 var (
@@ -101,7 +101,7 @@ var askings = map[topic]asking{
 
 const labelServiceName = "kubernetes.io/service-name"
 
-// segment tells what keeps a name from being part of a URL's path.
+// segment returns what is wrong with a name as part of a URL's path.
 func segment(name string) []string { return rest.IsValidPathSegmentName(name) }
 
 func about(kind string) func(string, *metav1.ListOptions) {
@@ -124,7 +124,7 @@ func onNode(name string, o *metav1.ListOptions) {
 	o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
 }
 
-// called selects by name, which RBAC takes for a request about that name alone.
+// called selects by name, which RBAC treats as a request for that name alone.
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
 func called(name string, o *metav1.ListOptions) {
 	o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -132,7 +132,7 @@ func called(name string, o *metav1.ListOptions) {
 
 func carrying(name string, o *metav1.ListOptions) { o.LabelSelector = name }
 
-// selector tells what keeps a name from being a selector of labels.
+// selector returns what is wrong with a name as a label selector.
 func selector(name string) (faults []string) {
 	if _, err := labels.ConvertSelectorToLabelsMap(name); err != nil {
 		return []string{err.Error()}
@@ -153,7 +153,7 @@ func (a asking) verb() string {
 	return "list"
 }
 
-// limit is how many bytes an answer may have.
+// limit returns the maximum size of an answer, in bytes.
 func (a asking) limit() int64 {
 	if a.largest > 0 {
 		return a.largest
@@ -161,10 +161,10 @@ func (a asking) limit() int64 {
 	return maxAnswer
 }
 
-// errNothingAsked is what the zero Question gets.
+// errNothingAsked is the error for the zero Question.
 var errNothingAsked = errors.New("the question asks nothing: make one by a function of this package")
 
-// asking checks the question and says how it is asked.
+// asking checks the question and returns how it is requested.
 func (q Question) asking() (asking, error) {
 	a, known := askings[q.topic]
 	if !known {
@@ -176,14 +176,14 @@ func (q Question) asking() (asking, error) {
 	return a, q.operation(a, a.of[0]).failed(q.misnames(a))
 }
 
-// unexpected says that an answer came, and is not what it should be.
+// unexpected returns the error for an answer that is not what was requested.
 func (q Question) unexpected(err error) error {
 	a := askings[q.topic]
 	return q.operation(a, a.of[0]).failed(err)
 }
 
-// misnames tells what is wrong with the names in the question. An empty one would ask for
-// another thing: all objects, or the pods of no node.
+// misnames returns an error if a name in the question is invalid. An empty one would request
+// something else: all objects, or the pods of no node.
 func (q Question) misnames(a asking) error {
 	if a.nameable == nil {
 		return nil
@@ -201,7 +201,7 @@ func (q Question) misnames(a asking) error {
 	return nil
 }
 
-// operation is the question about one resource, for errors.
+// operation returns the operation of requesting one resource, for errors.
 func (q Question) operation(a asking, r resource) operation {
 	thing := q.thing()
 	if len(a.of) > 1 {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// NoCapacity is what Karpenter told of a launch for which EC2 had no capacity, a quota did
-// not suffice, or no subnet had an address. It deletes the NodeClaim at once, so that only
-// its Event is left, for an hour.
+// NoCapacity is a failed launch reported by Karpenter: EC2 had no capacity, a quota was
+// insufficient, or no subnet had an address. Karpenter deletes the NodeClaim at once, so only its
+// Event remains, for an hour.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/launch.go
 type NoCapacity struct {
 	Claim       string
@@ -19,7 +19,8 @@ type NoCapacity struct {
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/events/reason.go
 const reasonNoCapacity = "InsufficientCapacityError"
 
-// LaunchesWithoutCapacity asks for the events about NodeClaims of which Karpenter says so.
+// LaunchesWithoutCapacity returns a question for the events in which Karpenter reports such
+// launches.
 func LaunchesWithoutCapacity() Question { return Question{topic: topicNoCapacity} }
 
 // NoCapacity lists those events, the newest last.

@@ -17,18 +17,18 @@ import (
 	"rollcall/shared/roll"
 )
 
-// PageSize is how many objects are asked for at once. With it peak memory stays that
-// of one page, about 8 MB of protobuf.
+// PageSize is the number of objects requested at once. It limits peak memory to that of one page,
+// about 8 MB of protobuf.
 const PageSize = 500
 
-// requestTimeout bounds one request, also one to an API server that accepts the
-// connection and never answers.
+// requestTimeout bounds one request, including one to an API server that accepts the connection and
+// never answers.
 const requestTimeout = 30 * time.Second
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
-// scheme knows the core types alone: the clientset would bring every API group
-// into a binary that knows nodes and pods.
+// scheme has the core types only. The clientset would add every API group to a binary that needs
+// nodes and pods.
 var (
 	scheme = func() *runtime.Scheme {
 		s := runtime.NewScheme()
@@ -41,25 +41,24 @@ var (
 	parameterCodec = runtime.NewParameterCodec(scheme)
 )
 
-// Dialer makes clients for clusters.
+// Dialer creates clients for clusters.
 type Dialer struct {
 	tokens *TokenSource
 	agent  string
-	// Wrap is put around what sends the clients' requests, each try by itself; it may be
-	// nil.
+	// Wrap wraps the transport of the clients' requests, for each try separately. It may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// NewDialer makes clients that authenticate with the tokens and call themselves
-// userAgent in the cluster's audit log.
+// NewDialer returns a dialer whose clients authenticate with the tokens and appear as userAgent in
+// the cluster's audit log.
 func NewDialer(tokens *TokenSource, userAgent string) *Dialer {
 	return &Dialer{tokens: tokens, agent: userAgent}
 }
 
-// ErrNoEndpoint says that the cluster has no Kubernetes API yet, or none any more.
+// ErrNoEndpoint means that the cluster has no Kubernetes API yet, or no longer.
 var ErrNoEndpoint = errors.New("eks:DescribeCluster names no endpoint")
 
-// Dial prepares a client for the cluster. It sends nothing yet.
+// Dial returns a client for the cluster. It sends nothing yet.
 func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 	if c.Endpoint == "" {
 		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", c.ID.Name, ErrNoEndpoint)
@@ -75,13 +74,13 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 // Client reads and changes one cluster.
 type Client struct {
 	rest  rest.Interface
-	nodes NodePages                      // in place of requests for pages of nodes; or nil
-	items ItemPages                      // in place of those for pages of anything else; or nil
-	note  func(Question, []*Item, error) // of every ReadEach; or nil
+	nodes NodePages                      // replaces requests for pages of nodes; may be nil
+	items ItemPages                      // replaces requests for pages of other objects; may be nil
+	note  func(Question, []*Item, error) // called for every ReadEach; may be nil
 }
 
-// NewClient makes a client for an endpoint whose certificate ca signs. wrap adds
-// the authentication; nil adds none.
+// NewClient returns a client for an endpoint whose certificate ca signs. wrap adds the
+// authentication; nil adds none.
 func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.RoundTripper) http.RoundTripper) (*Client, error) {
 	return newClient(&rest.Config{
 		Host:            endpoint,
@@ -93,7 +92,8 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 	})
 }
 
-// newClient makes a client of what differs between a cluster and a transport in memory.
+// newClient returns a client from the parts that differ between a cluster and a transport in
+// memory.
 func newClient(cfg *rest.Config) (*Client, error) {
 	cfg.APIPath = "/api"
 	cfg.QPS = -1 // requests are few and sequential
@@ -106,10 +106,10 @@ func newClient(cfg *rest.Config) (*Client, error) {
 	return &Client{rest: client}, nil
 }
 
-// Nodes lists every node, page by page, and hands each to yield, with what of it
-// watch names. When the server gives up on the listing halfway (410 Gone) it begins
-// once more from the start, after telling restart, so that the caller forgets what it
-// was handed. An error means that the nodes handed out so far are not all.
+// Nodes lists every node, page by page, and passes each to yield, with the fields that watch names.
+// If the server abandons the listing (410 Gone), Nodes calls restart, so that the caller discards
+// the nodes it received, and lists once more from the start. After an error the nodes passed so far
+// are incomplete.
 func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.Node), restart func()) error {
 	p := &projector{watch: watch}
 	return listNodes.failed(again(restart, func() error {
@@ -123,7 +123,7 @@ func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.No
 	}))
 }
 
-// nodePage asks for one page of the nodes.
+// nodePage requests one page of the nodes.
 func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions) (runtime.Object, error) {
 	request := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
 	if c.nodes == nil {
@@ -132,8 +132,8 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions) (runtime.O
 	return c.nodes.page(ctx, o, request)
 }
 
-// eachNode hands out the nodes of one page and returns the token of the next one. What is
-// no list of nodes is an error: it must not be taken for an empty one.
+// eachNode passes on the nodes of one page and returns the token of the next one. An answer that is
+// not a list of nodes is an error: it must not count as an empty list.
 func eachNode(page runtime.Object, yield func(*corev1.Node)) (next string, err error) {
 	switch page := page.(type) {
 	case *corev1.NodeList:
@@ -154,7 +154,7 @@ func eachNode(page runtime.Object, yield func(*corev1.Node)) (next string, err e
 	return "", fmt.Errorf("the answer is a %T, not a list of nodes", page)
 }
 
-// again lists once more from the start if the server gave up on the listing halfway.
+// again lists once more from the start if the server abandoned the listing.
 func again(restart func(), list func() error) error {
 	err := list()
 	if apierrors.IsResourceExpired(err) {
@@ -164,8 +164,8 @@ func again(restart func(), list func() error) error {
 	return err
 }
 
-// eachPage asks for page after page until one names no next one. resourceVersion stays
-// unset: with "0" the server ignores the limit.
+// eachPage requests page after page until there is no next one. resourceVersion stays unset: with
+// "0" the server ignores the limit.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
 func eachPage(page func(*metav1.ListOptions) (next string, err error)) error {
 	options := metav1.ListOptions{Limit: PageSize}

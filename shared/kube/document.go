@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// object is a Kubernetes object whose parts are kept as they came, numbers included.
+// object is a Kubernetes object whose fields are kept unchanged, including numbers.
 type object map[string]json.RawMessage
 
-// printedList is what kubectl prints for several objects.
+// printedList is a list as kubectl prints it.
 type printedList struct {
 	APIVersion string            `json:"apiVersion"`
 	Items      []json.RawMessage `json:"items"`
@@ -21,15 +21,15 @@ type printedList struct {
 	} `json:"metadata"`
 }
 
-// kindList is the kind of the lists that kubectl prints. The API server names the kind
-// of the items too, as in NodeList.
+// kindList is the kind of the lists that kubectl prints. The API server also names the kind of the
+// items, as in NodeList.
 const kindList = "List"
 
-// listOf reports whether a list of that kind may hold objects of another.
+// listOf reports whether a list of kind list may hold objects of the other kind.
 func listOf(list, kind string) bool { return list == kindList || list == kind+kindList }
 
-// readPage is one page of a list, and the token of the next. What is no list is an
-// error: it must not be taken for an empty one.
+// readPage reads one page of a list and returns the token of the next. An answer that is not a list
+// is an error: it must not count as an empty list.
 func readPage(data []byte, r resource, trim func(object) error) (items []*Item, next string, err error) {
 	var page struct {
 		Kind     string
@@ -58,9 +58,9 @@ func readPage(data []byte, r resource, trim func(object) error) (items []*Item, 
 	return items, page.Metadata.Continue, nil
 }
 
-// tidy makes the object what kubectl prints: it names its kind, which the API server
-// leaves out in lists of its own types, and not who owns which field. The last applied
-// configuration goes too: it repeats the object, with whatever is taken out of that.
+// tidy gives the object the form that kubectl prints. It adds the kind, which the API server leaves
+// out in lists of its own types, and removes the managed fields. It also removes the last applied
+// configuration, which repeats the object, including whatever trim removes.
 func (o object) tidy(r resource, trim func(object) error) error {
 	if err := o.mustSay("apiVersion", r.apiVersion()); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (o object) tidy(r resource, trim func(object) error) error {
 	return trim(o)
 }
 
-// mustSay fills the field in if the object lacks it.
+// mustSay sets the field if it is missing.
 func (o object) mustSay(field, value string) error {
 	raw, has := o[field]
 	if !has {
@@ -96,7 +96,7 @@ func (o object) mustSay(field, value string) error {
 	return nil
 }
 
-// alter changes a field of the object in place. What the object lacks stays so.
+// alter changes a field of the object in place. A missing field stays missing.
 func alter[T any](o object, field string, change func(T) error) error {
 	raw, has := o[field]
 	if !has || string(raw) == "null" {

@@ -18,16 +18,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Drained is what one pass over the pods of a node came to: each pod by its
-// namespace/name, and why it is there. Pods that stay by design are not among them: those
-// of DaemonSets and the like, static and finished ones.
+// Drained is the result of one pass over the pods of a node: each pod by its namespace/name, with
+// the reason. It leaves out pods that stay by design: those of DaemonSets and the like, static and
+// finished ones.
 type Drained struct {
 	Evicted []string // evicted by this pass; they may still be stopping
-	Leaving []string // on their way out before it
+	Leaving []string // already stopping before this pass
 	Waiting []string // left for the next pass
-	Blocked []string // not to be evicted, or refused
-	// Stuck hang in Terminating long past their grace period. They hold no drain: the
-	// container runtime, or a finalizer, keeps them, and no more waiting changes that.
+	Blocked []string // must not be evicted, or the eviction was refused
+	// Stuck pods are still Terminating long after their grace period. They do not delay the drain:
+	// the container runtime, or a finalizer, keeps them, and waiting does not help.
 	Stuck []string
 }
 
@@ -36,24 +36,24 @@ func (d Drained) Done() bool {
 	return len(d.Evicted) == 0 && len(d.Leaving) == 0 && len(d.Waiting) == 0 && len(d.Blocked) == 0
 }
 
-// Pass is what bounds one pass over the pods of a node.
+// Pass holds the limits of one pass over the pods of a node.
 type Pass struct {
 	Evictions int // at most
-	// Now is the time against which pods are kept that are not to be disrupted yet, and
-	// against which they hang in Terminating.
+	// Now is the time that decides which pods must not be disrupted yet, and which are stuck in
+	// Terminating.
 	Now time.Time
-	// Since is when the node was cordoned at the latest: what was created after it and
-	// runs there tolerates the cordon and would only come back. Zero if it is not cordoned, or
-	// nobody can tell since when.
+	// Since is the latest time at which the node can have been cordoned. A pod that was created
+	// later and runs there tolerates the cordon and would only return. Since is zero if the node is
+	// not cordoned, or if the time is unknown.
 	Since time.Time
 }
 
-// stuckAfter is how long past its deletion timestamp, which includes the grace period, a
-// pod still counts as one that stops. Karpenter gives it as long.
+// stuckAfter is how long after its deletion timestamp, which includes the grace period, a pod still
+// counts as stopping. Karpenter allows the same time.
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
 const stuckAfter = time.Minute
 
-// Annotations by which the owner of a pod asks not to have it interrupted.
+// Annotations with which the owner of a pod asks not to disrupt it.
 const (
 	// https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
 	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
@@ -61,9 +61,9 @@ const (
 	annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 
-// Drain makes one pass over the pods of a node and evicts up to pass.Evictions of those
-// that may go, by the eviction API, which respects PodDisruptionBudgets. It does not wait
-// for them to stop: the next pass sees. With an error the result is what was done up to it.
+// Drain makes one pass over the pods of a node and evicts up to pass.Evictions of those that may
+// go, with the eviction API, which respects PodDisruptionBudgets. It does not wait for them to
+// stop: the next pass checks. With an error it returns what was done before it.
 func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, error) {
 	list := operation{what: "list the pods of node " + node, noun: "listing of pods", verb: "list", target: "pods", writes: true}
 	if node == "" {
@@ -95,16 +95,16 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 	return d, nil
 }
 
-// pod is a pod that has to leave, cut down.
+// pod holds the needed fields of a pod that has to leave.
 type pod struct {
 	namespace, name, uid      string
-	leaving                   time.Time // when its grace period is over; zero if nobody deletes it
+	leaving                   time.Time // when its grace period ends; zero if it is not being deleted
 	created, started          time.Time
 	doNotDisrupt, safeToEvict string
 	tolerates                 bool // the taint of a cordoned node, by its key
 }
 
-// because names the pod and says why it is there.
+// because returns the pod's name with the reason.
 func (p *pod) because(format string, args ...any) string {
 	return p.namespace + "/" + p.name + ": " + fmt.Sprintf(format, args...)
 }
@@ -128,9 +128,8 @@ func (c *Client) pods(ctx context.Context, node string) ([]pod, error) {
 	return out, err
 }
 
-// stays reports pods that a drain leaves alone: those of a DaemonSet, of whatever API group,
-// would come right back, a static one only ends with its kubelet, and finished ones interrupt
-// nothing.
+// stays reports whether a drain leaves the pod alone. A pod of a DaemonSet, of any API group, would
+// return at once, a static one only stops with its kubelet, and a finished one interrupts nothing.
 // https://kubernetes.io/docs/tasks/administer-cluster/safely-drain-node/
 func stays(p *corev1.Pod) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
@@ -143,9 +142,8 @@ func stays(p *corev1.Pod) bool {
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == resourceNode.kind && owner.APIVersion == "v1")
 }
 
-// toleratesCordon reports whether the pod names the taint that a cordon puts on a node
-// among its tolerations, as the pods of everything like a DaemonSet do. One that tolerates
-// whatever there is says nothing about cordons.
+// toleratesCordon reports whether the pod's tolerations name the taint of a cordon, as the pods of
+// DaemonSets and similar controllers do. A toleration of every taint does not count.
 // https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations
 func toleratesCordon(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
@@ -154,7 +152,7 @@ func toleratesCordon(p *corev1.Pod) bool {
 	})
 }
 
-// stuck reports whether the pod is in Terminating long past its grace period.
+// stuck reports whether the pod is still Terminating long after its grace period.
 func (p *pod) stuck(now time.Time) bool {
 	return !p.leaving.IsZero() && now.Sub(p.leaving) > stuckAfter
 }
@@ -173,7 +171,7 @@ func cutDown(p *corev1.Pod) pod {
 	return out
 }
 
-// keeps says by which annotation the pod's owner keeps it where it is, "" if none.
+// keeps returns the annotation with which the pod's owner prevents disruption, "" if none.
 func (p *pod) keeps(now time.Time) string {
 	if p.safeToEvict == "false" {
 		return annotationSafeToEvict + "=false"
@@ -181,15 +179,15 @@ func (p *pod) keeps(now time.Time) string {
 	if p.doNotDisrupt == "true" {
 		return annotationDoNotDisrupt + "=true"
 	}
-	// Karpenter also takes a time since the pod's start; what is neither means nothing.
+	// Karpenter also accepts a duration since the pod's start. Any other value means nothing.
 	if d, err := time.ParseDuration(p.doNotDisrupt); err == nil && d > 0 && (p.started.IsZero() || now.Sub(p.started) < d) {
 		return annotationDoNotDisrupt + "=" + p.doNotDisrupt
 	}
 	return ""
 }
 
-// evict evicts one pod and counts it. It fails only for what would meet every other
-// pod too.
+// evict evicts one pod and counts it. It fails only with an error that would affect every other pod
+// too.
 func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 	op := operation{what: "evict pod " + p.namespace + "/" + p.name, noun: "eviction of pods", verb: "create", target: "pods/eviction", writes: true}
 	body, err := json.Marshal(&policyv1.Eviction{
@@ -200,8 +198,8 @@ func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 	if err != nil {
 		return op.failed(err)
 	}
-	// No retries: a budget's refusal may ask to come back in ten seconds, and the next
-	// pass does.
+	// No retries: a budget's refusal may ask for a retry in ten seconds, and the next pass does
+	// that.
 	err = c.rest.Post().Namespace(p.namespace).Resource("pods").Name(p.name).SubResource("eviction").
 		MaxRetries(0).SetHeader("Content-Type", applicationJSON).Body(body).Do(ctx).Error()
 	switch {
@@ -209,8 +207,8 @@ func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 		d.Evicted = append(d.Evicted, p.because("asked to leave"))
 	case apierrors.IsNotFound(err):
 	case apierrors.IsConflict(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// Another pod has its name by now, the pod changed just then, or its whole
-		// namespace goes: the next pass sees what is left of it.
+		// Another pod has the name, the pod has just changed, or its whole namespace is being
+		// deleted. The next pass checks what is left of it.
 		d.Leaving = append(d.Leaving, p.because("changes right now"))
 	case meetsAll(err):
 		return op.failed(err)
@@ -220,8 +218,8 @@ func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 	return nil
 }
 
-// meetsAll reports whether the answer to one eviction is about the caller or the API
-// server and not about the pod. Admission webhooks answer with any code.
+// meetsAll reports whether the answer to one eviction concerns the caller or the API server and not
+// the pod. Admission webhooks answer with any code.
 func meetsAll(err error) bool {
 	switch statusCode(err) {
 	case 0, http.StatusUnauthorized, http.StatusServiceUnavailable:
@@ -234,8 +232,8 @@ func meetsAll(err error) bool {
 	return false
 }
 
-// refusal says why a pod may not be evicted: the word of its budget, or else what the
-// API server said.
+// refusal returns why a pod may not be evicted: the message of its budget, or else that of the API
+// server.
 func refusal(err error) string {
 	if status, ok := errors.AsType[apiStatus](err); ok && status.Status().Details != nil {
 		for _, c := range status.Status().Details.Causes {

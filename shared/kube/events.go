@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// newestEvents are the events in the order of their time, without the oldest where they
-// are more than so many.
+// newestEvents returns the newest events, at most that many, in the order of their time.
 func newestEvents(events []*Item, most int) []*Item {
 	type dated struct {
 		event *Item
@@ -28,8 +27,8 @@ func newestEvents(events []*Item, most int) []*Item {
 	return out
 }
 
-// Event is an Event of the core API. Which of its times and counts are set depends on the
-// library that wrote it.
+// Event is an Event of the core API. Which of its times and counts are set depends on the library
+// that wrote it.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
 type Event struct {
 	Metadata struct {
@@ -55,7 +54,7 @@ type Event struct {
 	} `json:"series"`
 }
 
-// Last is when the event happened last.
+// Last returns when the event last happened.
 func (e *Event) Last() time.Time {
 	last := slices.MaxFunc([]time.Time{e.LastTimestamp, e.Series.LastObservedTime, e.EventTime, e.FirstTimestamp}, time.Time.Compare)
 	if last.IsZero() {
@@ -64,7 +63,7 @@ func (e *Event) Last() time.Time {
 	return last.UTC()
 }
 
-// First is when the event happened first.
+// First returns when the event first happened.
 func (e *Event) First() time.Time {
 	first := e.Last()
 	for _, t := range []time.Time{e.FirstTimestamp, e.EventTime} {

@@ -13,9 +13,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Fault tells what an error of this package means for a snapshot or an act, with a
-// sentence for a person that says what to do about it. principal is whose credentials
-// signed the token, "" if unknown.
+// Fault returns what an error of this package means for a snapshot or an act, and a sentence that
+// says what to do about it. principal is the owner of the credentials that signed the token, "" if
+// unknown.
 func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 	who := principal
 	if who == "" {
@@ -56,15 +56,15 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 	return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s at %s did not answer: %s", c.ID.Name, c.Endpoint, message(err))
 }
 
-// notPermitted reports whether the API server forbids the request for lack of a
-// permission. Admission, which looks at changes, forbids with other words.
+// notPermitted reports whether the API server forbids the request because a permission is missing.
+// Admission, which checks changes, forbids in other words.
 // https://kubernetes.io/docs/reference/access-authn-authz/authorization/
 func notPermitted(err error) bool {
 	text := err.Error()
 	return apierrors.IsForbidden(err) && strings.Contains(text, " cannot ") && strings.Contains(text, ` resource "`)
 }
 
-// answered reports whether the API server is there, whatever it answered.
+// answered reports whether the API server answered, with any result.
 func answered(err error) bool {
 	if code := statusCode(err); code != 0 {
 		return code < 500
@@ -73,7 +73,7 @@ func answered(err error) bool {
 	return !sent
 }
 
-// said is what a transport said, without what the HTTP client puts around it.
+// said returns the error of a transport, without the wrapping by the HTTP client.
 func said(err error) error {
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		return sent.Err
@@ -81,14 +81,14 @@ func said(err error) error {
 	return err
 }
 
-// message is the innermost text of the error, without the nesting of URLs and without
-// what looks like a secret: webhooks and proxies say what they like.
+// message returns the innermost text of the error, without the nesting of URLs and without apparent
+// secrets: webhooks and proxies may return any text.
 func message(err error) string {
 	for {
 		next := errors.Unwrap(err)
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
 			if all := joined.Unwrap(); len(all) > 0 {
-				next = all[len(all)-1] // the reason stands last
+				next = all[len(all)-1] // the reason comes last
 			}
 		}
 		if next == nil {

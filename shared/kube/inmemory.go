@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrNotCaptured is wrapped by the error of a transport in memory that holds nothing about
-// what it is asked for, so that this is not taken for "there is none". [Fault] tells the
-// transport's own words.
+// ErrNotCaptured is wrapped by the error of a transport in memory that does not hold the requested
+// data, so that the error does not count as "there is none". [Fault] returns the transport's own
+// text.
 var ErrNotCaptured = errors.New("it was not captured")
 
-// NewInMemoryClient makes a client that sends every request to rt and nowhere else: for a
-// cluster that is not there, but in files. It can read; what it would change is up to rt.
+// NewInMemoryClient returns a client that sends every request to rt and nowhere else, for a cluster
+// that exists only in files. It can read; changes are up to rt.
 //
-// rt answers GET requests with JSON of Content-Type application/json. Bodies are the
-// objects, or lists of the kind "List", as kubectl prints them, or "NodeList" and the
-// like, as the API server does. Pages are asked for by limit and continue, but rt may
-// answer with all at once. It selects by itself:
+// rt answers GET requests with JSON of Content-Type application/json. Bodies are objects, or lists
+// of the kind "List", as kubectl prints them, or "NodeList" and the like, as the API server returns
+// them. Pages are requested with limit and continue, but rt may answer with all objects at once. rt
+// applies the selectors itself:
 //
 //	/api/v1/nodes
 //	/api/v1/nodes/NAME
@@ -49,50 +49,50 @@ var ErrNotCaptured = errors.New("it was not captured")
 //	/apis/discovery.k8s.io/v1/namespaces/NAMESPACE/endpointslices?labelSelector=kubernetes.io/service-name=SERVICE
 //	/apis
 //
-// The selectors stand unescaped here. The items of an answer are all of the kind and
-// version in the path. An object that is certainly not there is a 404 with a Status:
+// The selectors are shown unescaped. All items of an answer have the kind and version in the path.
+// For an object that certainly does not exist the answer is a 404 with a Status:
 //
 //	{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "nodes \"NAME\" not found"}
 //
-// A 404 with anything else says that the path is not served; whether its API group is,
-// /apis tells with an APIGroupList. For what it does not hold rt returns an error that
-// wraps [ErrNotCaptured].
+// A 404 with any other body means that the path is not served. /apis answers with an APIGroupList,
+// which shows whether the API group is served. For data that it does not hold rt returns an error
+// that wraps [ErrNotCaptured].
 func NewInMemoryClient(rt http.RoundTripper) (*Client, error) {
 	return newClient(inMemory(rt, requestTimeout))
 }
 
 func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
 	return &rest.Config{
-		Host:          "https://in-memory.invalid", // a name that is never looked up: RFC 2606
+		Host:          "https://in-memory.invalid", // a name that is never resolved: RFC 2606
 		Transport:     rt,
 		Timeout:       timeout,
 		ContentConfig: rest.ContentConfig{ContentType: applicationJSON, AcceptContentTypes: applicationJSON},
 	}
 }
 
-// NodePages answers a request for one page of the nodes: at most limit of them, from where
-// the token says, which is "" for the first. The errors are those of [errors] of
-// apimachinery for what the API server answers, such as 410 Gone to a token that is too
-// old, and any other for a request without an answer. The client only reads the page.
+// NodePages answers a request for one page of the nodes: at most limit of them, starting at the
+// token, which is "" for the first page. It returns errors of apimachinery's package [errors] for
+// answers of the API server, such as 410 Gone for a token that is too old, and any other error for
+// a request without an answer. The client only reads the page.
 //
 // [errors]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors
 type NodePages func(ctx context.Context, limit int64, continueToken string) (*corev1.NodeList, error)
 
-// ItemPages answers a request for what is at the path: for one page of a list, of what the
-// options choose, or for one object, where the path names it. Each item is as "kubectl get
-// --output json" prints it, without managedFields; next is the token of the next page, "" after the last. The errors
-// are those of [NodePages]; what the API server has no path for is a generic 404, as
-// [NewGenericServerResponse] makes it of an unexpected response. Items of objects that did
-// not change may be the same ones again.
+// ItemPages answers a request for the path: for one page of a list, selected by the options, or for
+// one object, if the path names it. Each item is as "kubectl get --output json" prints it, without
+// managedFields. next is the token of the next page, "" after the last. The errors are those of
+// [NodePages]; for a path that the API server does not serve it is a generic 404, as
+// [NewGenericServerResponse] returns for an unexpected response. Items of unchanged objects may be
+// the same values again.
 //
-// [NewGenericServerResponse]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewGenericServerResponse
+// [NewGenericServerResponse]:
+// https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors#NewGenericServerResponse
 type ItemPages func(ctx context.Context, path string, o metav1.ListOptions) (items []*Item, next string, err error)
 
-// NewClientOverPages is [NewInMemoryClient] for a cluster that is simulated: [Client.Nodes]
-// takes its pages from nodes, as they are, what else is read comes from items, and the
-// rest goes to rt. Putting lists together in order to take them apart again is most of what
-// a simulated check would do. No time limit of its own bounds a request, since the answers
-// come in a time that is not the machine's.
+// NewClientOverPages is [NewInMemoryClient] for a simulated cluster. [Client.Nodes] takes its pages
+// from nodes, unchanged; other reads come from items; all other requests go to rt. This avoids
+// building lists only to split them again, which would be most of the work of a simulated check.
+// Requests have no time limit, since the simulation's time is not the machine's.
 func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) (*Client, error) {
 	c, err := newClient(inMemory(rt, 0))
 	if err != nil {
@@ -102,7 +102,7 @@ func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) 
 	return c, nil
 }
 
-// page is what the request for the page comes to.
+// page returns the result of the request for the page.
 func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
 	err := ctx.Err()
 	if err == nil {
@@ -114,8 +114,8 @@ func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *res
 	return nil, unanswered(err, request)
 }
 
-// unanswered tells of a request without an answer as the HTTP client does, by which [Fault]
-// knows it.
+// unanswered returns the error of a request without an answer in the form of the HTTP client, which
+// [Fault] recognizes.
 func unanswered(err error, request *rest.Request) error {
 	if _, answered := errors.AsType[apiStatus](err); answered {
 		return err
@@ -123,7 +123,7 @@ func unanswered(err error, request *rest.Request) error {
 	return &url.Error{Op: "Get", URL: request.URL().String(), Err: err}
 }
 
-// pageInMemory asks for one page of a list without a request, and takes its length off the
+// pageInMemory reads one page of a list without a request, and subtracts its length from the
 // budget.
 func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim func(object) error, budget *int64) (items []*Item, next string, err error) {
 	if err = ctx.Err(); err == nil {

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Item is one object as "kubectl get --output json" prints it. What it was decoded into is
-// remembered with it: the API server of a simulated cluster answers with the same item for
-// as long as the object does not change, and most objects do not.
+// Item is one object as "kubectl get --output json" prints it. It caches its decoded value: the API
+// server of a simulated cluster returns the same item until the object changes, and most objects do
+// not.
 type Item struct {
 	json json.RawMessage
 
 	mu      sync.Mutex
 	decoded []any // pointers, each of another type
-	trimmed *Item // what of it may leave the package, where that is less
+	trimmed *Item // the part that may leave the package, if that is less
 }
 
-// NewItem is an object of which that is the JSON. It must not be changed any more.
+// NewItem returns an Item with that JSON, which must not be changed afterwards.
 func NewItem(data json.RawMessage) *Item { return &Item{json: data} }
 
-// JSON is the object as it is printed. It is not the caller's to change.
+// JSON returns the object as printed. The caller must not change it.
 func (i *Item) JSON() json.RawMessage { return i.json }
 
-// Decode is the item as a T, which is not the caller's to change either.
+// Decode returns the item as a T. The caller must not change it.
 func Decode[T any](i *Item) (*T, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -39,7 +39,7 @@ func Decode[T any](i *Item) (*T, error) {
 	return v, nil
 }
 
-// trim is the item without what must not leave the package.
+// trim returns the item without what must not leave the package.
 func (i *Item) trim(trim func(object) error) (*Item, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

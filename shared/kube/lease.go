@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// LeaseRenewed is when the kubelet of a node last renewed its Lease. The error is
-// [ErrGone] where the node has none.
+// LeaseRenewed returns when the kubelet of a node last renewed its Lease. The error is [ErrGone] if
+// there is no Lease.
 func (c *Client) LeaseRenewed(ctx context.Context, node string) (time.Time, error) {
 	items, err := c.ReadEach(ctx, LeaseOf(node))
 	if err != nil {

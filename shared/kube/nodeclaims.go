@@ -28,36 +28,37 @@ const (
 	kindAPIGroupsList = "APIGroupList"
 )
 
-// What a cluster without Karpenter lacks: its API server does not serve the group.
+// The errors for a cluster without Karpenter, whose API server does not serve the group.
 var (
-	// ErrNoNodeClaims says that the cluster has no NodeClaims and no NodePools at all.
+	// ErrNoNodeClaims means that the cluster has no NodeClaims and no NodePools at all.
 	ErrNoNodeClaims = errors.New("the cluster serves no " + karpenterGroup)
-	// ErrNoEC2NodeClasses says the same of EC2NodeClasses, which Karpenter's provider for
-	// AWS brings.
+	// ErrNoEC2NodeClasses means the same for EC2NodeClasses, which Karpenter's AWS provider
+	// defines.
 	ErrNoEC2NodeClasses = errors.New("the cluster serves no " + karpenterAWSGroup)
 
-	// unserved tells of the groups that a cluster may not have.
+	// unserved maps the groups that a cluster may not serve to their errors.
 	unserved = map[string]error{karpenterGroup: ErrNoNodeClaims, karpenterAWSGroup: ErrNoEC2NodeClasses}
 )
 
-// ValidPool reports whether a node pool can have the name: it is a label's value.
+// ValidPool reports whether a node pool can have the name, which must be a valid label value.
 func ValidPool(name string) bool {
 	return name != "" && len(validation.IsValidLabelValue(name)) == 0
 }
 
 // NodeClaims are the NodeClaims of some node pools.
 type NodeClaims struct {
-	// Of are those that have an instance, by its id. It is empty if no node pools were named: of
-	// a whole cluster they would be as many as its nodes.
+	// Of holds the NodeClaims with an instance, by its id. It is empty if no node pools were named:
+	// a whole cluster would have as many as nodes.
 	Of map[roll.InstanceID]roll.NodeClaim
-	// Latest is how the latest launch went of which a NodeClaim of the node pool tells: of
-	// several of one second, one that failed.
+	// Latest is the latest launch of each node pool that a NodeClaim shows. Of several in one
+	// second it is one that failed.
 	Latest map[string]Launch
-	// Unlaunched is, by node pool, what Karpenter has not launched yet since the latest
-	// launch of the pool that succeeded; Launched is that one's NodeClaim's creation.
+	// Unlaunched holds, by node pool, the NodeClaims that Karpenter has not launched since the
+	// latest launch of the pool that succeeded. Launched is the creation time of that launch's
+	// NodeClaim.
 	Unlaunched map[string]Unlaunched
 	Launched   map[string]time.Time
-	// Deleting are those that somebody deleted and that are still there.
+	// Deleting are the NodeClaims that are being deleted and still exist.
 	Deleting []roll.NodeClaim
 }
 
@@ -65,19 +66,19 @@ type NodeClaims struct {
 type Unlaunched struct {
 	Claims  int
 	Since   time.Time // creation of the first
-	Failed  time.Time // when the latest failure was told, zero if none was
-	Message string    // that failure, with its reason; "" if none was told
+	Failed  time.Time // when the latest failure was reported, zero if none was
+	Message string    // that failure, with its reason; "" if none was reported
 }
 
-// Launch is how Karpenter's launch for a NodeClaim went.
+// Launch is the result of Karpenter's launch for a NodeClaim.
 type Launch struct {
 	Created time.Time // of the NodeClaim
 	Failed  time.Time // zero if it did not fail
 	Message string
 }
 
-// later keeps the launch if it is later than the latest one of its pool. Of several of one
-// second the failed one counts: the others may have been lucky.
+// later keeps the launch if it is later than the latest one of its pool. Of several in one second
+// the failed one counts: the others may have been lucky.
 func (n NodeClaims) later(pool string, l Launch) {
 	latest, known := n.Latest[pool]
 	if !known || l.Created.After(latest.Created) || l.Created.Equal(latest.Created) && !l.Failed.IsZero() {
@@ -85,7 +86,7 @@ func (n NodeClaims) later(pool string, l Launch) {
 	}
 }
 
-// wait notes what the claim says of its launch among the unlaunched, or launched, of its pool.
+// wait adds the claim to those of its pool that are not launched, or records its launch.
 func (n NodeClaims) wait(pool string, c *nodeClaim, waiting *[]*nodeClaim) {
 	switch {
 	case c.launched():
@@ -97,7 +98,7 @@ func (n NodeClaims) wait(pool string, c *nodeClaim, waiting *[]*nodeClaim) {
 	}
 }
 
-// settle sums up what waits and was created since the latest launch that succeeded.
+// settle summarizes the waiting claims created since the latest launch that succeeded.
 func (n NodeClaims) settle(waiting []*nodeClaim) {
 	for _, c := range waiting {
 		pool, created := c.Metadata.Labels[labelNodePool], c.Metadata.CreationTimestamp.UTC()
@@ -116,8 +117,8 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 	}
 }
 
-// NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. A cluster without Karpenter has
-// none, which is ErrNoNodeClaims; after any other error nothing is known.
+// NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. For a
+// cluster without Karpenter the error is ErrNoNodeClaims. After any other error nothing is known.
 func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
 	selector := ""
 	if len(pools) > 0 {
@@ -155,8 +156,8 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 	return claims, nil
 }
 
-// NodeClaimsByName lists every NodeClaim by its name, with its instance and its node pool, for a
-// question about one of them. A cluster without Karpenter has none, which is ErrNoNodeClaims.
+// NodeClaimsByName lists every NodeClaim by its name, with its instance and node pool, to answer a
+// question about one of them. For a cluster without Karpenter the error is ErrNoNodeClaims.
 func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClaim, error) {
 	out := map[string]roll.NodeClaim{}
 	err := c.eachNodeClaim(ctx, "", func() { clear(out) }, func(c *nodeClaim) { out[c.Metadata.Name] = c.placed() })
@@ -166,8 +167,8 @@ func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClai
 	return out, nil
 }
 
-// eachNodeClaim lists NodeClaims and hands each to read. When the listing begins again, it
-// calls restart, so that the caller forgets what it was handed.
+// eachNodeClaim lists NodeClaims and passes each to read. If the listing starts again, it calls
+// restart, so that the caller discards what it received.
 func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart func(), read func(*nodeClaim)) error {
 	err := again(restart, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
@@ -185,7 +186,7 @@ func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart fun
 	return listNodeClaims.failed(err)
 }
 
-// nodeClaimPage asks for one page of the NodeClaims.
+// nodeClaimPage requests one page of the NodeClaims.
 func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []*nodeClaim, next string, err error) {
 	if c.items == nil {
 		var page nodeClaimList
@@ -214,8 +215,8 @@ func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (clai
 	return claims, next, nil
 }
 
-// whyUnserved tells a cluster without Karpenter from one whose Karpenter is too old to
-// serve v1: there the objects are, of another version.
+// whyUnserved distinguishes a cluster without Karpenter from one whose Karpenter is too old to
+// serve v1, where the objects exist in another version.
 func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	var served metav1.APIGroupList
 	if err := c.getJSON(ctx, discoveredGroups, nil, &served); err != nil {
@@ -232,7 +233,7 @@ func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	return unserved[r.group]
 }
 
-// getJSON reads what has no type in the scheme.
+// getJSON reads an object whose type is not in the scheme.
 func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListOptions, into any) error {
 	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
 	if options != nil {
@@ -292,7 +293,7 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	return id, out
 }
 
-// placed is the claim with its instance and its node pool.
+// placed returns the claim with its instance and node pool.
 func (n *nodeClaim) placed() roll.NodeClaim {
 	id, out := n.project()
 	out.Instance, out.Group = id, roll.GroupNone
@@ -302,9 +303,9 @@ func (n *nodeClaim) placed() roll.NodeClaim {
 	return out
 }
 
-// launch is how the launch for the claim went; false before Karpenter has tried. A launch
-// that fails leaves the condition Unknown, with a reason; for lack of capacity Karpenter
-// deletes the claim at once.
+// launch returns the result of the launch for the claim; false before Karpenter has tried. A failed
+// launch leaves the condition Unknown, with a reason. If EC2 lacks capacity, Karpenter deletes the
+// claim at once.
 func (n *nodeClaim) launch() (Launch, bool) {
 	for _, c := range n.Status.Conditions {
 		if c.Type != claimLaunched || c.Status == metav1.ConditionUnknown && c.Reason == reasonAwaiting {
@@ -319,12 +320,12 @@ func (n *nodeClaim) launch() (Launch, bool) {
 	return Launch{}, false
 }
 
-// launched reports that Karpenter says that it launched an instance for the claim.
+// launched reports whether Karpenter has launched an instance for the claim.
 func (n *nodeClaim) launched() bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type == claimLaunched && c.Status == metav1.ConditionTrue
 	})
 }
 
-// reasonAwaiting is the reason of a condition that Karpenter has not come to yet.
+// reasonAwaiting is the reason of a condition that Karpenter has not processed yet.
 const reasonAwaiting = "AwaitingReconciliation"

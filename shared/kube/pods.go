@@ -19,16 +19,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// annotationScaleDown is the word of the cluster autoscaler for a node that is to stay.
+// annotationScaleDown is the annotation with which the cluster autoscaler keeps a node.
 // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
 const annotationScaleDown = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
-// Budgets are the PodDisruptionBudgets of a cluster, to be asked about many nodes.
+// Budgets are the PodDisruptionBudgets of a cluster, for use with many nodes.
 type Budgets struct {
 	all []budget
 }
 
-// budget is one of them. What it selects is worked out once for all silent nodes of a check.
+// budget is one of them. Its selector is parsed once for all silent nodes of a check.
 type budget struct {
 	*policyv1.PodDisruptionBudget
 	selects func() (labels.Selector, error)
@@ -40,8 +40,8 @@ func (b *Budgets) add(pdb *policyv1.PodDisruptionBudget) {
 	})})
 }
 
-// Volumes are the PersistentVolumes of a cluster that hold data: the bound ones, and those
-// that were released and are retained.
+// Volumes are the PersistentVolumes of a cluster that hold data: those that are bound, and those
+// that are released and retained.
 type Volumes struct{ all []*corev1.PersistentVolume }
 
 // Budgets reads the PodDisruptionBudgets of the cluster. The errors are those of
@@ -60,21 +60,21 @@ func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
 func (c *Client) Volumes(ctx context.Context) (*Volumes, error) {
 	all, err := decoded[corev1.PersistentVolume](ctx, c, AllVolumes())
 	return &Volumes{slices.DeleteFunc(all, func(v *corev1.PersistentVolume) bool {
-		// One that is bound holds data; one that was has data that somebody has kept.
+		// A bound volume holds data. A released one does if it is retained.
 		kept := v.Status.Phase == corev1.VolumeReleased && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
 		return v.Status.Phase != corev1.VolumeBound && !kept
 	})}, err
 }
 
-// Covered is as much of a pod as its disruption budgets are told by.
+// Covered holds the fields of a pod that determine its disruption budgets.
 type Covered struct {
 	Namespace, Name string
 	Labels          map[string]string
 	Ready, Leaving  bool
 }
 
-// BudgetsOf are those of the PodDisruptionBudgets, as [AllBudgets] asks for them, that count
-// the pods.
+// BudgetsOf returns those of the PodDisruptionBudgets, as [AllBudgets] returns them, that count the
+// pods.
 func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 	b := &Budgets{}
 	for _, i := range budgets {
@@ -98,14 +98,14 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 	return b.of(all), nil
 }
 
-// KeepsPod says by which of its annotations the owner of a pod keeps it where it is, "" if by
-// none. started is when it started, zero if that is not known.
+// KeepsPod returns the annotation with which the owner of a pod prevents disruption, "" if none.
+// started is when the pod started, zero if unknown.
 func KeepsPod(annotations map[string]string, started, now time.Time) string {
 	p := pod{doNotDisrupt: annotations[annotationDoNotDisrupt], safeToEvict: annotations[annotationSafeToEvict], started: started}
 	return p.keeps(now)
 }
 
-// decoded reads the objects of an answer.
+// decoded reads and decodes the objects of an answer.
 func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	items, err := c.ReadEach(ctx, q)
 	out := make([]*T, 0, len(items))
@@ -119,9 +119,9 @@ func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	return out, err
 }
 
-// SilentNode reads what would end with the instance of a silent node: the node and its
-// pods, as they are at a time. Budgets and volumes that are nil were not read. The errors are
-// those of [Client.ReadEach].
+// SilentNode reads what terminating the instance of a silent node would affect: the node and its
+// pods, as of a time. Budgets and volumes that are nil were not read. The errors are those of
+// [Client.ReadEach].
 func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budgets *Budgets, volumes *Volumes) (roll.NodePods, error) {
 	nodes, err := decoded[corev1.Node](ctx, c, ANode(name))
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 	return out, nil
 }
 
-// keepsNode says by which annotation somebody keeps the node, "" if none.
+// keepsNode returns the annotation that protects the node from disruption, "" if none.
 // https://karpenter.sh/docs/concepts/disruption/#node-level-controls
 func keepsNode(n *corev1.Node) string {
 	for _, key := range []string{annotationDoNotDisrupt, annotationScaleDown} {
@@ -171,14 +171,14 @@ func keepsNode(n *corev1.Node) string {
 			return key + "=true"
 		}
 	}
-	if n.Annotations[annotationSafeToEvict] == "false" { // a word about pods, which people put on nodes, too
+	if n.Annotations[annotationSafeToEvict] == "false" { // an annotation for pods, which people also put on nodes
 		return annotationSafeToEvict + "=false"
 	}
 	return ""
 }
 
-// attached are the ids of the volumes that are attached to the node, as far as the control
-// plane knows. Their names are such as kubernetes.io/csi/ebs.csi.aws.com^vol-0abc.
+// attached returns the ids of the volumes that are attached to the node, as far as the control
+// plane knows. Their names have the form kubernetes.io/csi/ebs.csi.aws.com^vol-0abc.
 func attached(n *corev1.Node) []string {
 	var out []string
 	for _, v := range n.Status.VolumesAttached {
@@ -187,7 +187,7 @@ func attached(n *corev1.Node) []string {
 	return out
 }
 
-// claimsOf are the names of the claims that the pod has.
+// claimsOf returns the names of the pod's claims.
 func claimsOf(p *corev1.Pod) []string {
 	var out []string
 	for _, v := range p.Spec.Volumes {
@@ -201,8 +201,8 @@ func claimsOf(p *corev1.Pod) []string {
 	return out
 }
 
-// silentPod tells what is known of a pod of a silent node, to which the volumes of some
-// claims are attached.
+// silentPod returns what is known of a pod of a silent node. attached are the claims whose volumes
+// are attached to the node.
 func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, attached map[string]bool) (roll.Pod, error) {
 	cut := cutDown(p)
 	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: cut.keeps(at)}
@@ -214,11 +214,11 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 	out.Waits = owner != nil && owner.Kind == "StatefulSet" ||
 		slices.ContainsFunc(claimsOf(p), func(claim string) bool { return attached[p.Namespace+"/"+claim] })
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
-		return out, nil // nobody asks, or nothing can have taken its place
+		return out, nil // not needed, or nothing can have replaced it
 	}
 	like, err := decoded[corev1.Pod](ctx, c, PodsLike(p.Namespace, p.Labels))
 	if errors.Is(err, errTooLarge) {
-		return out, nil // nobody can tell, so its owner keeps it
+		return out, nil // unknown, so its owner keeps it
 	}
 	if err != nil {
 		return out, err
@@ -227,8 +227,8 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 	return out, nil
 }
 
-// replaced reports whether as many pods of the owner were created since and work elsewhere as
-// are stuck: which of them took whose place, nobody can tell.
+// replaced reports whether at least as many pods of the owner were created since and work elsewhere
+// as are stuck. Which one replaced which is unknown.
 func replaced(p *corev1.Pod, owner *metav1.OwnerReference, like []*corev1.Pod, at time.Time) bool {
 	theirs := slices.DeleteFunc(slices.Clone(like), func(other *corev1.Pod) bool {
 		by := metav1.GetControllerOfNoCopy(other)
@@ -251,7 +251,7 @@ func replaced(p *corev1.Pod, owner *metav1.OwnerReference, like []*corev1.Pod, a
 	return stuck <= 0
 }
 
-// deletedAt is when somebody deleted a pod: its grace period is in its deletion timestamp.
+// deletedAt returns when a pod was deleted. Its deletion timestamp includes the grace period.
 func deletedAt(p *corev1.Pod) time.Time {
 	grace := int64(0)
 	if p.DeletionGracePeriodSeconds != nil {
@@ -266,8 +266,8 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// of are the budgets that count the pods. A pod is healthy for its budget if it is Ready
-// and nobody deletes it; the control plane marks those of a silent node not Ready.
+// of returns the budgets that count the pods. A pod is healthy for its budget if it is Ready and
+// not being deleted; the control plane marks those of a silent node not Ready.
 // https://kubernetes.io/docs/tasks/run-application/configure-pdb/#healthiness-of-a-pod
 func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 	var out []roll.Budget
@@ -294,9 +294,9 @@ func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 	return out
 }
 
-// attachedTo are the claims, by namespace/name, whose volumes are attached to the node. Of
-// volumes that were not read none is known to be. Drivers that attach nothing, such as
-// those of network file systems, are not in the node's status.
+// attachedTo returns the claims, by namespace/name, whose volumes are attached to the node. It
+// returns none if the volumes were not read. Drivers that attach nothing, such as those of network
+// file systems, are not in the node's status.
 // https://kubernetes-csi.github.io/docs/skip-attach.html
 func (v *Volumes) attachedTo(n *corev1.Node) map[string]bool {
 	if v == nil {
@@ -312,7 +312,7 @@ func (v *Volumes) attachedTo(n *corev1.Node) map[string]bool {
 	return out
 }
 
-// EBS are the ids of the EBS volumes that these PersistentVolumes stand for.
+// EBS returns the ids of the EBS volumes behind these PersistentVolumes.
 func (v *Volumes) EBS() map[string]bool {
 	out := map[string]bool{}
 	for _, pv := range v.all {
@@ -323,8 +323,8 @@ func (v *Volumes) EBS() map[string]bool {
 	return out
 }
 
-// attachedAs is the name by which a node's status lists a volume, "" if it is of no driver.
-// An EBS volume of before the drivers is translated.
+// attachedAs returns the name under which a node's status lists a volume, "" if it has no driver.
+// An EBS volume from before CSI drivers is translated.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/volume/csi/csi_plugin.go (GetVolumeName)
 // https://github.com/kubernetes/csi-translation-lib/blob/master/plugins/aws_ebs.go
 func attachedAs(s *corev1.PersistentVolumeSpec) string {
@@ -339,16 +339,16 @@ func attachedAs(s *corev1.PersistentVolumeSpec) string {
 	return ""
 }
 
-// uncounted reports that the control plane could not count the pods of a budget: it leaves
-// the numbers of before in the status, and says so in a condition.
+// uncounted reports whether the control plane could not count the pods of a budget. It then leaves
+// the previous numbers in the status and sets a condition.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/disruption/disruption.go (failSafe)
 func uncounted(pdb *policyv1.PodDisruptionBudget) bool {
 	c := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition)
 	return c != nil && c.Reason == policyv1.SyncFailedReason
 }
 
-// on are the volumes on the node's own disks: those that can be used there alone, and
-// those of a path of whatever node that a pod of this one has.
+// on returns the volumes on the node's own disks: those that can be used only there, and those with
+// a path on any node that a pod of this one uses.
 func (v *Volumes) on(n *corev1.Node, claims map[string]bool) []roll.LocalVolume {
 	var out []roll.LocalVolume
 	for _, pv := range v.all {
@@ -366,8 +366,8 @@ func (v *Volumes) on(n *corev1.Node, claims map[string]bool) []roll.LocalVolume 
 	return out
 }
 
-// usable reports whether an affinity lets a volume be used on the node, and whether it
-// names it: its hostname, or its name, as drivers for local disks do under keys of their own.
+// usable reports whether an affinity allows a volume on the node, and whether it names the node: by
+// its hostname, or by its name, as drivers for local disks do under keys of their own.
 func usable(affinity *corev1.VolumeNodeAffinity, n *corev1.Node) (named, here bool) {
 	if affinity == nil || affinity.Required == nil {
 		return false, false
@@ -385,15 +385,15 @@ func usable(affinity *corev1.VolumeNodeAffinity, n *corev1.Node) (named, here bo
 	return named, here
 }
 
-// operators are those of node selectors, as labels know them.
+// operators maps the operators of node selectors to those of labels.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
 	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// matches reports whether the node satisfies all of a term. An empty term matches no node;
-// one that cannot be understood counts as met, so that its volume holds.
+// matches reports whether the node satisfies all of a term. An empty term matches no node. A term
+// that cannot be parsed counts as met, so that its volume holds the act.
 func matches(term corev1.NodeSelectorTerm, n *corev1.Node) bool {
 	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// projector cuts nodes down to what a verdict needs. Values that many nodes share
-// (zones, groups, reasons) are kept once.
+// projector reduces nodes to what a verdict needs. Values that many nodes share (zones, groups,
+// reasons) are stored once.
 type projector struct {
 	texts roll.Texts
 	watch roll.Watch
@@ -21,8 +21,8 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 		Name:    n.Name,
 		UID:     string(n.UID),
 		Created: n.CreationTimestamp.UTC(),
-		// A node without the condition has never reported; the control plane counts
-		// that as Unknown too, from the creation on.
+		// A node without the condition has never reported. The control plane also counts that as
+		// Unknown, from the creation on.
 		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
@@ -55,10 +55,10 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 // taintShutdown marks the node of an instance that is stopped.
 const taintShutdown = "node.cloudprovider.kubernetes.io/shutdown"
 
-// finalizersKept bounds the finalizers of one object that are told.
+// finalizersKept is the maximum number of finalizers reported per object.
 const finalizersKept = 10
 
-// few are the first finalizers of an object.
+// few returns the first finalizers of an object.
 func (p *projector) few(finalizers []string) (out []string) {
 	for _, f := range finalizers[:min(len(finalizers), finalizersKept)] {
 		out = append(out, p.texts.One(f))
@@ -66,11 +66,11 @@ func (p *projector) few(finalizers []string) (out []string) {
 	return out
 }
 
-// reasonLength bounds a condition's reason, in bytes. The API bounds none of a node's, and a
-// kubelet writes them.
+// reasonLength is the maximum length of a condition's reason, in bytes. The API does not limit a
+// node's, and a kubelet writes them.
 const reasonLength = 200
 
-// reason is why a condition is as it is, in a word.
+// reason returns a condition's reason.
 func (p *projector) reason(c *corev1.NodeCondition) string {
 	if len(c.Reason) > reasonLength {
 		return p.texts.One(strings.ToValidUTF8(c.Reason[:reasonLength], "") + "…")
@@ -78,8 +78,8 @@ func (p *projector) reason(c *corev1.NodeCondition) string {
 	return p.texts.One(c.Reason)
 }
 
-// wants reports the conditions that the policy watches, and the pressures that a node
-// tells of while it still can.
+// wants reports whether the condition is one that the policy watches, or a pressure, which a node
+// reports while it still can.
 func (p *projector) wants(c *corev1.NodeCondition) bool {
 	switch c.Type {
 	case roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure:
@@ -90,8 +90,8 @@ func (p *projector) wants(c *corev1.NodeCondition) bool {
 	return p.watch.Conditions[roll.ConditionKey{Type: string(c.Type), Status: status(c.Status)}]
 }
 
-// startupTaint is the first taint that some agent is still to remove: a well-known one,
-// or else one that some part of the policy names, which may not be about this node.
+// startupTaint returns the first taint that an agent has yet to remove: a well-known one, or else
+// one that any part of the policy names, even if that part is not about this node.
 func (p *projector) startupTaint(taints []corev1.Taint) string {
 	for _, extra := range [][]string{nil, p.watch.Taints} {
 		for i := range taints {

@@ -12,19 +12,19 @@ import (
 )
 
 // ReadEach answers one question of a diagnosis with the JSON that "kubectl get --output json"
-// prints for each of its objects: the one that was asked for by name, or the items of a
-// list, each with an apiVersion and a kind.
+// prints for each of its objects: the object requested by name, or the items of a list, each with
+// an apiVersion and a kind.
 //
-// What never leaves the package: metadata.managedFields and the last applied
-// configuration of any object; of pods also most annotations, volumes but for their claims,
-// what a container wrote when it ended, and everything about a container but its name, image
-// and resources; of volumes where their data comes from, but for the name by which one is
-// attached. Environment variables, arguments and probes hold secrets often enough.
+// Some fields never leave the package. Of any object: metadata.managedFields and the last applied
+// configuration. Of pods: most annotations, volumes except their claims, what a container wrote
+// when it terminated, and everything about a container except its name, image and resources. Of
+// volumes: the source of their data, except the name under which one is attached. Environment
+// variables, arguments and probes often hold secrets.
 //
-// The errors are [ErrGone] where there is no such object, [ErrNoNodeClaims] and
-// [ErrNoEC2NodeClasses] where the cluster does not serve its API group, and all that
-// [Fault] describes. An answer of more than 8 MB, 64 MB to [AllBudgets] and [AllVolumes],
-// or 256 MB to [AllNodes] and [AllLeases], is an error; so is one that is not what was asked for.
+// The errors are [ErrGone] if the object does not exist, [ErrNoNodeClaims] and
+// [ErrNoEC2NodeClasses] if the cluster does not serve the API group, and all that [Fault]
+// describes. An answer of more than 8 MB, 64 MB for [AllBudgets] and [AllVolumes], or 256 MB for
+// [AllNodes] and [AllLeases], is an error; so is an unexpected answer.
 func (c *Client) ReadEach(ctx context.Context, q Question) ([]*Item, error) {
 	objects, err := c.read(ctx, q)
 	if c.note != nil {
@@ -33,7 +33,7 @@ func (c *Client) ReadEach(ctx context.Context, q Question) ([]*Item, error) {
 	return objects, err
 }
 
-// Read is [Client.ReadEach] for who wants what kubectl prints: one object, or a List.
+// Read is [Client.ReadEach] in the form that kubectl prints: one object, or a List.
 func (c *Client) Read(ctx context.Context, q Question) (json.RawMessage, error) {
 	objects, err := c.ReadEach(ctx, q)
 	switch {
@@ -106,8 +106,8 @@ func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, 
 	return NewItem(data), nil
 }
 
-// readAll lists all pages. A listing that the server drops halfway begins once more, and
-// what it brought before does not count.
+// readAll lists all pages. If the server drops the listing, it starts once more, and earlier pages
+// do not count.
 func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]*Item, error) {
 	var all []*Item
 	path, before := r.path(a.namespace, ""), *budget
@@ -127,7 +127,7 @@ func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, 
 	return all, nil
 }
 
-// readPage asks for one page of a list.
+// readPage requests one page of a list.
 func (c *Client) readPage(ctx context.Context, path string, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []*Item, next string, err error) {
 	if c.items != nil {
 		return c.pageInMemory(ctx, path, o, a.trim, budget)
@@ -142,9 +142,9 @@ func (c *Client) readPage(ctx context.Context, path string, o *metav1.ListOption
 	return items, next, nil
 }
 
-// whyAbsent tells from a 404 whether there is no such object, or nobody who serves its
-// kind. What answers without a Status is no API server that looked for an object, or one
-// that knows no such path.
+// whyAbsent determines whether a 404 means that the object does not exist, or that its kind is not
+// served. An answer without a Status is not from an API server that looked up an object, or it is
+// from one that does not know the path.
 func (c *Client) whyAbsent(ctx context.Context, r resource, err error) error {
 	switch {
 	case !apierrors.IsNotFound(err):
@@ -157,8 +157,8 @@ func (c *Client) whyAbsent(ctx context.Context, r resource, err error) error {
 	return err
 }
 
-// fetch reads what a path answers, and takes its length off the budget. Do would read an
-// answer of any length, and Stream leaves that to us.
+// fetch reads the answer of a path, and subtracts its length from the budget. Do would read an
+// answer of any length; Stream lets the caller limit it.
 func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOptions, budget *int64) ([]byte, error) {
 	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
 	if options != nil {
@@ -171,7 +171,7 @@ func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOpt
 	defer func() { _ = body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(body, *budget+1))
 	if err == nil {
-		err = ctx.Err() // a server that is told to stop may end its answer as if it were whole
+		err = ctx.Err() // a server that stops may end its answer as if it were complete
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the answer of %s broke off: %w", path, err)
@@ -182,7 +182,7 @@ func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOpt
 	return data, nil
 }
 
-// errTooLarge says that an answer was given up.
+// errTooLarge is the error for an answer that exceeds the limit.
 var errTooLarge = errors.New("the answer is larger than one question may bring, and was given up: look with kubectl")
 
 func unexpected(path string, err error) error {

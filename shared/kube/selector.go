@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Fields are the fields of an object by which it can be selected.
+// Fields are the fields of an object that can be used in selectors.
 type Fields = fields.Fields
 
-// Selects reads the two selectors of a request and reports which objects they select. A
-// selector by a field that known does not have is an error.
+// Selects parses the two selectors of a request and returns a function that reports whether they
+// select an object. A selector for a field that known does not have is an error.
 func Selects(labelSelector, fieldSelector string, known Fields) (func(labels map[string]string, of Fields) bool, error) {
 	byLabel, err := labels.Parse(labelSelector)
 	if err != nil {
@@ -32,7 +32,7 @@ func Selects(labelSelector, fieldSelector string, known Fields) (func(labels map
 	}, nil
 }
 
-// Quantity is the value of a quantity such as 1500Mi, rounded up to a whole number.
+// Quantity returns the value of a quantity such as 1500Mi, rounded up to a whole number.
 func Quantity(text string) (int64, error) {
 	q, err := quantities.ParseQuantity(text)
 	if err != nil {

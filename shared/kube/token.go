@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
 )
 
-// TokenSource makes bearer tokens for EKS clusters: presigned GetCallerIdentity
-// requests that name the cluster in a signed header, as the authenticator of EKS
-// verifies them. https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html
+// TokenSource creates bearer tokens for EKS clusters: presigned GetCallerIdentity requests that
+// name the cluster in a signed header, as the authenticator of EKS verifies them.
+// https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html
 type TokenSource struct {
 	sts *sts.Client
 	gen token.Generator
@@ -24,11 +24,11 @@ type TokenSource struct {
 	tokens map[string]token.Token
 }
 
-// NewTokenSource signs with the configuration's credentials.
+// NewTokenSource returns a TokenSource that signs with the configuration's credentials.
 //
-// The presigned URL always names the region's own STS host: the control plane
-// fetches it and accepts no other. So an endpoint from the configuration or the
-// environment (AWS_ENDPOINT_URL) is left aside here; nothing is sent there anyway.
+// The presigned URL always names the region's own STS host: the control plane fetches it and
+// accepts no other. An endpoint from the configuration or the environment (AWS_ENDPOINT_URL) is
+// therefore ignored here. The package sends nothing there.
 func NewTokenSource(cfg aws.Config) (*TokenSource, error) {
 	gen, err := token.NewGenerator(false, false)
 	if err != nil {
@@ -45,11 +45,10 @@ func NewTokenSource(cfg aws.Config) (*TokenSource, error) {
 // ErrToken is wrapped by errors of signing a token: nothing was sent to the cluster.
 var ErrToken = errors.New("no token could be signed")
 
-// margin is how long before its end a token is replaced, so that none runs out
-// between two pages.
+// margin is how long before its expiry a token is replaced, so that none expires between two pages.
 const margin = 2 * time.Minute
 
-// Token returns a token for the cluster, valid for some minutes at least.
+// Token returns a token for the cluster, valid for at least some minutes.
 func (s *TokenSource) Token(ctx context.Context, cluster string) (string, error) {
 	s.mu.Lock()
 	known, ok := s.tokens[cluster]

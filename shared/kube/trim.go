@@ -8,16 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The fields of a container that are told. The others are its environment, arguments,
-// probes and mounts.
+// The fields of a container that are kept. The others include its environment, arguments, probes
+// and mounts.
 var containerFields = []string{"name", "image", "resources"}
 
-// podAnnotations are the annotations of a pod that are told: whether its owner keeps it
-// where it is, and whether it is a static one.
+// podAnnotations are the annotations of a pod that are kept: whether its owner prevents disruption,
+// and whether it is a static pod.
 var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, corev1.MirrorPodAnnotationKey}
 
-// Trim takes from an object of a kind, as JSON, what never leaves this package: see
-// [Client.ReadEach]. Objects of most kinds stay as they are.
+// Trim removes from an object of a kind, as JSON, what never leaves this package: see
+// [Client.ReadEach]. Objects of most kinds stay unchanged.
 func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
 	trim := map[string]func(object) error{resourcePod.kind: trimPod, resourceBudget.kind: trimAnnotations, resourceVolume.kind: trimVolume}[kind]
 	if trim == nil {
@@ -33,12 +33,12 @@ func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(o)
 }
 
-// only drops all fields of an object but some.
+// only removes all fields of an object except the given ones.
 func only(o object, fields []string) {
 	maps.DeleteFunc(o, func(field string, _ json.RawMessage) bool { return !slices.Contains(fields, field) })
 }
 
-// trimAnnotations takes the annotations of an object.
+// trimAnnotations removes the annotations of an object.
 func trimAnnotations(o object) error {
 	return alter(o, "metadata", func(m object) error {
 		delete(m, "annotations")
@@ -46,12 +46,11 @@ func trimAnnotations(o object) error {
 	})
 }
 
-// AnnotationRoleARN is by what a service account says which IAM role its pods assume.
+// AnnotationRoleARN is the annotation of a service account with the IAM role that its pods assume.
 // https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
 const AnnotationRoleARN = "eks.amazonaws.com/role-arn"
 
-// trimAccount leaves of a service account the role that its pods assume: it also names
-// secrets.
+// trimAccount keeps of a service account only the role that its pods assume: it also names secrets.
 func trimAccount(account object) error {
 	only(account, []string{"apiVersion", "kind", "metadata"})
 	return alter(account, "metadata", func(m object) error {
@@ -62,9 +61,9 @@ func trimAccount(account object) error {
 	})
 }
 
-// trimVolume leaves of a PersistentVolume what tells whose it is and where it can be used.
-// Sources name secrets and servers; of these only stays that it is a disk of a node, or by
-// which name it is attached to one.
+// trimVolume keeps of a PersistentVolume its claim and where it can be used. Sources name secrets
+// and servers, so of these it keeps only that the volume is a disk of a node, or the name under
+// which it is attached.
 func trimVolume(volume object) error {
 	if err := trimAnnotations(volume); err != nil {
 		return err
@@ -84,7 +83,7 @@ func trimVolume(volume object) error {
 	})
 }
 
-// trimPod takes from a pod what may hold a secret and tells nothing about its node.
+// trimPod removes from a pod what may hold a secret and does not concern its node.
 func trimPod(pod object) error {
 	err := alter(pod, "metadata", func(m object) error {
 		err := alter(m, "annotations", func(a object) error {
@@ -123,7 +122,7 @@ func trimPod(pod object) error {
 	})
 }
 
-// trimVolumes leaves the claims of a pod: the attributes of a CSI or flex volume are
+// trimVolumes keeps only the claims of a pod: the attributes of a CSI or flex volume can be
 // anything.
 func trimVolumes(spec object) error {
 	var claims []object
@@ -155,7 +154,7 @@ func trimContainers(all []object) error {
 	return nil
 }
 
-// trimStatuses drops what containers wrote when they ended: the end of their logs, with
+// trimStatuses removes what containers wrote when they terminated: the end of their logs, with
 // terminationMessagePolicy FallbackToLogsOnError.
 // https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
 func trimStatuses(all []object) error {

@@ -17,15 +17,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// errIncomplete: a change without a name or a uid could meet any object; the API
-// server takes an empty uid for no condition at all.
+// errIncomplete: a change without a name or a uid could affect any object. The API server treats an
+// empty uid as no condition at all.
 var errIncomplete = errors.New("a change needs the name and the uid of its object")
 
 const applicationJSON = "application/json"
 
-// Cordon keeps new pods off the node and notes the order on it. A node that is
-// cordoned already is left as it is, also its note: whose cordon it is decides who
-// lifts it. The errors are ErrChanged, ErrGone and what the API server says.
+// Cordon keeps new pods off the node and notes the order on it. A node that is already cordoned is
+// left unchanged, including its note: the owner of a cordon decides who lifts it. The errors are
+// ErrChanged, ErrGone and those of the API server.
 func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "cordon node " + node, noun: "cordoning of node " + node, verb: "patch", target: "nodes", writes: true}
 	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
@@ -36,9 +36,8 @@ func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 	}))
 }
 
-// Uncordon lets pods onto the node again if Rollcall cordoned it by that order, and
-// removes its note. A node without the note is not its to uncordon, which is ErrChanged;
-// the other errors are those of Cordon.
+// Uncordon allows pods on the node again if Rollcall cordoned it for that order, and removes its
+// note. For a node without the note the error is ErrChanged; the other errors are those of Cordon.
 func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "uncordon node " + node, noun: "uncordoning of node " + node, verb: "patch", target: "nodes", writes: true}
 	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
@@ -52,9 +51,9 @@ func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	}))
 }
 
-// OutOfService taints the node as one whose machine is shut down for good, so that the
-// control plane removes its pods by force and detaches its volumes at once. A Ready node is
-// not one, which is ErrChanged; the other errors are those of Cordon.
+// OutOfService taints the node as one whose machine is shut down permanently, so that the control
+// plane removes its pods by force and detaches its volumes at once. For a Ready node the error is
+// ErrChanged; the other errors are those of Cordon.
 // https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-out-of-service
 func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
 	op := operation{what: "taint node " + node, noun: "tainting of node " + node, verb: "patch", target: "nodes", writes: true}
@@ -69,7 +68,7 @@ func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
 		}) {
 			return nil, nil
 		}
-		// A merge patch replaces the list: the version makes sure that it is the whole.
+		// A merge patch replaces the list. The resource version ensures that the list is complete.
 		taints := append(slices.Clone(n.Spec.Taints), corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 		return change{"metadata": change{}, "spec": change{"taints": taints}}, nil
 	}))
@@ -78,15 +77,15 @@ func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
 // change is a JSON merge patch: https://www.rfc-editor.org/rfc/rfc7386
 type change map[string]any
 
-// changeTries bounds how often a change is made anew because the node changed between
-// reading and writing it; its kubelet reports every few seconds.
+// changeTries bounds how often a change is retried because the node changed between the read and
+// the write. Its kubelet reports every few seconds.
 const changeTries = 5
 
-// changeNode reads the node and sends the change that it calls for; a nil change is
-// none. The patch names the uid and the resource version that were read. The API
-// server answers 409 when the version is another by now, and 422 on metadata.uid when
-// only the uid is (uid is immutable: ValidateObjectMetaAccessorUpdate in apimachinery),
-// so it never changes a node that nobody looked at.
+// changeNode reads the node and sends the change that make returns; a nil change sends nothing. The
+// patch names the uid and the resource version that were read. The API server answers 409 if the
+// version is another by then, and 422 on metadata.uid if only the uid is (uid is immutable:
+// ValidateObjectMetaAccessorUpdate in apimachinery), so it never changes a node that was not
+// checked.
 func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*corev1.Node) (change, error)) error {
 	if node == "" || uid == "" {
 		return errIncomplete
@@ -117,8 +116,8 @@ func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*co
 	}
 }
 
-// DeleteNode removes the Node object, and nothing behind it. The errors are ErrChanged,
-// ErrGone and what the API server says.
+// DeleteNode deletes the Node object, but not its instance. The errors are ErrChanged, ErrGone and
+// those of the API server.
 func (c *Client) DeleteNode(ctx context.Context, name, uid string) error {
 	op := operation{what: "delete node " + name, noun: "deletion of node " + name, verb: "delete", target: "nodes", writes: true}
 	if name == "" || uid == "" {
@@ -127,8 +126,8 @@ func (c *Client) DeleteNode(ctx context.Context, name, uid string) error {
 	return op.failed(remove(ctx, c.rest.Delete().Resource("nodes").Name(name), uid))
 }
 
-// DeleteNodeClaim asks Karpenter to remove an instance in its own way, which drains its
-// node and terminates it. The errors are those of DeleteNode.
+// DeleteNodeClaim deletes the NodeClaim. Karpenter then drains the node and terminates the
+// instance. The errors are those of DeleteNode.
 func (c *Client) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 	op := operation{what: "delete NodeClaim " + name, noun: "deletion of NodeClaim " + name, verb: "delete", target: "nodeclaims.karpenter.sh", writes: true}
 	if name == "" || uid == "" {
@@ -137,8 +136,8 @@ func (c *Client) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 	return op.failed(remove(ctx, c.rest.Delete().AbsPath(nodeClaimsPath, name).SetHeader("Accept", applicationJSON), uid))
 }
 
-// remove deletes what has the uid: with another one the API server answers 409. It is
-// sent once: after one that took effect another would find nothing, or a namesake.
+// remove deletes the object with the uid; for another uid the API server answers 409. It is sent
+// once: after a deletion that took effect, a retry would find nothing, or a namesake.
 func remove(ctx context.Context, r *rest.Request, uid string) error {
 	options := metav1.NewPreconditionDeleteOptions(uid)
 	options.TypeMeta = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}
@@ -149,7 +148,8 @@ func remove(ctx context.Context, r *rest.Request, uid string) error {
 	return met(r.Body(body).SetHeader("Content-Type", applicationJSON).MaxRetries(0).Do(ctx).Error())
 }
 
-// met tells from the answer to a change whether it met another object, or none.
+// met returns ErrChanged or ErrGone if the answer to a change shows that it met another object, or
+// none.
 func met(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -160,7 +160,7 @@ func met(err error) error {
 	return err
 }
 
-// otherUID recognizes the answer to a patch whose uid is not that of the object.
+// otherUID reports whether the answer to a patch means that the object has another uid.
 func otherUID(err error) bool {
 	status, ok := errors.AsType[apiStatus](err)
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {

@@ -58,7 +58,7 @@ func (a Ambient) dropped(message string, err error) {
 // Odd logs a remark of the AWS SDK.
 func (a Ambient) Odd(remark string) { a.Log.Warn("remark of the SDK", "detail", remark) }
 
-// Failed logs what Lambda's runtime says of an invocation that failed or crashed.
+// Failed logs the message of Lambda's runtime about an invocation that failed or crashed.
 func (a Ambient) Failed(said string) { a.Log.Error("invocation failed", "error", said) }
 
 // CannotStart logs why a function ends before it takes any work.

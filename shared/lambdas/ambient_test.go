@@ -17,10 +17,10 @@ import (
 
 var now = time.Date(2026, 3, 10, 12, 0, 30, 0, time.UTC)
 
-// written is what all functions of all tests wrote; see TestMain.
+// written holds what all functions of all tests wrote; see TestMain.
 var written = &notebook{lines: map[string]*logged{}}
 
-// notebook notes which lines were logged, with which keys, and what was no metric.
+// notebook records the logged lines with their keys, and output that was no metric.
 type notebook struct {
 	mu     sync.Mutex
 	lines  map[string]*logged // by message
@@ -30,7 +30,7 @@ type notebook struct {
 // logged is one sort of lines.
 type logged struct {
 	level        slog.Level
-	always, ever map[string]bool // keys that each line has, and that one had
+	always, ever map[string]bool // keys of every line, and of at least one
 }
 
 func (n *notebook) log(r slog.Record, keys []slog.Attr) {
@@ -58,7 +58,7 @@ func (n *notebook) fault(err error) {
 	n.faults = append(n.faults, err.Error())
 }
 
-// logger notes what it is given.
+// logger records its lines.
 type logger struct {
 	keys []slog.Attr
 	page *[]slog.Record // of one test, with the logger's own keys too; may be nil
@@ -85,7 +85,7 @@ func (l logger) WithAttrs(keys []slog.Attr) slog.Handler {
 
 func (l logger) WithGroup(string) slog.Handler { panic("keys stand on the root") }
 
-// metrics holds each line against the format before it passes it on.
+// metrics checks the format of each line before it writes it.
 type metrics struct{ emftest.Writer }
 
 func (m *metrics) Write(lines []byte) (int, error) {
@@ -96,7 +96,7 @@ func (m *metrics) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// broken cannot be written to.
+// broken is a writer that fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

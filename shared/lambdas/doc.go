@@ -1,7 +1,8 @@
-// Package lambdas is what each function does when it is invoked: which messages it takes,
-// what comes of them, and whether they come again. The mains below functions/ plug AWS in.
+// Package lambdas implements the handler of each function: which messages it takes, what it
+// does with them, and which it asks to have redelivered. The mains below functions/ supply
+// the AWS clients.
 //
-// Everything that invokes a function does so at least once. A second delivery changes
-// nothing, and an error, or a message that is said to have failed, asks for a retry: only
-// where one can help.
+// Every source invokes a function at least once. A second delivery changes nothing. An
+// error, or a message that is reported as failed, requests a retry; handlers return one
+// only where a retry can help.
 package lambdas

@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// staleAfter is how late a message may come. A later check has covered the cluster, or
-	// will.
+	// staleAfter is the maximum delay of a message. A later check has covered the cluster,
+	// or will.
 	staleAfter = 15 * time.Minute
-	// retryAfter is when a check that could not read everything is repeated.
+	// retryAfter is the delay before a check that could not read everything is repeated.
 	retryAfter = 2 * time.Minute
-	// sweepGone is how often the sweep visits clusters that only tags know.
+	// sweepGone is the interval at which the sweep visits clusters that appear only in
+	// tags.
 	sweepGone = time.Hour
 )
 
-// ReadTime limits the reading of a cluster. Of the five minutes of the function it leaves the
-// longest diagnosis, and almost one minute for the rest.
+// ReadTime limits the reading of a cluster. Of the function's five minutes it leaves enough
+// for the longest diagnosis, and almost one minute for the rest.
 const ReadTime = 195 * time.Second
 
 type orderQueue interface {
@@ -42,8 +43,8 @@ type fleet interface {
 	PutSize(ctx context.Context, region, cluster string, nodes int) error
 }
 
-// Inspect checks the clusters named in messages. It destroys nothing: it passes its orders
-// on. It handles one batch at a time.
+// Inspect checks the clusters named in messages. It destroys nothing: it sends its orders
+// to another function. It handles one batch at a time.
 type Inspect struct {
 	Ambient
 	// Runner checks. Each check uses a copy, with the policy and the mode filled in.
@@ -63,8 +64,8 @@ type Inspect struct {
 	held  heldBook
 }
 
-// Handle always succeeds. A schedule or the next sweep repeats what a retry could help, so
-// that one unhealthy cluster does not block its queue.
+// Handle always succeeds, so that one unhealthy cluster does not block its queue. Where a
+// retry could help, a schedule or the next sweep repeats the check.
 func (h *Inspect) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.spent()
 	for _, m := range batch.Records {
@@ -172,8 +173,8 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 	h.known[id.Name] = nodes
 }
 
-// missing reports whether EKS knows no such cluster: only tags do, and an early repetition
-// would not help.
+// missing reports whether EKS does not know the cluster. Only tags name it then, and an
+// early repetition would not help.
 func missing(result report.Check) bool {
 	return slices.ContainsFunc(result.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }

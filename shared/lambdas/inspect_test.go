@@ -28,12 +28,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// world is a cluster with one instance that has not registered, and all that the
-// function is plugged into.
+// world is a cluster with one instance that has not registered, and the function's
+// dependencies.
 type world struct {
 	gaps      []roll.Gap
 	account   string
-	policy    string // "" is that the parameter is gone
+	policy    string // "" means that the parameter is gone
 	nodes     int
 	named     bool // an EKS tag names the cluster, not only kubernetes.io/cluster/
 	fail      map[string]bool
@@ -43,13 +43,13 @@ type world struct {
 	put       []string
 	sizes     map[string]int
 	metrics   bytes.Buffer
-	page      []slog.Record // what was logged
+	page      []slog.Record // logged lines
 	gone      bool          // the instance is terminated
 	others    int           // instances like it
 	ledger.Ledger
 }
 
-// stackPolicy is the document that the stack writes into the parameter.
+// stackPolicy is the policy that the stack writes into the parameter.
 const stackPolicy = "apiVersion: rollcall/v1\n"
 
 func newWorld() *world {
@@ -151,7 +151,7 @@ func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
 	}
 }
 
-// checkAt checks as of a time.
+// checkAt runs a check as of a time.
 func (w *world) checkAt(t *testing.T, permitted policy.Mode, at time.Time) {
 	t.Helper()
 	due := at.Truncate(time.Minute).Format(time.RFC3339)
@@ -160,8 +160,7 @@ func (w *world) checkAt(t *testing.T, permitted policy.Mode, at time.Time) {
 	}
 }
 
-// counted sums what CloudWatch takes of a metric with those dimensions, in pairs of name
-// and value.
+// counted returns the sum of a metric with those dimensions, in pairs of name and value.
 func (w *world) counted(t *testing.T, name string, dimensions ...string) float64 {
 	t.Helper()
 	all := &emftest.Writer{Now: func() time.Time { return now }}
@@ -171,7 +170,8 @@ func (w *world) counted(t *testing.T, name string, dimensions ...string) float64
 	return all.Sum(name, dimensions...)
 }
 
-// logged are the values of a key in the lines with that message, those without it "".
+// logged returns the values of a key in the lines with that message, "" for lines without
+// it.
 func (w *world) logged(message, key string) (values []string) {
 	for _, r := range w.page {
 		if r.Message != message {
@@ -234,7 +234,7 @@ func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
 	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.counted(t, "ChecksCompleted") != 0 || len(w.sent) != 0 {
 		t.Errorf("scheduled %v, completed %v, sent %v", w.scheduled, w.counted(t, "ChecksCompleted"), w.sent)
 	}
-	w.account, w.scheduled, w.nodes = "", nil, 0 // it could not even be described
+	w.account, w.scheduled, w.nodes = "", nil, 0 // the cluster could not be described
 	w.gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapThrottled, Detail: "slowly"}}
 	w.check(t, policy.Remediate, demo)
 	if !slices.Equal(w.scheduled, []string{"12:03"}) {
@@ -242,8 +242,8 @@ func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
 	}
 }
 
-// Of a cluster that does not exist there is nothing to wait for but what its left-over
-// instances make due; the sweep asks for it once an hour only.
+// For a cluster that does not exist, only the deadlines of left-over instances matter; the
+// sweep requests its check only once an hour.
 func TestAClusterThatIsGoneIsNotLookedAtAgainSoon(t *testing.T) {
 	gone := []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Detail: "there is no such cluster"}}
 	w := newWorld()
@@ -294,7 +294,7 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 	}
 }
 
-// grown is the world with so many nodes that registered a few minutes ago.
+// grown is the world with many nodes that registered a few minutes ago.
 type grown struct {
 	*world
 	n int
@@ -339,7 +339,7 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 	}
 }
 
-// protected answers what is asked about suspects: nothing speaks against a termination.
+// protected answers questions about suspects: nothing prevents a termination.
 type protected struct{ *world }
 
 func (p protected) Details(_ context.Context, s *roll.Snapshot, questions []roll.Question) {
@@ -380,7 +380,7 @@ func TestUnderAPolicyThatIsGoneFindingsAreToldAndNothingIsOrdered(t *testing.T) 
 	}
 }
 
-// nameless is the world with a node that does not say which instance it runs on.
+// nameless is the world with a node whose instance is unknown.
 type nameless struct{ *world }
 
 func (n nameless) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
@@ -389,14 +389,15 @@ func (n nameless) Snapshot(ctx context.Context, name string, at time.Time, watch
 	return s
 }
 
-// moved is a ledger whose notices another check has.
+// moved is a ledger whose notices another check has taken over.
 type moved struct{ ledger.Ledger }
 
 func (moved) RaiseNotices(context.Context, roll.ClusterID, int64) error {
 	return ledger.ErrNoticesMoved
 }
 
-// A check whose notices another one has says, orders and counts nothing, and looks again.
+// A check whose notices another check took over reports, orders and counts nothing, and
+// checks again.
 func TestAnOvertakenCheckLooksAgain(t *testing.T) {
 	w := newWorld()
 	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 20m}\n"

@@ -16,15 +16,15 @@ import (
 const (
 	// heldLines limits the lines about held acts in one check. The next checks log the rest.
 	heldLines = 100
-	// heldAgain is when a held act is logged again, so that nobody has to search back to its
-	// beginning.
+	// heldAgain is the interval at which a held act is logged again, so that nobody has to
+	// search back to its beginning.
 	heldAgain = time.Hour
-	// changeLines limits the lines of one sort about changes in one check.
+	// changeLines limits the lines of each message about changes in one check.
 	changeLines = 1000
 )
 
-// say logs a check: what changed, what is held, and a summary line. The volume depends on
-// what happens in the cluster, not on the number of findings.
+// say logs a check: changes, held acts, and a summary line. The volume depends on what
+// happens in the cluster, not on the number of findings.
 func (h *Inspect) say(log *slog.Logger, events []emit.Event, result report.Check, took time.Duration) {
 	unread(log, result)
 	if a := result.Plan.Alarm; a != nil {
@@ -70,8 +70,8 @@ func unread(log *slog.Logger, result report.Check) {
 	leftOut(log, "remark", left)
 }
 
-// changed logs findings that opened, escalated or ended, and acts whose outcome this
-// check could tell.
+// changed logs findings that opened, escalated or ended, and acts whose outcome this check
+// settled.
 func changed(log *slog.Logger, events []emit.Event) {
 	lines := map[string]int{}
 	for _, e := range events {
@@ -88,7 +88,7 @@ func changed(log *slog.Logger, events []emit.Event) {
 	}
 }
 
-// The lines about what changed.
+// Messages of the lines about changes.
 const (
 	opened    = "finding opened"
 	escalated = "finding escalated"
@@ -111,7 +111,7 @@ func line(e emit.Event) (text string, keys []slog.Attr) {
 		keys = append(about(d.Subject), slog.String("stage", d.Stage), slog.Time("since", d.Since), slog.String("how", string(d.How)))
 	case emit.Action:
 		if d.Order == "" {
-			return "", nil // it is held; see act held
+			return "", nil // the act is held; see "act held"
 		}
 		text = settled
 		keys = append(about(d.Subject), slog.String("order", d.Order), slog.String("action", d.Action), slog.String("result", string(d.Result)),
@@ -151,14 +151,14 @@ type saidHeld struct {
 	at     time.Time // when it was logged; zero if it was not
 }
 
-// due returns the held acts of a cluster to log now, heldLines at most: first new ones and
-// those with another reason, then those logged longest ago.
+// due returns the held acts of a cluster to log now, at most heldLines. New ones and those
+// with a changed reason come first, then those that were logged longest ago.
 func (b *heldBook) due(cluster string, held []plan.Held, now time.Time) []plan.Held {
 	if *b == nil {
 		*b = heldBook{}
 	}
 	before, after := (*b)[cluster], map[heldAct]saidHeld{}
-	(*b)[cluster] = after // what is held no more is forgotten
+	(*b)[cluster] = after // acts that are no longer held are dropped
 	said := func(h plan.Held) time.Time {
 		if s := before[act(h)]; s.reason == h.Reason {
 			return s.at

@@ -22,7 +22,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What a check finds as it was before is neither logged nor counted again.
+// An unchanged finding is neither logged nor counted again.
 func TestAFindingIsLoggedAndCountedWhenItChanges(t *testing.T) {
 	w := newWorld()
 	of := []string{"Kind", "Unregistered"}
@@ -102,11 +102,11 @@ func TestWhatIsHeldIsLoggedWhenItIsNewAndEveryHour(t *testing.T) {
 		{59 * time.Minute, append(held(0, 1, plan.NotSeenTwice), held(1, 2, plan.SharedCause)...), 0, ""},
 		{60 * time.Minute, append(held(0, 1, plan.NotSeenTwice), held(1, 2, plan.SharedCause)...), 1, "i-0"},
 		{61 * time.Minute, held(1, 2, plan.SharedCause), 0, ""},
-		{62 * time.Minute, held(0, 2, plan.SharedCause), 1, "i-0"}, // held again, after it was not
-		// What does not fit comes with the next check.
+		{62 * time.Minute, held(0, 2, plan.SharedCause), 1, "i-0"}, // held again, after a check in which it was not held
+		// The next check logs what does not fit.
 		{65 * time.Minute, held(0, 252, plan.SharedCause), 100, "i-2"},
 		{70 * time.Minute, held(0, 252, plan.SharedCause), 100, "i-102"},
-		// What is new comes before what is due once more: i-1 was logged an hour ago.
+		// New acts come before those due again: i-1 was logged an hour ago.
 		{75 * time.Minute, held(0, 252, plan.SharedCause), 51, "i-202"},
 		{80 * time.Minute, held(0, 252, plan.SharedCause), 0, ""},
 		{81 * time.Minute, nil, 0, ""},
@@ -140,7 +140,7 @@ func TestTheVolumeOfTheLogDoesNotHangOnTheNumberOfFindings(t *testing.T) {
 			t.Errorf("left out %v", left)
 		}
 	}
-	// Those that did not fit into the first check's lines were in the next ones'.
+	// The lines of the next checks had those that did not fit into the first check's.
 	if w.counted(t, "FindingsOpened", "Cluster", "demo") != 1501 {
 		t.Errorf("opened %v", w.counted(t, "FindingsOpened", "Cluster", "demo"))
 	}
@@ -165,7 +165,7 @@ func TestWhatWentWrongIsLogged(t *testing.T) {
 		if len(w.logged(c.message, "error")) != 1 || c.metric != "" && w.counted(t, c.metric) != 1 {
 			t.Errorf("%s: %v\n%s", name, w.page, &w.metrics)
 		}
-		// Without a policy nobody knows yet whether anybody may be told.
+		// Without a policy it is unknown whether notices are allowed.
 		if sent := w.counted(t, "NoticesSent"); (sent == 1) != (!w.fail["notice"] && w.policy == stackPolicy) {
 			t.Errorf("%s: %v notices sent", name, sent)
 		}
@@ -198,7 +198,7 @@ func TestARemarkIsLogged(t *testing.T) {
 	}
 }
 
-// An act whose function died is counted by the check that can tell what became of it.
+// The check that settles an act whose function died counts it.
 func TestAnActThatIsSettledLaterIsLoggedAndCounted(t *testing.T) {
 	w := newWorld()
 	w.gone = true
@@ -215,7 +215,7 @@ func TestAnActThatIsSettledLaterIsLoggedAndCounted(t *testing.T) {
 	}
 }
 
-// A drain that lost its reason was not gone on with: an act that was refused.
+// A drain whose reason disappeared was not continued: a refused act.
 func TestEventsOfActsAreCountedAsWhatTheyAre(t *testing.T) {
 	action := func(order, reason string) emit.Action {
 		return emit.Action{Action: "drain", Order: order, Reason: reason, Subject: emit.Subject{Kind: "NotReady"}}
@@ -248,7 +248,7 @@ func TestEventsOfActsAreCountedAsWhatTheyAre(t *testing.T) {
 	}
 }
 
-// Each invocation counts what it sent itself, and only that.
+// Each invocation counts its own calls only.
 func TestCallsAreCountedWithTheInvocationThatMadeThem(t *testing.T) {
 	answers := []int{http.StatusOK, http.StatusTooManyRequests, http.StatusForbidden}
 	w, c := newWorld(), &apistats.Counter{}
@@ -317,7 +317,7 @@ func TestANoticeThatFailedIsCountedAsThat(t *testing.T) {
 	if err := n.Publish(t.Context(), report.Message{}); err == nil || n.sent != 1 || n.failed != 1 {
 		t.Errorf("%v: %+v", err, n)
 	}
-	// It came to those who read mail, and not to those who chat.
+	// It reached the email topic, but not the chat topic.
 	half := &notified{publisher: report.NewTopic(half{}, "notices", "chat", func(context.Context) string { return "" })}
 	if err := half.Publish(t.Context(), report.Message{}); err == nil || half.sent != 1 || half.failed != 1 {
 		t.Errorf("%v: %+v", err, half)

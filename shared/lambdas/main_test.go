@@ -26,7 +26,7 @@ const (
 
 var coded = regexp.MustCompile("`([^`]+)`")
 
-// rows are the cells of the table that has this header.
+// rows returns the cells of the table with this header.
 func rows(page, header string) (out [][]string) {
 	_, after, _ := strings.Cut(page, header+"\n")
 	for line := range strings.Lines(after) {
@@ -47,8 +47,8 @@ func codes(cell string) (out []string) {
 	return out
 }
 
-// differences are those between what the tests had logged and what infra/MONITORING.md
-// says. With all tests run, whatever it says must have been logged.
+// differences returns the differences between the lines that the tests logged and
+// infra/MONITORING.md. If all tests ran, every line of the page must have been logged.
 func differences(all bool) []string {
 	faults := slices.Clone(written.faults)
 	fault := func(format string, arguments ...any) { faults = append(faults, fmt.Sprintf(format, arguments...)) }
@@ -119,7 +119,7 @@ var page = sync.OnceValue(func() string {
 	return string(data)
 })
 
-// It is read by a test, too, so that a result is not taken from the cache when the page has
+// A test reads it too, so that a result is not taken from the cache after the page has
 // changed.
 func TestThePageOfLogLinesHasItsTables(t *testing.T) {
 	if keys, lines := rows(page(), keyTable), rows(page(), lineTable); len(keys) < 20 || len(lines) < 20 {

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// measure is what is counted and measured of a check.
+// measure returns the samples of a check.
 func measure(events []emit.Event, result report.Check, took time.Duration) []report.Sample {
 	cluster := result.Snapshot.Cluster.ID.Name
 	s := &sums{cluster: cluster, place: map[string]int{}}
@@ -35,12 +35,12 @@ func measure(events []emit.Event, result report.Check, took time.Duration) []rep
 	return s.samples
 }
 
-// sums adds up samples of a cluster: what is counted several times in a check is one
-// value.
+// sums adds up the samples of a cluster. Several samples of one series and dimensions
+// become one value.
 type sums struct {
 	cluster string
 	samples []report.Sample
-	place   map[string]int // of a sample, by what it is of
+	place   map[string]int // index of a sample, by series and dimensions
 }
 
 func (s *sums) add(of report.Series, by report.By, n float64) {
@@ -57,8 +57,8 @@ func (s *sums) add(of report.Series, by report.By, n float64) {
 	s.samples = append(s.samples, report.Sample{Of: of, By: all, Value: n})
 }
 
-// stands measures how the cluster stands, which only a whole look tells: with a part of it
-// unread fewer findings would look like an improvement.
+// stands adds the state of the cluster. It requires a complete check: with a part unread,
+// fewer findings would look like an improvement.
 func (s *sums) stands(result report.Check) {
 	s.add(report.Nodes, nil, float64(result.Assessment.Nodes))
 	s.add(report.ReadyNodes, nil, float64(result.Assessment.Ready))
@@ -76,8 +76,8 @@ func (s *sums) stands(result report.Check) {
 	s.samples = append(s.samples, report.Sample{Of: report.OldestFinding, Value: age})
 }
 
-// oldest is since how many seconds the finding that began first lasts, 0 if there is none.
-// What a person keeps, or has told Rollcall to ignore, is as old as that person likes.
+// oldest returns the age of the oldest finding in seconds, 0 if there is none. It skips
+// instances that a person put on hold or excluded: their age is intended.
 func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 	kept := map[roll.InstanceID]bool{}
 	for i := range s.Instances {
@@ -94,8 +94,8 @@ func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 	return age.Seconds()
 }
 
-// changed counts what an event tells of. Acts are counted by who tries them; what is left
-// here are those whose outcome a check could tell later.
+// changed counts an event. The function that carries out orders counts its own acts; this
+// counts acts whose outcome a check settled later.
 func (s *sums) changed(e emit.Event) {
 	switch d := e.Detail.(type) {
 	case emit.Finding:
@@ -124,7 +124,7 @@ func (s *sums) changed(e emit.Event) {
 	}
 }
 
-// tried counts what became of an order.
+// tried returns the sample for the outcome of an order.
 func tried(o plan.Order, out remediate.Outcome) report.Sample {
 	s := report.Sample{By: report.By{report.ByCluster: o.Name, report.ByAction: string(o.Action)}, Value: 1}
 	switch out.Result {

@@ -7,15 +7,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What a person keeps on purpose is not old news: the alarm on the age of findings is for
-// what nobody has seen to.
+// Instances that a person keeps on purpose do not count: the alarm on the age of findings
+// is for those that nobody has handled.
 func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	findings := []roll.Finding{
 		{Instance: "i-00000001", Since: at.Add(-48 * time.Hour)},
 		{Instance: "i-00000002", Since: at.Add(-time.Hour)},
 		{Instance: "i-00000003", Since: at.Add(-72 * time.Hour)},
-		{Instance: "i-00000002", Kind: roll.Scheduled, Since: at.Add(-14 * 24 * time.Hour)}, // announced long ahead
+		{Instance: "i-00000002", Kind: roll.Scheduled, Since: at.Add(-14 * 24 * time.Hour)}, // announced weeks ahead
 	}
 	for name, tt := range map[string]struct {
 		hold   string

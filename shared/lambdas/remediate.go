@@ -27,11 +27,11 @@ type Remediate struct {
 	Remediator actor
 	Notices    publisher
 	Events     eventBus
-	Stack      string // of the deployment, for notices
+	Stack      string // CloudFormation stack of the deployment, for notices
 }
 
-// Handle always succeeds. The next check repeats an order that was not carried out and is
-// still right; one that was carried out must not come again.
+// Handle always succeeds. The next check repeats an order that was not carried out and
+// still applies. An order that was carried out must not be redelivered.
 func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	defer h.spent()
 	for _, m := range batch.Records {

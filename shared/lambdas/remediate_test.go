@@ -16,14 +16,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// hands carry every order out with one outcome, and note what is told of it.
+// hands carries out every order with one outcome, and records what is reported.
 type hands struct {
 	outcome remediate.Outcome
 	acted   []plan.Order
 	told    []string
 	put     []string
 	fail    bool
-	// remembered are the outcomes that were said to have been told; forgetful lets none be.
+	// remembered are the outcomes recorded as reported; forgetful fails to record any.
 	remembered []remediate.Outcome
 	forgetful  bool
 }
@@ -131,8 +131,8 @@ func TestThatNobodyCouldBeToldDoesNotBringTheOrderAgain(t *testing.T) {
 	}
 }
 
-// The next check may order the same again, and a message may come twice: whoever was told
-// why nothing is done is not told again, but hears of another reason.
+// The next check may give the same order again, and a message may be delivered twice. A
+// refusal is reported once, and again only for another reason.
 func TestARefusalIsToldOnce(t *testing.T) {
 	refused := func(reason plan.Reason) remediate.Outcome {
 		return remediate.Outcome{Result: remediate.Refused, Reason: reason, Detail: "so it is", News: true}

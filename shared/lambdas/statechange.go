@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// lookupSize is the most values that one EC2 filter takes.
+	// lookupSize is the maximum number of values in one EC2 filter.
 	lookupSize = 200
-	// goneAfter is when a cluster is checked after one of its instances went: by then its node
-	// should be gone, and an act on it has an outcome.
+	// goneAfter is the delay before a cluster is checked after one of its instances stops
+	// or terminates: by then its node should be gone, and an act on it has an outcome.
 	goneAfter = 5 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type instancesAPI interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
-// announcements stores what EC2 announces of Spot Instances.
+// announcements stores EC2's announcements about Spot Instances.
 type announcements interface {
 	Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error
 }
@@ -55,7 +55,7 @@ type StateChange struct {
 	Home trigger.Home
 }
 
-// change is what an event says of one instance, and its message.
+// change is the content of an event for one instance, and its message.
 type change struct {
 	trigger.Event
 	instance roll.InstanceID
@@ -70,7 +70,7 @@ type wants struct {
 	announce  map[roll.ClusterID][]string
 }
 
-// tally counts what became of a batch.
+// tally counts the results of a batch.
 type tally struct {
 	malformed, ignored, notOurs, made, kept int
 }
@@ -154,7 +154,7 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 }
 
 // lookUp describes the instances with as few calls as possible. It filters by id instead of
-// asking for ids: one unknown id would fail the whole call.
+// passing ids: one unknown id would fail the whole call.
 func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
 	var ids []string
 	for _, c := range changes {
@@ -181,11 +181,11 @@ func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.In
 	return found, nil
 }
 
-// plan works out what the changes require, and for which messages.
+// plan determines what the changes require, and for which messages.
 func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
 	now := h.Clock()
 	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
-	if err != nil && !errors.Is(err, config.ErrNoPolicy) { // inspect knows whether there ever was one
+	if err != nil && !errors.Is(err, config.ErrNoPolicy) { // inspect determines whether there ever was one
 		// Use the last good deadlines, or the built-in ones.
 		h.Log.Error("policy unusable", "error", err.Error())
 	}
@@ -242,7 +242,8 @@ func (h *StateChange) wanted(i types.Instance) bool {
 	return len(h.VPCs) == 0 || slices.Contains(h.VPCs, aws.ToString(i.VpcId))
 }
 
-// dues returns the minutes at which a check may see another verdict because of the change.
+// dues returns the minutes at which a check may reach another verdict because of the
+// change.
 func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
 	if c.State == roll.StateRunning {
 		return trigger.Deadlines(launched, p.Registration.WarnAfter, p.Registration.Deadline, now)

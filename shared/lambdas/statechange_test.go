@@ -28,8 +28,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// account is one with instances, schedules and the stack's policy. It pages and fails as
-// the test says, and counts.
+// account has instances, schedules and the stack's policy. It pages and fails as the test
+// requires, and counts calls.
 type account struct {
 	instances map[string]types.Instance
 	scheduled map[trigger.Check]bool
@@ -37,7 +37,7 @@ type account struct {
 	creates   int
 	failEC2   map[int]bool // by number of the call
 	failMade  map[string]bool
-	policy    string // "" is that the parameter is gone
+	policy    string // "" means that the parameter is gone
 	memory    *ledger.Memory
 }
 
@@ -242,8 +242,8 @@ func TestTheSamplesAreServed(t *testing.T) {
 	}
 }
 
-// burst lets n instances of one cluster start within a minute, and their events come in
-// batches of a size, one by one and in no order.
+// burst returns an account in which n instances of one cluster started within a minute.
+// Their events come in batches of a size, one by one and in no order.
 func burst(tb testing.TB, n, size int) *account {
 	tb.Helper()
 	a := newAccount()
@@ -282,7 +282,7 @@ func BenchmarkBurst(b *testing.B) {
 	b.ReportMetric(float64(len(a.scheduled)), "checks")
 }
 
-// batchSize is the template's own.
+// batchSize returns the batch size in the template.
 func batchSize(tb testing.TB) int {
 	tb.Helper()
 	data, err := os.ReadFile("../../template.yaml")
@@ -301,7 +301,7 @@ func batchSize(tb testing.TB) int {
 	return size
 }
 
-// slow is an EventBridge Scheduler each of whose calls takes a while.
+// slow is an EventBridge Scheduler with slow calls.
 type slow struct {
 	*account
 	time *time.Time
@@ -316,7 +316,7 @@ func (s slow) At(ctx context.Context, c trigger.Check) (bool, error) {
 	return s.account.At(ctx, c)
 }
 
-// What takes long before a schedule is made may take it past its minute.
+// A delay before a schedule is created may take it past its minute.
 func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
 	a := newAccount()
 	var ids []string
@@ -335,7 +335,7 @@ func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
 	}
 }
 
-// The deadlines are then those that are built in.
+// The built-in deadlines apply then.
 func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
 	for _, document := range []string{"mode: all", ""} {
 		a := newAccount()
@@ -347,7 +347,7 @@ func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
 	}
 }
 
-// What AWS Health says of instances brings the next check of their clusters forward.
+// An AWS Health event about instances brings the next check of their clusters forward.
 func TestAHealthEventBringsACheckForward(t *testing.T) {
 	a := newAccount()
 	a.launch(1, now.Add(-48*time.Hour), claim, "owned")
@@ -379,7 +379,8 @@ func TestAHealthEventBringsACheckForward(t *testing.T) {
 	}
 }
 
-// What EC2 announces of Spot Instances is remembered with their clusters, and brings no check.
+// Announcements of EC2 about Spot Instances are recorded for their clusters, and cause no
+// check.
 func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
 	a := newAccount()
 	one := a.launch(1, now.Add(-48*time.Hour), claim, "owned")

@@ -54,8 +54,8 @@ type Sweep struct {
 func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	defer h.spent()
 	now := h.Clock().UTC()
-	// The current minute, not the next: the time of the check must not be ahead of what it
-	// reads.
+	// Use the current minute, not the next: the time of the check must not be ahead of its
+	// observations.
 	due := now.Truncate(time.Minute)
 	clusters, err := h.clusters(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 	if h.hourly(now) {
 		orphans, err := h.tagged(ctx)
 		if err != nil {
-			// The clusters that EKS knows are checked anyway.
+			// The clusters that EKS lists are checked anyway.
 			h.Log.Error("tags not read", "error", err.Error())
 		}
 		for _, name := range orphans {
@@ -143,8 +143,8 @@ func (h *Sweep) hourly(now time.Time) bool {
 	return now.Sub(now.Truncate(time.Hour)) < h.Interval
 }
 
-// tagged returns the names of clusters in instances' tags. A deployment for some VPCs cannot
-// tell whose they are, and skips them.
+// tagged returns the names of clusters in instances' tags. A deployment for some VPCs
+// cannot determine the VPC of such a cluster, and skips them.
 func (h *Sweep) tagged(ctx context.Context) ([]string, error) {
 	if len(h.VPCs) > 0 {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// region is one with clusters, two to a page, and tags.
+// region has clusters, two to a page, and tags.
 type region struct {
 	clusters []string
 	tags     []string
@@ -103,7 +103,7 @@ var swept = time.Date(2026, 3, 10, 12, 20, 7, 0, time.UTC)
 
 func TestOneMessagePerClusterForTheMinuteThatHasBegun(t *testing.T) {
 	r := &region{clusters: []string{"a", "b", "c"}, tags: []string{"kubernetes.io/cluster/gone"}}
-	for range 2 { // twice the same: the queue drops what has the same content
+	for range 2 { // the same twice: the queue drops repeated content
 		if err := r.sweep(t, swept); err != nil {
 			t.Fatal(err)
 		}

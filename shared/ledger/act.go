@@ -18,7 +18,7 @@ type Action struct {
 	Group    roll.Group      `json:"group"`
 	Kind     roll.Kind       `json:"kind"`
 	At       time.Time       `json:"at"` // time of the intent
-	// Free: the act gives back what an earlier one took, and uses no budget.
+	// Free: the act gives back what an earlier act took, and uses no budget.
 	Free    bool     `json:"free,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 
@@ -31,17 +31,18 @@ type Action struct {
 	// EC2 lists them only while the instance exists.
 	Outlives []string `json:"outlives,omitempty"`
 
-	// Grounds of the act, for a later review. No decision depends on them.
+	// Reasons for the act, for a later review. No decision depends on them.
 	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
 	Since    time.Time `json:"since,omitzero"`     // when the trouble began
 	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found
 	Evidence string    `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
 }
 
-// WhyRunes is the maximal length of Why: every check reads all acts of a month.
+// WhyRunes is the maximum length of Why in characters: every check reads all acts of a
+// month.
 const WhyRunes = 500
 
-// Result is how an act ended. An act has none while it is unclear whether the call took
+// Result is the result of an act. An act has none while it is unknown whether the call took
 // effect; a check of the instance settles it.
 type Result string
 
@@ -51,7 +52,7 @@ const (
 	Failed Result = "failed" // AWS refused it, or the call was not possible; nothing happened, unless it is Unfinished
 )
 
-// NotYet is the prefix of the detail of a failure that passes: EC2's permission check did not
+// NotYet is the prefix of the detail of a temporary failure: EC2's permission check did not
 // see the order's tag yet.
 const NotYet = "not yet: "
 
@@ -59,21 +60,21 @@ const NotYet = "not yet: "
 // out with pods left. It may be tried again, and it counts as an interruption.
 const Unfinished = "unfinished"
 
-// Outcome is the end of an act.
+// Outcome is the result of an act, with its time and details.
 type Outcome struct {
 	Result Result    `json:"result"`
 	At     time.Time `json:"at"`
 	Detail string    `json:"detail,omitempty"`
 }
 
-// Interrupted reports whether the act interrupted the workload, or may have: it is not free,
-// and did not fail with nothing done.
+// Interrupted reports whether the act interrupted the workload, or may have: it is not
+// free, and did not fail without an effect.
 func (a Action) Interrupted() bool {
 	failed := a.Outcome != nil && a.Outcome.Result == Failed && !strings.HasPrefix(a.Outcome.Detail, Unfinished)
 	return !a.Free && !failed
 }
 
-// TookUntil returns when the act last interrupted the workload, as far as is known: a drain
+// TookUntil returns when the act last interrupted the workload, as far as known: a drain
 // evicts pods until its outcome.
 func (a Action) TookUntil() time.Time {
 	if a.Outcome != nil && a.Outcome.At.After(a.At) {
@@ -88,7 +89,7 @@ func (a Action) interruptsAfter(t time.Time) bool {
 	return a.TookUntil().After(t) || a.Do == drain && a.Outcome == nil
 }
 
-// drain is the Do of the act that takes several checks.
+// drain is the Do of the only act that takes several checks.
 const drain = "drain"
 
 // Budget limits interruptions: at most Max instances of a cluster, by acts that ended after
@@ -98,7 +99,8 @@ type Budget struct {
 	Max   int
 	Since time.Time
 	// Ordered is the time of the decision, zero if it does not matter. A group gives up one
-	// instance at a time, and the decision did not know of an act on another one since.
+	// instance at a time, and the decision did not take later acts on other instances into
+	// account.
 	Ordered time.Time
 }
 
@@ -116,8 +118,8 @@ func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
 	return Action{}, false
 }
 
-// Spent counts the interrupted instances except one: another act on that instance takes
-// nothing more. "" excepts none.
+// Spent returns the number of interrupted instances, except one: another act on that
+// instance takes nothing more. "" excepts none.
 func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
 	used := map[roll.InstanceID]bool{}
 	for _, a := range actions {
@@ -130,8 +132,8 @@ func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
 
 // Unresolved returns an act without an outcome that blocks an act on the instance: one on
 // the instance itself, or else one on another instance of its group that is not free.
-// Instances in no group do not block each other. A free act waits for its own instance only:
-// ask for it with roll.GroupNone.
+// Instances in no group do not block each other. A free act waits for its own instance
+// only: pass roll.GroupNone for it.
 func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, bool) {
 	var of Action
 	found := false
@@ -148,7 +150,7 @@ func (s State) Unresolved(instance roll.InstanceID, group roll.Group) (Action, b
 }
 
 // ActsOf returns the acts on a group that ended after a time or are in progress, whatever
-// their result, in the order of their Begin.
+// their result. They are in the order of their Begin.
 func (s State) ActsOf(group roll.Group, since time.Time) []Action {
 	var out []Action
 	for _, a := range s.Actions {
@@ -169,20 +171,20 @@ func (s State) Action(id string) (Action, bool) {
 	return Action{}, false
 }
 
-// IntentRetention is how long an Auto Scaling group or launch template version is taken to
-// be meant for nodes after its last one: longer than the 92 days of a quarter. Afterwards it
+// IntentRetention is how long an Auto Scaling group or launch template version counts as
+// meant for nodes after its last one: longer than the 92 days of a quarter. Afterwards it
 // may serve another purpose, and needs a node or user data to show its intent again.
-// IntentRefresh is how old that memory may grow while it has nodes: one write a day.
+// IntentRefresh is the maximum age of that record while it has nodes: one write a day.
 const (
 	IntentRetention = 100 * 24 * time.Hour
 	IntentRefresh   = 24 * time.Hour
 )
 
-// ActionRetention is how long acts are kept: longer than any limit looks back, and long
+// ActionRetention is how long acts are kept: longer than the period of any limit, and long
 // enough to answer "who did this last week?".
 const ActionRetention = 30 * 24 * time.Hour
 
-// begin decides on an intent, and adds it to the state if it may go on.
+// begin decides on an intent, and adds it to the state if it is permitted.
 func (s *State) begin(intent Action, budget Budget) error {
 	s.init()
 	if intent.ID == "" || intent.Instance == "" || intent.At.IsZero() {

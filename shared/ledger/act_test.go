@@ -17,13 +17,13 @@ type begin struct {
 	instance  roll.InstanceID
 	after     time.Duration // after T0
 	free      bool
-	ends      ledger.Result // at once; "" leaves it without an outcome
+	ends      ledger.Result // immediate result; "" leaves the act without an outcome
 	budget    ledger.Budget // Max 0 is replaced by 100, -1 by 0
 	want      error
 	anyError  bool
 }
 
-// Which acts may begin is decided by the same code for every store; the contract's random
+// All stores decide with the same code which acts may begin; the contract's random
 // sequences compare the stores.
 func TestWhichActsMayBegin(t *testing.T) {
 	const one, two, three, four = "i-00000001", "i-00000002", "i-00000003", "i-00000004"
@@ -76,7 +76,7 @@ func TestWhichActsMayBegin(t *testing.T) {
 			{id: "reboot 2", instance: two, after: 3 * time.Minute, ends: done, budget: limit(2)},
 			{id: "reboot 3", instance: three, after: 4 * time.Minute, budget: limit(2), want: ledger.ErrBudgetSpent},
 			{id: "terminate 2", instance: two, after: 5 * time.Minute, ends: done, budget: limit(2)},
-			{id: "again 2", instance: two, after: 6 * time.Minute, budget: limit(1), want: ledger.ErrBudgetSpent}, // lowered meanwhile
+			{id: "again 2", instance: two, after: 6 * time.Minute, budget: limit(1), want: ledger.ErrBudgetSpent}, // the budget was lowered in the meantime
 			{id: "again 2", instance: two, after: 6 * time.Minute, budget: limit(-1), want: ledger.ErrBudgetSpent},
 		},
 		"a budget counts acts in its window, with or without an outcome": {
@@ -112,7 +112,7 @@ func TestWhichActsMayBegin(t *testing.T) {
 	}
 }
 
-// never stands for a zero time.
+// never means a zero time.
 const never = time.Duration(-1 << 62)
 
 func (s begin) try(l ledger.Ledger) error {

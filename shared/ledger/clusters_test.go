@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Of every field of State that names instances, each is enough to know one.
+// Each field of State that names instances makes an instance known by itself.
 func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 	full := ledgertest.Filled[ledger.State](t)
 	const id, other = roll.InstanceID("i-00000001"), roll.InstanceID("i-00000002")
@@ -22,7 +22,7 @@ func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 		var s ledger.State
 		reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
 		switch name {
-		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "Trouble", "NoticesVersion": // of groups, and of the cluster
+		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "Trouble", "NoticesVersion": // about groups or the cluster
 			if s.Knows(id) {
 				t.Errorf("State.%s names no instance", name)
 			}

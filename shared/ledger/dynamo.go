@@ -27,8 +27,9 @@ type dynamoAPI interface {
 type Dynamo struct {
 	api   dynamoAPI
 	table string
-	// Pause waits before a write that met another writer is tried again; conflicts counts
-	// them from 1. The default waits for a random time that grows from 25 ms to a second.
+	// Pause waits before the next try of a write that conflicted with another writer.
+	// conflicts counts the conflicts from 1. The default waits for a random time with a
+	// limit that grows from 25 ms to one second.
 	Pause func(ctx context.Context, conflicts int) error
 }
 
@@ -41,12 +42,12 @@ func NewDynamo(api dynamoAPI, table string) *Dynamo {
 const (
 	shortPause = 25 * time.Millisecond
 	longPause  = time.Second
-	// tries is how often a write is tried that meets another writer each time. Each round
-	// lets one writer through, and there are seldom more than two.
+	// tries is the maximum number of tries of a write that conflicts with another writer
+	// each time. Each round lets one writer through, and there are seldom more than two.
 	tries = 16
 )
 
-// pause waits with jitter, so that two writers do not meet again.
+// pause waits with jitter, so that two writers do not conflict again.
 func pause(ctx context.Context, conflicts int) error {
 	limit := min(shortPause<<(conflicts-1), longPause)
 	waiting, cancel := context.WithTimeout(ctx, rand.N(limit))
@@ -55,7 +56,7 @@ func pause(ctx context.Context, conflicts int) error {
 	return ctx.Err()
 }
 
-// retry repeats try while it meets another writer.
+// retry repeats try while it conflicts with another writer.
 func (d *Dynamo) retry(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
@@ -71,7 +72,7 @@ func (d *Dynamo) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// Read implements Ledger. It may miss an act that begins at the same moment; Begin does not
+// Read implements Ledger. It may miss an act that begins at the same time; Begin does not
 // rely on it.
 func (d *Dynamo) Read(ctx context.Context, cluster roll.ClusterID) (state State, err error) {
 	err = d.retry(ctx, func() error {

@@ -13,15 +13,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Begin implements Ledger. Any error other than its four refusals leaves open whether the
-// intent was recorded: then nothing may be done, and a later check settles the intent.
+// Begin implements Ledger. After any error other than its four refusals, it is unknown
+// whether the intent was recorded. Then nothing may be done, and a later check settles the
+// intent.
 func (d *Dynamo) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
 	return d.retry(ctx, func() error { return d.begin(ctx, cluster, intent, budget) })
 }
 
 // begin reads, decides, and writes only if no other act began since it read.
 func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
-	// The budget item first: an act that begins after this changes its version.
+	// Read the budget item first: an act that begins after this changes its version.
 	turn, err := d.turn(ctx, cluster)
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (d *Dynamo) begin(ctx context.Context, cluster roll.ClusterID, intent Actio
 		return err
 	}
 	pk, next := partition(cluster), turn.Version+1
-	if len(acts) > 0 { // somebody may have deleted the budget item
+	if len(acts) > 0 { // the budget item may have been deleted by hand
 		next = max(next, acts[len(acts)-1].Turn+1)
 	}
 	intent.Outcome = nil
@@ -87,10 +88,10 @@ func (d *Dynamo) turn(ctx context.Context, cluster roll.ClusterID) (budgetItem, 
 	return b, nil
 }
 
-// follows checks that the act that wrote this version is among those that were read. A Query
-// during the commit of a transaction may see one of its items without the other, and a
-// decision without the last act could let two through. The last act is enough, since its own
-// Begin saw the one before. An old act may have expired.
+// follows returns an error unless the act that wrote this version is among the acts that
+// were read. During the commit of a transaction, a Query may see one of its items without
+// the other; a decision without the last act could permit two acts. The last act is enough,
+// since its own Begin saw the one before. An old act may have expired.
 func (b budgetItem) follows(acts []actionItem, now time.Time) error {
 	if b.Version == 0 || now.Sub(b.LastAt) >= ActionRetention {
 		return nil
@@ -131,7 +132,7 @@ func (d *Dynamo) Finish(ctx context.Context, cluster roll.ClusterID, actionID st
 				return d.finish(ctx, cluster, a, outcome)
 			}
 			if a.ID == actionID {
-				return nil // the first outcome stands
+				return nil // only the first outcome is recorded
 			}
 		}
 		return fmt.Errorf("outcome of order %s: %w", actionID, ErrNotBegun)

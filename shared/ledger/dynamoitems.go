@@ -18,7 +18,7 @@ import (
 // item is one item of the table. README.md lists the keys and attributes of every kind.
 type item = map[string]types.AttributeValue
 
-// The attributes of every item beside the record.
+// Attributes of every item in addition to the record.
 const (
 	attrPartition = "pk"
 	attrSort      = "sk"
@@ -45,8 +45,8 @@ func textOf(v types.AttributeValue) string {
 	return ""
 }
 
-// part is a value in an item: one attribute, or without a name a struct whose fields are
-// attributes.
+// part is a value in an item: one attribute, or, if it has no name, a struct whose fields
+// are attributes.
 type part struct {
 	name  string
 	value any
@@ -151,7 +151,7 @@ type (
 		Stamp string `json:"stamp"`
 		Told  []told `json:"told"`
 	}
-	// told is what is remembered of some instances, in a third of the space of a map.
+	// told is the memory of several instances, in a third of the space of a map.
 	told struct {
 		MemberMemory
 		Instances []string `dynamodbav:"instances,stringset" json:"instances"`

@@ -11,10 +11,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// partBytes is how much of a notice's memory goes into one item. An item takes 400 KB.
+// partBytes is the maximum size of a notice's memory in one item, in bytes. An item takes
+// 400 KB.
 const partBytes = 300_000
 
-// toldOverhead is the most that a told takes beside its texts and its instances.
+// toldOverhead is the maximum size of a told without its texts and its instances, in bytes.
 const toldOverhead = len("last told instances stage held order drain") + 12*valueOverhead
 
 // noticeItems splits a notice into its items, the head first.
@@ -56,7 +57,7 @@ func noticeItems(pk string, k NoticeKey, n Notice) ([]item, error) {
 	return items, nil
 }
 
-// toldOf groups members by what is remembered of them, in the order of their ids.
+// toldOf groups members with equal memories, in the order of their ids.
 func toldOf(members map[roll.InstanceID]MemberMemory) []told {
 	byMemory := map[MemberMemory][]string{}
 	for id, m := range members {
@@ -71,9 +72,9 @@ func toldOf(members map[roll.InstanceID]MemberMemory) []told {
 	return out
 }
 
-// notice joins the items of a notice. A part with another stamp belongs to a notice that was
-// written during the read: then the read starts again. Parts beyond the head's number are
-// left over and mean nothing.
+// notice joins the items of a notice. A part with another stamp belongs to a notice that
+// was written during the read: then the read starts again. Parts beyond the head's number
+// are left over and are ignored.
 func (head noticeItem) notice(parts map[string]toldItem) (Notice, error) {
 	n := Notice{SentAt: head.SentAt, Over: head.Over, Incident: head.Incident, Members: map[roll.InstanceID]MemberMemory{}}
 	all := slices.Clone(head.Told)

@@ -12,7 +12,7 @@ import (
 // policyPartition is the partition key of the policy parameters that were read.
 const policyPartition = "policy"
 
-// PolicySeen reports whether a parameter was ever read.
+// PolicySeen reports whether a parameter has ever been read.
 func (d *Dynamo) PolicySeen(ctx context.Context, parameter string) (bool, error) {
 	out, err := d.api.Query(ctx, &dynamodb.QueryInput{
 		TableName:                 &d.table,

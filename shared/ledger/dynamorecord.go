@@ -16,8 +16,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Record implements Ledger. Up to 99 items are one transaction. README.md says what a crash
-// between two transactions leaves, and why it loses nothing.
+// Record implements Ledger. Up to 99 items are one transaction. README.md explains what a
+// crash between two transactions leaves, and why it loses nothing.
 func (d *Dynamo) Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error {
 	if changes.Empty() {
 		return nil
@@ -65,9 +65,9 @@ func (d *Dynamo) notices(cluster roll.ClusterID, read, next int64) *types.Update
 	return u
 }
 
-// RaiseNotices implements Ledger. If an answer is lost, the SDK's retry may meet its own
-// first call and report that another check has the notices. Then this check sends nothing,
-// and the next one does.
+// RaiseNotices implements Ledger. If an answer is lost, the SDK's retry may conflict with
+// its own first call and return ErrNoticesMoved. Then this check sends nothing, and the
+// next one does.
 func (d *Dynamo) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
 	u := d.notices(cluster, read, read+1)
 	err := d.retry(ctx, func() error {
@@ -86,7 +86,7 @@ func (d *Dynamo) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read 
 	return nil
 }
 
-// toldParts returns the stored parts of notices, needed or left over.
+// toldParts returns the stored parts of notices, including those left over.
 func (d *Dynamo) toldParts(ctx context.Context, cluster roll.ClusterID) ([]toldItem, error) {
 	items, err := d.query(ctx, cluster, kindTold+"#")
 	if err != nil {
@@ -151,7 +151,8 @@ type draft struct {
 }
 
 // set adds a unit. It replaces an earlier unit of the same key, since a transaction takes
-// each key once, and is written last: a put and a drop become a drop, at the place of drops.
+// each key once, and moves it to the end: a put and a drop become a drop, at the place of
+// drops.
 func (w *draft) set(sk string, u unit) {
 	if _, again := w.units[sk]; again {
 		w.order = slices.DeleteFunc(w.order, func(s string) bool { return s == sk })
@@ -167,8 +168,8 @@ func (w *draft) put(sk string, it item, err error) {
 
 func (w *draft) drop(sk string) { w.set(sk, unit{w.d.drop(w.pk, sk)}) }
 
-// order is the order of writes. After any prefix of it the table permits nothing that neither
-// the old nor the new memory permits; README.md explains each step.
+// order is the order of writes. After any prefix of it the table permits only acts that the
+// old or the new memory permits. README.md explains each step.
 var order = []func(*draft, *Changes){
 	kindTrouble.puts, kindMissing.puts, kindMissing.drops, kindRemediate.puts, kindGroup.puts, kindRest.puts,
 	kindNotReady.puts, kindFlips.puts, kindPressure.puts, kindSpot.puts,
@@ -245,7 +246,7 @@ func (w *draft) dropNotices(c *Changes) {
 	}
 }
 
-// surplus deletes the stored parts of a notice from a number on.
+// surplus returns deletes of the stored parts of a notice, from a number on.
 func (w *draft) surplus(k NoticeKey, from int) (u unit) {
 	for _, p := range w.left {
 		if p.NoticeKey == k && p.Part >= from {

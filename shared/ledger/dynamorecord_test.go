@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// written is a table of one cluster, by sort key.
+// written is the table of one cluster, by sort key.
 type written map[string]item
 
 func (w written) write(units []unit) {
@@ -28,8 +28,8 @@ func (w written) write(units []unit) {
 	}
 }
 
-// dense is a check of which every part changes something: instance 1 is found again and
-// 2 is missed, all findings take another form, the group's nodes work again.
+// dense returns a check that changes something in every part: instance 1 is found again and
+// 2 is missing, all findings change their kind, the group's nodes work again.
 func dense() (before, changes Changes) {
 	old, anew := noon.Add(-time.Hour), noon
 	before = Changes{
@@ -82,15 +82,15 @@ func dense() (before, changes Changes) {
 	return before, changes
 }
 
-// Whatever part of a check's writes a crash leaves, it permits nothing that neither the
-// old nor the new memory would.
+// Whatever part of a check's writes a crash leaves, it permits only acts that the old or
+// the new memory permits.
 func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 	before, changes := dense()
 	worse, better := changes, changes
 	worse.Put.Trouble = &Trouble{Reason: "ZoneOutage", Since: noon, Last: noon}
 	better.Drop.Trouble = true
 	both := better
-	both.Put.Trouble = worse.Put.Trouble // what is put and dropped is dropped, and no sooner
+	both.Put.Trouble = worse.Put.Trouble // a record that is put and dropped is dropped, at the place of drops
 	for name, changes := range map[string]Changes{"trouble comes": worse, "trouble goes": better, "put and drop": both} {
 		d := NewDynamo(nil, "ledger")
 		start, err := d.units("pk", before, nil)
@@ -123,7 +123,7 @@ func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 	}
 }
 
-// faults are what a state that was written in part must not show.
+// faults lists what a partly written state must not show.
 func faults(got, old, want State, changes Changes) (out []string) {
 	fault := func(bad bool, what string) {
 		if bad {

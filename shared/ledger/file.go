@@ -34,8 +34,8 @@ const formatVersion = 1
 // lockInterval is the time between two tries to take the lock.
 const lockInterval = 50 * time.Millisecond
 
-// OpenFile opens the ledger in a file. The file need not exist, but its folder must. A file
-// that is not a ledger is an error, and stays as it is.
+// OpenFile opens the ledger in a file. The file need not exist, but its folder must.
+// OpenFile returns an error for a file that is not a ledger, and leaves it unchanged.
 func OpenFile(path string) (*File, error) {
 	// Follow a link: otherwise replacing the file would replace the link.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -114,12 +114,12 @@ func (f *File) load() (map[string]*State, error) {
 	return all, nil
 }
 
-// parse reads a file's content.
+// parse decodes a file's content.
 func parse(data []byte) (map[string]*State, error) {
 	var format struct {
 		Version int `json:"version"`
 	}
-	// The version first: in a later version everything else may differ.
+	// Decode the version first: in a later version everything else may differ.
 	if err := json.Unmarshal(data, &format); err == nil && format.Version > formatVersion {
 		return nil, fmt.Errorf("it has format version %d, this program knows %d; name another file or use a later program", format.Version, formatVersion)
 	}
@@ -164,7 +164,7 @@ func replaceFile(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes a rename in the folder survive a power failure.
+// syncFolder syncs the folder to disk, so that a rename in it survives a power failure.
 func syncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err == nil {

@@ -14,8 +14,8 @@ const (
 	// sweptEverySweep is the size up to which every sweep checks a cluster: two pages of
 	// instances and four of nodes.
 	sweptEverySweep = 2000
-	// sweptRarest is the most sweeps between two checks of a cluster: an hour at five
-	// minutes each. Deadlines do not depend on it; events schedule those checks.
+	// sweptRarest is the maximum number of sweeps between two checks of a cluster: an hour
+	// at five minutes each. Deadlines do not depend on it; events schedule those checks.
 	sweptRarest = 12
 )
 

@@ -7,9 +7,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// A record is one kind of record. The table below drives everything that treats all kinds
-// alike: copies, changes, items in DynamoDB. Only the order of writes is listed elsewhere, in
-// dynamorecord.go.
+// A record is one kind of record. The table below drives all code that handles every kind
+// in the same way: copies, changes, items in DynamoDB. Only the order of writes is
+// elsewhere, in dynamorecord.go.
 type record interface {
 	kind() string
 	init(*State)
@@ -22,13 +22,13 @@ type record interface {
 // form is the layout of a record's item.
 type form struct {
 	name string // the first part of its sort keys
-	// key names the attribute of a key that is one string, value that of a value that is not a
-	// struct. If they are "", the fields of the struct are attributes.
+	// key is the name of the attribute for a key that is one string, value that for a value
+	// that is not a struct. If they are "", the fields of the struct are the attributes.
 	key, value string
-	// needs lists the required attributes: all but those that may be empty. Attributes that a
-	// later version adds stay optional, so that it reads the items of this one.
+	// needs lists the required attributes: all but those that may be empty. Attributes that
+	// a later version adds must be optional, so that it can read the items of this version.
 	needs string
-	// lasts is how long after its value, a time, the record expires; 0 if never.
+	// lasts is how long after its value, a time, the record expires; 0 means never.
 	lasts time.Duration
 }
 

@@ -1,23 +1,27 @@
-// Package ledger stores what AWS and Kubernetes forget: findings and their stage, times of
-// Ready transitions, pressures before a node went silent, registration times of groups,
-// instances that EC2 no longer knows, sent notices, refused orders, and every act with its
-// intent and outcome.
+// Package ledger stores what AWS and Kubernetes do not keep:
 //
-// The ledger never says what is true now, only what was seen and done before. It is written
-// on change only.
+//   - findings and their stage
+//   - times of Ready transitions, and pressures before a node went silent
+//   - registration times of groups
+//   - instances that EC2 no longer knows
+//   - sent notices and refused orders
+//   - every act with its intent and outcome
+//
+// The ledger does not describe the current state, only earlier observations and acts. It is
+// written only on change.
 //
 // Acts follow one protocol. Begin records the intent and takes its share of the budget in
 // one step, before anything is done. Finish records the outcome. An intent without an
-// outcome is an act in progress, such as a drain, or the trace of a crash: the act may or
-// may not have happened, and a check of the instance settles it.
+// outcome is an act in progress, such as a drain, or the result of a crash. After a crash
+// the act may or may not have happened, and a check of the instance settles it.
 //
 // An instance has at most one act without an outcome. A group has at most one that takes
 // capacity. A Free act gives back what an earlier act took: it does not wait for its group,
 // does not block it, and uses no budget.
 //
-// A budget counts instances, not acts: cordon, drain and termination of one instance are one
-// interruption. Acts that failed with nothing done, and free acts, do not count; unfinished
-// ones do.
+// A budget counts instances, not acts: cordon, drain and termination of one instance are
+// one interruption. Acts that failed without an effect, and free acts, do not count;
+// unfinished acts do.
 package ledger
 
 import (
@@ -40,7 +44,7 @@ type Ledger interface {
 	Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error
 	// RaiseNotices increments the version of a cluster's notices, before a check writes or
 	// sends any. It returns ErrNoticesMoved if the version is no longer the one that the
-	// check read: then another check has the notices.
+	// check read: then another check has taken over the notices.
 	RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error
 	// Begin records the intent to act, or returns why not:
 	//   - ErrBegun: an act of that id was begun before and did not fail for certain.
@@ -51,7 +55,7 @@ type Ledger interface {
 	//
 	// The decision and the write are one step: of two callers at once, one succeeds.
 	Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error
-	// Finish records the outcome of an act. The first outcome stands.
+	// Finish records the outcome of an act. Only the first outcome is recorded.
 	Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error
 	// Persistent reports whether the memory outlives the process. Acts require that.
 	Persistent() bool
@@ -76,14 +80,15 @@ type State struct {
 	// a backlog.
 	RemediateSince map[roll.Group]time.Time    `json:"remediateSince,omitempty"`
 	Findings       map[roll.FindingKey]Finding `json:"findings,omitempty"`
-	// NotReady is since when a node has not been ready. A change from Unknown to False
+	// NotReady records since when a node has not been ready. A change from Unknown to False
 	// resets the transition time of the condition, but not this one.
 	NotReady map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
 	// Rests are instances in a warm pool or Standby, or formerly in one. They need not
-	// register, and their launch time says nothing about when they should.
+	// register, and their launch time does not determine when they should.
 	Rests map[roll.InstanceID]Rest `json:"rests,omitempty"`
-	// GroupsWithNodes is the day on which an Auto Scaling group or a launch template version
-	// last had a node. Its instances are meant to be nodes for IntentRetention after that.
+	// GroupsWithNodes is the day on which an Auto Scaling group or a launch template
+	// version last had a node. Its instances count as meant to be nodes for IntentRetention
+	// after that.
 	GroupsWithNodes map[roll.Origin]time.Time `json:"groupsWithNodes,omitempty"`
 	Notices         map[NoticeKey]Notice      `json:"notices,omitempty"`
 	// NoticesVersion is incremented by each check that writes or sends notices: of two
@@ -94,12 +99,12 @@ type State struct {
 	// First is when a check first saw the whole cluster. A time before the cluster's creation
 	// belongs to an earlier cluster of the same name, and is replaced.
 	First time.Time `json:"first,omitzero"`
-	// Checked is when a check last saw the whole cluster, to a few minutes. What was wrong
-	// then is in Findings; everything else that existed was in order.
+	// Checked is when a check last saw the whole cluster, to a few minutes. Findings holds
+	// what was wrong then; everything else that existed was healthy.
 	Checked time.Time `json:"checked,omitzero"`
-	// Missing is when EC2 first did not find a known instance, or first called it gone while
-	// its node was Ready. It is dropped when EC2 finds the instance again: only consecutive
-	// answers count.
+	// Missing is when EC2 first did not find a known instance, or first reported it gone
+	// while its node was Ready. It is dropped when EC2 finds the instance again: only
+	// consecutive answers count.
 	Missing map[roll.InstanceID]time.Time `json:"missing,omitempty"`
 	// Spot is when EC2 announced a Spot interruption or rebalance recommendation. It is kept
 	// for SpotRetention, to explain why an instance is gone.
@@ -124,10 +129,10 @@ type SpotKey struct {
 	Event    roll.SpotEvent  `json:"event"`
 }
 
-// SpotRetention is how long an announcement may explain the end of its instance.
+// SpotRetention is how long an announcement may explain the termination of its instance.
 const SpotRetention = 24 * time.Hour
 
-// Announced returns what EC2 announced of a Spot Instance, and when: an interruption, or
+// Announced returns what EC2 announced about a Spot Instance, and when: an interruption, or
 // else a rebalance recommendation; "" if neither.
 func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	for _, event := range []roll.SpotEvent{roll.SpotInterruption, roll.SpotRebalance} {
@@ -138,9 +143,9 @@ func (s State) Announced(id roll.InstanceID) (roll.SpotEvent, time.Time) {
 	return "", time.Time{}
 }
 
-// SpotEnd returns why a Spot Instance is gone, and when EC2 announced it: the time is zero
-// where only the instance's state reason says so, and the event is "" where nothing does.
-// i is nil if EC2 no longer knows the instance.
+// SpotEnd returns why a Spot Instance is gone, and when EC2 announced it. The time is zero
+// if only the instance's state reason says so; the event is "" if nothing does. i is nil if
+// EC2 no longer knows the instance.
 func (s State) SpotEnd(id roll.InstanceID, i *roll.Instance) (roll.SpotEvent, time.Time) {
 	event, at := s.Announced(id)
 	if event == "" && i != nil && i.SpotTaken {
@@ -158,7 +163,7 @@ type RefusalKey struct {
 // Refusal is a refusal that a notice reported.
 type Refusal struct {
 	Instance roll.InstanceID `json:"instance"`
-	Kind     roll.Kind       `json:"kind"` // of the finding that the order followed from
+	Kind     roll.Kind       `json:"kind"` // of the finding that caused the order
 	Do       string          `json:"do"`   // such as terminate
 	At       time.Time       `json:"at"`
 	Given    time.Time       `json:"given,omitzero"` // when a check last repeated the order, to half an hour
@@ -189,19 +194,19 @@ type GroupMemory struct {
 	Seconds []int `json:"seconds,omitempty"`
 	// Counted is the creation time of the latest node in Seconds.
 	Counted time.Time `json:"counted,omitzero"`
-	// Good is the latest launch of an instance whose node became Ready: the replacement for
-	// every act before it has come.
+	// Good is the latest launch of an instance whose node became Ready. Every act before it
+	// has its replacement.
 	Good time.Time `json:"good,omitzero"`
 	// Proven is the latest launch of an instance whose node stayed Ready for
 	// limits.provenAfter: replacements work.
 	Proven time.Time `json:"proven,omitzero"`
-	// Pressed are the latest pressures of the group's nodes, also of instances that are
-	// gone: at most PressuresKept, oldest first. Entries older than PressureMemory go when
-	// another is added.
+	// Pressed are the latest pressures of the group's nodes, including instances that are
+	// gone: at most PressuresKept, oldest first. Adding an entry drops those older than
+	// PressureMemory.
 	Pressed []GroupPressure `json:"pressed,omitempty"`
 	// Ended is the latest instance of the group that Rollcall terminated. It outlives the
-	// act: a replacement that never came stays due as long as the group has nodes, and for
-	// IntentRetention if it has none.
+	// act: a replacement that never came remains due as long as the group has nodes, and
+	// for IntentRetention if it has none.
 	Ended Ended `json:"ended,omitzero"`
 }
 
@@ -221,7 +226,7 @@ type GroupPressure struct {
 	Since    time.Time       `json:"since"`
 }
 
-// Ended is an instance that Rollcall terminated and that its group is to replace.
+// Ended is an instance that Rollcall terminated and that its group must replace.
 type Ended struct {
 	Instance roll.InstanceID `json:"instance"`
 	At       time.Time       `json:"at"`   // a later launch counts as the replacement
@@ -230,14 +235,14 @@ type Ended struct {
 	Desired int `json:"desired,omitempty"`
 }
 
-// Trouble keeps Rollcall from acting in a whole cluster: the API server does not answer, a
-// zone is down, too many nodes are unhealthy.
+// Trouble is what keeps Rollcall from acting in a whole cluster: the API server does not
+// answer, a zone is down, too many nodes are unhealthy.
 type Trouble struct {
 	Reason string    `json:"reason"` // the latest, such as ClusterUnreachable
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // when it was last seen, to a minute
 	// Outage is the latest period in which no node could be judged. Told is when a notice
-	// reported it; zero if none did, or one reported its end.
+	// reported it; zero if none did, or a notice reported its end.
 	Outage Outage    `json:"outage,omitzero"`
 	Told   time.Time `json:"told,omitzero"`
 }
@@ -259,15 +264,15 @@ type Finding struct {
 	Stage     roll.Stage      `json:"stage"`
 	FirstSeen time.Time       `json:"firstSeen"`         // by a complete check, at any stage
 	Opened    time.Time       `json:"opened,omitzero"`   // when its stage left Watching
-	Allowed   bool            `json:"allowed,omitempty"` // mode was remediate at that time, without a stop
+	Allowed   bool            `json:"allowed,omitempty"` // mode was remediate and not stopped at that time
 	Since     time.Time       `json:"since"`
 	Condition string          `json:"condition,omitempty"` // the failed condition, "" for other kinds
-	Began     time.Time       `json:"began"`               // a finding that began at another time is another trouble
+	Began     time.Time       `json:"began"`               // a finding that began at another time is a new one
 	Worked    bool            `json:"worked,omitempty"`    // see roll.Finding
 	Evidence  string          `json:"evidence,omitempty"`  // where its evidence is stored, "" if it is not
 	Proven    []roll.Proof    `json:"proven,omitempty"`    // its lasting decisive causes, as first found
-	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with it.
-	// Left is the instance that left the finding's subject behind.
+	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with
+	// it. Left is the instance that the finding's subject outlived.
 	Outlives []string        `json:"outlives,omitempty"`
 	Left     roll.InstanceID `json:"left,omitempty"`
 }
@@ -290,10 +295,10 @@ type NotReady struct {
 	Since      time.Time            `json:"since"`
 	Status     roll.ConditionStatus `json:"status"`     // of the Ready condition, when last written
 	Transition time.Time            `json:"transition"` // of the Ready condition, when last written
-	// Known: EC2 knew the instance at that time.
+	// Known reports whether EC2 knew the instance at that time.
 	Known bool `json:"known,omitempty"`
-	// Told is when a complete check last saw a status from the kubelet before; zero if none
-	// did.
+	// Told is when a complete check last saw a status from the kubelet before this absence;
+	// zero if none did.
 	Told time.Time `json:"told,omitzero"`
 }
 

@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 	})
 	ledgertest.Contract(t, "file", func(t *testing.T) func() ledger.Ledger {
 		path := filepath.Join(t.TempDir(), "ledger.json")
-		return func() ledger.Ledger { // opened anew each time, as separate processes do
+		return func() ledger.Ledger { // opened again each time, as by separate processes
 			f, err := ledger.OpenFile(path)
 			if err != nil {
 				t.Fatal(err)

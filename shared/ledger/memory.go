@@ -7,8 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// states implements the writes of a ledger that stores whole states. update changes one of
-// them exclusively, unless change returns an error.
+// states implements the writes of a ledger that stores whole states. update changes one
+// state exclusively, unless change returns an error.
 type states struct {
 	update func(ctx context.Context, cluster roll.ClusterID, change func(*State) error) error
 }

@@ -26,35 +26,35 @@ func (k NoticeKey) Compare(other NoticeKey) int {
 type Notice struct {
 	SentAt  time.Time                        `json:"sentAt"`
 	Members map[roll.InstanceID]MemberMemory `json:"members"`
-	// Over is when a check first found none of the members in trouble; zero while one is.
+	// Over is when a check first found no member in trouble; zero while one is.
 	Over     time.Time `json:"over,omitzero"`
 	Incident Incident  `json:"incident,omitzero"`
 }
 
-// MemberMemory is what is remembered of one instance of an incident. A notice has said
-// the latest statement if both fields are equal.
+// MemberMemory is the memory of one instance of an incident. A notice has reported the
+// latest statement if both fields are equal.
 type MemberMemory struct {
-	Last Statement `json:"last,omitzero"` // the latest, whether a notice said it or not
-	Told Statement `json:"told,omitzero"` // by the last notice; zero if it did not name the instance
+	Last Statement `json:"last,omitzero"` // the latest, whether or not a notice reported it
+	Told Statement `json:"told,omitzero"` // in the last notice; zero if that did not name the instance
 }
 
-// Told returns the memory of an instance of which a notice just said the statement.
+// Told returns the memory of an instance whose statement a notice just reported.
 func Told(s Statement) MemberMemory { return MemberMemory{Last: s, Told: s} }
 
-// Statement is what there is to say of an instance, in short. One field is set; the zero
-// value says nothing.
+// Statement is a summary of an instance's situation. One field is set; the zero value means
+// no statement.
 type Statement struct {
 	Stage roll.Stage `json:"stage,omitempty"` // warned or overdue, and nothing more
 	Held  string     `json:"held,omitempty"`  // an act is held; the reason
 	Order string     `json:"order,omitempty"` // an act is ordered; the id of the order
-	Drain string     `json:"drain,omitempty"` // the node is cordoned and drained; the id of the cordon's order stands for both
+	Drain string     `json:"drain,omitempty"` // the node is cordoned and drained; the id of the cordon's order
 }
 
 // Acts reports whether the statement says that the instance is acted on.
 func (s Statement) Acts() bool { return s.Order != "" || s.Drain != "" }
 
-// Incident is what the notices about one trouble have in common, from the first to the
-// one that says that it is over.
+// Incident is what the notices about one trouble share, from the first one to the one that
+// reports its end.
 type Incident struct {
 	ID    string    `json:"id,omitempty"`    // the same in all notices of the incident
 	First time.Time `json:"first,omitzero"`  // when the first notice was sent
@@ -62,17 +62,18 @@ type Incident struct {
 	Most  int       `json:"most,omitempty"`  // the most instances that one notice named
 	Total int       `json:"total,omitempty"` // instances that have had the trouble
 	Told  int       `json:"told,omitempty"`  // Total when the last notice was sent
-	// Left counts instances that lost the trouble and were forgotten before a notice said so.
+	// Left counts instances that recovered and were dropped before a notice reported it.
 	Left int `json:"left,omitempty"`
-	// Stages, Reasons and Causes are what the notices have said so far, each sorted: stages
-	// of instances, reasons for which acts were held, and causes, "" for an unknown one.
+	// Stages, Reasons and Causes are what the notices have reported so far, each sorted:
+	// stages of instances, reasons for which acts were held, and causes, "" for an unknown
+	// one.
 	Stages  []roll.Stage `json:"stages,omitempty"`
 	Reasons []string     `json:"reasons,omitempty"`
 	Causes  []string     `json:"causes,omitempty"`
 }
 
-// Add adds a statement to what the notices have said. Orders are not kept: each is about
-// one instance, and news each time.
+// Add adds a statement to what the notices have reported. Orders are not kept: each is
+// about one instance, and always new.
 func (i *Incident) Add(s Statement) {
 	i.Stages, i.Reasons = with(i.Stages, s.Stage), with(i.Reasons, s.Held)
 }
@@ -84,7 +85,7 @@ func (i *Incident) AddCause(code string) {
 	}
 }
 
-// AddFrom adds what the notices of another incident have said.
+// AddFrom adds what the notices of another incident have reported.
 func (i *Incident) AddFrom(other Incident) {
 	for _, s := range other.Stages {
 		i.Stages = with(i.Stages, s)
@@ -97,13 +98,14 @@ func (i *Incident) AddFrom(other Incident) {
 	}
 }
 
-// Escalated reports whether a notice said that an instance is past its tolerance, or that
-// an act on it is held, which implies it.
+// Escalated reports whether a notice reported an instance as past its tolerance, or an act
+// on it as held, which implies it.
 func (i Incident) Escalated() bool {
 	return len(i.Reasons) > 0 || slices.Contains(i.Stages, roll.Overdue)
 }
 
-// with returns a sorted copy of the list with the element, unless that is empty or there.
+// with returns a sorted copy of the list with the element added, unless it is empty or
+// already in the list.
 func with[T ~string](list []T, element T) []T {
 	if element == "" || slices.Contains(list, element) {
 		return list

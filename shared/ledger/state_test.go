@@ -40,7 +40,7 @@ func TestAppliedChangesAreCopied(t *testing.T) {
 	}
 }
 
-// Each field of what is put and dropped is by itself a change, of the same field of State.
+// Each field of Put and Drop is a change by itself, of the same field of State.
 func TestEveryChangeIsMade(t *testing.T) {
 	before := ledger.NewState()
 	before.Apply(ledgertest.Puts(t))
@@ -80,7 +80,7 @@ func TestAStateThatWasAppliedToHasAllItsMaps(t *testing.T) {
 	}
 }
 
-// differing are the fields in which two states differ.
+// differing returns the fields in which two states differ.
 func differing(a, b ledger.State) (out []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
@@ -91,7 +91,7 @@ func differing(a, b ledger.State) (out []string) {
 	return out
 }
 
-// outcome makes an act's outcome.
+// outcome returns the outcome of an act.
 func outcome(result ledger.Result, detail string) *ledger.Outcome {
 	return &ledger.Outcome{Result: result, At: ledgertest.T0, Detail: detail}
 }

@@ -11,8 +11,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readNodeClaims tells which suspects Karpenter has a NodeClaim of. It is one listing
-// for the node pools of all of them.
+// readNodeClaims reads which suspects have a NodeClaim of Karpenter, with one listing for all of
+// their node pools.
 func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	pools := poolsOf(s, questions)
 	if len(pools) == 0 {
@@ -56,9 +56,9 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	}
 }
 
-// readClaims lists the NodeClaims of a cluster whose nodes could be read, once a check: what
-// is being deleted among them, and how the launches of the node pools went. The nodes are
-// read first: what met these meets the NodeClaims.
+// readClaims lists the NodeClaims of a cluster whose nodes could be read, once a check: which of
+// them are being deleted, and the results of the node pools' launches. The nodes are read first: an
+// error that affects them affects the NodeClaims too.
 func (o *Observer) readClaims(ctx context.Context, s *roll.Snapshot) (kube.NodeClaims, error) {
 	if !s.Has(roll.ScopeNodes) {
 		return kube.NodeClaims{}, nil
@@ -86,8 +86,8 @@ func withNodeClaim(d roll.Detail, has roll.Answer, claim *roll.NodeClaim) roll.D
 	return d
 }
 
-// poolsOf is the node pool of each instance whose NodeClaim is asked for, "" where
-// neither its tags nor its node tell.
+// poolsOf returns the node pool of each instance whose NodeClaim is needed, "" if neither its tags
+// nor its node show one.
 func poolsOf(s *roll.Snapshot, questions []roll.Question) map[roll.InstanceID]string {
 	pools := map[roll.InstanceID]string{}
 	for _, q := range questions {

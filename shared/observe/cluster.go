@@ -31,17 +31,17 @@ func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
 
 const callDescribeCluster = "eks:DescribeCluster"
 
-// maxSkew is how far this machine's clock may differ from that of AWS.
+// maxSkew is the maximum difference between the clocks of this machine and AWS.
 const maxSkew = time.Minute
 
-// Cluster describes one EKS cluster. On failure the gap says why.
+// Cluster describes one EKS cluster. If that fails, the gap holds the reason.
 func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *roll.Gap) {
 	cluster, _, gap := o.describeCluster(ctx, name)
 	return cluster, gap
 }
 
-// describeCluster tells also the cluster's ARN, by which other services know it. Of a
-// cluster that does not exist the id holds what is known without it.
+// describeCluster also returns the cluster's ARN, by which other services know it. For a cluster
+// that does not exist the id holds what is known without it.
 func (o *Observer) describeCluster(ctx context.Context, name string) (cluster roll.Cluster, arn string, gap *roll.Gap) {
 	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}}
 	out, err := o.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
@@ -55,7 +55,7 @@ func (o *Observer) describeCluster(ctx context.Context, name string) (cluster ro
 		return unknown, "", &gap
 	}
 	if skew, ok := awsmiddleware.GetAttemptSkew(out.ResultMetadata); ok && skew.Abs() > maxSkew {
-		// Every tolerance is counted with this machine's clock.
+		// Every tolerance is measured with this machine's clock.
 		return unknown, "", &roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: callDescribeCluster, Detail: fmt.Sprintf("this machine's clock differs from that of AWS by %s: set it right, since every age is counted with it", skew.Abs().Round(time.Second))}
 	}
 	cluster, err = readCluster(out.Cluster)

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// attributeReads bounds the reads of DescribeInstanceAttribute per round, each
-	// of which tells one attribute of one instance. What lies beyond is not known,
-	// and so is not acted on before another check reads it.
+	// attributeReads bounds the calls of DescribeInstanceAttribute per round, each of which returns
+	// one attribute of one instance. Attributes beyond it are unknown, and hold acts until another
+	// check reads them.
 	attributeReads = 50
-	// autoScalingBatch is the most ids that DescribeAutoScalingInstances takes.
+	// autoScalingBatch is the maximum number of ids that DescribeAutoScalingInstances takes.
 	autoScalingBatch = 50
 	// autoScalingReads bounds those calls per round.
 	autoScalingReads = 20
 )
 
-// Details reads what is asked about suspects into the snapshot, the most urgent
-// first. What could not be read is marked unreadable and told in a gap.
+// Details reads the details in question about suspects into the snapshot, the most urgent first.
+// What could not be read is marked unreadable and reported in a gap.
 func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	o.readAutoScaling(ctx, s, questions)
 	o.readNodeClaims(ctx, s, questions)
@@ -85,8 +85,8 @@ func answer(yes bool) roll.Answer {
 	return roll.No
 }
 
-// autoScalingInstances tells of at most autoScalingBatch instances what their
-// groups do with them. Instances of no group are left out.
+// autoScalingInstances describes at most autoScalingBatch instances as members of their groups.
+// Instances in no group are left out.
 func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]asgtypes.AutoScalingInstanceDetails, error) {
 	known := map[string]asgtypes.AutoScalingInstanceDetails{}
 	in := &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids}
@@ -146,9 +146,9 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	}
 }
 
-// bootstraps answers in memory: user data may hold secrets, and nothing of it is kept but
-// the name of the cluster that it bootstraps a node of, if that is another one. A text that
-// does not parse bootstraps none, and may show all the same that it was meant to.
+// bootstraps reads user data in memory, since it may hold secrets. It keeps only the name of the
+// cluster that the user data bootstraps a node of, if that is another one. A text that does not
+// parse bootstraps none, but may still show that it was meant to.
 func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster roll.Cluster) (ours roll.Answer, other string) {
 	if out.UserData == nil || aws.ToString(out.UserData.Value) == "" {
 		return roll.No, ""

@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// groupReads bounds the groups with suspects that are looked up per round. Each
-	// costs up to two calls of its own. What lies beyond is not known, and so is not
-	// acted on.
+	// groupReads bounds the groups with suspects that are read per round. Each costs up to two
+	// calls. Groups beyond it are unknown, which holds acts.
 	groupReads = 20
-	// activities is how many of a group's scaling activities are read: the most that one
-	// call returns, to find the last launch behind terminations and launches in progress.
+	// activities is how many of a group's scaling activities are read: the maximum of one call, to
+	// find the last launch behind terminations and launches in progress.
 	activities = 100
 )
 
-// scaled is a group with suspects that Auto Scaling keeps, and its Auto Scaling groups.
-// There is one, but instances outlive the group that was deleted and made anew.
+// scaled is a group with suspects that Auto Scaling manages, and its Auto Scaling groups. There is
+// one, unless instances outlived a group that was deleted and created again.
 type scaled struct {
 	group roll.Group
 	asgs  []string
 }
 
-// readGroups reads what the suspects' groups can do about them and do by themselves.
+// readGroups reads what the suspects' groups can do about them, and what the groups do by
+// themselves.
 func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	groups := askedGroups(s, questions)
 	if len(groups) == 0 {
@@ -53,7 +53,7 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 	o.readLaunches(ctx, s, groups)
 }
 
-// unreadGroup is what is known of a group before it is read.
+// unreadGroup returns what is known of a group before it is read.
 func unreadGroup(g roll.Group) roll.GroupDetail {
 	out := roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, LaunchesRead: roll.Unreadable}
 	if _, ok := g.NodeGroup(); ok {
@@ -62,9 +62,8 @@ func unreadGroup(g roll.Group) roll.GroupDetail {
 	return out
 }
 
-// askedGroups are the groups of the instances whose group is asked for, the most urgent
-// first. Groups that Auto Scaling does not keep have nothing to tell; they get an
-// answer that is empty.
+// askedGroups returns the groups of the instances whose group is needed, the most urgent first.
+// Groups that Auto Scaling does not manage have no data there and get an empty answer.
 func askedGroups(s *roll.Snapshot, questions []roll.Question) []scaled {
 	rank := map[roll.InstanceID]int{}
 	for i, q := range questions {
@@ -105,15 +104,15 @@ func askedGroups(s *roll.Snapshot, questions []roll.Question) []scaled {
 	return out
 }
 
-// setGroup changes what is known of a group.
+// setGroup changes the detail of a group.
 func setGroup(s *roll.Snapshot, g roll.Group, change func(*roll.GroupDetail)) {
 	d := s.Groups[g]
 	change(&d)
 	s.Groups[g] = d
 }
 
-// readNodeGroups reads the state of managed node groups, and whether EKS repairs their
-// nodes itself.
+// readNodeGroups reads the state of managed node groups, and whether EKS repairs their nodes
+// automatically.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
 func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups []scaled) {
 	f := &faults{o: o, s: s, call: roll.CallNodegroup}
@@ -136,7 +135,7 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 	}
 }
 
-// issueText is the text of health issues, as "code: message; ...".
+// issueText formats health issues as "code: message; ...".
 func issueText(issues []roll.HealthIssue) string {
 	var out []string
 	for _, i := range issues {
@@ -145,9 +144,9 @@ func issueText(issues []roll.HealthIssue) string {
 	return strings.Join(out, "; ")
 }
 
-// readSuspensions reads which processes of the groups are suspended, and how many
-// instances they want. A group without health checks marks no instance as unhealthy, and
-// one that may not terminate replaces none.
+// readSuspensions reads the suspended processes of the groups and their desired capacity. A group
+// without health checks marks no instance as unhealthy, and one that may not terminate replaces
+// none.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
 func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups []scaled) {
 	var names []string
@@ -188,7 +187,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 	}
 }
 
-// readLaunches reads how the latest launches of the groups went.
+// readLaunches reads the results of the latest launches of the groups.
 func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []scaled) {
 	f := &faults{o: o, s: s, call: roll.CallScalingActivities}
 	for _, g := range groups {
@@ -218,10 +217,10 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 	}
 }
 
-// failedLaunch is when the latest launch that ended did, if it failed, and what Auto
-// Scaling said; the zero time if it succeeded or none is shown. Whatever it failed for, the
-// next one may fail for it too. A launch that a lifecycle hook gave up is Cancelled. The
-// activities come newest first.
+// failedLaunch returns when the latest completed launch ended, if it failed, and Auto Scaling's
+// message; the zero time if it succeeded or none is shown. The next launch may fail for the same
+// reason, whatever it is. A launch that a lifecycle hook abandoned is Cancelled. The activities
+// come newest first.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
 func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
 	for _, a := range newestFirst {
@@ -238,7 +237,7 @@ func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
 	return time.Time{}, ""
 }
 
-// The states of a scaling activity that ended.
+// The states of a completed scaling activity.
 const (
 	launched        = string(asgtypes.ScalingActivityStatusCodeSuccessful)
 	launchFailed    = string(asgtypes.ScalingActivityStatusCodeFailed)

@@ -18,27 +18,26 @@ import (
 
 const (
 	callDescribeInstances = "ec2:DescribeInstances"
-	// pageSize is the most that DescribeInstances hands out at once.
+	// pageSize is the maximum page size of DescribeInstances.
 	pageSize = 1000
-	// lookupSize is how many ids one look-up names; a few hundred keep the request
-	// short enough for every proxy.
+	// lookupSize is how many ids one lookup names. A few hundred keep the request short enough for
+	// every proxy.
 	lookupSize = 200
-	// lookupTries bounds how often a look-up is repeated without the ids that EC2
-	// does not know: it may name them a few at a time.
+	// lookupTries bounds how often a lookup is repeated without the ids that EC2 does not know: it
+	// may name only some of them at a time.
 	lookupTries = 10
 )
 
-// readInstances lists what carries the cluster's tag key, whatever its value
-// ("owned", "shared"). One listing finds the nodes of every owner: EKS, Auto Mode,
-// Karpenter, eksctl and the in-tree conventions all write this key. The other tags
-// that name a cluster would be filters of another name each, which EC2 joins with
-// AND; they decide between several claims, in roll.TagSet.
+// readInstances lists the instances with the cluster's tag key, with any value ("owned", "shared").
+// One listing finds the nodes of every owner: EKS, Auto Mode, Karpenter, eksctl and the in-tree
+// conventions all write this key. The other tags that name a cluster would each need a filter of
+// another name, and EC2 joins those with AND. They decide between several claims, in roll.TagSet.
 func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 	p := new(projector)
 	var seen map[roll.InstanceID]bool
 	in := &ec2.DescribeInstancesInput{
 		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
-		IncludeManagedResources: aws.Bool(true), // or Auto Mode's instances are not listed
+		IncludeManagedResources: aws.Bool(true), // otherwise Auto Mode's instances are not listed
 		MaxResults:              aws.Int32(pageSize),
 	}
 	describe := limited(o, o.ec2.DescribeInstances)
@@ -57,13 +56,13 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			n += len(r.Instances)
 		}
 		s.Instances = slices.Grow(s.Instances, n)
-		if seen == nil { // the first page, and mostly the only one
+		if seen == nil { // the first page, and usually the only one
 			seen = make(map[roll.InstanceID]bool, n)
 		}
 		for _, r := range out.Reservations {
 			for i := range r.Instances {
 				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
-				// A listing that moves under the reader may show one instance twice.
+				// A listing that changes while it is read may show one instance twice.
 				if !inst.Unclaimed && !seen[inst.ID] && accepted(s, &inst, aws.ToString(r.OwnerId)) {
 					seen[inst.ID] = true
 					s.Instances = append(s.Instances, inst)
@@ -72,17 +71,17 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 		}
 		if !project.TurnPage(in, out) {
 			if n := len(s.Instances); cap(s.Instances)-n > n/8 {
-				s.Instances = slices.Clone(s.Instances) // without the room that growing left
+				s.Instances = slices.Clone(s.Instances) // without spare capacity
 			}
 			return
 		}
 	}
 }
 
-// accepted reports whether an instance of that account may be one of the cluster's: it
-// is if it is in the cluster's own account. Of a cluster that does not exist only what
-// EKS or eksctl wrote its name on certainly was one of it, since other kinds of clusters
-// write kubernetes.io/cluster/ too; the first of those tells the account.
+// accepted reports whether an instance of that account may belong to the cluster: it must be in the
+// cluster's own account. For a cluster that does not exist only a tag written by EKS or eksctl
+// proves it, since other kinds of clusters write kubernetes.io/cluster/ too. The first such
+// instance determines the account.
 func accepted(s *roll.Snapshot, i *roll.Instance, account string) bool {
 	if gone(s) {
 		if !i.Named {
@@ -95,12 +94,12 @@ func accepted(s *roll.Snapshot, i *roll.Instance, account string) bool {
 	return account == "" || account == s.Cluster.ID.Account
 }
 
-// readMissed looks up the instances of nodes that the listing lacks: their tag is
-// missing or is another one. They are marked as unclaimed: a node names them, and a
-// node says what its kubelet was told to say.
+// readMissed looks up the instances of nodes that are missing in the listing: their tag is missing
+// or another one. They are marked as unclaimed: only a node names them, and a node reports whatever
+// its kubelet is configured to report.
 func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 	if !s.Has(roll.ScopeInstances) {
-		return // looking up what a broken listing lacks would be the listing again
+		return // to look up what is missing in an incomplete listing would repeat the listing
 	}
 	listed := make(map[roll.InstanceID]bool, len(s.Instances))
 	for i := range s.Instances {
@@ -121,8 +120,8 @@ func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 	}
 }
 
-// LookUp reads instances by id into the snapshot, as far as it does not hold them:
-// those that the ledger asks after. What EC2 does not know is noted as not found.
+// LookUp reads instances by id into the snapshot, unless it already has them: those that the ledger
+// needs. An instance that EC2 does not know is noted as not found.
 func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID) {
 	wanted := make(map[roll.InstanceID]bool, len(ids))
 	for _, id := range ids {
@@ -141,7 +140,7 @@ func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.Inst
 	}
 }
 
-// lookUpInto looks instances up by id and adds them to the snapshot.
+// lookUpInto looks up instances by id and adds them to the snapshot.
 func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []string) error {
 	p := new(projector)
 	for batch := range slices.Chunk(ids, lookupSize) {
@@ -157,8 +156,8 @@ func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []strin
 				}
 			}
 		}
-		// Only what EC2 says that it does not know is not found: where a zone is
-		// disrupted, it may leave out what is there.
+		// Only an instance that EC2 reports as unknown is not found. During a disruption of a zone
+		// EC2 may omit instances that exist.
 		for _, id := range unknown {
 			if s.NotFound == nil {
 				s.NotFound = map[roll.InstanceID]bool{}
@@ -169,9 +168,8 @@ func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []strin
 	return nil
 }
 
-// lookup describes instances by id and leaves out those that EC2 does not know: it
-// refuses the whole request for one of them, so they are dropped and the rest is
-// asked for again.
+// lookup describes instances by id and leaves out those that EC2 does not know. EC2 rejects the
+// whole request for one unknown id, so the unknown ids are dropped and the request is repeated.
 func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Reservation, unknown []string, err error) {
 	ids = slices.Clone(ids)
 	for try := 1; len(ids) > 0; try++ {
@@ -196,11 +194,11 @@ func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Rese
 	return nil, unknown, nil
 }
 
-// ErrNoInstance says that EC2 knows no such instance, or not any more.
+// ErrNoInstance means that EC2 does not know the instance, or no longer.
 var ErrNoInstance = errors.New("EC2 knows no instance")
 
-// ClustersOf are the clusters that the tags of an instance may mean, for whoever knows
-// nothing but its id. One that EC2 does not know is ErrNoInstance.
+// ClustersOf returns the clusters that the tags of an instance may mean, for a caller that knows
+// only its id. For an instance that EC2 does not know the error is ErrNoInstance.
 func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string, error) {
 	found, unknown, err := o.lookup(ctx, []string{string(id)})
 	switch {
@@ -220,13 +218,13 @@ func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string
 	return tags.Clusters(), nil
 }
 
-// launchFailures are the codes of instances that EC2 terminated during their launch.
+// launchFailures are the state reason codes of instances that EC2 terminated during their launch.
 var launchFailures = []string{
 	"Server.InsufficientInstanceCapacity", "Server.InternalError",
 	"Client.InternalError", "Client.InvalidSnapshot.NotFound", "Client.VolumeLimitExceeded",
 }
 
-// launchFailure is the message of such an instance, which mostly begins with the code.
+// launchFailure returns the message of such an instance, which usually begins with the code.
 func launchFailure(code, message string) string {
 	switch {
 	case strings.HasPrefix(message, code):
@@ -237,13 +235,12 @@ func launchFailure(code, message string) string {
 	return harmless(code + ": " + message)
 }
 
-// projector cuts instances down; texts that many share are kept once.
+// projector reduces instances to what is needed. Texts shared by many are stored once.
 type projector struct {
 	texts roll.Texts
 }
 
-// instance reads what a verdict needs of an instance, and whether it is one of the
-// cluster.
+// instance reads what a verdict needs of an instance, and whether it belongs to the cluster.
 func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 	var tags roll.TagSet
 	for _, t := range i.Tags {
@@ -256,7 +253,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		LaunchTemplate: p.texts.One(tags.LaunchTemplate()),
 		Subnet:         p.texts.One(aws.ToString(i.SubnetId)),
 		ASG:            p.texts.One(tags.AutoScalingGroupName()),
-		Name:           tags.Name, // mostly unique: keeping one copy would keep them all
+		Name:           tags.Name, // mostly unique: a shared copy would keep them all in memory
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
 		Unclaimed:      belongs == roll.BelongsNot,
 		PrivateDNS:     aws.ToString(i.PrivateDnsName),
@@ -280,7 +277,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		out.State = roll.InstanceState(p.texts.One(string(i.State.Name)))
 	}
 	if i.StateReason != nil {
-		// Of these only the first three concern instances that ran.
+		// Only the first three of these concern instances that ran.
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
 		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/troubleshooting-launch.html
 		switch code := aws.ToString(i.StateReason.Code); {

@@ -18,21 +18,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// quietAfter is how long after the last launch without capacity its node pool counts as one
-// that launches again, or is not asked to any more: Karpenter tries an offering that it found
-// without capacity anew after 3 minutes.
+// quietAfter is how long after the last launch without capacity its node pool is assumed to launch
+// again, or to have no pending requests. Karpenter retries an offering without capacity after 3
+// minutes.
 // https://github.com/aws/karpenter-provider-aws/blob/main/pkg/cache/cache.go
 const quietAfter = 15 * time.Minute
 
-// sourceNodeClaim is the source of what Karpenter says of a launch.
+// sourceNodeClaim is the source of launch results that Karpenter reports.
 const sourceNodeClaim = "NodeClaim"
 
-// messageLength bounds what is kept of a message; a fleet request repeats one for each offering.
+// messageLength bounds the length of a kept message. A fleet request repeats one for each offering.
 const messageLength = 1500
 
-// readUnlaunched finds the groups whose launches fail: by the NodeClaims that were listed, the
+// readUnlaunched finds the groups whose launches fail. It uses the NodeClaims that were listed, the
 // events of those without capacity, the Auto Scaling groups, the managed node groups, and the
-// instances that EC2 terminated. Where the cluster could not be read as a whole, it asks nothing.
+// instances that EC2 terminated. If the cluster could not be read as a whole, it reads nothing.
 func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) {
 	if !s.Whole() {
 		return
@@ -46,7 +46,7 @@ func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot, claims 
 }
 
 // readClaimLaunches finds the node pools of Karpenter whose launches fail. NodeClaims that could
-// not be read are a gap already.
+// not be read are already a gap.
 func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) roll.Answer {
 	switch {
 	case errors.Is(unread, kube.ErrNoNodeClaims):
@@ -68,8 +68,8 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 	return o.unlaunchedGap(ctx, s, roll.CallEvents, err)
 }
 
-// addNoCapacity adds what was told of NodeClaims that are deleted by now. A claim is called
-// after its node pool, with five more characters.
+// addNoCapacity adds failed launches of NodeClaims that have been deleted since. A NodeClaim's name
+// is that of its node pool with a suffix of five more characters.
 func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []kube.NoCapacity) {
 	latest := map[string]time.Time{}
 	for _, e := range events {
@@ -98,7 +98,7 @@ func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []kube.NoCap
 	}
 }
 
-// poolOfClaim is the node pool after which Karpenter called a NodeClaim.
+// poolOfClaim returns the node pool in the name of a NodeClaim.
 func poolOfClaim(claim string) (string, bool) {
 	i := strings.LastIndexByte(claim, '-')
 	if i <= 0 || len(claim)-i-1 != 5 {
@@ -107,9 +107,9 @@ func poolOfClaim(claim string) (string, bool) {
 	return claim[:i], true
 }
 
-// readScalingLaunches finds the Auto Scaling groups of the cluster that have fewer instances
-// than they are to have, and of these the ones whose latest launches failed. It returns the
-// managed node groups that have an Auto Scaling group, and whether each lacks instances.
+// readScalingLaunches finds the Auto Scaling groups of the cluster that have fewer instances than
+// desired, and among these the groups whose latest launches failed. It returns the managed node
+// groups that have an Auto Scaling group, and whether instances are missing in each.
 func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (map[string]bool, roll.Answer) {
 	var short []evidence.AutoScalingGroup
 	managed := map[string]bool{}
@@ -148,9 +148,9 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 	return managed, answer
 }
 
-// lacks reports that the group is to launch an instance. Those that are being launched, or
-// wait for a lifecycle hook, are there; those in its warm pool are not among its instances.
-// Those in Standby are, and its desired capacity leaves them out.
+// lacks reports whether the group is to launch an instance. Instances that are being launched, or
+// wait for a lifecycle hook, count as present. Instances in its warm pool are not listed among its
+// instances. Those in Standby are listed, but its desired capacity does not include them.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 func lacks(g evidence.AutoScalingGroup) bool {
 	there := 0
@@ -162,7 +162,7 @@ func lacks(g evidence.AutoScalingGroup) bool {
 	return !g.Deleting && there < g.Desired
 }
 
-// groupOf is the group of a cluster that an Auto Scaling group is.
+// groupOf returns the group and owner that an Auto Scaling group of the cluster represents.
 func groupOf(g evidence.AutoScalingGroup) (roll.Group, roll.Owner) {
 	if g.NodeGroup != "" {
 		return roll.NodeGroupGroup(g.NodeGroup), roll.OwnerManagedNodeGroup
@@ -170,9 +170,9 @@ func groupOf(g evidence.AutoScalingGroup) (roll.Group, roll.Owner) {
 	return roll.AutoScalingGroup(g.Name), roll.OwnerAutoScalingGroup
 }
 
-// failedRun is the run of launches that failed since the latest that succeeded; false if there
-// is none. A launch that a lifecycle hook gave up is Cancelled, and says nothing of launches;
-// one in progress is not over.
+// failedRun returns the run of failed launches since the latest that succeeded; false if there is
+// none. A launch that a lifecycle hook abandoned is Cancelled and does not count. A launch in
+// progress does not count yet.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
 func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 	var l roll.Launch
@@ -194,7 +194,7 @@ func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 	return l, !l.Failed.IsZero()
 }
 
-// harmless is a message without secrets, and no longer than is of use.
+// harmless returns a message without secrets and of limited length.
 func harmless(message string) string {
 	message, _ = redact.Text(message)
 	if len(message) > messageLength {
@@ -203,8 +203,8 @@ func harmless(message string) string {
 	return message
 }
 
-// unlaunchedGap tells what could not be read, unless an earlier call of the check told it. A
-// bundle that holds no answer says nothing of launches, which is no fault of it.
+// unlaunchedGap reports what could not be read, unless an earlier call of the check reported it. A
+// bundle without an answer shows nothing about launches, which is not a fault of the bundle.
 func (o *Observer) unlaunchedGap(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
 	var missing *awserr.NotCaptured
 	if errors.As(err, &missing) || errors.Is(err, kube.ErrNotCaptured) {

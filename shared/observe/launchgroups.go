@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// nodeGroupReads bounds the managed node groups that are described in one check: each
-	// costs a call. It is the default quota of managed node groups of one cluster.
+	// nodeGroupReads bounds the managed node groups that are described per check. Each costs a
+	// call. It is the default quota of managed node groups per cluster.
 	// https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 	nodeGroupReads = 30
-	// nodeGroupPage is the most names that ListNodegroups returns at once.
+	// nodeGroupPage is the maximum number of names that ListNodegroups returns at once.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_ListNodegroups.html
 	nodeGroupPage = 100
 	// terminatedFor is how long a launch that EC2 terminated counts: DescribeInstances may
@@ -33,8 +33,8 @@ const (
 	terminatedFor = time.Hour
 )
 
-// otherIssues are the health issues of a managed node group that do not keep it from
-// launching instances. Of nodes that do not join, the kind Unregistered tells more.
+// otherIssues are the health issues of a managed node group that do not prevent it from launching
+// instances. For nodes that do not join, the kind Unregistered shows more.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 var otherIssues = []ekstypes.NodegroupIssueCode{
 	ekstypes.NodegroupIssueCodeAccessDenied, ekstypes.NodegroupIssueCodeClusterUnreachable, ekstypes.NodegroupIssueCodeNodeCreationFailure,
@@ -44,9 +44,9 @@ var otherIssues = []ekstypes.NodegroupIssueCode{
 	ekstypes.NodegroupIssueCodeIamThrottling,
 }
 
-// readNodeGroupLaunches finds the managed node groups that EKS could not create, or whose
-// health issues keep them from launching instances. Groups without an Auto Scaling group come
-// first, then those that lack instances.
+// readNodeGroupLaunches finds the managed node groups that EKS could not create, or whose health
+// issues prevent them from launching instances. It reads groups without an Auto Scaling group
+// first, then those with missing instances.
 func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, scaled map[string]bool) roll.Answer {
 	names, err := o.nodeGroups(ctx, s.Cluster.ID.Name)
 	if err != nil {
@@ -87,9 +87,9 @@ func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []stri
 	return names, err
 }
 
-// addNodeGroup adds a managed node group that EKS could not create or that it cannot launch
-// instances for. EKS does not tell since when an issue lasts: it counts from this check, or
-// from the creation that failed.
+// addNodeGroup adds a managed node group that EKS could not create or for which it cannot launch
+// instances. EKS does not report when an issue began, so it counts from this check, or from the
+// failed creation.
 func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup) {
 	if g.Status == string(ekstypes.NodegroupStatusDeleting) || g.Status == string(ekstypes.NodegroupStatusDeleteFailed) {
 		return
@@ -119,10 +119,10 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup) {
 	s.Launches[group] = l
 }
 
-// addTerminated adds the groups whose latest launches EC2 terminated before they ran. To
-// Karpenter and to a fleet such a launch succeeded, so nothing else may tell of it.
+// addTerminated adds the groups whose latest launches EC2 terminated before they ran. For Karpenter
+// and for a fleet such a launch succeeded, so nothing else may report it.
 func addTerminated(s *roll.Snapshot) {
-	running := map[roll.Group]time.Time{} // launch of the latest instance that got further
+	running := map[roll.Group]time.Time{} // launch time of the latest instance that got past pending
 	for i := range s.Instances {
 		inst := &s.Instances[i]
 		if inst.LaunchFailure == "" && inst.State != roll.StatePending && inst.Launched.After(running[inst.Group]) {

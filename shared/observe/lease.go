@@ -9,19 +9,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// leaseReads bounds the leases that are read per round. What lies beyond is not known before another
-// check reads it.
+// leaseReads bounds the leases that are read per round. Leases beyond it are unknown until another
+// check reads them.
 const leaseReads = 50
 
-// readLeases reads when the kubelets of instances without a Node last renewed a lease: by
-// the names that their Nodes would have.
+// readLeases reads when the kubelets of instances without a Node last renewed a lease, by the names
+// that their Nodes would have.
 func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	names := leaseNames(s, questions)
 	if len(names) == 0 {
 		return
 	}
 	client, err := o.kube.Dial(s.Cluster)
-	over := err != nil // a failure that meets all of them is met once
+	over := err != nil // a failure that affects all of them is noted once
 	if over {
 		o.unread(ctx, s, roll.CallLease, err)
 	}
@@ -43,7 +43,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 			at, err := client.LeaseRenewed(ctx, name)
 			switch {
 			case errors.Is(err, kube.ErrGone):
-			case errors.Is(err, kube.ErrNotCaptured): // it may work
+			case errors.Is(err, kube.ErrNotCaptured): // the kubelet may be running
 				unknown(s, roll.CallLease, roll.GapFailed, "whether instances without a node renew a lease was not captured")
 				unread = true
 			case err != nil:
@@ -63,8 +63,8 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 	}
 }
 
-// leaseNames are the names that the Nodes of the instances have that are asked about: the
-// private DNS name, which nodes on EC2 are called by, and what Karpenter calls it.
+// leaseNames returns the names that the Nodes of the instances in question would have: the private
+// DNS name, which is the default on EC2, and the name that Karpenter reports.
 func leaseNames(s *roll.Snapshot, questions []roll.Question) map[roll.InstanceID][]string {
 	var names map[roll.InstanceID][]string
 	for _, q := range questions {

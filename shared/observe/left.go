@@ -15,13 +15,13 @@ import (
 const (
 	callVolumes    = "ec2:DescribeVolumes"
 	callInterfaces = "ec2:DescribeNetworkInterfaces"
-	// leftSize is how many ids one request names, which is the most that a filter takes.
+	// leftSize is how many ids one request names, which is the maximum for a filter.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
 	leftSize = 200
 )
 
-// outlives are the ids of what EC2 keeps of an instance once it is terminated: the volumes
-// and interfaces of which DeleteOnTermination is false.
+// outlives returns the ids of what EC2 keeps when an instance is terminated: the volumes and
+// interfaces whose DeleteOnTermination is false.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/preserving-volumes-on-termination.html
 func outlives(i *types.Instance) (ids []string) {
 	for _, b := range i.BlockDeviceMappings {
@@ -38,9 +38,9 @@ func outlives(i *types.Instance) (ids []string) {
 	return ids
 }
 
-// Left reads into the snapshot which volumes and interfaces are still there, attached to
-// nothing and claimed by no PersistentVolume. What could not be read is not among them, and
-// is a gap about details alone: it speaks against no verdict on an instance.
+// Left reads into the snapshot which volumes and interfaces still exist, attached to nothing and
+// claimed by no PersistentVolume. Those that could not be read are left out. The gap concerns
+// details only and does not affect the verdict on an instance.
 func (o *Observer) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID) {
 	var volumes, interfaces []string
 	for _, subject := range subjects {
@@ -65,10 +65,10 @@ func (o *Observer) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.I
 	answerLeft(s, interfaces, free)
 }
 
-// freeVolumes are those of the volumes that are attached to nothing. They are asked for by a
-// filter: of an id in VolumeIds that is gone EC2 refuses the whole request, as
-// InvalidVolume.NotFound, and of one in a filter it tells nothing. Those that an operator
-// such as EKS Auto Mode manages, and deletes, are not asked for (IncludeManagedResources).
+// freeVolumes returns those of the volumes that are attached to nothing. It requests them with a
+// filter: for an id in VolumeIds that is gone, EC2 rejects the whole request with
+// InvalidVolume.NotFound, and for one in a filter it returns nothing. Volumes that an operator such
+// as EKS Auto Mode manages, and deletes, are not requested (IncludeManagedResources).
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeVolumes.html
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 func (o *Observer) freeVolumes(ctx context.Context, ids []string) (free []roll.Leftover, err error) {
@@ -91,8 +91,8 @@ func (o *Observer) freeVolumes(ctx context.Context, ids []string) (free []roll.L
 	return free, nil
 }
 
-// freeInterfaces are those of the interfaces that are attached to nothing, are the account's
-// own and are not made by a service of AWS, which deletes its own.
+// freeInterfaces returns those of the interfaces that are attached to nothing, belong to the
+// account and were not created by an AWS service, which deletes its own.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeNetworkInterfaces.html
 func (o *Observer) freeInterfaces(ctx context.Context, account string, ids []string) (free []roll.Leftover, err error) {
 	for batch := range slices.Chunk(ids, leftSize) {
@@ -117,8 +117,8 @@ func (o *Observer) freeInterfaces(ctx context.Context, account string, ids []str
 
 func managed(o *types.OperatorResponse) bool { return o != nil && aws.ToBool(o.Managed) }
 
-// publicAddresses counts the public IPv4 addresses of an interface. Each belongs to one of its
-// private addresses. The first one also stands in Association.
+// publicAddresses returns the number of public IPv4 addresses of an interface. Each belongs to one
+// of its private addresses. The first one is also in Association.
 func publicAddresses(n *types.NetworkInterface) (count int) {
 	for _, a := range n.PrivateIpAddresses {
 		if a.Association != nil && aws.ToString(a.Association.PublicIp) != "" {
@@ -131,8 +131,8 @@ func publicAddresses(n *types.NetworkInterface) (count int) {
 	return count
 }
 
-// unclaimed notes which of the free volumes no PersistentVolume claims. These are listed if
-// there is one to ask about. Without them nobody can tell, and no volume is left.
+// unclaimed notes which of the free volumes no PersistentVolume claims. PersistentVolumes are
+// listed only if there is a free volume. If they cannot be read, no volume counts as left.
 func (o *Observer) unclaimed(ctx context.Context, s *roll.Snapshot, asked []string, free []roll.Leftover) {
 	if len(free) == 0 {
 		answerLeft(s, asked, nil)
@@ -146,14 +146,14 @@ func (o *Observer) unclaimed(ctx context.Context, s *roll.Snapshot, asked []stri
 		answerLeft(s, asked, slices.DeleteFunc(free, func(l roll.Leftover) bool { return claimed[l.ID] }))
 		return
 	}
-	// Those that are not free are not left, whoever claims them.
+	// Volumes that are not free are not left, whoever claims them.
 	known := slices.DeleteFunc(slices.Clone(asked), func(id string) bool {
 		return slices.ContainsFunc(free, func(l roll.Leftover) bool { return l.ID == id })
 	})
 	answerLeft(s, known, nil)
 }
 
-// answerLeft notes of what was asked for which of it is left.
+// answerLeft notes which of the requested ids are left.
 func answerLeft(s *roll.Snapshot, asked []string, left []roll.Leftover) {
 	for _, id := range asked {
 		if subject, ok := roll.LeftoverID(id); ok {

@@ -29,7 +29,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// dialer makes a client for a cluster's Kubernetes API; *kube.Dialer is one.
+// dialer creates a client for a cluster's Kubernetes API; *kube.Dialer is one.
 type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
@@ -61,7 +61,7 @@ type Options struct {
 // jitterShare is the part of the interval that jitter adds at most.
 const jitterShare = 10
 
-// New makes an observer.
+// New returns an observer.
 func New(o Options) *Observer {
 	interval := o.PageInterval
 	if interval == 0 {
@@ -79,11 +79,11 @@ func New(o Options) *Observer {
 	}
 }
 
-// Snapshot reads one cluster. watch names what matters of its nodes beside readiness. It never
-// fails: what could not be read is in the snapshot's gaps.
+// Snapshot reads one cluster. watch names the node conditions and taints that matter beside
+// readiness. It never fails: what could not be read is in the snapshot's gaps.
 //
-// For a cluster that does not exist it returns the leftover instances that certainly belonged
-// to it, and no nodes.
+// For a cluster that does not exist it returns the leftover instances that certainly belonged to
+// it, and no nodes.
 func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
 	switch {
@@ -96,7 +96,7 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 	o.readInstances(ctx, s)
 	o.readNodes(ctx, s, watch, func(n *roll.Node) {
 		if inOrder(n) {
-			n.UID = "" // most nodes are, and their uids would be a tenth of the snapshot
+			n.UID = "" // most nodes are in order, and their uids would be a tenth of the snapshot
 		}
 	})
 	claims, err := o.readClaims(ctx, s)
@@ -135,7 +135,7 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 	if !gone(s) {
 		o.readNodes(ctx, s, watch, func(n *roll.Node) {
 			if n.Instance != id {
-				n.UID = "" // nothing is done to it
+				n.UID = "" // no act on it
 			}
 		})
 		o.readShifts(ctx, s, arn)

@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// podReads bounds the silent nodes whose pods one round of questions reads. An API server
-// may go through all pods of the cluster for each.
+// podReads bounds the silent nodes whose pods are read per round. An API server may scan all pods
+// of the cluster for each.
 const podReads = 10
 
 // readPods reads what runs on the silent nodes of suspects.
@@ -45,7 +45,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	}
 	budgets, budgetsRead := whole(ctx, o, s, roll.CallBudgets, client.Budgets)
 	volumes, volumesRead := whole(ctx, o, s, roll.CallVolumes, client.Volumes)
-	over := false // a failure that meets all of them is met once
+	over := false // a failure that affects all of them is noted once
 	for _, q := range now {
 		pods := roll.NodePods{Read: roll.Unreadable}
 		if !over {
@@ -62,15 +62,16 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	}
 }
 
-// wanting are the questions that want something, in their order.
+// wanting returns the questions that want something, in their order.
 func wanting(questions []roll.Question, wants func(roll.Question) bool) []roll.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !wants(q) })
 }
 
-// inTurn is the order in which suspects are read of whom a check reads only so many: so many of the
-// most urgent, then the others, which go round, so that what is held for long keeps nobody waiting
-// for ever. Where they begin is drawn by the minute of the check: any step from minute to minute
-// would, at some interval of checks, leave out the same ones.
+// inTurn returns the order in which suspects are read if a check reads only some of them: first the
+// most urgent, up to the given number, then the others in rotation. The rotation ensures that a
+// long hold on some does not delay the others forever. It starts at a position drawn from the
+// minute of the check: with any fixed step per minute, some interval of checks would always leave
+// out the same ones.
 func inTurn(asked []roll.Question, urgent int, at time.Time) []roll.Question {
 	if len(asked) <= urgent {
 		return asked
@@ -90,8 +91,8 @@ func whole[T any](ctx context.Context, o *Observer, s *roll.Snapshot, call strin
 	return all, roll.Yes
 }
 
-// unread notes why something could not be read. Of what was not captured nobody can be
-// asked, and whoever acts reads it again.
+// unread notes why something could not be read. For data that was not captured it answers No
+// without a note, because whoever acts reads it again.
 func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
 	if errors.Is(err, kube.ErrNotCaptured) {
 		return roll.No
@@ -101,14 +102,14 @@ func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, er
 	return roll.Unreadable
 }
 
-// unknown notes once what cannot be told of a suspect.
+// unknown notes once what is unknown of a suspect.
 func unknown(s *roll.Snapshot, call string, kind roll.GapKind, detail string) {
 	if g := (roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail}); !slices.Contains(s.Gaps, g) {
 		s.Gaps = append(s.Gaps, g)
 	}
 }
 
-// meetsAll reports whether the API server would fail to tell of any other object, too.
+// meetsAll reports whether the API server would fail for any other object, too.
 func meetsAll(c roll.Cluster, err error) bool {
 	switch kind, _ := kube.Fault(c, err, ""); kind {
 	case roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout:

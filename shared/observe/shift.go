@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// shiftTime bounds the one call: ARC may be out of reach where the rest of AWS is
-	// not, behind endpoints of a network of one's own.
+	// shiftTime bounds the one call. ARC may be unreachable where the rest of AWS is reachable,
+	// behind the VPC endpoints of a private network.
 	shiftTime = 10 * time.Second
 )
 
-// readShifts reads the zones that ARC shifts the cluster away from, if it may. ARC lists
-// the shifts that go on; of those that a person or a practice run started only the one
-// that is applied counts, of autoshifts all: they say that AWS knows of trouble in the
-// zone, whatever else is applied.
+// readShifts reads the zones that ARC shifts the cluster away from, if permitted. ARC lists the
+// active shifts. Of those that a person or a practice run started only the applied one counts. All
+// autoshifts count: they mean that AWS knows of trouble in the zone, even if another shift is
+// applied.
 // https://docs.aws.amazon.com/arc-zonal-shift/latest/api/API_GetManagedResource.html
 func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string) {
 	if !s.Cluster.ZonalShift {

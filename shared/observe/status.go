@@ -15,7 +15,7 @@ import (
 
 const callInstanceStatus = "ec2:DescribeInstanceStatus"
 
-// statuses is what a listing says of instances: of those with something to say.
+// statuses is the result of a listing: the instances with a failed check or an event.
 type statuses struct {
 	failing   map[roll.InstanceID]roll.Impairment
 	scheduled map[roll.InstanceID]roll.Event
@@ -25,9 +25,8 @@ func newStatuses() statuses {
 	return statuses{failing: map[roll.InstanceID]roll.Impairment{}, scheduled: map[roll.InstanceID]roll.Event{}}
 }
 
-// statusFilters ask for the instances that have something to say, each in a listing of its
-// own, since EC2 joins filters of different names with AND. There is none for the
-// performance status.
+// statusFilters returns the filters for those instances, each for its own listing, since EC2 joins
+// filters of different names with AND. There is none for the performance status.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
 func statusFilters() (all [][]types.Filter) {
 	for _, check := range []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} {
@@ -40,14 +39,13 @@ func statusFilters() (all [][]types.Filter) {
 	return append(all, []types.Filter{{Name: aws.String("event.code"), Values: codes}})
 }
 
-// readStatus reads which of the snapshot's instances fail a status check of EC2, and what
-// EC2 has scheduled for them. The running instances of most regions fit on one page, which
-// tells everything in one call. Where they do not, it asks for those with something to say,
-// which are few.
+// readStatus reads which of the snapshot's instances fail a status check of EC2, and their
+// scheduled events. The running instances of most regions fit on one page, so that one call returns
+// everything. Otherwise it lists only the instances with a failed check or an event, which are few.
 func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
 	s.StatusRead = roll.Unreadable
 	if !s.Has(roll.ScopeInstances) {
-		return // nothing is judged anyway
+		return // there is no verdict anyway
 	}
 	said, err := o.statusesOfRegion(ctx, len(s.Instances))
 	if err != nil {
@@ -90,7 +88,7 @@ func (o *Observer) statusesOfRegion(ctx context.Context, known int) (statuses, e
 	return said, nil
 }
 
-// readTargetStatus reads the same of the one instance that is looked at.
+// readTargetStatus reads the same of the target instance.
 func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
 	said := newStatuses()
 	in := &ec2.DescribeInstanceStatusInput{InstanceIds: []string{string(s.Target)}, IncludeManagedResources: aws.Bool(true)}
@@ -103,8 +101,8 @@ func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
 	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, said.failing, said.scheduled
 }
 
-// add adds what one page says. all says that the listing has every instance: one that asks by
-// filters would show the performance of some by chance.
+// add adds one page. all reports whether the listing has every instance: a listing with filters
+// would show the performance of some by chance.
 func (said statuses) add(out *ec2.DescribeInstanceStatusOutput, all bool) {
 	for i := range out.InstanceStatuses {
 		id, status := roll.InstanceID(aws.ToString(out.InstanceStatuses[i].InstanceId)), project.InstanceStatus(&out.InstanceStatuses[i])
@@ -117,9 +115,9 @@ func (said statuses) add(out *ec2.DescribeInstanceStatusOutput, all bool) {
 	}
 }
 
-// impairment reads since when which check fails; the second result is false if none
-// does. A check of the instance or the system goes before the others: those two are about
-// the machine.
+// impairment returns which check fails and since when; the second result is false if none does. A
+// failed check of the instance or the system precedes the others, because these two concern the
+// machine.
 func impairment(i evidence.InstanceStatus, performance bool) (roll.Impairment, bool) {
 	const bad = string(types.SummaryStatusImpaired)
 	switch {
@@ -139,8 +137,8 @@ func impairment(i evidence.InstanceStatus, performance bool) (roll.Impairment, b
 	return roll.Impairment{}, false
 }
 
-// firstEvent is the event that comes first of those that are to come or go on. One without a
-// date cannot be told to be either.
+// firstEvent returns the earliest event that is pending or in progress. An event without a date
+// cannot be identified as either.
 func firstEvent(events []roll.Event) (first roll.Event, ok bool) {
 	for _, e := range events {
 		if e.NotBefore.IsZero() {

@@ -18,21 +18,22 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Subject is something of a cluster, other than an instance, that a person asks about.
+// Subject is an object of a cluster, other than an instance, that a person asks about.
 type Subject struct {
 	// Exists reports whether the cluster has it.
 	Exists bool
-	// Related are what else a finding about it may be named after: its instance, or its group.
+	// Related are the other ids under which a finding about it may be filed: its instance, or its
+	// group.
 	Related []roll.InstanceID
-	// Names are those of all of its kind that the cluster has, sorted.
+	// Names are the names of all objects of its kind in the cluster, sorted.
 	Names []string
 }
 
-// Subject looks up what a person asks about, in a cluster of which there is a snapshot. After
-// an error nobody knows whether it exists.
+// Subject looks up an object in the cluster of a snapshot. After an error it is unknown whether it
+// exists.
 func (o *Observer) Subject(ctx context.Context, s *roll.Snapshot, id roll.InstanceID) (Subject, error) {
 	kind, name, _ := id.Subject()
-	related := map[string][]roll.InstanceID{} // by the names that there are
+	related := map[string][]roll.InstanceID{} // by the existing names
 	add := func(name string, ids ...roll.InstanceID) { related[name] = append(related[name], ids...) }
 	for i := range s.Instances {
 		inst := &s.Instances[i]
@@ -72,14 +73,14 @@ func (o *Observer) Subject(ctx context.Context, s *roll.Snapshot, id roll.Instan
 	}
 	ids, exists := related[name]
 	if exists {
-		err = nil // what else there is does not matter
+		err = nil // other objects do not matter
 	}
 	slices.Sort(ids)
 	return Subject{Exists: exists, Related: slices.Compact(ids), Names: slices.Sorted(maps.Keys(related))}, err
 }
 
-// karpenters adds the NodeClaims or the node pools of a cluster. A NodeClaim without an
-// instance is told of by its node pool.
+// karpenters adds the NodeClaims or the node pools of a cluster. A NodeClaim without an instance is
+// reported under its node pool.
 func (o *Observer) karpenters(ctx context.Context, s *roll.Snapshot, kind, name string, add func(string, ...roll.InstanceID)) error {
 	client, err := o.kube.Dial(s.Cluster)
 	if err != nil {
@@ -127,7 +128,7 @@ func (o *Observer) scalingGroups(ctx context.Context, in *autoscaling.DescribeAu
 	})
 }
 
-// described is the error of an AWS call, in words for a person.
+// described returns the error of an AWS call with a message for people.
 func (o *Observer) described(ctx context.Context, err error, call string) error {
 	var missing *awserr.NotCaptured
 	switch {

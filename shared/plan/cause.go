@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// outside returns the decisive causes that lie outside the instance. Each breaks the instance
-// by itself, so one shared cause is enough. A symptom counts only where nothing explains it.
+// outside returns the decisive causes outside the instance. Each one breaks the instance by itself,
+// so one shared cause is enough. A symptom counts only if nothing explains it.
 func outside(causes []roll.Cause) (out []roll.Cause) {
 	first := true
 	for _, c := range causes {
@@ -25,17 +25,17 @@ func outside(causes []roll.Cause) (out []roll.Cause) {
 	return out
 }
 
-// common is a cause and its subject: instances with the same one share it.
+// common is a cause and its subject. Instances with the same code and subject share the cause.
 type common struct{ code, subject string }
 
-// stratum is the findings of one kind in one group.
+// stratum identifies the findings of one kind in one group.
 type stratum struct {
 	group roll.Group
 	kind  roll.Kind
 }
 
-// pair holds the first two instances of a set: enough to know whether it has another one than
-// a given instance.
+// pair holds the first two instances of a set. That is enough to find an instance in the set other
+// than a given one.
 type pair [2]roll.InstanceID
 
 func (p *pair) add(id roll.InstanceID) {
@@ -47,7 +47,7 @@ func (p *pair) add(id roll.InstanceID) {
 	}
 }
 
-// but is one of the two that is another instance, "" if none is.
+// but returns an instance of the pair other than the given one, "" if there is none.
 func (p pair) but(id roll.InstanceID) roll.InstanceID {
 	if p[0] != id {
 		return p[0]
@@ -55,19 +55,19 @@ func (p pair) but(id roll.InstanceID) roll.InstanceID {
 	return p[1]
 }
 
-// shares records which instances have which causes in common, or may have. A cause that could
-// not be checked in an instance counts if another instance has it and both share their group,
-// launch template version, instance profile or subnet.
+// shares records which instances have, or may have, which causes in common. A cause that could not
+// be checked in an instance counts if another instance has it and the two share a group, launch
+// template version, instance profile or subnet.
 type shares struct {
 	ties      map[roll.FindingKey][]roll.Tie
 	instances map[common]map[roll.InstanceID]bool // instances with the proven cause
 	perhaps   map[common]map[roll.InstanceID]bool // instances where it is only suggested
 	proven    map[openCause]known                 // proven causes by code and tie
-	open      map[openCause]pair                  // instances in which it could not be checked
+	open      map[openCause]pair                  // instances in which the cause could not be checked
 	unjudged  map[roll.Tie]pair                   // instances that could not be judged
 }
 
-// openCause is the code of a cause among instances that share something.
+// openCause is the code of a cause, and a tie between instances that may share it.
 type openCause struct {
 	code string
 	tie  roll.Tie
@@ -79,15 +79,15 @@ type known struct {
 	pair
 }
 
-// sharesOf computes shares from the findings. unjudged are instances that may be unhealthy
-// and have no finding, because too much about them could not be read.
+// sharesOf computes shares from the findings. unjudged are instances that may be unhealthy but have
+// no finding, because too much about them was unreadable.
 func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis, instances map[roll.InstanceID]*roll.Instance, unjudged []*roll.Instance) shares {
 	s := shares{
 		ties: map[roll.FindingKey][]roll.Tie{}, instances: map[common]map[roll.InstanceID]bool{}, perhaps: map[common]map[roll.InstanceID]bool{},
 		proven: map[openCause]known{}, open: map[openCause]pair{}, unjudged: map[roll.Tie]pair{},
 	}
 	codes, causes := map[string]bool{}, map[common]bool{} // proven causes outside an instance
-	// No act is about anything but an instance.
+	// Acts are only about instances.
 	findings = slices.DeleteFunc(slices.Clone(findings), func(f roll.Finding) bool { return !f.Instance.IsInstance() })
 	for _, f := range findings {
 		s.ties[f.Key()] = roll.Ties(f.Group, instances[f.Instance])
@@ -142,7 +142,7 @@ func (s shares) prove(f roll.Finding, c common) {
 	}
 }
 
-// leaveOpen records which of the proven causes the finding's instance may also have.
+// leaveOpen records which proven causes the finding's instance may also have.
 func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]bool, causes map[common]bool) {
 	for _, c := range why.Causes {
 		lies := common{c.Code, c.Subject}
@@ -161,9 +161,9 @@ func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]b
 	}
 }
 
-// unchecked reports whether a cause could not be checked in an instance. A cause in user data
-// counts as unchecked while nothing else explains the finding: all instances of a launch
-// template version share it.
+// unchecked reports whether a cause could not be checked in an instance. A user data cause counts
+// as unchecked while nothing else explains the finding: all instances of a launch template version
+// share their user data.
 func unchecked(why roll.Diagnosis, code string, t roll.Tie) bool {
 	if slices.ContainsFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == code }) {
 		return true
@@ -179,8 +179,8 @@ func aboutUserData(code string) bool {
 	return strings.HasPrefix(code, "UserData")
 }
 
-// objects refuses if other instances have, or may have, a cause of the finding: a replacement
-// would have it too.
+// objects refuses if other instances have, or may have, a cause of the finding. A replacement would
+// have it too.
 func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 	for _, c := range why.Causes {
 		if c.Confidence == roll.Decisive {
@@ -214,8 +214,8 @@ func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 	return nil
 }
 
-// shared refuses if the instance has, or may have, a cause that another one has, at least
-// one of them for certain.
+// shared refuses if this instance and another one have, or may have, the same cause. At least one
+// of them must have it for certain.
 func (s shares) shared(id roll.InstanceID, c common) *Refusal {
 	sure, perhaps := len(s.instances[c]), len(s.perhaps[c])
 	if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {
@@ -228,8 +228,8 @@ func (s shares) shared(id roll.InstanceID, c common) *Refusal {
 	return refuse(SharedCause, "%d instances %s the cause %s in common (%s): a replacement would have it too", sure+perhaps, have, c.code, c.subject)
 }
 
-// unjudged returns instances that may be unhealthy and have no finding: those that could not
-// be judged, and those whose finding is kept because it could not be checked again.
+// unjudged returns instances that may be unhealthy but have no finding of this check: those that
+// could not be judged, and those whose finding is kept because it could not be checked again.
 func (p *planner) unjudged() (out []*roll.Instance) {
 	ids := make(map[roll.InstanceID]bool, len(p.Assessment.Unjudged))
 	for _, id := range p.Assessment.Unjudged {

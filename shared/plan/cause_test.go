@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// because lets a diagnosis have found the cause of what is wrong with the first instance.
+// because adds a cause to the diagnosis of the first instance.
 func (w *world) because(code string, c roll.Confidence, cure roll.Cure, subject string) {
 	if w.causes == nil {
 		w.causes = map[roll.FindingKey][]roll.Cause{}
@@ -19,7 +19,7 @@ func (w *world) because(code string, c roll.Confidence, cure roll.Cure, subject 
 	w.causes[key] = append(w.causes[key], roll.Cause{Code: code, Confidence: c, Cure: cure, Subject: subject, Summary: code})
 }
 
-// What a diagnosis found decides between the steps of the ladder of a silent node.
+// The diagnosis decides between the steps of the ladder of a silent node.
 func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -81,8 +81,8 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 	}
 }
 
-// A ladder by cause decides where its cause was found; where it may be there, no act is
-// forgetReported that it does not have, whichever of the two ladders is the harsher one.
+// A ladder by cause applies if its cause was found. If the cause may exist, no act is done that is
+// missing in its ladder, whichever of the two ladders is harsher.
 func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
 	const harsh, mild = "[{do: tag}, {do: notify}, {do: reboot, once: true}]", "[{do: notify}]"
 	unchecked := func(w *world) {
@@ -97,8 +97,8 @@ func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
 		spoil     func(*world)
 		want      Action
 		held      Reason
-		why       string // words of the reason
-		next      string // how the tag rollcall:next begins
+		why       string // part of the reason
+		next      string // beginning of the tag rollcall:next
 	}{
 		{"found, and mild", harsh, mild, decisive, "", "", "", "notify only"},
 		{"found, and harsh", mild, harsh, decisive, Reboot, "", "", "reboot after"},
@@ -143,7 +143,7 @@ func TestAnOrderSaysWhyItDoesNotRebootFirst(t *testing.T) {
 	}
 }
 
-// The ladder of a finding that is itself about the status checks is as its author wrote it.
+// The ladder of a finding about the status checks themselves applies as written.
 func TestTheLadderOfImpairedIsObeyed(t *testing.T) {
 	w := healthy(10)
 	w.silent(1, 2*time.Hour)
@@ -173,8 +173,7 @@ func TestTheTagNamesTheFirstDecisiveCause(t *testing.T) {
 	}
 }
 
-// Whatever the number of instances: one cause that they share is one notice, and nothing
-// is ended for it.
+// However many instances share one cause, there is one notice and no termination.
 func TestFiveHundredOfOneCauseAreOneNoticeAndNoOrder(t *testing.T) {
 	const sick = 500
 	w := newWorld()
@@ -182,7 +181,7 @@ func TestFiveHundredOfOneCauseAreOneNoticeAndNoOrder(t *testing.T) {
 	for n := 1; n <= sick+2000; n++ {
 		silent := time.Duration(0)
 		if n <= sick {
-			silent = 2*time.Hour + time.Duration(n)*5*time.Minute // each at a time of its own
+			silent = 2*time.Hour + time.Duration(n)*5*time.Minute // each at its own time
 		}
 		w.add(n, silent)
 		if n <= sick {
@@ -201,8 +200,8 @@ func TestFiveHundredOfOneCauseAreOneNoticeAndNoOrder(t *testing.T) {
 	}
 }
 
-// The policy may allow to end one instance of a group for a cause that lies outside of it, and
-// no second one.
+// The policy may allow to terminate one instance of a group for a cause outside it, but no second
+// one.
 func TestACauseOutsideIsTriedOnce(t *testing.T) {
 	ended := func(of roll.Group, id roll.InstanceID, code string, what Action, outcome *ledger.Outcome) []ledger.Action {
 		at := now.Add(-24 * time.Hour)
@@ -241,8 +240,8 @@ func TestACauseOutsideIsTriedOnce(t *testing.T) {
 	}
 }
 
-// What could not be read about what a replacement would have too holds acts, unless something was
-// proven that explains the trouble by itself. That a console shows nothing does not.
+// Unreadable evidence for a cause that a replacement would have too holds acts, unless something
+// proven explains the fault by itself. An empty console does not hold them.
 func TestWhatMayLieOutsideAndWasNotReadHolds(t *testing.T) {
 	open := func(code string, unread, passing bool) func(*world) {
 		return func(w *world) {

@@ -10,36 +10,36 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Ended is one instance of a notice whose trouble has ended.
+// Ended is one instance of a notice whose fault has ended.
 type Ended struct {
 	Instance roll.InstanceID
 	How      How
 	// After is Rollcall's act before the recovery, "" if there was none.
 	After Action
-	// Spot and SpotAt are what EC2 announced of a Spot Instance that is gone, and when; "" if
+	// Spot and SpotAt are what EC2 announced for a Spot Instance that is gone, and when; "" if
 	// nothing.
 	Spot   roll.SpotEvent
 	SpotAt time.Time
 }
 
-// How is how trouble ended.
+// How is how a fault ended.
 type How string
 
-// How trouble ends.
+// The ways in which a fault ends.
 const (
-	EndedRecovered How = "recovered" // the instance is there, without the trouble
-	EndedByAct     How = "acted"     // Rollcall ended it
-	EndedGone      How = "gone"      // the instance is gone, and not through Rollcall
-	EndedChanged   How = "changed"   // the trouble goes on as one of another kind, or with another cause
-	EndedIgnored   How = "ignored"   // a person told Rollcall to ignore the instance
+	EndedRecovered How = "recovered" // the instance exists without the fault
+	EndedByAct     How = "acted"     // Rollcall terminated it
+	EndedGone      How = "gone"      // the instance is gone, but not because of Rollcall
+	EndedChanged   How = "changed"   // the fault continues as another kind, or with another cause
+	EndedIgnored   How = "ignored"   // a person made Rollcall ignore the instance
 )
 
-// overAfter is how long the last trouble of an incident must be gone before a notice says
-// that it is over: a node that flaps is not over each time.
+// overAfter is how long the last fault of an incident must be gone before a notice reports the end.
+// A node that flaps does not end its incident each time.
 const overAfter = 10 * time.Minute
 
-// over finds incidents whose trouble has ended for all their instances. It notes that first,
-// and reports it once it has lasted.
+// over finds incidents whose fault has ended for all their instances. It records that first, and
+// reports it once it has lasted.
 func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 	for key, known := range p.State.Notices {
 		if _, ok := current[key]; ok || p.mayLast(key) || p.replaced(key) {
@@ -48,12 +48,12 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
 		switch {
 		case p.back(key):
-			if !known.Over.IsZero() { // it has to stay away anew
+			if !known.Over.IsZero() { // the time starts again
 				known.Over = time.Time{}
 				p.out.Changes.Put.Notices[key] = known
 			}
 		case p.moved(key):
-			// The trouble goes on under another cause, and may come back to this one.
+			// The fault continues under another cause, and may come back to this one.
 		case p.unproven(key):
 			// The replacement may fail in the same way.
 		case known.Over.IsZero():
@@ -63,7 +63,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		case p.Now.Sub(known.Over) < overAfter:
 			p.next(known.Over.Add(overAfter))
 		case p.Lowered && !tells:
-			// Notices are not turned off: it is reported once the policy is readable again.
+			// Notices are not turned off: the end is reported once the policy is readable again.
 		case len(known.Members) == 0, !tells, known.Incident.Left == 0 && p.endedForNone(known) && p.toldSince(known):
 			p.out.Changes.Drop.Notices = append(p.out.Changes.Drop.Notices, key)
 		default:
@@ -79,8 +79,8 @@ func (p *planner) replaced(key ledger.NoticeKey) bool {
 		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
 }
 
-// back reports whether one of an incident's instances is in trouble again, within its
-// tolerance so far.
+// back reports whether an instance of an incident has a fault again that is still within its
+// tolerance.
 func (p *planner) back(key ledger.NoticeKey) bool {
 	members := p.State.Notices[key].Members
 	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool {
@@ -89,7 +89,7 @@ func (p *planner) back(key ledger.NoticeKey) bool {
 	})
 }
 
-// moved reports whether an instance of the incident is now in another one.
+// moved reports whether an instance of the incident is now in another incident.
 func (p *planner) moved(key ledger.NoticeKey) bool {
 	for id := range p.State.Notices[key].Members {
 		if p.inOtherIncident(id, key) {
@@ -99,8 +99,8 @@ func (p *planner) moved(key ledger.NoticeKey) bool {
 	return false
 }
 
-// unproven reports whether the group's latest instance, which may be the replacement, still
-// has time to become a node: until then the trouble may not be over.
+// unproven reports whether the group's latest instance, perhaps the replacement, still has time to
+// become a node. Until then the fault may not be over.
 func (p *planner) unproven(key ledger.NoticeKey) bool {
 	if key.Group == roll.GroupNone || key.Kind != roll.Unregistered && key.Kind != roll.Uninitialized {
 		return false
@@ -117,7 +117,7 @@ func (p *planner) unproven(key ledger.NoticeKey) bool {
 	})
 }
 
-// mayLast reports whether this check could not tell if the trouble of a member lasts.
+// mayLast reports whether this check could not determine if the fault of a member lasts.
 func (p *planner) mayLast(key ledger.NoticeKey) bool {
 	for id := range p.State.Notices[key].Members {
 		if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: key.Kind}] {
@@ -127,7 +127,7 @@ func (p *planner) mayLast(key ledger.NoticeKey) bool {
 	return false
 }
 
-// ends returns how the trouble ended for each instance of a notice.
+// ends returns how the fault ended for each instance of a notice.
 func (p *planner) ends(n ledger.Notice) []Ended {
 	wanted := make(map[roll.InstanceID]bool, len(n.Members))
 	for id := range n.Members {
@@ -158,8 +158,8 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	return out
 }
 
-// lastHelp returns the last of Rollcall's acts on the instance since a time that succeeded, ""
-// if there is none.
+// lastHelp returns Rollcall's last successful act on the instance since a time, "" if there is
+// none.
 func lastHelp(actions []ledger.Action, id roll.InstanceID, since time.Time) (act Action) {
 	var at time.Time
 	for _, a := range actions {
@@ -178,14 +178,15 @@ func (p *planner) troubled(id roll.InstanceID) bool {
 	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage != roll.Watching })
 }
 
-// endedForNone reports whether the trouble has ended for none of the members: each is ignored,
-// or in trouble of another kind.
+// endedForNone reports whether the fault has ended for none of the members: each is ignored, or has
+// a fault of another kind.
 func (p *planner) endedForNone(n ledger.Notice) bool {
 	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
 }
 
-// toldSince reports whether a later notice, or one of this plan, named each member of a notice, or a
-// person ignores it. If another incident took a member up quietly, nobody knows that this one is over.
+// toldSince reports whether each member of a notice is ignored, or named by a later notice or by one
+// of this plan. If another incident took over a member without a notice, nobody knows that this one
+// is over.
 func (p *planner) toldSince(n ledger.Notice) bool {
 	for id := range n.Members {
 		if i := p.instances[id]; i != nil && i.Ignore {
@@ -204,7 +205,7 @@ func (p *planner) toldSince(n ledger.Notice) bool {
 	return true
 }
 
-// endedByAct reports whether Rollcall ended the instance, or deleted its node.
+// endedByAct reports whether Rollcall terminated the instance, or deleted its node.
 func endedByAct(actions []ledger.Action, id roll.InstanceID) bool {
 	return slices.ContainsFunc(actions, func(a ledger.Action) bool {
 		return a.Instance == id && Action(a.Do).final() && a.Outcome != nil && a.Outcome.Result == ledger.Done

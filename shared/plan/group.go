@@ -9,14 +9,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// repeatsMemory is how far back acts on a group count as failed replacements.
+// repeatsMemory is how long acts on a group count as failed replacements.
 const repeatsMemory = 24 * time.Hour
 
-// groupObjects checks earlier acts on the group: one instance at a time, the next once the
-// replacement is Ready, and none while replacements keep failing.
+// groupObjects checks earlier acts on the group. It allows one instance at a time, the next once
+// the replacement is Ready, and none while replacements keep failing.
 func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if f.Group == roll.GroupNone || act == DeleteNode {
-		return nil // instances of no group have nothing to do with each other
+		return nil // instances without a group are independent
 	}
 	good := p.lastGood(f.Group)
 	if no := p.replacementRepeats(f, pol.Limits); no != nil {
@@ -27,7 +27,7 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	}
 	for _, a := range p.State.Actions {
 		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed || Action(a.Do).replaced() {
-			continue // one without an outcome has a reason of its own
+			continue // an act without an outcome has its own reason
 		}
 		if !p.Now.Before(a.Outcome.At.Add(pol.Limits.ReplacementWait)) {
 			continue
@@ -39,18 +39,18 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// replacementPending refuses while the replacement of the group's last ended instance is not a Ready
-// node. No time ends that, since a group whose launches fail must not be emptied one by one:
-// a Ready node does, a lower desired capacity, or a person who accepts the loss. A reboot
-// takes nothing from the group. Until the registration deadline the reason is OneAtATime;
-// after that a person is told.
+// replacementPending refuses while the replacement of the group's last terminated instance is not a
+// Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
+// one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
+// loss. It does not apply to a reboot, which takes nothing from the group. Until the registration
+// deadline the reason is OneAtATime; after that a person is notified.
 func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := lastEnded(p.State, f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
 	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
-		return nil // it was given up, not replaced
+		return nil // the group gave up the instance and did not replace it
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s ended %s of %s; its replacement has until %s to become a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
@@ -59,8 +59,8 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace)
 }
 
-// lastEnded returns the latest instance of the group that an act ended and its owner is to
-// replace. Nobody replaces an orphan.
+// lastEnded returns the latest instance of the group that an act terminated and its owner is to
+// replace. Orphans are not replaced.
 func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 	last := state.Groups[g].Ended
 	for _, a := range state.Actions {
@@ -72,9 +72,9 @@ func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 	return last
 }
 
-// replacementSince returns since when a launch counts as the replacement. An Auto Scaling group launches
-// one when the instance is gone; Karpenter launches one for pods that cannot run, and those
-// may leave during the drain before.
+// replacementSince returns the time from which a launch counts as the replacement. An Auto Scaling
+// group launches one once the instance is gone. Karpenter launches one for pods that cannot run,
+// perhaps already during the drain.
 func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 	at := a.At
 	if _, karpenter := a.Group.NodePool(); !karpenter {
@@ -89,7 +89,7 @@ func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 	return at
 }
 
-// wasReplaced reports whether an act that ends the instance was carried out.
+// wasReplaced reports whether an act that terminates the instance was carried out.
 func wasReplaced(actions []ledger.Action, id roll.InstanceID) bool {
 	for _, a := range actions {
 		if a.Instance == id && Action(a.Do).replaced() && a.Outcome != nil && a.Outcome.Result == ledger.Done {
@@ -99,7 +99,7 @@ func wasReplaced(actions []ledger.Action, id roll.InstanceID) bool {
 	return false
 }
 
-// lastGood returns the latest launch of an instance of the group that became a Ready node.
+// lastGood returns the latest launch time among the group's instances that became a Ready node.
 func (p *planner) lastGood(g roll.Group) time.Time {
 	good := p.State.Groups[g].Good
 	if seen := p.Assessment.Groups[g].Good; seen.After(good) {
@@ -108,7 +108,7 @@ func (p *planner) lastGood(g roll.Group) time.Time {
 	return good
 }
 
-// lastProven returns the latest launch of an instance of the group whose node stayed Ready.
+// lastProven returns the latest launch time among the group's instances whose node stayed Ready.
 func (p *planner) lastProven(g roll.Group) time.Time {
 	proven := p.State.Groups[g].Proven
 	if seen := p.Assessment.Groups[g].Proven; seen.After(proven) {
@@ -117,9 +117,9 @@ func (p *planner) lastProven(g roll.Group) time.Time {
 	return proven
 }
 
-// replacementRepeats refuses if the last acts on the group brought no node that stayed Ready: one that
-// was Ready for minutes may be as unhealthy as the one before. A missing launch proves
-// nothing, since the group may have shrunk; a launch that is in trouble itself does.
+// replacementRepeats refuses if the last acts on the group brought no node that stayed Ready. A
+// node that was Ready for minutes may be as unhealthy as the one before. A missing launch proves
+// nothing, since the group may have shrunk. A launch that has a fault itself is proof.
 func (p *planner) replacementRepeats(f roll.Finding, limits policy.Limits) *Refusal {
 	if limits.Replacements == 0 {
 		return refuse(ReplacementRepeats, "limits.replacements is 0: nothing is replaced")

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Who looks once has no second check to wait for: what else holds an act back is said. In
-// mode remediate a second sighting is asked for all the same.
+// A single check has no second check to wait for: the other reasons against an act are shown. In
+// mode remediate a second sighting is still required.
 func TestWithoutAMemoryTheModeHoldsActsBack(t *testing.T) {
 	for mode, want := range map[policy.Mode]Reason{policy.Observe: ModeObserve, policy.Notify: ModeNotify, policy.Remediate: NotSeenTwice} {
 		w := healthy(20)
@@ -24,8 +24,8 @@ func TestWithoutAMemoryTheModeHoldsActsBack(t *testing.T) {
 	}
 }
 
-// An API server that comes back turns many away at first: a look that was merely
-// incomplete must not end the wait for the gust.
+// An API server that comes back rejects many calls at first: an incomplete check must not end the
+// cooldown.
 func TestAnIncompleteLookDoesNotEndACooldown(t *testing.T) {
 	w := healthy(20)
 	w.silent(1, 2*time.Hour)
@@ -69,7 +69,7 @@ func TestAnAPIServerThatComesAndGoesIsOneAlarm(t *testing.T) {
 	}
 }
 
-// A status check that fails does not lead past the drain of a node that answers.
+// A failing status check does not skip the drain of a node whose kubelet answers.
 func TestANodeThatAnswersIsDrainedWhateverEC2Says(t *testing.T) {
 	w := healthy(20)
 	w.notReady(1, 2*time.Hour)
@@ -101,7 +101,7 @@ func TestARebootIsGivenTimeWhateverElseIsFound(t *testing.T) {
 	}
 }
 
-// Somebody uncordons a node by hand and cordons it again weeks later: that one is theirs.
+// Somebody lifts the cordon by hand and cordons the node again weeks later: that cordon is theirs.
 func TestALaterCordonOfAPersonStays(t *testing.T) {
 	w := healthy(20)
 	n := &w.snapshot.Nodes[0]
@@ -147,7 +147,7 @@ func TestAModeLoweredForOneCheckLeavesNoBacklog(t *testing.T) {
 	}
 }
 
-// The policy cannot be read while the node falls ill; remediate was on before.
+// The policy is unreadable when the node fails; remediate was on before.
 func TestWhatIsFoundWhileThePolicyCannotBeReadIsNoBacklog(t *testing.T) {
 	w := healthy(4)
 	_, p := w.make(now)
@@ -174,7 +174,7 @@ func TestNodesThatWereStoppedTogetherAreNoStorm(t *testing.T) {
 	}
 }
 
-// A zone that is down for long holds its own nodes, not the others for ever.
+// A zone that is down for long holds its own nodes, but not the others forever.
 func TestALongOutageHoldsItsZoneOnly(t *testing.T) {
 	w := healthy(30)
 	for n := 1; n <= 30; n++ {
@@ -262,7 +262,7 @@ func TestAutoRepairDoesNotLookAtTaints(t *testing.T) {
 	}
 }
 
-// Rollcall ended the instance for one finding a few minutes ago; its Node is left over.
+// Rollcall terminated the instance for one finding a few minutes ago; its Node is left over.
 func TestTheNodeOfAnInstanceThatRollcallEndedIsDeleted(t *testing.T) {
 	w := healthy(20)
 	w.snapshot.Instances[0].State = roll.StateTerminated

@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// incidents sorts the findings past Watching into incidents.
+// incidents groups the findings past Watching into incidents.
 func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	p.open = map[stratum][]ledger.NoticeKey{}
 	for _, key := range slices.SortedFunc(maps.Keys(p.State.Notices), ledger.NoticeKey.Compare) {
@@ -44,10 +44,10 @@ func decisive(d roll.Diagnosis) (codes []string) {
 	return codes
 }
 
-// incident returns the open incident of its group and kind to which a finding belongs, or a
-// new one. It stays in its incident as long as that cause may hold: a cause that one check
-// could not read is not another cause. A new finding joins the incident of a cause that it
-// has, or of one that could not be checked.
+// incident returns the open incident of the same group and kind to which a finding belongs, or a
+// new one. A finding stays in its incident as long as that cause may hold: a cause that one check
+// could not read is not another cause. A new finding joins the incident of a cause that it has, or
+// of one that could not be checked.
 func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.NoticeKey {
 	d := p.Diagnoses[f.Key()]
 	codes := decisive(d)
@@ -83,9 +83,9 @@ func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.Notic
 	return ledger.NoticeKey{Group: f.Group, Kind: f.Kind}
 }
 
-// continues returns the memory of an incident. A new incident whose instances come from another
-// one, of which nothing is left, continues that one: another cause was found for the same
-// trouble, and its notice takes the place of the other.
+// continues returns the record of an incident. A new incident continues another one if its
+// instances come from that one and none are left there. Then another cause was found for the same
+// fault, and its notice replaces the other.
 func (p *planner) continues(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]roll.Finding) (ledger.Notice, []ledger.NoticeKey) {
 	if known, ok := p.State.Notices[key]; ok && !known.SentAt.IsZero() {
 		return known, nil
@@ -96,7 +96,7 @@ func (p *planner) continues(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]r
 		}
 		was := p.State.Notices[other]
 		if slices.ContainsFunc(byKey[key], func(f roll.Finding) bool { _, ok := was.Members[f.Instance]; return ok }) {
-			p.continued[other] = true // one goes on from it: two incidents of one id could not be told apart
+			p.continued[other] = true // continued once only: two incidents with one id could not be distinguished
 			return was, []ledger.NoticeKey{other}
 		}
 	}
@@ -104,8 +104,8 @@ func (p *planner) continues(key ledger.NoticeKey, byKey map[ledger.NoticeKey][]r
 }
 
 // addTold adds what notices of other incidents of the same group and kind have said of these
-// instances since. Where checks can see the cause only now and then, an instance moves
-// between two incidents, which is no news each time. It reports whether that adds anything.
+// instances since. If checks can see a cause only sometimes, an instance moves between two
+// incidents, which is not news each time. It reports whether that adds anything.
 func (p *planner) addTold(key ledger.NoticeKey, known ledger.Notice, findings []roll.Finding) (_ ledger.Notice, more bool) {
 	if known.SentAt.IsZero() {
 		return known, false // it is opened
@@ -133,15 +133,16 @@ func (p *planner) opened(entries []Entry) time.Time {
 	return first
 }
 
-// incidentID names an incident. It is the same when a notice is sent a second time since
-// nobody remembered the first, and another one when the trouble comes back.
+// incidentID returns the id of an incident. The id stays the same when a notice is sent twice
+// because the first was not recorded. It changes when the fault comes back.
 func incidentID(c roll.ClusterID, key ledger.NoticeKey, since time.Time) string {
 	return hash(c.String(), string(key.Group), string(key.Kind), key.Cause, since.UTC().Format(time.RFC3339Nano))
 }
 
-// incidentID names a new incident of the cluster. An incident that goes on under another cause keeps
-// its name, so the next one of its first cause needs another. Instances that leave an open incident
-// may have been in one of this key before, which is over: the name also depends on the one they leave.
+// incidentID returns the id of a new incident of the cluster. An incident that continues under
+// another cause keeps its id, so the next one of its first cause needs another. Instances that
+// leave an open incident may have been in an earlier one with this key that is over. So the id also
+// depends on the incident that they leave.
 func (p *planner) incidentID(n *Notice) string {
 	id := incidentID(p.Snapshot.Cluster.ID, n.Key, p.opened(n.Entries))
 	for _, key := range p.open[stratum{n.Key.Group, n.Key.Kind}] {
@@ -167,8 +168,8 @@ func (p *planner) named(id string) bool {
 	return slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return n.Incident.ID == id })
 }
 
-// join works out what is to be remembered of the notice's instances, and counts those that
-// are new to the incident. It reports whether that differs from what was remembered.
+// join computes what to remember of the notice's instances, and counts those that are new to the
+// incident. It reports whether that differs from the record.
 func (n *Notice) join(known ledger.Notice) (changed bool) {
 	for _, e := range n.Entries {
 		id := e.Finding.Instance
@@ -186,9 +187,9 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 	return changed
 }
 
-// leave decides which instances that are not in the notice stay in its memory: a node that
-// flaps drops out and comes back, which is no news each time, and a check may be unable to
-// judge one. It reports whether some are forgotten, or what was said only of them.
+// leave decides which instances outside the notice stay in its record: a node that flaps drops out
+// and comes back, which is not news each time, and a check may be unable to judge one. It reports
+// whether it forgets any, or what was said only of them.
 func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	recent := p.Now.Sub(known.SentAt) < forgetAfter
 	for id, m := range known.Members {
@@ -210,9 +211,9 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 }
 
 // forgetHolds applies to a notice of an order after an hour without a notice. It forgets the
-// reasons for which no instance is held any more: whoever reads of the order must also read
-// that the act is held after all. Otherwise a reason stays told for as long as the incident
-// lasts, so that two reasons that alternate are not news in turn.
+// reasons for which no instance is held any more. A reader who was notified of the order must also
+// be notified if the act is held after all. Otherwise a reason stays recorded as long as the
+// incident lasts, so that two alternating reasons are not news each time.
 func forgetHolds(now time.Time, n *Notice, known ledger.Notice) {
 	if !slices.Contains(n.News, NewsOrdered) || now.Sub(known.SentAt) < forgetAfter {
 		return
@@ -236,7 +237,7 @@ func (p *planner) inOtherIncident(id roll.InstanceID, key ledger.NoticeKey) bool
 	return ok && other != key
 }
 
-// sent counts the notice in its incident, and adds what it says.
+// sent counts the notice in its incident, and records what it says.
 func (p *planner) sent(n *Notice) {
 	i := &n.Incident
 	if i.ID == "" {
@@ -247,14 +248,14 @@ func (p *planner) sent(n *Notice) {
 	i.AddCause(n.Key.Cause)
 	for _, e := range n.Entries {
 		i.Add(e.says)
-		if e.Held != nil { // the notice shows the reason, so that it is no news once it lasts
+		if e.Held != nil { // the notice shows the reason, so it is no news later
 			i.Add(ledger.Statement{Held: string(e.Held.Reason)})
 		}
 	}
 	n.Said.Incident = *i
 }
 
-// nameIncidents adds to each order the incident that reports its finding.
+// nameIncidents sets the incident of each order: the one that reports its finding.
 func (p *planner) nameIncidents() {
 	names := map[ledger.NoticeKey]string{}
 	for key, n := range p.State.Notices {

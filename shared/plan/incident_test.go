@@ -11,11 +11,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// incidents plays what befalls a group, and keeps what is told of it.
+// incidents simulates the events in a group, and records the notices.
 type incidents struct {
 	*world
 	t    *testing.T
-	said []string // minute, news, and how many instances a notice names
+	said []string // minute, news, and the number of instances in the notice
 	last Notice
 }
 
@@ -26,7 +26,7 @@ func newIncidents(t *testing.T) *incidents {
 	return &incidents{world: w, t: t}
 }
 
-// launch replaces the group's instances by others that have not registered.
+// launch replaces the group's instances with new ones that have not registered.
 func (w *incidents) launch(at time.Time, numbers ...int) {
 	w.snapshot.Instances, w.snapshot.Nodes = nil, nil
 	for _, n := range numbers {
@@ -36,7 +36,7 @@ func (w *incidents) launch(at time.Time, numbers ...int) {
 	w.snapshot.Nodes = nil
 }
 
-// launchOneMore launches an instance in that minute, beside those that there are.
+// launchOneMore launches another instance in that minute.
 func (w *incidents) launchOneMore(minute int) *roll.Instance {
 	i := w.add(minute, 0)
 	i.Owner, i.Group, i.ASG, i.Launched = roll.OwnerManagedNodeGroup, "nodegroup/w", "", now.Add(time.Duration(minute)*time.Minute)
@@ -44,7 +44,7 @@ func (w *incidents) launchOneMore(minute int) *roll.Instance {
 	return i
 }
 
-// because lets the causes of an instance be known.
+// because sets the causes of an instance.
 func (w *incidents) because(n int, codes ...string) {
 	key := roll.FindingKey{Instance: instanceID(n), Kind: roll.Unregistered}
 	w.causes[key] = nil
@@ -78,8 +78,8 @@ func (w *incidents) want(what string, want ...string) {
 	w.said = nil
 }
 
-// What its owner replaces every quarter of an hour, and what fails each time for the same
-// reason, is told twice and once more when it is over: not once per instance.
+// Instances that their owner replaces every quarter of an hour, and that fail each time for the
+// same reason, cause two notices and one at the end, not one per instance.
 func TestALoopOfReplacementsIsOneIncident(t *testing.T) {
 	w := newIncidents(t)
 	ids := map[string]bool{}
@@ -113,8 +113,8 @@ func TestALoopOfReplacementsIsOneIncident(t *testing.T) {
 	}
 }
 
-// Where nobody knows why, each instance may have a trouble of its own: others are told of,
-// ever more rarely.
+// With an unknown cause, each instance may have its own fault: further ones are reported, ever more
+// rarely.
 func TestOfALoopWithoutAKnownCauseEverFewerNoticesAreSent(t *testing.T) {
 	w := newIncidents(t)
 	for round := range 20 {
@@ -127,7 +127,7 @@ func TestOfALoopWithoutAKnownCauseEverFewerNoticesAreSent(t *testing.T) {
 	w.want("a loop", "6 [opened] 1", "15 [escalated] 1", "22 [grown] 1", "38 [grown] 1", "70 [grown] 1", "118 [grown] 1", "182 [grown] 1", "278 [grown] 1")
 }
 
-// Instances that share a cause are told of when they are many more.
+// Further instances with a shared cause are reported once there are many more.
 func TestATroubleThatGrowsIsToldWhenItHasGrownByHalf(t *testing.T) {
 	w := newIncidents(t)
 	for minute := 1; minute <= 40; minute++ {
@@ -154,8 +154,8 @@ func TestEachCauseHasItsOwnNotice(t *testing.T) {
 	}
 }
 
-// A cause that is found later is news of the same incident; that it could not be looked
-// for once is none; that it is ruled out is.
+// A cause that is found later is news of the same incident. It is no news if it once could not be
+// checked; it is if it is ruled out.
 func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	w := newIncidents(t)
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
@@ -175,7 +175,7 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	w.unchecked[key] = []string{"NodeadmFailed"}
 	w.look(now.Add(26 * time.Minute))
 	w.unchecked[key] = nil
-	w.look(now.Add(31 * time.Minute)) // found by nobody, ruled out by nobody
+	w.look(now.Add(31 * time.Minute)) // neither found nor ruled out
 	w.because(1, "UserDataEmpty", "NodeadmFailed")
 	w.look(now.Add(36 * time.Minute))
 	w.want("the same, or not looked for")
@@ -203,8 +203,8 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	}
 }
 
-// Of one of two instances the cause is seen in one check and ruled out in the next: it goes
-// from one incident to the other and back, and neither is opened again.
+// In one of two instances the cause is seen in one check and ruled out in the next. The instance
+// moves between two incidents, and neither is opened again.
 func TestAnInstanceThatGoesToAndFroIsToldOnce(t *testing.T) {
 	w := newIncidents(t)
 	other := roll.FindingKey{Instance: instanceID(2), Kind: roll.Unregistered}
@@ -227,7 +227,7 @@ func TestAnInstanceThatGoesToAndFroIsToldOnce(t *testing.T) {
 	w.want("to and fro", "20 [held grown] 2")
 }
 
-// An instance in which a known cause could not be looked for joins those that have it.
+// An instance in which a known cause could not be checked joins those that have it.
 func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
 	w := newIncidents(t)
 	w.launchOneMore(1)
@@ -242,8 +242,8 @@ func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
 	}
 }
 
-// An instance that joined another incident may come back to its first cause, of which the incident is
-// over by then. That is another incident.
+// An instance that joined another incident may return to its first cause, whose incident is over by
+// then. That opens a new incident.
 func TestAnIncidentThatIsOverKeepsItsName(t *testing.T) {
 	w := newIncidents(t)
 	key := roll.FindingKey{Instance: instanceID(2), Kind: roll.Unregistered}
@@ -267,7 +267,7 @@ func TestAnIncidentThatIsOverKeepsItsName(t *testing.T) {
 	}
 }
 
-// A notice that was sent and not remembered comes a second time as the same incident's.
+// A notice that was sent but not recorded is sent again with the same incident.
 func TestANoticeThatIsSentTwiceIsOfOneIncident(t *testing.T) {
 	w := newIncidents(t)
 	w.launch(now, 1)
@@ -279,7 +279,7 @@ func TestANoticeThatIsSentTwiceIsOfOneIncident(t *testing.T) {
 	}
 }
 
-// Instances of no group have nothing to do with each other: each is told of.
+// Instances without a group are independent: each one is reported.
 func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
 	w := newIncidents(t)
 	for minute := 1; minute <= 9; minute++ {
@@ -291,7 +291,7 @@ func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
 	w.want("one a minute", "6 [opened] 1", "7 [grown] 2", "8 [grown] 3", "9 [grown] 4")
 }
 
-// What joins quietly is remembered, and is told of when it is news later.
+// An instance that joins without a notice is remembered, and reported when it is news later.
 func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 	w := newIncidents(t)
 	w.doc = with("limits: {unhealthy: 100%}\n")
@@ -320,7 +320,8 @@ func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 	}
 }
 
-// An order is always told, by whichever incident, before it is carried out, and knows which.
+// An order is always reported, by some incident, before it is carried out, and has that incident's
+// id.
 func TestAnOrderIsToldAndNamesItsIncident(t *testing.T) {
 	w := sick()
 	_, p := w.make(now)
@@ -332,8 +333,8 @@ func TestAnOrderIsToldAndNamesItsIncident(t *testing.T) {
 	}
 }
 
-// What is held for reasons that pass is told once it has not passed for hours, unless the
-// first notice showed that reason.
+// A hold for passing reasons is reported once it has lasted for hours, unless the first notice
+// showed that reason.
 func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		mode  policy.Mode
@@ -362,8 +363,8 @@ func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
 	}
 }
 
-// Of two causes that are found for one trouble, one goes on in its incident, and the other
-// opens its own: whoever closes one by its id must not close the other.
+// If two causes are found for one fault, one continues its incident, and the other opens a new one:
+// closing one by its id must not close the other.
 func TestTwoCausesOfOneTroubleAreTwoIncidents(t *testing.T) {
 	w := newIncidents(t)
 	w.doc = with("limits: {unhealthy: 100%}\n")
@@ -380,7 +381,7 @@ func TestTwoCausesOfOneTroubleAreTwoIncidents(t *testing.T) {
 	}
 }
 
-// Where trouble goes on for days, what no notice named is told once a day.
+// If a fault lasts for days, unreported instances are reported once a day.
 func TestWhatJoinsATroubleThatLastsIsToldAfterADay(t *testing.T) {
 	w := newIncidents(t)
 	w.doc = with("limits: {unhealthy: 100%}\n")
@@ -402,8 +403,7 @@ func TestWhatJoinsATroubleThatLastsIsToldAfterADay(t *testing.T) {
 	}
 }
 
-// A node that leaves the trouble and comes back into it is not well, if only within its
-// tolerance so far.
+// A node that recovers and fails again is not healthy, even if it is within its tolerance.
 func TestTroubleThatComesBackWithinItsToleranceIsNotOver(t *testing.T) {
 	w := sick()
 	w.mode = policy.Notify
@@ -429,8 +429,8 @@ func TestTroubleThatComesBackWithinItsToleranceIsNotOver(t *testing.T) {
 	}
 }
 
-// What now speaks against an act, and now does not, is told once an hour: the order is refused when it is looked at
-// again, and held by the next check.
+// A limit that alternately allows and forbids an act is reported once an hour: remediate refuses
+// the order, and the next check holds it.
 func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 	for _, tt := range []struct {
 		refused bool
@@ -466,8 +466,8 @@ func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 	}
 }
 
-// The outcome of a reboot is told by itself. That the next step is held for a reason that was told
-// is no news, however often machines are rebooted in one incident.
+// The outcome of a reboot has its own notice. A next step that is held for a reported reason is no
+// news, however often machines are rebooted in one incident.
 func TestAHoldAfterARebootIsNoNews(t *testing.T) {
 	for _, tt := range []struct {
 		result ledger.Result
@@ -499,7 +499,7 @@ func TestAHoldAfterARebootIsNoNews(t *testing.T) {
 	}
 }
 
-// refuse remembers that the plan's orders were told to be refused.
+// refuse records that a notice reported the refusal of the plan's orders.
 func (w *world) refuse(p Plan, at time.Time) {
 	for _, o := range p.Orders {
 		key := ledger.RefusalKey{Order: o.ID, Reason: string(InstanceHeld)}
@@ -509,8 +509,8 @@ func (w *world) refuse(p Plan, at time.Time) {
 	}
 }
 
-// Two reasons that take turns are told once each: what was told stays told while the
-// incident lasts, not for an hour.
+// Two alternating reasons are reported once each: a report counts while the incident lasts, not for
+// an hour.
 func TestReasonsThatAlternateAreToldOnce(t *testing.T) {
 	w := healthy(20)
 	w.silent(1, 2*time.Hour)
@@ -537,7 +537,7 @@ func TestReasonsThatAlternateAreToldOnce(t *testing.T) {
 	}
 }
 
-// An order that wavered, and is then given in every check, is told again within the hour.
+// An order that wavered, and is then given in every check, is reported again within the hour.
 func TestAnOrderThatWaversNoMoreIsTold(t *testing.T) {
 	w := healthy(20)
 	w.silent(1, 2*time.Hour)
@@ -557,7 +557,7 @@ func TestAnOrderThatWaversNoMoreIsTold(t *testing.T) {
 	}
 }
 
-// That there was a notice of another instance a short while ago makes no order old news.
+// A recent notice of another instance does not make an order old news.
 func TestAnOrderThatWasRefusedDaysAgoIsTold(t *testing.T) {
 	w := healthy(40)
 	w.doc = mustParse("apiVersion: rollcall/v1\nlimits: {massSilence: 100%}\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n")
@@ -610,8 +610,8 @@ func TestADrainThatWaversIsNotToldInEveryCheck(t *testing.T) {
 	}
 }
 
-// What is stuck waits for something of its own: where nothing is left of those that were told,
-// the next one is told, though its group and cause are the same.
+// Each stuck object waits for something of its own. If none of the reported ones remain, the next
+// one is reported, though its group and cause are the same.
 func TestTheNextThatIsStuckIsTold(t *testing.T) {
 	w := newIncidents(t)
 	w.snapshot.DeletingRead = roll.Yes
@@ -642,13 +642,13 @@ func TestTheNextThatIsStuckIsTold(t *testing.T) {
 	w.want("of which none is left", "14 [grown] 1")
 }
 
-// A reason that passes does not make the one before it told that no notice gave, nor untold the one
-// that a notice did.
+// A passing reason does not count an unreported earlier reason as reported, nor a reported one as
+// unreported.
 func TestAPassingReasonChangesNothingOfWhatWasTold(t *testing.T) {
 	w := healthy(60)
 	last, ill := Notice{}, 0
 	for step, of := range []struct {
-		silent          int // of so many instances
+		silent          int // of that many instances
 		suspended, full bool
 	}{{silent: 3}, {silent: 3, suspended: true}, {silent: 3}, {silent: 4, full: true}, {silent: 4, suspended: true}, {silent: 6, suspended: true}} {
 		at := now.Add(time.Duration(step) * 3 * time.Hour)
@@ -685,8 +685,8 @@ func TestAPassingReasonChangesNothingOfWhatWasTold(t *testing.T) {
 	}
 }
 
-// An instance whose trouble ended is forgotten after an hour, and that it ended is told all the same
-// when what is left of the incident becomes trouble of another kind.
+// An instance whose fault ended is forgotten after an hour. Its end is still reported if the rest
+// of the incident becomes a fault of another kind.
 func TestAnEndThatWasForgottenIsTold(t *testing.T) {
 	w := newIncidents(t)
 	node := func(n int, status roll.ConditionStatus, since int) roll.Node {

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What is announced of a Karpenter instance that does not register is when Rollcall
-// would act, not when its tolerance ends.
+// For an unregistered Karpenter instance, the announced time is when Rollcall would act, not when
+// its tolerance ends.
 func TestWhatKarpenterIsGivenIsAnnounced(t *testing.T) {
 	w := healthy(10)
 	i := &w.snapshot.Instances[0]

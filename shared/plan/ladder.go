@@ -12,8 +12,8 @@ import (
 )
 
 // actionOf returns the act of a step for a finding, "" for steps that only report. Terminate
-// becomes DeleteNode for a stopped instance, and DeleteNodeClaim where the policy leaves
-// terminations to Karpenter; an orphan has no NodeClaim.
+// becomes DeleteNode for a stopped instance, and DeleteNodeClaim if the policy leaves terminations
+// to Karpenter. An orphan has no NodeClaim.
 func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Action {
 	if do == policy.DoTerminate && p.onlyNodeLeft(f) {
 		return DeleteNode
@@ -27,8 +27,8 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 	return Action(do) // the names are the same
 }
 
-// ladder returns the ladder for a finding and its diagnosis. A finding about no instance is
-// only reported, whatever the policy says.
+// ladder returns the ladder for a finding and its diagnosis. A finding that is not about an
+// instance is only reported, whatever the policy says.
 func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
 	steps := pol.Ladder(f, p.Diagnoses[f.Key()])
 	if f.Instance.IsInstance() && !f.Kind.OnlyTold() {
@@ -37,8 +37,8 @@ func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s policy.Step) bool { return s.Do != policy.DoWarn && s.Do != policy.DoNotify })
 }
 
-// climb takes a finding up its ladder as far as time and the outcomes of earlier acts allow.
-// It orders or holds one act at a time; the wait of the next step counts from its outcome.
+// climb moves a finding up its ladder as far as time and the outcomes of earlier acts allow. It
+// orders or holds one act at a time. The wait of the next step starts at the outcome of the act.
 func (p *planner) climb(f roll.Finding) {
 	pol := p.Policy(f.Selector)
 	at := f.Due
@@ -100,7 +100,7 @@ func (p *planner) climb(f roll.Finding) {
 	}
 }
 
-// needsPerson explains why a failed accelerator is left to a person.
+// needsPerson returns why a failed accelerator needs a person.
 func needsPerson(f roll.Finding, pol policy.Policy) string {
 	told := fmt.Sprintf("%s of node %s says %s: ", f.Condition, f.Node, f.Reason)
 	if _, own := pol.Repair.Reasons[f.Reason]; own {
@@ -135,7 +135,7 @@ func (p *planner) impossible(f roll.Finding, act Action) string {
 			return fmt.Sprintf("no reboot: the instance is %s", i.State)
 		}
 		if a, begun := p.State.Action(p.orderID(f, Reboot)); begun && a.Interrupted() {
-			return "" // already done; the next step waits for its outcome
+			return "" // already done; the next step waits for the outcome
 		}
 		if c, ok := p.Diagnoses[f.Key()].Decisive(); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
 			return fmt.Sprintf("no reboot: against %s another instance helps", c.Code)
@@ -144,10 +144,9 @@ func (p *planner) impossible(f roll.Finding, act Action) string {
 	return ""
 }
 
-// onlyNodeLeft reports whether only the Node object of a finding is left to delete: its instance
-// is stopped, and registers a new Node when somebody starts it. Not for Karpenter, which
-// would terminate the instance with its Node, nor for a hibernated instance, whose kubelet
-// does not register again.
+// onlyNodeLeft reports whether only the Node object of a finding is left to delete: its instance is
+// stopped, and registers a new Node when it starts. This excludes Karpenter, which would terminate
+// the instance with its Node, and hibernated instances, whose kubelet does not register again.
 func (p *planner) onlyNodeLeft(f roll.Finding) bool {
 	i := p.instances[f.Instance]
 	return i != nil && i.State == roll.StateStopped && !i.Hibernated && p.nodes[f.Instance] != nil && f.Owner != roll.OwnerKarpenter
@@ -156,7 +155,7 @@ func (p *planner) onlyNodeLeft(f roll.Finding) bool {
 // rebootMemory is how long a reboot of an instance prevents the next one.
 const rebootMemory = 24 * time.Hour
 
-// rebooted returns a recent reboot of the same instance for another trouble.
+// rebooted returns a recent reboot of the same instance for another fault.
 func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
 	own := p.orderID(f, Reboot)
 	for _, a := range p.State.Actions {
@@ -167,15 +166,14 @@ func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
 	return ledger.Action{}, false
 }
 
-// stuckAfter is how long an act may take to show: EC2 moves an instance to shutting-down at
-// once, Karpenter drains the node first.
+// stuckAfter is how long an act may take to have an effect: EC2 moves an instance to shutting-down
+// at once, Karpenter drains the node first.
 var stuckAfter = map[Action]time.Duration{
 	Terminate: 15 * time.Minute, DeleteNode: 15 * time.Minute, DeleteNodeClaim: time.Hour,
 }
 
-// afterAct returns the time from which the ladder continues after the finding's act; zero if the
-// act is yet to be ordered. stop means that the finding waits, and that the reason is
-// recorded.
+// afterAct returns the time from which the ladder continues after the finding's act, or zero if the
+// act is yet to be ordered. stop means that the finding waits and the reason is recorded.
 func (p *planner) afterAct(f roll.Finding, step policy.Step, act Action, pol policy.Policy) (ended time.Time, stop bool) {
 	a, begun := p.State.Action(p.orderID(f, act))
 	if !begun || a.Outcome == nil {
@@ -195,14 +193,14 @@ func (p *planner) afterAct(f roll.Finding, step policy.Step, act Action, pol pol
 	case act == Drain && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) && a.Outcome.Detail != drainPaused:
 		return p.unfinished(f, a, pol.Drain)
 	case step.Once && !act.final() && !strings.HasPrefix(a.Outcome.Detail, ledger.NotYet):
-		return a.Outcome.At, false // once, even if it failed
+		return a.Outcome.At, false // once only, even if it failed
 	}
-	return time.Time{}, false // failed: triedBefore decides when it is tried again
+	return time.Time{}, false // failed: triedBefore decides when to try again
 }
 
-// unfinished handles a drain that timed out with pods left. It is tried again later, and a
-// person is asked meanwhile; if the policy forces drains, the ladder continues once
-// drain.budgetTimeout is over.
+// unfinished handles a drain that timed out with pods left. It is tried again later, and a person
+// is notified meanwhile. If the policy forces drains, the ladder continues after
+// drain.budgetTimeout.
 func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drain) (ended time.Time, stop bool) {
 	again := last.Outcome.At.Add(drainAgain)
 	forced := firstBegun(p.State.Actions, last.ID).Add(pol.BudgetTimeout)
@@ -241,8 +239,8 @@ func firstBegun(actions []ledger.Action, id string) time.Time {
 // drainAgain is how long after an unfinished drain the next one is tried.
 const drainAgain = time.Hour
 
-// noteNext records a step as what follows next for a finding: the earliest that mode and
-// owner allow, and the most severe of several at one time.
+// noteNext records a step as what happens next to a finding. It keeps the earliest that mode and
+// owner allow, and the most severe of several at the same time.
 func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
 	pol := p.Policy(f.Selector)
 	switch {
@@ -263,14 +261,14 @@ func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
 			return
 		}
 	default:
-		return // a tag is no news
+		return // a tag is not news
 	}
 	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
 		p.out.Steps[f.Key()] = Step{Do: do, At: at}
 	}
 }
 
-// notBefore returns the earliest time of an act that is due at a time: its owner may have
+// notBefore returns the earliest time for an act that is due at the given time: its owner may have
 // longer.
 func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time {
 	if f.Owner == roll.OwnerKarpenter {
@@ -281,7 +279,7 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 	return at
 }
 
-// order orders an act, or holds it for the first reason that objects.
+// order orders an act, or holds it for the first reason against it.
 func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string) {
 	if no := p.objection(f, act, pol); no != nil {
 		p.hold(f, act, no)
@@ -319,9 +317,9 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 	}
 }
 
-// objection returns the first reason against an act, in the order of the list of reasons:
-// what makes every verdict worthless, the instance itself, its causes, its owner, the
-// evidence, the state of the cluster, the pods, earlier acts and budgets.
+// objection returns the first reason against an act, in the order of the list of reasons: faults of
+// the whole check, the instance itself, its causes, its owner, the evidence, the state of the
+// cluster, the pods, earlier acts and budgets.
 func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if p.fault != nil {
 		return p.fault
@@ -336,25 +334,25 @@ func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) *Refu
 	return nil
 }
 
-// hold holds an act: that is what became of its finding.
+// hold records that an act is held as the verdict of its finding.
 func (p *planner) hold(f roll.Finding, action Action, no *Refusal) {
 	h := Held{Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: action, Refusal: *no}
 	p.verdicts[f.Key()] = verdict{held: &h}
-	delete(p.out.Steps, f.Key()) // a held act is not what follows next
+	delete(p.out.Steps, f.Key()) // a held act does not happen next
 	p.out.Held = append(p.out.Held, h)
 }
 
-// advance is how soon a check looks at the outcome of an act that another one follows.
+// advance is how soon a check reads the outcome of an act that another one follows.
 const advance = time.Minute
 
-// inProgress reports whether an act was begun and continues: a drain, or a cordon whose
-// answer was lost. Repeating either is harmless.
+// inProgress reports whether an act has begun and continues: a drain, or a cordon whose response
+// was lost. Repeating either is harmless.
 func inProgress(state ledger.State, id string) bool {
 	a, ok := state.Action(id)
 	return ok && a.Outcome == nil && (a.Do == string(Drain) || a.Do == string(Cordon))
 }
 
-// modeObjects returns the refusal of a stop, or of a mode that allows no act.
+// modeObjects refuses if the policy stops all acts, or the mode allows none.
 func modeObjects(pol policy.Policy) *Refusal {
 	switch {
 	case pol.Stop:
@@ -367,7 +365,8 @@ func modeObjects(pol policy.Policy) *Refusal {
 	return refuse(ModeObserve, "mode is observe: only the mode holds this back")
 }
 
-// joinReasons joins skipped steps with the same reason: "no cordon and no drain: there is no node".
+// joinReasons joins skipped steps that have the same reason: "no cordon and no drain: there is no
+// node".
 func joinReasons(skipped []string) (out []string) {
 	for _, s := range skipped {
 		what, why, _ := strings.Cut(s, ": ")

@@ -12,13 +12,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// notReady makes node n of the world say for that long that it is not ready, and lets
-// an earlier check have seen it.
+// notReady makes node n not ready for the given time, and records that an earlier check saw it.
 func (w *world) notReady(n int, since time.Duration) {
 	w.trouble(n, roll.NotReady, roll.ConditionFalse, since)
 }
 
-// silent likewise makes it silent.
+// silent does the same with a silent node.
 func (w *world) silent(n int, since time.Duration) {
 	w.trouble(n, roll.Unknown, roll.ConditionUnknown, since)
 }
@@ -37,7 +36,7 @@ func (w *world) trouble(n int, kind roll.Kind, status roll.ConditionStatus, sinc
 	})
 }
 
-// healthy is a world of n nodes of one Auto Scaling group.
+// healthy returns a world of n nodes of one Auto Scaling group.
 func healthy(n int) *world {
 	w := newWorld()
 	w.doc = policy.Default()
@@ -47,7 +46,7 @@ func healthy(n int) *world {
 	return w
 }
 
-// did lets an act on the only order of the plan have ended.
+// did records an act on the only order of the plan, with its outcome.
 func (w *world) did(t *testing.T, p Plan, at time.Time, outcome *ledger.Outcome) ledger.Action {
 	t.Helper()
 	if len(p.Orders) != 1 {
@@ -94,7 +93,7 @@ func TestALadderIsClimbedOneActAtATime(t *testing.T) {
 
 func TestTheWaitAfterAnActCountsFromItsOutcome(t *testing.T) {
 	w := healthy(10)
-	w.silent(1, 2*time.Hour) // all times of the ladder, counted from the tolerance, have passed
+	w.silent(1, 2*time.Hour) // all waits of the ladder, counted from the tolerance, are over
 	_, p := w.make(now)
 	if got := ordered1(p); got != string(Reboot) {
 		t.Fatalf("ordered %s", got)
@@ -217,8 +216,8 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 	}
 }
 
-// A node may be away for long: its cordon is lifted whenever it comes back, as long as the
-// ledger knows the cordon.
+// A node may be away for long. Its cordon is lifted whenever it comes back, as long as the ledger
+// has the cordon.
 func TestAnOldCordonIsLiftedToo(t *testing.T) {
 	for _, age := range []time.Duration{time.Minute, time.Hour, 61 * time.Minute, 25 * time.Hour, ledger.ActionRetention - time.Minute} {
 		w := healthy(10)
@@ -296,7 +295,7 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		{"another member is being drained", func(w *world) {
 			w.silent(2, time.Hour)
 			w.state.Actions[0] = ledger.Action{ID: "x", Do: string(Drain), Instance: instanceID(2), Group: "asg/w", At: acted, Outcome: done(acted)}
-			w.snapshot.Instances[1].Hold = "true" // it waits itself
+			w.snapshot.Instances[1].Hold = "true" // it is waiting itself
 		}, "none: [OneAtATime InstanceHeld]"},
 	}
 	for _, tt := range tests {
@@ -320,8 +319,8 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 	}
 }
 
-// A broken template: each replacement fails as the one before. One instance is ended, and
-// where the policy lets a group lose more, limits.replacements and no more.
+// A broken template: each replacement fails like the one before. One instance is terminated. If the
+// policy allows a group to lose more, it is limits.replacements and no more.
 func TestReplacementsThatKeepFailingEnd(t *testing.T) {
 	for more, want := range map[string]struct {
 		acts int
@@ -378,7 +377,7 @@ func TestSmallPoolsAreAsDocumented(t *testing.T) {
 	for _, tt := range tests {
 		w := healthy(tt.of)
 		for n := 1; n <= tt.sick; n++ {
-			w.silent(n, time.Duration(n)*time.Hour) // far apart: this is about shares
+			w.silent(n, time.Duration(n)*time.Hour) // far apart: this test is about shares
 		}
 		_, p := w.make(now)
 		got, _, _ := strings.Cut(ordered1(p), ":")
@@ -391,7 +390,7 @@ func TestSmallPoolsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// That pods were left when nobody went on is a failure; that the node is gone is none.
+// A drain that no check continued, with pods left, has failed. One whose node is gone has not.
 func TestADrainIsMootWhereNothingIsLeftToDrainFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*world)
@@ -412,7 +411,7 @@ func TestADrainIsMootWhereNothingIsLeftToDrainFor(t *testing.T) {
 	}
 }
 
-// A drain that stays unfinished asks a person for ever, or is forced: never both.
+// An unfinished drain either waits for a person forever, or is forced: never both.
 func TestAnUnfinishedDrainIsForcedOnlyByPolicy(t *testing.T) {
 	const left = ": 1 pod not to be evicted (default/web-0: its budget)"
 	for doc, want := range map[string]map[time.Duration]string{
@@ -442,7 +441,7 @@ func TestAnUnfinishedDrainIsForcedOnlyByPolicy(t *testing.T) {
 	}
 }
 
-// The first try counts, and not the latest.
+// The first try counts, not the latest.
 func TestTheBudgetTimeoutCountsFromTheFirstTry(t *testing.T) {
 	w := healthy(20)
 	w.doc = mustParse("apiVersion: rollcall/v1\ndrain: {force: afterBudgetTimeout, budgetTimeout: 75m}\n")
@@ -458,8 +457,8 @@ func TestTheBudgetTimeoutCountsFromTheFirstTry(t *testing.T) {
 	}
 }
 
-// What a group without nodes still owes is remembered for longer than its acts, and not for
-// ever: nobody can tell that a group is gone for good.
+// The pending replacement of a group without nodes is remembered for longer than its acts, but not
+// forever: it is unknown whether the group is gone for good.
 func TestTheMemoryOfAGroupWithoutNodesEnds(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	ended := func(d time.Duration) ledger.Ended {

@@ -15,13 +15,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Each limit is one small function that answers "may this go on?" and, when it may
-// not, says why in words for a person. An unset limit is never "unlimited".
+// Each limit is one small function. It returns nil if the act may go on, or a refusal with a
+// sentence for a person. An unset limit never means "unlimited".
 
-// AllowedOverdue returns how many of n nodes may be past their tolerance before nothing is
-// ordered: max(ceil(share of n), min(2, n-1), 1). The middle term keeps small groups working,
-// where a fifth of the nodes is less than one: 2 of 3 nodes, 1 of 2, and a single node
-// always, whatever the share.
+// AllowedOverdue returns how many of n nodes may be past their tolerance before nothing is ordered:
+// max(ceil(share of n), min(2, n-1), 1). The middle term keeps small groups working, where a fifth
+// of the nodes is less than one. It allows 2 of 3 nodes, 1 of 2, and always a single node, whatever
+// the share.
 func AllowedOverdue(n int, share policy.Percent) int {
 	return max(share.Of(n), min(2, n-1), 1)
 }
@@ -46,14 +46,14 @@ func actionsPerCheckSpent(of string, ordered, limit int) *Refusal {
 // Hour is the window of limits.actionsPerHour.
 const Hour = time.Hour
 
-// actedOnLately reports whether an instance counts among those acted on in the last hour.
+// actedOnLately reports whether an instance was acted on in the last hour.
 func actedOnLately(actions []ledger.Action, id roll.InstanceID, now time.Time) bool {
 	b := ledger.Budget{Since: now.Add(-Hour)}
 	return b.Spent(actions, id) < b.Spent(actions, "")
 }
 
-// actionsPerHourSpent checks the instances acted on in the last hour, except the one in
-// question, plus the other ones that this check orders acts on.
+// actionsPerHourSpent checks the number of other instances acted on in the last hour, plus the
+// other ones on which this check orders acts.
 func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.InstanceID, ordered, limit int, now time.Time) *Refusal {
 	spent := ledger.Budget{Max: limit, Since: now.Add(-Hour)}.Spent(actions, instance) + ordered
 	if spent < limit {
@@ -64,8 +64,8 @@ func actionsPerHourSpent(of string, actions []ledger.Action, instance roll.Insta
 	return no
 }
 
-// hourOver returns when enough acts of the last hour are an hour old for one more; zero if
-// they do not use up the limit alone.
+// hourOver returns when enough acts are older than an hour to allow one more. It returns zero if
+// the acts of the last hour alone do not use up the limit.
 func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.Time) time.Time {
 	last := map[roll.InstanceID]time.Time{}
 	for _, a := range actions {
@@ -79,7 +79,8 @@ func hourOver(actions []ledger.Action, but roll.InstanceID, limit int, now time.
 	return slices.SortedFunc(maps.Values(last), time.Time.Compare)[len(last)-limit].Add(Hour)
 }
 
-// notSeenTwice requires a complete check at least assess.Confirmation ago that saw the same.
+// notSeenTwice requires an earlier complete check, at least assess.Confirmation ago, that saw the
+// same.
 func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	if !seen {
 		return refuse(NotSeenTwice, "first seen in this check; a second check at least %.0f s later must confirm it", assess.Confirmation.Seconds())
@@ -92,8 +93,8 @@ func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	return nil
 }
 
-// foundBefore requires trouble that began after the first complete check of the cluster, and
-// a finding opened while remediate was on. Everything else is for a person. Lowering and
+// foundBefore requires a fault that began after the first complete check of the cluster, and a
+// finding opened while remediate was on. Everything else is left to a person. Lowering and
 // restoring the mode afterwards changes nothing.
 func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first time.Time) *Refusal {
 	switch {
@@ -108,14 +109,14 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	return refuse(FoundBeforeRemediate, "found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince))
 }
 
-// clusterGone reports whether EKS knows no such cluster.
+// clusterGone reports whether EKS has no such cluster.
 func clusterGone(s *roll.Snapshot) bool {
 	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
-// zoneOut checks for the outage of a zone: at least the share limits.zone of its nodes, and
-// 3, are not ready; or all of them, and 2, left Ready together. The Kubernetes node lifecycle
-// controller uses the same numbers (--unhealthy-zone-threshold 0.55).
+// zoneOut checks for a zone outage. Either at least the share limits.zone of the zone's nodes, and
+// 3, are not ready. Or all of them, and at least 2, left Ready together. The Kubernetes node
+// lifecycle controller uses the same numbers (--unhealthy-zone-threshold 0.55).
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
 func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	if zone != "" && c.Ready == 0 && c.Silent >= wholeZone && c.Last.Sub(c.First) <= silenceWindow {
@@ -127,7 +128,7 @@ func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: probably the zone failed, not its nodes", c.Silent, c.Nodes, zone, share)
 }
 
-// shifted checks for an ARC zonal shift away from the finding's zone, or an unreadable one.
+// shifted checks for an ARC zonal shift away from the finding's zone, or for unreadable shifts.
 func shifted(f roll.Finding, s *roll.Snapshot) *Refusal {
 	if !s.Cluster.ZonalShift {
 		return nil
@@ -143,8 +144,8 @@ func shifted(f roll.Finding, s *roll.Snapshot) *Refusal {
 	return nil
 }
 
-// massSilence checks how many nodes went silent within silenceWindow before and after a time;
-// too many are not the fault of the nodes. silent is sorted.
+// massSilence checks how many nodes went silent within silenceWindow before and after a time. If
+// there are too many, the fault is not in the nodes. silent is sorted.
 func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Percent) *Refusal {
 	from := sort.Search(len(silent), func(i int) bool { return !silent[i].Before(at.Add(-silenceWindow)) })
 	to := sort.Search(len(silent), func(i int) bool { return silent[i].After(at.Add(silenceWindow)) })
@@ -155,7 +156,7 @@ func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Perce
 	return refuse(MassSilence, "%d of %d nodes went silent within %.0f min of each other, limits.massSilence is %s: probably the network, the control plane or a rollout failed, not the nodes", n, nodes, silenceWindow.Minutes(), share)
 }
 
-// snapshotFault returns what makes the whole snapshot unfit to act on.
+// snapshotFault returns why the whole snapshot is unfit to act on.
 func snapshotFault(s *roll.Snapshot) *Refusal {
 	if clusterGone(s) {
 		return refuse(ClusterNotActive, "EKS knows no cluster %s in this account and region", s.Cluster.ID.Name)
@@ -177,8 +178,8 @@ func snapshotFault(s *roll.Snapshot) *Refusal {
 	return nil
 }
 
-// Protection returns what forbids the termination of an instance: termination protection,
-// scale-in protection, or its state in its Auto Scaling group.
+// Protection returns what forbids the termination of an instance: termination protection, scale-in
+// protection, or its state in its Auto Scaling group.
 func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	d := s.Details[i.ID]
 	switch d.TerminationProtected {
@@ -203,15 +204,15 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	return nil
 }
 
-// RetryAfter is how long after a failure the same act is not tried again.
+// RetryAfter is how long a failed act is not tried again.
 const RetryAfter = 15 * time.Minute
 
-// TagSettles is how long EC2's permission checks may take to see a new tag. A refusal within
-// it means "not yet".
+// TagSettles is how long EC2's permission checks may take to see a new tag. A refusal before that
+// means "not yet".
 const TagSettles = 2 * time.Minute
 
-// triedBefore checks earlier tries of the same order. An accepted one, or one without an
-// outcome, is never repeated; a failed one is, after a while.
+// triedBefore checks earlier tries of the same order. One that was accepted, or has no outcome, is
+// never repeated. A failed one is repeated after RetryAfter.
 func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 	a, ok := s.Action(id)
 	wait := RetryAfter
@@ -219,7 +220,7 @@ func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 		wait = TagSettles
 	}
 	switch {
-	case !ok || a.Outcome == nil: // an open outcome has a reason of its own
+	case !ok || a.Outcome == nil: // an open outcome has its own reason
 		return nil
 	case a.Outcome.Result != ledger.Failed:
 		return refuse(AlreadyBegun, "%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail)
@@ -231,7 +232,7 @@ func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 	return nil
 }
 
-// claimObjects checks that the instance's tags claim it for this cluster.
+// claimObjects requires that the instance's tags claim it for this cluster.
 func claimObjects(i roll.Instance, c roll.Cluster) *Refusal {
 	switch {
 	case i.OtherCluster != "":
@@ -246,8 +247,8 @@ func claimObjects(i roll.Instance, c roll.Cluster) *Refusal {
 	return nil
 }
 
-// membershipObjects checks that the instance belongs to this cluster: by its tags and its
-// user data, whoever launched it.
+// membershipObjects requires that the instance belongs to this cluster, by its tags and its user
+// data, whoever launched it.
 func (p *planner) membershipObjects(i roll.Instance) *Refusal {
 	if no := claimObjects(i, p.Snapshot.Cluster); no != nil {
 		return no
@@ -261,8 +262,8 @@ func (p *planner) membershipObjects(i roll.Instance) *Refusal {
 	return nil
 }
 
-// strangersOf returns the instances whose user data is proven to join another cluster, by any
-// of their findings.
+// strangersOf returns the instances whose user data provably joins another cluster, according to
+// any of their findings.
 func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]roll.Cause {
 	out := map[roll.InstanceID]roll.Cause{}
 	for key, d := range why {
@@ -275,9 +276,9 @@ func strangersOf(why map[roll.FindingKey]roll.Diagnosis) map[roll.InstanceID]rol
 	return out
 }
 
-// intentObjects requires that the instance itself shows that it is meant to be a node. If
-// only others of its Auto Scaling group or launch template version do, its own user data is
-// unreadable, or says otherwise.
+// intentObjects requires proof on the instance itself that it should be a node. It is not enough
+// that others of its Auto Scaling group or launch template version are nodes. In that case its own
+// user data is unreadable or says otherwise.
 func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.Finding, d roll.Detail) *Refusal {
 	if !inherited[f.Instance] {
 		return nil
@@ -288,7 +289,7 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only other instances of its Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
-// taggedOut checks the tags by which people keep Rollcall off an instance.
+// taggedOut checks the tags with which people exclude an instance.
 func taggedOut(i roll.Instance, now time.Time) *Refusal {
 	if i.Ignore {
 		return refuse(InstanceIgnored, "%s carries %s=true", i.ID, roll.TagIgnore)

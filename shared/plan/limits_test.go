@@ -119,7 +119,7 @@ func TestFoundBefore(t *testing.T) {
 	}
 }
 
-// What was there before the first complete check is a person's to deal with.
+// Faults from before the first complete check are left to a person.
 func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 	first := now.Add(-10 * time.Minute)
 	for _, tt := range []struct {
@@ -140,7 +140,8 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 	}
 }
 
-// An instance that was ill before the first complete check is left alone, whatever is found of it later.
+// An instance that was faulty before the first complete check is left alone, whatever is found on
+// it later.
 func TestWhatIsFoundLaterOfAnOldTroubleIsNotActedOn(t *testing.T) {
 	for first, want := range map[time.Duration][]Reason{2 * time.Hour: {FoundBeforeRemediate, FoundBeforeRemediate}, 30 * 24 * time.Hour: {OtherFinding}} {
 		w := healthy(20)
@@ -154,13 +155,13 @@ func TestWhatIsFoundLaterOfAnOldTroubleIsNotActedOn(t *testing.T) {
 	}
 }
 
-// A cluster that was deleted and created again under its name has an earlier one's memory.
+// A cluster that was deleted and created again under its name has the ledger of the earlier one.
 func TestAClusterMadeAnewHasHadNoCheckAndNoRemediate(t *testing.T) {
 	before, after := now.Add(-30*24*time.Hour), now.Add(-20*time.Hour)
 	for name, tt := range map[string]struct {
 		created, first, since time.Time
 		want                  string
-		first2, since2        bool // are written anew
+		first2, since2        bool // are written again
 	}{
 		"as old as the memory":         {before, before, before, string(Terminate), false, false},
 		"EKS does not say":             {time.Time{}, before, before, string(Terminate), false, false},
@@ -323,7 +324,7 @@ func TestNothingWithoutIntentIsEnded(t *testing.T) {
 	}
 }
 
-// reasonOf is the reason of a refusal, "" if there is none.
+// reasonOf returns the reason of a refusal, "" if there is none.
 func reasonOf(no *Refusal) Reason {
 	if no == nil {
 		return ""

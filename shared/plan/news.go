@@ -9,29 +9,29 @@ import (
 	"rollcall/shared/roll"
 )
 
-// This file decides whether to notify again. compare sets what a finding says against what
-// was said of its instance; news and entryNews answer why a notice is due.
+// This file decides whether to notify again. compare compares what a finding says with what was
+// said of its instance. news and entryNews return why a notice is due.
 
-// News is why a notice is sent.
+// News is the reason for a notice.
 type News string
 
-// What is news, what matters most first.
+// The reasons for a notice, the most important first.
 const (
-	NewsOpened    News = "opened"    // it is the first notice about this
+	NewsOpened    News = "opened"    // it is the first notice of this incident
 	NewsOrdered   News = "ordered"   // an act is ordered
-	NewsHeld      News = "held"      // acts are held for a reason that was not told before
+	NewsHeld      News = "held"      // acts are held for a reason that was not reported before
 	NewsEscalated News = "escalated" // the first of its instances is past its tolerance
-	NewsCause     News = "cause"     // another cause was found than the notices told, or the one that they told is ruled out
-	NewsGrown     News = "grown"     // half as many instances again have it, or more
+	NewsCause     News = "cause"     // a new cause was found, or the reported one is ruled out
+	NewsGrown     News = "grown"     // half as many instances again have the fault, or more
 )
 
-// AllNews lists what can be news, in the order of its weight.
+// AllNews returns all kinds of news, the most important first.
 func AllNews() []News {
 	return []News{NewsOpened, NewsOrdered, NewsHeld, NewsEscalated, NewsCause, NewsGrown}
 }
 
-// news returns why a notice of the incident is due, what matters most first. Nothing means
-// that no notice is sent, and what changed is only remembered.
+// news returns why a notice of the incident is due, the most important reason first. If it returns
+// none, no notice is sent, and changes are only remembered.
 func news(n Notice, known ledger.Notice, now time.Time) []News {
 	due := map[News]bool{}
 	for _, e := range n.Entries {
@@ -49,27 +49,27 @@ func news(n Notice, known ledger.Notice, now time.Time) []News {
 	return slices.DeleteFunc(AllNews(), func(news News) bool { return !due[news] })
 }
 
-// noNews is the answer where no notice is due.
+// noNews means that no notice is due.
 const noNews News = ""
 
 // entryNews returns why a notice is due about one instance of an incident.
 func entryNews(e Entry, key ledger.NoticeKey, incident ledger.Incident) News {
-	// Instances of no group have nothing to do with each other: each has its own news.
+	// Instances without a group are independent: each has its own news.
 	alone := key.Group == roll.GroupNone
-	if e.New && e.says.Acts() { // even if it wavered before, and does not any more
+	if e.New && e.says.Acts() { // even if it wavered before but no longer does
 		if e.Wavers {
 			return noNews
 		}
 		return NewsOrdered
 	}
-	if !e.New || !e.Changed { // a notice said it, or it is again what it was
+	if !e.New || !e.Changed { // a notice said it, or it has returned to that state
 		return noNews
 	}
 	if e.says.Held != "" {
 		if alone || !slices.Contains(incident.Reasons, e.says.Held) {
 			return NewsHeld
 		}
-		if e.told.Acts() && !e.Wavers && !e.rebooted { // a notice said that it is acted on
+		if e.told.Acts() && !e.Wavers && !e.rebooted { // a notice reported the act
 			return NewsHeld
 		}
 		return noNews
@@ -86,11 +86,10 @@ func entryNews(e Entry, key ledger.NoticeKey, incident ledger.Incident) News {
 	return noNews
 }
 
-// grown reports whether half as many instances again have the trouble as the notices told,
-// or more. Of an unknown cause all count that ever had the trouble, since each may have a
-// cause of its own; of a known cause only those that have it now. So a trouble that grows
-// makes few notices: what Karpenter replaces again and again makes two, not one every 15
-// minutes.
+// grown reports whether at least half as many instances again have the fault as were reported. With
+// an unknown cause, all instances that ever had the fault count, since each may have its own cause.
+// With a known cause, only those count that have it now. So a growing fault makes few notices:
+// instances that Karpenter replaces again and again make two, not one every 15 minutes.
 func grown(n Notice, known ledger.Notice, now time.Time) bool {
 	count, told := len(n.Entries), known.Incident.Most
 	if n.Key.Cause == "" {
@@ -103,7 +102,7 @@ func grown(n Notice, known ledger.Notice, now time.Time) bool {
 	}
 	untold := func(e Entry) bool { return e.told == (ledger.Statement{}) }
 	if n.Key.Kind == roll.Stuck && !slices.ContainsFunc(n.Entries, func(e Entry) bool { return !untold(e) }) {
-		return true // each is stuck for a reason of its own, and no notice named any of them
+		return true // each is stuck for its own reason, and no notice named it
 	}
 	if now.Sub(known.SentAt) >= untoldAfter && slices.ContainsFunc(n.Entries, untold) {
 		return true
@@ -111,16 +110,16 @@ func grown(n Notice, known ledger.Notice, now time.Time) bool {
 	return count > told && 2*count >= 3*told
 }
 
-// forgetAfter is how long what was told of an instance is remembered after the last
-// notice when the instance drops out: flapping makes one notice an hour, and trouble
-// that comes back later is news again.
+// forgetAfter is how long what was reported of an instance is remembered after the last notice once
+// the instance drops out. Flapping makes one notice an hour, and a fault that comes back later is
+// news again.
 const forgetAfter = time.Hour
 
-// untoldAfter is how long after the last notice of an incident its instances that no notice
-// named are news anyway: trouble that lasts may be another one by now.
+// untoldAfter is how long after the last notice of an incident its unreported instances become news
+// anyway. A fault that lasts that long may be another one by now.
 const untoldAfter = 24 * time.Hour
 
-// compare sets what is to be said of an entry's instance against what was said of it.
+// compare compares what there is to say of an entry's instance with what was said of it.
 func (p *planner) compare(e *Entry, before ledger.Notice) {
 	f := e.Finding
 	m := p.memory(f, before)
@@ -134,7 +133,7 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 		e.says = e.was
 	}
 	e.Changed = e.says != e.was
-	e.New = e.says != e.told && !waits && !shown // says is then not what it waits for
+	e.New = e.says != e.told && !waits && !shown // says then differs from what it waits for
 	for _, s := range []ledger.Statement{e.says, e.told, e.was} {
 		if s.Acts() {
 			e.Wavers = p.wavers(f, s, before)
@@ -143,16 +142,16 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 	}
 }
 
-// rebootDone reports whether an order was a reboot that was carried out: its outcome has a notice of
-// its own, and what is held now is a later step.
+// rebootDone reports whether an order was a reboot that was carried out. Its outcome has its own
+// notice, and a held act is now a later step.
 func (p *planner) rebootDone(order string) bool {
 	return order != "" && slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
 		return a.ID == order && a.Do == string(Reboot) && a.Outcome != nil && a.Outcome.Result == ledger.Done
 	})
 }
 
-// memory returns what is remembered of a finding's instance: in its incident, or else in the
-// one to which it belonged before another cause was found.
+// memory returns what is remembered of a finding's instance: in its incident, or else in its
+// incident before another cause was found.
 func (p *planner) memory(f roll.Finding, before ledger.Notice) ledger.MemberMemory {
 	if m, ok := before.Members[f.Instance]; ok {
 		return m
@@ -165,8 +164,8 @@ func (p *planner) memory(f roll.Finding, before ledger.Notice) ledger.MemberMemo
 	return ledger.MemberMemory{}
 }
 
-// statement returns what a notice would say of a finding. lasts: what passes by itself has
-// not passed.
+// statement returns what a notice would say of a finding. lasts means that a passing reason has
+// lasted too long.
 func (p *planner) statement(f roll.Finding, lasts bool) ledger.Statement {
 	v := p.verdicts[f.Key()]
 	switch {
@@ -180,14 +179,12 @@ func (p *planner) statement(f roll.Finding, lasts bool) ledger.Statement {
 	return ledger.Statement{Stage: f.Stage}
 }
 
-// lastingAfter is how long after the end of its tolerance an act may be held for passing
-// reasons before one of them is told: longer than any step of a ladder, or any owner, takes
-// by default.
+// lastingAfter is how long past its tolerance an act may be held for passing reasons before one of
+// them is reported. It is longer than any default step of a ladder or of an owner.
 const lastingAfter = 2 * time.Hour
 
-// lasts reports whether a finding has waited for longer than what passes by itself should
-// take. If it was held for a lasting reason before, and is for a passing one now, the answer
-// is no.
+// lasts reports whether a finding has waited longer than passing reasons should take. It returns
+// false if a lasting reason held it before, and a passing one holds it now.
 func (p *planner) lasts(f roll.Finding, was ledger.Statement) bool {
 	if was.Held != "" && !Reason(was.Held).Passing() {
 		return false
@@ -196,14 +193,14 @@ func (p *planner) lasts(f roll.Finding, was ledger.Statement) bool {
 	return ok && p.Now.Sub(known.FirstSeen) >= lastingAfter && p.Now.Sub(f.Due) >= lastingAfter && p.Policy(f.Selector).Mode == policy.Remediate
 }
 
-// waits reports whether there is nothing new to say of an overdue finding: it waits for the
-// next step of its ladder, it is held for a passing reason, or this check could not look for
-// the shared cause for which it was held.
+// waits reports whether there is nothing new to say of an overdue finding. It waits for the next
+// step of its ladder, or is held for a passing reason, or this check could not check for the shared
+// cause that held it.
 func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 	v := p.verdicts[f.Key()]
 	switch {
 	case v.order != nil:
-		return v.order.Action == Drain && was.Held == string(DrainUnfinished) // tried again, as the notice said
+		return v.order.Action == Drain && was.Held == string(DrainUnfinished) // tried again, as the notice announced
 	case f.Stage != roll.Overdue:
 		return false
 	case v.held == nil:
@@ -214,9 +211,9 @@ func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 	return v.held.Reason.Passing() && !lasts
 }
 
-// wavers reports whether an order is now given and now refused: remediate refused it lately,
-// a notice said so, and there was a notice within the hour. What a limit now allows and now
-// forbids is not told in every check. A drain is remembered by the order of its cordon.
+// wavers reports whether an order alternates between given and refused: remediate refused it
+// lately, a notice said so, and there was a notice within the hour. A limit that alternates is not
+// reported in every check. A drain is remembered by the order of its cordon.
 func (p *planner) wavers(f roll.Finding, s ledger.Statement, known ledger.Notice) bool {
 	if p.Now.Sub(known.SentAt) >= forgetAfter {
 		return false

@@ -11,32 +11,33 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Notice reports on the instances of one group, kind and cause: never one notice per
+// Notice reports the instances of one group, kind and cause. There is never one notice per
 // instance.
 type Notice struct {
 	Key     ledger.NoticeKey
 	Entries []Entry
-	// News is why it is sent, what matters most first; empty if it is over.
+	// News is why it is sent, the most important reason first; empty if the incident is over.
 	News []News
-	// Over: the trouble has ended for all instances. Then Entries is empty, and Ended has how.
+	// Over: the fault has ended for all instances. Then Entries is empty, and Ended has the
+	// details.
 	Over  bool
 	Ended []Ended
-	// OverSince is when a check first saw none of them in trouble.
+	// OverSince is when a check first saw the fault in none of them.
 	OverSince time.Time
-	// Nodes and Ready count the nodes of the cluster, and those that are ready; both are 0 if
-	// not all could be read.
+	// Nodes and Ready count the nodes and the ready nodes of the cluster; both are 0 if not all
+	// could be read.
 	Nodes, Ready int
-	// Gone: EKS no longer knows the cluster.
+	// Gone: EKS no longer has the cluster.
 	Gone bool
 	// Incident is the incident of this notice; Sent counts this one.
 	Incident ledger.Incident
 	// Said is what to record once the notice is sent. Replaces are the notices that this one
-	// continues, to be dropped then.
+	// continues; their records are dropped then.
 	Said     ledger.Notice
 	Replaces []ledger.NoticeKey
 }
 
-// Earliest returns when the trouble of the notice's first instance began.
+// Earliest returns when the first fault of the notice began.
 func (n Notice) Earliest() time.Time {
 	var t time.Time
 	for _, e := range n.Entries {
@@ -53,32 +54,33 @@ type Entry struct {
 	Step    Step
 	Order   *Order
 	Held    *Held
-	Hold    string // value of its tag rollcall:hold while that holds
+	Hold    string // value of its tag rollcall:hold while it holds
 	New     bool   // the last notice did not say this
-	// Changed: the statement differs from the ledger's, whether a notice said that or not.
+	// Changed: the statement differs from the one in the ledger, whether a notice reported that or
+	// not.
 	Changed bool
-	// Wavers: the act is now held, and now ordered and refused, as a notice said.
+	// Wavers: the act alternates between held and ordered, as a notice said.
 	Wavers bool
-	// Left is what the owner does about the finding itself, and Until how long it has; "" and
-	// zero if nothing, or if its time is over.
+	// Left is what the owner does about the finding, and Until how long the owner has. They are ""
+	// and zero if it does nothing, or its time is over.
 	Left  string
 	Until time.Time
-	// Causes are the causes that the diagnosis found, root causes first.
+	// Causes are the diagnosed causes, root causes first.
 	Causes []roll.Cause
 	// Launched is the launch time of the instance, zero if unknown.
 	Launched time.Time
 	// Evidence is where its evidence is stored, "" if it is not.
 	Evidence string
 
-	says     ledger.Statement // what is to be remembered of it
+	says     ledger.Statement // what to remember of it
 	was      ledger.Statement // what was remembered of it; zero if nothing
-	told     ledger.Statement // what the last notice said of it; zero if none named it
+	told     ledger.Statement // what the last notice said of it; zero if no notice named it
 	rebooted bool             // told is a reboot, and it was carried out
 }
 
-// notices finds the incidents that have news. Another instance with what the last notice said
-// is no news, unless there are many; neither are instances that drop out, nor reasons that
-// pass by themselves. Those changes are only remembered.
+// notices finds the incidents that have news. Another instance in the state that the last notice
+// reported is not news, unless there are many. Neither are instances that drop out, nor passing
+// reasons. These changes are only remembered.
 func (p *planner) notices() {
 	byKey := p.incidents()
 	p.continued = map[ledger.NoticeKey]bool{}
@@ -100,7 +102,7 @@ func (p *planner) notices() {
 	}
 }
 
-// countNodes adds the number of nodes of the cluster to each notice.
+// countNodes sets the number of nodes of the cluster in each notice.
 func (p *planner) countNodes() {
 	if !p.Snapshot.Whole() {
 		return
@@ -110,7 +112,7 @@ func (p *planner) countNodes() {
 	}
 }
 
-// notice works out whether to report an incident or only to remember it.
+// notice decides whether to report an incident or only to remember it.
 func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey map[ledger.NoticeKey][]roll.Finding) {
 	known, replaced := p.continues(key, byKey)
 	known, heard := p.addTold(key, known, findings)

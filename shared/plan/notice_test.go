@@ -11,11 +11,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// toldOverdue is the memory of an instance that the last notice called overdue.
+// toldOverdue is the record of an instance that the last notice reported as overdue.
 var toldOverdue = ledger.Told(ledger.Statement{Stage: roll.Overdue})
 
-// A person who is warned of an instance of Karpenter's is told that Karpenter will deal
-// with it, and until when it has time to.
+// A warning about an instance of Karpenter says that Karpenter will handle it, and until when it
+// has time.
 func TestANoticeSaysWhatKarpenterDoesByItself(t *testing.T) {
 	const claims = "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
 	for name, tt := range map[string]struct {
@@ -50,7 +50,7 @@ func TestANoticeSaysWhatKarpenterDoesByItself(t *testing.T) {
 	}
 }
 
-// That trouble is over is told once it has stayed away, with since when and how it ended.
+// The end of a fault is reported once it has stayed away, with its time and how it ended.
 func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	w := newWorld()
 	w.mode = policy.Notify
@@ -102,8 +102,8 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	}
 }
 
-// A node that flaps and is away when nobody looks at others for an hour is no news when it
-// is back: its finding was kept all the time.
+// A flapping node that is away while there is no notice for an hour is no news when it is back: its
+// finding was kept all the time.
 func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Flapping}
 	for _, kept := range []bool{false, true} {
@@ -123,8 +123,8 @@ func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
 	}
 }
 
-// Where the policy cannot be read the mode is lowered for this check only: a notice whose
-// end is due waits for one that can be.
+// If the policy is unreadable the mode is lowered for this check only: a notice about an end waits
+// until it is readable.
 func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
 	for _, lowered := range []bool{false, true} {
@@ -141,7 +141,7 @@ func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 	}
 }
 
-// What a cluster that is gone left behind is told of, and nothing is announced that never comes.
+// Remnants of a cluster that is gone are reported, without announcing acts that never come.
 func TestOfAClusterThatIsGoneNoActIsAnnounced(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		w := healthy(4)

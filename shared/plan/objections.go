@@ -33,7 +33,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 		return refuse(Conflicting, "instance %s runs under the name of node %s, which has the id of %s: it may have taken the node over, and work", id, f.Node, f.Instance)
 	}
 	if act == DeleteNode && !p.onlyNodeLeft(f) {
-		return nil // the instance is gone, nothing else matters
+		return nil // the instance is gone, so nothing else matters
 	}
 	if no := p.membershipObjects(*i); no != nil || act == DeleteNode {
 		return no
@@ -65,22 +65,22 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	return nil
 }
 
-// repaired reports whether the policy repairs the failed accelerator of a Ready node: its
-// kubelet works, but what needs the accelerator does not.
+// repaired reports whether the policy repairs the failed accelerator of a Ready node: its kubelet
+// works, but its accelerator workloads do not.
 func repaired(f roll.Finding, pol policy.Policy) bool {
 	repair, ok := pol.Repairs(f)
 	return ok && repair != roll.RepairHold
 }
 
-// evictsEarly reports the one case in which a working node is interrupted: EC2 has announced that
-// it will interrupt the instance, and evicts no pods itself. So its pods are evicted before,
-// within their disruption budgets. Ending or restarting the instance is left to EC2.
+// evictsEarly reports the one case in which a working node is interrupted: EC2 has announced an
+// interruption of the instance, and evicts no pods itself. So the pods are evicted before, within
+// their disruption budgets. Terminating or restarting the instance is left to EC2.
 func evictsEarly(f roll.Finding, act Action) bool {
 	return f.Kind == roll.Scheduled && (act == Cordon || act == Drain)
 }
 
-// deleting leaves a node to whoever is deleting it, for nodeDeletes. A finalizer may keep the
-// node for ever; after that time only deleting it again stays pointless.
+// deleting refuses for nodeDeletes while somebody is deleting the node. A finalizer may keep the
+// node forever. After nodeDeletes only deleting it again is refused.
 func (p *planner) deleting(f roll.Finding, act Action, since time.Time) *Refusal {
 	what := fmt.Sprintf("node %s is being deleted since %s", f.Node, roll.Clock(since))
 	until := since.Add(nodeDeletes)
@@ -96,16 +96,16 @@ func (p *planner) deleting(f roll.Finding, act Action, since time.Time) *Refusal
 // nodeDeletes is how long the deletion of a node may take: it may be drained first.
 const nodeDeletes = time.Hour
 
-// causeObjects checks what the diagnosis found: a shared cause, a cause outside the instance,
-// a cause that passes, or replacements that fail alike. It comes before the owner, since it
+// causeObjects checks what the diagnosis found: a shared cause, a cause outside the instance, a
+// cause that passes, or replacements that fail the same way. It comes before the owner, since it
 // explains more.
 func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	why := p.Diagnoses[f.Key()]
-	if act == DeleteNode { // no replacement follows from it
+	if act == DeleteNode { // the owner replaces nothing after it
 		return p.ladderInDoubt(f, act, pol)
 	}
 	if c, ok := why.Decisive(); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
-		return &Refusal{Reason: Reason(c.Code), Detail: c.Summary} // the diagnosis may see these limits first
+		return &Refusal{Reason: Reason(c.Code), Detail: c.Summary} // the diagnosis may find these limits first
 	}
 	if no := p.shares.objects(f, why); no != nil {
 		return no
@@ -128,8 +128,8 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// causeOutside refuses for a decisive cause that a person has to fix in a role, template,
-// subnet or cluster: a replacement would have it too. The policy may allow one try per group.
+// causeOutside refuses for a decisive cause that a person has to fix in a role, template, subnet or
+// cluster. A replacement would have it too. The policy may allow one try per group.
 func causeOutside(actions []ledger.Action, f roll.Finding, why roll.Diagnosis, pol policy.Policy) *Refusal {
 	for _, c := range outside(why.Causes) {
 		if c.Cure != roll.CureChange || c.Code == string(ReplacementRepeats) {
@@ -146,11 +146,11 @@ func causeOutside(actions []ledger.Action, f roll.Finding, why roll.Diagnosis, p
 	return nil
 }
 
-// unreadObjects refuses for a cause that replacement does not fix and that may exist, since
-// what would prove or exclude it could not be read and nothing else was proven. It comes
-// after the owner, about whom more is known. The policy may allow one try per group.
+// unreadObjects refuses for a possible cause that a replacement does not fix. Its evidence was
+// unreadable, and nothing else was proven. It comes after the owner, about which more is known. The
+// policy may allow one try per group.
 func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
-	if act == DeleteNode { // no replacement follows from it
+	if act == DeleteNode { // the owner replaces nothing after it
 		return nil
 	}
 	first, why := "", p.Diagnoses[f.Key()]
@@ -162,7 +162,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 		if c.Confidence == roll.Decisive {
 			first = cmp.Or(first, c.Code)
 		}
-		// A suggested cause counts even if only the console could prove it.
+		// A suggested cause counts even if only the console output could prove it.
 		if c.Unread && cause.OutlastsEnd(c.Code) {
 			asked = append(asked, roll.NotChecked{Code: c.Code, Reason: c.Unsettled, Unread: true, Passing: c.Passing})
 		}
@@ -183,7 +183,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 	return nil
 }
 
-// triedFor returns the act that ended another instance of the group for the same cause.
+// triedFor returns the act that terminated another instance of the group for the same cause.
 func triedFor(actions []ledger.Action, f roll.Finding, code string) (ledger.Action, bool) {
 	for _, a := range actions {
 		if a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done) {
@@ -193,7 +193,7 @@ func triedFor(actions []ledger.Action, f roll.Finding, code string) (ledger.Acti
 	return ledger.Action{}, false
 }
 
-// ladderInDoubt refuses an act if a cause may exist whose own ladder does not have it.
+// ladderInDoubt refuses an act if a cause may exist whose own ladder does not contain the act.
 func (p *planner) ladderInDoubt(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	for _, step := range p.ladder(f, pol) {
 		if step.Doubt == "" || p.actionOf(step.Do, f, pol) != act {
@@ -225,8 +225,8 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *
 	return foundBefore(f, known, p.since[f.Group], p.first())
 }
 
-// illSince returns since when the instance of a finding has trouble of any kind. What is found later
-// of an instance that was ill before the first complete check is a person's to deal with too.
+// illSince returns when the first fault of any kind of the finding's instance began. Later findings
+// of an instance that was faulty before the first complete check are left to a person too.
 func (p *planner) illSince(f roll.Finding) time.Time {
 	since := f.Since
 	for i := range p.Assessment.Findings {
@@ -237,8 +237,8 @@ func (p *planner) illSince(f roll.Finding) time.Time {
 	return since
 }
 
-// clusterObjects checks for signs that the fault is not in the instance: zonal shift, zone
-// outage, mass silence, unhealthy share, recent trouble.
+// clusterObjects checks whether the fault lies outside the instance: zonal shift, zone outage, mass
+// silence, unhealthy share, recent trouble.
 func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *Refusal {
 	if no := shifted(f, p.Snapshot); no != nil {
 		return no
@@ -267,9 +267,8 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *R
 	return no
 }
 
-// population returns the count of the finding's group; false if it cannot be counted. A check
-// of one instance sees nodes without their Auto Scaling group: the desired capacity stands
-// for them.
+// population returns the count of the finding's group; false if it cannot be counted. A check of
+// one instance sees nodes without their Auto Scaling group, and uses the desired capacity instead.
 func (p *planner) population(f roll.Finding) (assess.Count, bool) {
 	c := p.Assessment.Count[f.Group]
 	if f.Owner == roll.OwnerAutoScalingGroup && !p.wholeCluster() {
@@ -306,9 +305,9 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 	return nil
 }
 
-// otherFirst refuses while another finding of the same instance comes first. A node that
-// answers is drained first, whatever EC2's status checks say, and an act for another finding
-// gets time to show. Deleting the Node of a gone instance waits for neither.
+// otherFirst refuses while another finding of the same instance comes first. A node whose kubelet
+// answers is drained first, whatever EC2's status checks say. An act for another finding gets time
+// to have an effect. Deleting the Node of a gone instance waits for neither.
 func (p *planner) otherFirst(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode {
 		return nil
@@ -327,15 +326,15 @@ func (p *planner) otherFirst(f roll.Finding, act Action) *Refusal {
 	return nil
 }
 
-// actShows is how long an act for one finding blocks acts for the instance's other findings:
-// a reboot takes minutes.
+// actShows is how long an act for one finding blocks acts for the other findings of the instance: a
+// reboot takes minutes.
 const actShows = 10 * time.Minute
 
-// budgetObjects checks the limits on numbers: the cluster's count all acts, a group's those
-// on its members. An override can slow a group down, but not speed the cluster up.
+// budgetObjects checks the limits on numbers. The cluster's limits count all acts, a group's the
+// acts on its members. An override can slow down a group, but cannot speed up the cluster.
 func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if inProgress(p.State, p.orderID(f, act)) {
-		return nil // it counts already
+		return nil // already counted
 	}
 	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits
 	if no := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.anew[""], cluster.ActionsPerHour, p.Now); no != nil {

@@ -12,14 +12,14 @@ import (
 // Action is an act that interrupts or destroys something.
 type Action string
 
-// The acts, in the order in which they weigh.
+// The acts, from the mildest to the most severe.
 const (
 	// Cordon marks the node unschedulable and annotates it with the order.
 	Cordon Action = "cordon"
 	// Uncordon lifts Rollcall's own cordon from a node that came back.
 	Uncordon Action = "uncordon"
-	// Drain evicts the pods of a node whose kubelet answers, within their disruption budgets.
-	// It takes several checks; each continues where the last one stopped.
+	// Drain evicts the pods of a node whose kubelet answers, within their disruption budgets. It
+	// takes several checks. Each one continues where the last one stopped.
 	Drain Action = "drain"
 	// Reboot is ec2:RebootInstances, at most once per finding.
 	Reboot Action = "reboot"
@@ -34,7 +34,7 @@ const (
 	Terminate Action = "terminate"
 )
 
-// OrderLife is how long an order is valid. A later one rests on a check that is too old.
+// OrderLife is how long an order is valid. After that, its check is too old to act on.
 const OrderLife = 10 * time.Minute
 
 // Order is the instruction to act on one instance. Its JSON is the message in the orders
@@ -44,7 +44,7 @@ type Order struct {
 	roll.ClusterID
 	Instance roll.InstanceID `json:"instance"`
 	Node     string          `json:"node,omitempty"`
-	// Claim is the NodeClaim to delete, for that act only.
+	// Claim is the NodeClaim to delete, only for DeleteNodeClaim.
 	Claim     string     `json:"claim,omitempty"`
 	Group     roll.Group `json:"group"`
 	Owner     roll.Owner `json:"owner"`
@@ -59,7 +59,7 @@ type Order struct {
 	Incident string `json:"incident,omitempty"`
 }
 
-// Held is an act that was held back, and why.
+// Held is an act that is held, and why.
 type Held struct {
 	Instance roll.InstanceID
 	Node     string
@@ -69,20 +69,20 @@ type Held struct {
 	Refusal
 }
 
-// final reports acts after which the instance, or its node, is gone.
+// final reports whether the instance, or its node, is gone after the act.
 func (a Action) final() bool {
 	return a == Terminate || a == DeleteNode || a == DeleteNodeClaim
 }
 
-// replaced reports acts after which the owner replaces the instance.
+// replaced reports whether the owner replaces the instance after the act.
 func (a Action) replaced() bool { return a == Terminate || a == DeleteNodeClaim }
 
-// Told reports acts whose success has a notice of its own. Cordon and drain are reported with
-// what follows them.
+// Told reports whether the success of the act has its own notice. Cordon and drain are reported
+// with what follows them.
 func (a Action) Told() bool { return a.final() || a == Reboot }
 
-// orderID returns the id of an order. It is the same for each order that follows from one
-// finding, so that a second delivery or a second check cannot lead to a second act.
+// orderID returns the id of an order. All orders of one act that follow from one finding have the
+// same id. So a second delivery or a second check cannot cause a second act.
 func orderID(c roll.ClusterID, f roll.FindingKey, firstSeen time.Time, a Action) string {
 	return hash(c.String(), string(f.Instance), string(f.Kind), firstSeen.UTC().Format(time.RFC3339Nano), string(a))
 }

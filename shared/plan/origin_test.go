@@ -10,13 +10,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What had nodes is remembered for a while after the last of them, and written once a day
-// at most.
+// Origins of nodes are remembered for a while after their last node, and written at most once a
+// day.
 func TestTheMemoryOfWhatHadNodesIsRefreshedAndExpires(t *testing.T) {
 	const day = 24 * time.Hour
 	created := now.Add(-365 * day)
 	for name, tt := range map[string]struct {
-		seen      time.Duration // ago; negative is never
+		seen      time.Duration // ago; negative for never
 		has       bool          // it has a node now
 		put, drop bool
 	}{
@@ -60,7 +60,7 @@ func TestTheMemoryOfWhatHadNodesIsRefreshedAndExpires(t *testing.T) {
 	}
 }
 
-// A look at one instance, or one that was not whole, shows nothing of what has no nodes.
+// A check of one instance, or an incomplete one, shows nothing about origins without nodes.
 func TestOnlyAWholeLookForgetsWhatHadNodes(t *testing.T) {
 	for name, spoil := range map[string]func(*roll.Snapshot){
 		"one instance": func(s *roll.Snapshot) { s.Target = instanceID(1) },

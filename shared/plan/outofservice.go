@@ -8,10 +8,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// outOfService taints the nodes of instances that Rollcall terminated, if the policy asks for
-// it, so that the control plane removes their pods and detaches their volumes at once. EC2
-// must report the instance as terminated, not shutting-down: then nothing runs there any
-// more.
+// outOfService taints the nodes of instances that Rollcall terminated, if the policy enables it.
+// The control plane then removes their pods and detaches their volumes at once. EC2 must report the
+// instance as terminated, not as shutting-down: only then nothing runs there any more.
 // https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown
 func (p *planner) outOfService() {
 	if p.fault != nil {
@@ -28,7 +27,7 @@ func (p *planner) outOfService() {
 		return
 	}
 	instances, nodes := find(p.Snapshot, wanted)
-	for _, a := range p.State.Actions { // in their order, so that plans are repeatable
+	for _, a := range p.State.Actions { // in order, so that plans are repeatable
 		i, n := instances[a.Instance], nodes[a.Instance]
 		if end, ok := ends[a.Instance]; ok && end.ID == a.ID && a.Outcome != nil && i != nil && n != nil {
 			p.orderTaint(a, i, n)
@@ -51,7 +50,7 @@ func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) 
 	}
 	id := taintID(p.Snapshot.Cluster.ID, end)
 	if no := cmp.Or(triedBefore(p.State, id, p.Now), taggedOut(*i, p.Now), modeObjects(pol)); no != nil {
-		if no.Reason != AlreadyBegun { // which shows until the node is gone
+		if no.Reason != AlreadyBegun { // this reason remains until the node is gone
 			p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: end.Kind, Action: OutOfService, Refusal: *no})
 		}
 		return
@@ -63,7 +62,7 @@ func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) 
 	})
 }
 
-// taintID returns the id of the order that taints the node of an ended instance.
+// taintID returns the id of the order that taints the node of a terminated instance.
 func taintID(cluster roll.ClusterID, end ledger.Action) string {
 	return hash(cluster.String(), end.ID, string(OutOfService))
 }

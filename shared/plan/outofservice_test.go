@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ended is a world whose first instance, of a silent node, Rollcall terminated, and EC2 has
-// terminated by now.
+// ended returns a world whose first instance, with a silent node, was terminated by Rollcall and is
+// terminated in EC2.
 func ended(t *testing.T, doc string) *world {
 	t.Helper()
 	w := sick()
@@ -22,7 +22,7 @@ func ended(t *testing.T, doc string) *world {
 	return w
 }
 
-// marks are the orders and holds of that act, and the reasons of the latter.
+// marks returns the orders and holds of that act, with the reasons of the holds.
 func marks(p Plan) (out []string) {
 	for _, o := range p.Orders {
 		if o.Action == OutOfService {
@@ -37,8 +37,8 @@ func marks(p Plan) (out []string) {
 	return out
 }
 
-// The taint forces pods and volumes off a node: only where the policy asks for it, and only
-// joinReasons it is certain that the machine is off.
+// The taint forces pods and volumes off a node: only if the policy enables it, and only once the
+// machine is certainly off.
 func TestAnEndedNodeIsMarkedAsOutOfService(t *testing.T) {
 	const asked = "silentNode: {outOfServiceTaint: true}\n"
 	tests := map[string]struct {

@@ -10,41 +10,39 @@ import (
 	"rollcall/shared/roll"
 )
 
-// How long owners have for what they do themselves. Rollcall does not act beside them, but
-// after them.
+// How long owners have for their own repairs. Rollcall acts after them, never at the same time.
 const (
 	// karpenterRegisters is Karpenter's registration timeout, a constant of its
 	// NodeClaim lifecycle controller.
 	karpenterRegisters = 15 * time.Minute
-	// karpenterGrace is added to it: Karpenter's controllers poll.
+	// karpenterGrace is added to karpenterRegisters, since Karpenter's controllers poll.
 	karpenterGrace = 5 * time.Minute
 	// karpenterRepairs and karpenterRepairsAccelerated are the tolerances of Karpenter's node
-	// repair on AWS; karpenterRepairGrace is added to them. The feature gate of node repair
-	// cannot be read from outside: if nothing happened in that time, it is off.
+	// repair on AWS; karpenterRepairGrace is added to them. The feature gate of node repair is not
+	// visible from outside. If nothing happened in that time, it is off.
 	// https://karpenter.sh/docs/concepts/disruption/#node-auto-repair
 	karpenterRepairs            = 30 * time.Minute
 	karpenterRepairsAccelerated = 10 * time.Minute
 	karpenterRepairGrace        = 10 * time.Minute
-	// karpenterDrains is how long Karpenter has to remove a NodeClaim: it drains the node
-	// first.
+	// karpenterDrains is how long Karpenter has to remove a NodeClaim; it drains the node first.
 	karpenterDrains = time.Hour
-	// autoRepairs is how long EKS node auto repair has after the transition: it waits 30
-	// minutes, and drains the node first.
+	// autoRepairs is how long EKS node auto repair has after the transition. It waits 30 minutes,
+	// and drains the node first.
 	// https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
 	autoRepairs = time.Hour
 	// groupReplaces is how long an Auto Scaling group has to replace an instance with failing
 	// status checks.
 	groupReplaces = 30 * time.Minute
-	// ownerSilence is how long an act waits after the owner's time, so that a person who reads
-	// that the owner did nothing can do something else first.
+	// ownerSilence is how long an act waits after the owner's time. A person who reads that the
+	// owner did not act can use it to do something else.
 	ownerSilence = 15 * time.Minute
-	// karpenterMoves is how long Karpenter has after the first sighting of a scheduled event.
-	// With an interruption queue, or the permission ec2:DescribeInstanceStatus, it deletes the
-	// NodeClaim within two minutes; whether it has either is not visible from outside.
+	// karpenterMoves is how long Karpenter has after the first sighting of a scheduled event. With
+	// an interruption queue, or the permission ec2:DescribeInstanceStatus, it deletes the NodeClaim
+	// within two minutes. Neither is visible from outside.
 	// https://karpenter.sh/docs/concepts/disruption/#interruption
 	karpenterMoves = 10 * time.Minute
-	// karpenterCollects is how long Karpenter has to remove a node whose instance is gone, or
-	// whose status checks fail.
+	// karpenterCollects is how long Karpenter has to remove a node whose instance is gone, or fails
+	// its status checks.
 	karpenterCollects = 10 * time.Minute
 )
 
@@ -55,7 +53,7 @@ func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
 		return false
 	}
 	if act == DeleteNode && f.Kind == roll.Ghost {
-		return true // it ends nothing; for a stopped instance the owner decides
+		return true // it terminates nothing; for a stopped instance the owner decides
 	}
 	switch pol.Owners[f.Owner] {
 	case policy.OwnerTerminate:
@@ -99,8 +97,8 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// leaseObjects refuses while an instance without a node may have a kubelet that renews a
-// lease: its Node was deleted or is missing in a list, and it may be working.
+// leaseObjects refuses while a kubelet may renew a lease for an instance without a node. Its Node
+// was deleted or is missing in a list, and it may be working.
 func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned || f.Worked)
 	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
@@ -115,7 +113,7 @@ func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	return no
 }
 
-// karpenterObjects leaves to Karpenter what it does itself.
+// karpenterObjects leaves to Karpenter what Karpenter does itself.
 func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *Refusal {
 	until, what := p.karpenterActs(f, act)
 	if act != DeleteNode {
@@ -146,9 +144,9 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 	return p.launchesFail(f, act)
 }
 
-// ownerTime leaves a finding to its owner until the owner's time is over. For ownerSilence
-// after that it reports that the owner did not act; then the ladder continues. what describes
-// what the owner does.
+// ownerTime leaves a finding to its owner until the owner's time is over. For ownerSilence after
+// that it refuses because the owner did not act. Then the ladder continues. what describes what the
+// owner does.
 func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	goesOn := until.Add(ownerSilence)
 	switch {
@@ -160,8 +158,8 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	return nil
 }
 
-// launchesFail refuses an act that needs a replacement while the group's latest launch
-// failed. It ends with a launch that works, or a person who accepts the loss.
+// launchesFail refuses an act that needs a replacement while the group's latest launch failed. It
+// ends with a successful launch, or a person who accepts the loss.
 func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossAccepted(f) {
@@ -170,15 +168,15 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)
 }
 
-// lossAccepted reports whether a person accepts that nothing may replace the instance: by its
-// tag, or by the policy.
+// lossAccepted reports whether a person accepts, by tag or by policy, that the instance may not be
+// replaced.
 func (p *planner) lossAccepted(f roll.Finding) bool {
 	i := p.instances[f.Instance]
 	return i != nil && i.Replace || p.Policy(f.Selector).Limits.WithoutReplacement == policy.WithoutReplacementProceed
 }
 
-// karpenterActs returns until when a finding is left to Karpenter, and what Karpenter does;
-// zero if it is not.
+// karpenterActs returns until when a finding is left to Karpenter, and what Karpenter does; zero if
+// it is not left.
 func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) {
 	launched := f.Began
 	if i := p.instances[f.Instance]; i != nil {
@@ -205,8 +203,8 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	return time.Time{}, ""
 }
 
-// scalingObjects leaves to Auto Scaling and EKS what they do themselves, and checks whether
-// the group can replace the instance.
+// scalingObjects leaves to Auto Scaling and EKS what they do themselves, and checks whether the
+// group can replace the instance.
 func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode {
 		return nil
@@ -221,7 +219,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	}
 	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot {
-		return nil // it replaces nothing
+		return nil // the owner replaces nothing after it
 	}
 	if g.LaunchesRead != roll.Yes {
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))
@@ -229,17 +227,17 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	return p.launchesFail(f, act)
 }
 
-// scalingActs returns until when a finding is left to EKS or the Auto Scaling group, and what
-// it does; "" if neither does anything. EKS has the longer time.
+// scalingActs returns until when a finding is left to EKS or the Auto Scaling group, and what it
+// does; "" if neither acts. EKS has more time.
 func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	n := p.nodes[f.Instance]
 	switch {
-	// The Auto Scaling group, also of a managed node group, replaces the instance at the time
-	// of the event and not before; until then nobody moves its pods.
+	// The Auto Scaling group, also of a managed node group, replaces the instance at the time of
+	// the event and not before. Until then nothing moves its pods.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
 	case f.Kind == roll.Scheduled:
-	// Node auto repair acts on conditions of nodes: not on an instance that never registered,
-	// nor on a taint that stays on a Ready node.
+	// Node auto repair acts on node conditions. It does not act on an instance that never
+	// registered, or on a taint that stays on a Ready node.
 	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue):
 		return f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
 	case f.Kind == roll.Impaired:
@@ -248,9 +246,8 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	return time.Time{}, ""
 }
 
-// groupUnfit refuses every act on a group that is suspended, changing or unhealthy:
-// suspended processes keep instances as they are, and an unhealthy node group may not replace
-// anything.
+// groupUnfit refuses every act on a group that is suspended, changing or unhealthy. Suspended
+// processes keep instances unchanged, and an unhealthy node group may replace nothing.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
 func groupUnfit(s *roll.Snapshot, f roll.Finding) *Refusal {
 	g := s.Groups[f.Group]

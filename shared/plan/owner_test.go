@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Each case makes one finding of a member of an owner, and asks what becomes of it.
+// Each case makes one finding of an owner's member, and checks the result.
 func TestOwners(t *testing.T) {
 	deleteClaims := "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
 	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
@@ -128,7 +128,7 @@ func TestWhatSpeaksForTheInstanceItself(t *testing.T) {
 	}
 }
 
-// known lets an earlier check have seen a finding.
+// known records that an earlier check saw a finding.
 func (w *world) known(n int, kind roll.Kind, began time.Time) {
 	w.trouble(n, kind, w.snapshot.Nodes[n-1].Ready.Status, now.Sub(began))
 	f := w.state.Findings[roll.FindingKey{Instance: instanceID(n), Kind: kind}]
@@ -137,8 +137,8 @@ func (w *world) known(n int, kind roll.Kind, began time.Time) {
 	delete(w.state.NotReady, instanceID(n))
 }
 
-// impaired lets a status check of the instance have failed for an hour: its group has had
-// its time to replace it.
+// impaired makes a status check of the instance fail for an hour: its group has had its time to
+// replace it.
 func (w *world) impaired(n int) {
 	at := now.Add(-time.Hour)
 	w.snapshot.StatusRead, w.snapshot.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{instanceID(n): {Since: at}}
@@ -147,8 +147,8 @@ func (w *world) impaired(n int) {
 	w.snapshot.Nodes[n-1].Ready = ready
 }
 
-// A group replaces what is impaired, and is given its time for it. One of which somebody
-// suspended that is left as it is.
+// A group replaces impaired instances, and gets its time to do so. If somebody suspended that, the
+// instance is left alone.
 func TestAnImpairedMemberIsItsGroups(t *testing.T) {
 	for _, tt := range []struct {
 		age       time.Duration
@@ -183,7 +183,8 @@ func TestAnImpairedMemberIsItsGroups(t *testing.T) {
 	}
 }
 
-// Where two of its owners may act, the later time counts: what is said to go on, does.
+// If two of its owners may act, the later time counts, so that an announced owner act still
+// happens.
 func TestAnImpairedMemberIsLeftToAutoRepairOnce(t *testing.T) {
 	for _, tt := range []struct {
 		age  time.Duration

@@ -1,11 +1,10 @@
-// Package plan decides what follows from an assessment: orders, held acts and their
-// reasons, tags, notices, and changes to the ledger. A plan is a value: it can be printed,
-// tested and reviewed before anything acts on it.
+// Package plan decides what follows from an assessment: orders, held acts and their reasons, tags,
+// notices, and changes to the ledger. A plan is a value. It can be printed, tested and reviewed
+// before anything acts on it.
 //
-// A finding climbs its ladder of steps (ladder.go, from top to bottom: finding, ladder,
-// objections, order). Before a step that interrupts, one check after the other may object,
-// and the first objection is the reason for which the act is held. A stop and the mode
-// object last, so that in mode observe a plan shows what remediate would do.
+// A finding climbs its ladder of steps (ladder.go). Before a step that interrupts, a list of
+// objections is checked in order. The first objection is the reason for which the act is held. A
+// stop and the mode come last, so that in mode observe a plan shows what remediate would do.
 //
 // The package is pure: no I/O, no clock.
 package plan
@@ -26,39 +25,40 @@ type Input struct {
 	State      ledger.State
 	// Diagnoses are the diagnoses of the findings; nil if there are none.
 	Diagnoses map[roll.FindingKey]roll.Diagnosis
-	// Policy returns the effective policy for a group, its mode lowered to what the caller
+	// Policy returns the effective policy for a selector, with its mode lowered to what the caller
 	// permits.
 	Policy func(roll.Selector) policy.Policy
 	Now    time.Time
-	// Lowered: the mode is lowered for this check only, because the policy is unreadable.
-	// Nobody turned remediate off.
+	// Lowered: the mode is lowered for this check only, because the policy is unreadable. Remediate
+	// was not turned off.
 	Lowered bool
-	// Unremembered: the ledger does not outlive this check. Where the mode allows no act, the
-	// mode is then the reason, and not NotSeenTwice, which would never end.
+	// Unremembered: the ledger does not outlive this check. If the mode allows no act, the reason
+	// is then the mode, and not NotSeenTwice, which would never end.
 	Unremembered bool
-	// SeenAt is when the snapshot was complete; zero is Now. First sightings have this time:
-	// reading a large cluster takes a while, and two sightings must lie apart.
+	// SeenAt is when the snapshot was complete; zero means Now. First sightings have this time:
+	// reading a large cluster takes a while, and two sightings must be some time apart.
 	SeenAt time.Time
 }
 
-// Plan is what follows from one check.
+// Plan is the result of one check.
 type Plan struct {
 	Orders  []Order
 	Held    []Held
 	Tags    []TagChange
 	Notices []Notice
-	// Quiet are changes that are remembered but not reported: no news for their incident.
+	// Quiet are changes that are remembered but not reported, since they are no news for their
+	// incident.
 	Quiet []Entry
 	// Alarm is the notice about the cluster as a whole, or nil.
 	Alarm *Alarm
-	// Changes are the changes to the ledger. Those of a notice stand with the notice, and
-	// are recorded once it is sent.
+	// Changes are the changes to the ledger. Those of a notice are in the notice, and are recorded
+	// once it is sent.
 	Changes ledger.Changes
-	// Resolved are outcomes of acts that a crash left without one.
+	// Resolved are the outcomes of acts that a crash left without one.
 	Resolved []Resolution
-	// Steps has what follows next for each finding.
+	// Steps is what happens next to each finding.
 	Steps map[roll.FindingKey]Step
-	// Next is when the plan can change by time alone; zero if it cannot.
+	// Next is when the plan can change without new observations; zero if it cannot.
 	Next time.Time
 }
 
@@ -68,17 +68,17 @@ type Step struct {
 	At time.Time
 }
 
-// TagChange is what to write on, and delete from, one instance: only keys of roll.MarkKeys.
+// TagChange lists the tags to write to and delete from one instance: only keys of roll.MarkKeys.
 type TagChange struct {
 	Instance roll.InstanceID
 	Set      map[string]string
 	Delete   []string
 }
 
-// Make returns the plan.
+// Make returns the plan for the input.
 func Make(in Input) Plan {
 	p := &planner{Input: in}
-	p.Now = in.Now.UTC().Round(0) // what is remembered is compared later; see remember
+	p.Now = in.Now.UTC().Round(0) // the ledger's times are compared with it later; see remember
 	if p.SeenAt = in.SeenAt.UTC().Round(0); p.SeenAt.Before(p.Now) {
 		p.SeenAt = p.Now
 	}
@@ -114,9 +114,9 @@ type planner struct {
 	Input
 	out        Plan
 	instances  map[roll.InstanceID]*roll.Instance // those with findings
-	nodes      map[roll.InstanceID]*roll.Node     // likewise
-	namesakes  map[roll.InstanceID]*roll.Node     // nodes with the name of one of these, and another id
-	adopters   map[string]roll.InstanceID         // running instances with the name of a node with a finding, and another id
+	nodes      map[roll.InstanceID]*roll.Node     // those with findings
+	namesakes  map[roll.InstanceID]*roll.Node     // nodes with the name of such an instance, and another id
+	adopters   map[string]roll.InstanceID         // running instances with the name of such a node, and another id
 	since      map[roll.Group]time.Time           // when remediate was turned on, after this check
 	verdicts   map[roll.FindingKey]verdict
 	continued  map[ledger.NoticeKey]bool            // incidents that continue under another cause
@@ -126,15 +126,15 @@ type planner struct {
 	shares     shares
 	strangers  map[roll.InstanceID]roll.Cause // instances whose user data joins another cluster
 
-	// would counts orders, and acts that only the mode holds, by mode: separately, so that
-	// orders do not use up the limits of the others.
+	// would counts orders and acts that only the mode holds, per mode, so that one mode's orders do
+	// not use up the limits of another.
 	would map[policy.Mode]*ordered
 
-	fault *Refusal // what makes the whole snapshot unfit to act on
-	gone  bool     // EKS knows no such cluster; its instances are still reported
+	fault *Refusal // why the whole snapshot is unfit to act on
+	gone  bool     // EKS has no such cluster; its instances are still reported
 }
 
-// verdict is what became of a finding in this plan.
+// verdict is the outcome of a finding in this plan.
 type verdict struct {
 	order *Order
 	held  *Held
@@ -144,7 +144,7 @@ type verdict struct {
 type ordered struct {
 	instances map[roll.InstanceID]bool
 	groups    map[roll.Group]int // what counts against budgets, the cluster being ""
-	anew      map[roll.Group]int // of those, on instances that were not acted on in the last hour
+	anew      map[roll.Group]int // those on instances that were not acted on in the last hour
 }
 
 // ordered returns the count for a mode.
@@ -161,12 +161,12 @@ func (p *planner) ordered(m policy.Mode) *ordered {
 // single instances.
 func (p *planner) cannotJudge() bool { return p.fault != nil && !p.gone }
 
-// wholeCluster reports whether the snapshot covers the cluster, not one instance. Only then nodes
-// can be counted.
+// wholeCluster reports whether the snapshot covers the cluster, not one instance. Nodes can be
+// counted only then.
 func (p *planner) wholeCluster() bool { return p.Snapshot.Target == "" }
 
-// suspects indexes the instances and nodes of the findings. At 100,000 nodes an index of all
-// would cost more than the plan.
+// suspects indexes the instances and nodes of the findings. At 100,000 nodes an index of all of
+// them would cost more than the plan.
 func (p *planner) suspects() {
 	p.instances = make(map[roll.InstanceID]*roll.Instance, len(p.Assessment.Findings))
 	p.nodes = make(map[roll.InstanceID]*roll.Node, len(p.Assessment.Findings))
@@ -204,14 +204,14 @@ func (p *planner) suspects() {
 	}
 }
 
-// next plans a check for a time.
+// next schedules a check.
 func (p *planner) next(at time.Time) {
 	if at.After(p.Now) && (p.out.Next.IsZero() || at.Before(p.out.Next)) {
 		p.out.Next = at
 	}
 }
 
-// refuseUntil returns a refusal that ends by itself at a time, and plans a check for then.
+// refuseUntil returns a refusal that ends by itself at a time, and schedules a check for then.
 func (p *planner) refuseUntil(at time.Time, reason Reason, format string, args ...any) *Refusal {
 	p.next(at)
 	no := refuse(reason, format, args...)
@@ -230,8 +230,8 @@ func (p *planner) first() time.Time {
 	return p.State.First
 }
 
-// known returns the ledger's record of this very trouble. The same kind with another launch
-// or transition time is another trouble: the first one ended unseen.
+// known returns the ledger's record of this same fault. The same kind with another launch or
+// transition time is a new fault: the first one ended unseen.
 func (p *planner) known(f roll.Finding) (ledger.Finding, bool) {
 	k, ok := p.State.Findings[f.Key()]
 	if !ok || !k.Began.Equal(f.Began) {

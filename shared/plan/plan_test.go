@@ -19,19 +19,19 @@ import (
 
 var cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
 
-// world is one cluster in a test: what is looked at, and what is remembered.
+// world is one cluster in a test: the observations and the ledger.
 type world struct {
 	snapshot *roll.Snapshot
 	state    ledger.State
 	doc      *policy.Document
 	mode     policy.Mode
 	causes   map[roll.FindingKey][]roll.Cause
-	// unread are causes of the first instance that could not be looked for, since a call failed.
+	// unread are causes of the first instance that could not be checked, since a call failed.
 	unread []roll.NotChecked
-	// unchecked are the codes of causes that could not be looked for.
+	// unchecked are the codes of causes that could not be checked.
 	unchecked    map[roll.FindingKey][]string
 	ruledOut     map[roll.FindingKey][]string
-	lowered      bool // nobody could read the policy
+	lowered      bool // the policy was unreadable
 	unremembered bool // nothing is kept from one check to the next
 }
 
@@ -42,26 +42,26 @@ func newWorld() *world {
 			Groups: map[roll.Group]roll.GroupDetail{"asg/w": canLaunch, "asg/watched": canLaunch, "nodegroup/w": canLaunch},
 		},
 		doc: mustParse(plain), mode: policy.Remediate,
-		state: ledger.State{First: now.Add(-30 * 24 * time.Hour)}, // complete checks have gone on for long
+		state: ledger.State{First: now.Add(-30 * 24 * time.Hour)}, // complete checks have run for long
 	}
 }
 
-// canLaunch is a group that replaces what is terminated and does nothing else.
+// canLaunch is a group that replaces terminated instances and does nothing else.
 var canLaunch = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
 
-// nothingRuns is a node with no pods, and no volumes.
+// nothingRuns is a node without pods and volumes.
 var nothingRuns = &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
 
 // plain is a policy whose only act is the termination.
 const plain = "apiVersion: rollcall/v1\nladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate, after: 10m}]}\n"
 
-// with is that policy and more.
+// with returns that policy with more settings.
 func with(more string) *policy.Document { return mustParse(plain + more) }
 
 func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }
 
-// add adds a member of an Auto Scaling group of which EC2 and Auto Scaling say that
-// it may be terminated. Its node is ready, or silent for that long.
+// add adds a member of an Auto Scaling group that may be terminated according to EC2 and Auto
+// Scaling. Its node is ready, or silent for the given time.
 func (w *world) add(n int, silent time.Duration) *roll.Instance {
 	id := instanceID(n)
 	w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"})
@@ -74,10 +74,10 @@ func (w *world) add(n int, silent time.Duration) *roll.Instance {
 	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
 }
 
-// seen lets the ledger have seen the instance silent since before.
+// seen records that an earlier check saw the instance silent.
 func (w *world) seen(n int, firstSeen time.Duration) {
 	f := ledger.Finding{Instance: instanceID(n), Kind: roll.Unknown, Node: fmt.Sprintf("node-%d", n), Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-firstSeen), Opened: now.Add(-firstSeen), Since: now.Add(-2 * time.Hour), Began: w.snapshot.Nodes[n-1].Ready.Since}
-	// Remediate has been on for long: what is found now is not a backlog.
+	// Remediate has been on for long: new findings are not a backlog.
 	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}, NotReady: map[roll.InstanceID]ledger.NotReady{f.Instance: {Since: f.Since, Status: roll.ConditionUnknown, Transition: f.Began}}}})
 }
 
@@ -118,7 +118,7 @@ func diagnosis(causes []roll.Cause, unchecked []string) roll.Diagnosis {
 	return d
 }
 
-// sick is a world of four nodes, the first of which is to be terminated.
+// sick returns a world of four nodes, the first of which is to be terminated.
 func sick() *world {
 	w := newWorld()
 	w.add(1, 2*time.Hour)
@@ -160,7 +160,7 @@ func TestOrdersWhatNothingObjectsTo(t *testing.T) {
 	}
 }
 
-// Each case spoils one thing in a world in which an order would be given.
+// Each case changes one thing in a world in which an order would be given.
 func TestHolds(t *testing.T) {
 	tests := map[Reason]func(*world){
 		ClusterNotActive: func(w *world) { w.snapshot.Cluster.Status = "UPDATING" },
@@ -230,7 +230,7 @@ func TestHolds(t *testing.T) {
 			w.state.RemediateSince = map[roll.Group]time.Time{"asg/w": now.Add(-time.Minute)}
 		},
 		UnhealthyShare: func(w *world) {
-			for n := 2; n <= 3; n++ { // each at a time of its own
+			for n := 2; n <= 3; n++ { // each at its own time
 				w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(n) * 3 * time.Hour)}
 				w.seen(n, time.Hour)
 			}
@@ -337,8 +337,8 @@ func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
 	}
 }
 
-// A stop holds every act, and what else would hold it is still said first: what says Stopped
-// is what goes on when the stop is lifted.
+// A stop holds every act, and other reasons are still shown first: an act held as Stopped continues
+// when the stop is lifted.
 func TestAStopHoldsEveryActAndShowsWhatGoesOnAfterIt(t *testing.T) {
 	const stop = `mode: remediate
 stop: true
@@ -377,7 +377,7 @@ overrides:
 	if _, p := w.make(now); p.Steps[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}].Do != policy.DoTerminate {
 		t.Errorf("without a stop announced %+v", p.Steps)
 	}
-	// What was found meanwhile goes on when the stop is lifted: the mode was remediate all along.
+	// Findings made meanwhile continue when the stop is lifted: the mode was remediate all along.
 	w = sick()
 	w.doc = with(stop)
 	_, p = w.make(now)
@@ -391,17 +391,17 @@ overrides:
 func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
 	for _, scope := range []roll.Scope{roll.ScopeCluster, roll.ScopeInstances, roll.ScopeNodes} {
 		w := sick()
-		w.snapshot.Instances[1].Marks = &roll.Marks{Finding: "Unknown"} // would be removed after a whole look
+		w.snapshot.Instances[1].Marks = &roll.Marks{Finding: "Unknown"} // would be removed after a complete check
 		w.snapshot.Gaps = []roll.Gap{{Scope: scope, Kind: roll.GapFailed}}
 		_, p := w.make(now)
-		p.Changes.Put.Trouble = nil // that is all that is remembered
+		p.Changes.Put.Trouble = nil // nothing else is remembered
 		if len(p.Orders)+len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
 			t.Errorf("gap of scope %d: planned %+v", scope, p)
 		}
 	}
 }
 
-// apply lets the world be as the plan makes it.
+// apply changes the world according to the plan.
 func (w *world) apply(p Plan) {
 	w.state.Apply(p.Changes)
 	for _, n := range p.Notices {
@@ -480,8 +480,7 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	}
 }
 
-// What could not be read in a check is neither over nor judged, and its tags say what
-// was known before.
+// A finding that could not be read is neither over nor judged, and its tags stay.
 func TestTagsOfAFindingThatIsKeptStay(t *testing.T) {
 	w := sick()
 	w.snapshot.Nodes[0].Ready = w.snapshot.Nodes[1].Ready
@@ -648,8 +647,8 @@ func TestTurningRemediateOnLeavesTheBacklog(t *testing.T) {
 	}
 }
 
-// What was found under remediate goes on when a mode that was lowered is back. What was found
-// meanwhile, or under a stop, is left alone.
+// Findings made under remediate continue when a lowered mode is back. Those made meanwhile, or
+// under a stop, are left alone.
 func TestAModeThatIsBackActsOnWhatWasFoundUnderIt(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -680,8 +679,8 @@ func TestAModeThatIsBackActsOnWhatWasFoundUnderIt(t *testing.T) {
 	}
 }
 
-// A silent node that reports again that it is not ready is in the same trouble. It was found under
-// remediate, although the mode is lower when its kind changes. A node that was Ready meanwhile is not.
+// A silent node that reports again, as not ready, has the same fault. It was found under remediate,
+// although the mode is lower when its kind changes. A node that was Ready meanwhile has a new one.
 func TestTroubleThatChangesItsKindWasFoundBefore(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -757,7 +756,7 @@ func TestOpenActsAreSettledByALook(t *testing.T) {
 	}
 }
 
-// Between two looks the node was ready: what the first saw is another trouble.
+// Between two checks the node was ready: the first one saw another fault.
 func TestASightingOfAnEarlierTroubleDoesNotCount(t *testing.T) {
 	w := sick()
 	w.snapshot.Nodes[0].Ready.Since = now.Add(-time.Hour)
@@ -805,7 +804,7 @@ func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
 	}
 	for n := 1; n <= 3; n++ {
 		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Duration(n) * 2 * time.Hour)}
-		w.snapshot.Instances[n-1].Group = roll.Group(fmt.Sprintf("asg/w%d", n)) // or one at a time would hold them
+		w.snapshot.Instances[n-1].Group = roll.Group(fmt.Sprintf("asg/w%d", n)) // otherwise one at a time would hold them
 		w.snapshot.Groups[w.snapshot.Instances[n-1].Group] = canLaunch
 		w.silent(n, time.Duration(n)*2*time.Hour)
 	}
@@ -815,7 +814,7 @@ func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
 	}
 }
 
-// An instance that is acted on for the second time within the hour counts once.
+// An instance that is acted on twice within the hour counts once.
 func TestALaterStepOfALadderTakesNoFurtherPlaceInTheHour(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -876,7 +875,7 @@ func TestAFlappingNodeIsOneNoticeAnHour(t *testing.T) {
 func TestTroubleThatComesBackLaterIsNewsAgain(t *testing.T) {
 	w := sick()
 	w.mode = policy.Notify
-	w.snapshot.Nodes[1].Ready = w.snapshot.Nodes[0].Ready // stays, and keeps the notice's key alive
+	w.snapshot.Nodes[1].Ready = w.snapshot.Nodes[0].Ready // stays, so the notice's key still exists
 	notices := 0
 	look := func(at time.Time, ready roll.Condition) {
 		w.snapshot.Nodes[0].Ready = ready
@@ -903,8 +902,8 @@ func TestNoOrderOutlivesRollcallIgnore(t *testing.T) {
 	}
 }
 
-// Whatever the world looks like: no plan orders more than the limits allow, and
-// none orders anything for an instance that a person, its owner or a gap protects.
+// In any world, no plan orders more than the limits allow, and none orders anything for an instance
+// that a person, its owner or a gap protects.
 func TestInvariantsHoldInRandomWorlds(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// podsNamed is how many pods, budgets or volumes a sentence names.
+// podsNamed is the maximum number of pods, budgets or volumes that a sentence names.
 const podsNamed = 5
 
 // silentNode returns the finding's node if its Ready condition is Unknown: its pods may still
@@ -18,7 +18,7 @@ func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 	return n, n != nil && n.Ready.Status == roll.ConditionUnknown
 }
 
-// podObjects checks what the end of a silent node would end: pods marked not to be disrupted,
+// podObjects checks what the end of a silent node would interrupt: pods marked not to be disrupted,
 // pods that a disruption budget needs, and data on local disks. A reboot keeps the disks, but
 // interrupts what uses them.
 func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
@@ -59,8 +59,8 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 	return nil
 }
 
-// notToDisrupt finds annotations against disruption on the node, or on pods of it that
-// nothing has replaced.
+// notToDisrupt finds annotations against disruption on the node, or on its pods that are not
+// replaced yet.
 func notToDisrupt(n *roll.Node, has roll.NodePods) (string, bool) {
 	if has.NotToDisrupt != "" {
 		return fmt.Sprintf("node %s carries %s", n.Name, has.NotToDisrupt), true
@@ -97,8 +97,8 @@ func onDisks(volumes []roll.LocalVolume) (string, bool) {
 	return joinSome(on), len(on) > 0
 }
 
-// waiting names the pods that wait for the end of a silent instance, as part of the reason of
-// its order: their replacements cannot start earlier.
+// waiting names the pods that wait for the end of a silent instance, as part of its order's reason:
+// their replacements cannot start earlier.
 func (p *planner) waiting(f roll.Finding, act Action) []string {
 	if _, silent := p.silentNode(f); !silent || !act.replaced() {
 		return nil
@@ -110,7 +110,7 @@ func (p *planner) waiting(f roll.Finding, act Action) []string {
 	return []string{fmt.Sprintf("%s %s in Terminating until the instance is gone", joinSome(pods), roll.Plural(len(pods), "hangs", "hang"))}
 }
 
-// podsOf returns what was read of the pods of an instance's node.
+// podsOf returns what was read of the pods on an instance's node.
 func podsOf(s *roll.Snapshot, id roll.InstanceID) roll.NodePods {
 	if has := s.Details[id].Pods; has != nil {
 		return *has
@@ -118,8 +118,8 @@ func podsOf(s *roll.Snapshot, id roll.InstanceID) roll.NodePods {
 	return roll.NodePods{}
 }
 
-// Left describes what the end of a silent node's instance leaves to the control plane, as the
-// end of a sentence: volumes to detach, and pods that wait for it. "" if nothing.
+// Left returns what the end of a silent node's instance leaves to the control plane, as the end of
+// a sentence: volumes to detach, and pods that wait for it. It returns "" if there is nothing.
 func Left(s *roll.Snapshot, id roll.InstanceID) string {
 	volumes, pods := podsOf(s, id).Attached, waitingPods(s, id)
 	out := ""
@@ -132,8 +132,8 @@ func Left(s *roll.Snapshot, id roll.InstanceID) string {
 	return out
 }
 
-// waitingPods names the pods that can start elsewhere only when the instance of their silent
-// node is gone.
+// waitingPods names the pods that can start elsewhere only once the instance of their silent node
+// is gone.
 func waitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
 	var out []string
 	for _, pod := range podsOf(s, id).Pods {
@@ -144,7 +144,7 @@ func waitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
 	return out
 }
 
-// joinSome joins names, up to podsNamed of them.
+// joinSome joins at most podsNamed names.
 func joinSome(all []string) string {
 	if more := len(all) - podsNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:podsNamed], ", "), more)

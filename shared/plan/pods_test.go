@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// runs changes what runs on the first node.
+// runs changes the pods of the first node.
 func (w *world) runs(change func(*roll.NodePods)) {
 	w.detail(func(d *roll.Detail) {
 		has := *nothingRuns
@@ -19,13 +19,13 @@ func (w *world) runs(change func(*roll.NodePods)) {
 
 const kept = "karpenter.sh/do-not-disrupt=true"
 
-// Before a silent node is ended, what may still work there holds.
+// A silent node is not terminated while it may still run something that holds.
 func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
 	stuck := now.Add(-time.Hour)
 	tests := map[string]struct {
 		has  func(*roll.NodePods)
 		doc  string
-		want string // reasons, and what the hold says; or the act
+		want string // reasons and the detail of the hold, or the act
 	}{
 		"nothing":     {func(*roll.NodePods) {}, "", "terminate"},
 		"a bare pod":  {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/web-1"}} }, "", "terminate"},
@@ -100,7 +100,7 @@ func many(n int) []roll.Pod {
 	return out
 }
 
-// A reboot ends what runs, too.
+// A reboot interrupts the pods, too.
 func TestARebootIsHeldForPodsAndDisks(t *testing.T) {
 	for want, change := range map[string]func(*roll.NodePods){
 		"none: [LocalVolume]":      func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1"}} },
@@ -116,7 +116,7 @@ func TestARebootIsHeldForPodsAndDisks(t *testing.T) {
 	}
 }
 
-// A node that answers is drained, and its pods speak for themselves there.
+// A node whose kubelet answers is drained, and the drain respects its pods.
 func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
 	w := healthy(10)
 	w.notReady(1, time.Hour)
@@ -138,8 +138,7 @@ func TestAnOrderNamesThePodsThatWaitForIt(t *testing.T) {
 	}
 }
 
-// What is asked of a suspect: what runs on its node, if that is silent and something may
-// follow.
+// The pods of a suspect's node are read if the node is silent and an act may follow.
 func TestPodsAreAskedOfSilentNodesOnly(t *testing.T) {
 	asked := func(w *world) (out []string) {
 		a, _ := w.make(now)

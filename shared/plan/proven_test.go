@@ -7,8 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What a diagnosis proves is remembered as it was first found, for as long as each diagnosis
-// has it, and no longer.
+// A proven cause is remembered as it was first found, as long as each diagnosis has it, and no
+// longer.
 func TestWhatIsProvenIsRememberedAsItWasFirstFound(t *testing.T) {
 	w := sick()
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
@@ -19,8 +19,8 @@ func TestWhatIsProvenIsRememberedAsItWasFirstFound(t *testing.T) {
 	later := lasting
 	later.Summary = "later"
 	for n, tt := range []struct {
-		causes []roll.Cause // nil: nobody tried to find out
-		want   string       // what is remembered
+		causes []roll.Cause // nil: there was no diagnosis
+		want   string       // what to remember
 	}{
 		{[]roll.Cause{passing, lasting, symptom, guess}, "then"},
 		{[]roll.Cause{later}, "then"},

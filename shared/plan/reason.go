@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Reason is why an act was held back. A held act is an outcome: it is listed and reported
-// like an order.
+// Reason is why an act is held. A held act is a result: it is listed and reported like an order.
 type Reason string
 
 // Refusal is why an act is not ordered; nil means that nothing objects.
 type Refusal struct {
 	Reason Reason
 	Detail string // a sentence for a person
-	// Until is when the reason passes by itself, as far as that can be told; zero if not.
+	// Until is when the reason passes by itself, if that is known; zero otherwise.
 	Until time.Time
 }
 
@@ -21,26 +20,26 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
-// The reasons, in the order in which they are asked for: what became of the act, what makes
-// every verdict worthless, and so on to the stop and the mode. So ModeObserve and ModeNotify
-// mean that nothing but the mode holds the act back, and Stopped nothing but these. One that
-// joinSome steps may give, such as NotReadYet, stands at one of them.
+// The reasons, in the order in which they are checked: the outcome of the act, faults of the whole
+// check, and so on to the stop and the mode. So ModeObserve and ModeNotify mean that only the mode
+// holds the act, and Stopped that only the stop and perhaps the mode do. A reason that several
+// steps may give, such as NotReadYet, is listed at one of them.
 const (
-	// Conflicting: the node is Ready although EC2 says that its instance is gone, no node carries
+	// Conflicting: the node is Ready although EC2 reports that its instance is gone, no node carries
 	// the id of an instance that works, or a node has the name of one instance and the id of another.
 	Conflicting Reason = "Conflicting"
-	// ActionStuck: the act was carried out, and nothing came of it in good time.
+	// ActionStuck: the act was carried out, but had no effect in time.
 	ActionStuck Reason = "ActionStuck"
-	// AlreadyBegun: this order was begun before; it is never begun again.
+	// AlreadyBegun: this order was begun before. It is never begun again.
 	AlreadyBegun Reason = "AlreadyBegun"
-	// DrainUnfinished: pods were left on the node when the time to drain it was over. A person
-	// is asked, unless the policy forces the next step after a while.
+	// DrainUnfinished: pods were left on the node at the end of the drain time. A person has to
+	// decide, unless the policy forces the next step after a while.
 	DrainUnfinished Reason = "DrainUnfinished"
 	// ClusterNotActive: the cluster is not in status ACTIVE.
 	ClusterNotActive Reason = "ClusterNotActive"
-	// ClusterUnreachable: the Kubernetes API did not answer, or refused.
+	// ClusterUnreachable: the Kubernetes API did not answer, or refused the request.
 	ClusterUnreachable Reason = "ClusterUnreachable"
-	// SnapshotIncomplete: instances or nodes could not be read whole.
+	// SnapshotIncomplete: not all instances or nodes could be read.
 	SnapshotIncomplete Reason = "SnapshotIncomplete"
 	// InstanceNotSeen: EC2 did not list the instance in this check.
 	InstanceNotSeen Reason = "InstanceNotSeen"
@@ -48,73 +47,71 @@ const (
 	InstanceIgnored Reason = "InstanceIgnored"
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
-	// NodeDeleting: somebody is deleting the node already.
+	// NodeDeleting: the node is already being deleted.
 	NodeDeleting Reason = "NodeDeleting"
-	// NotClaimed: the instance's own tags do not say, or not clearly, that it is of
-	// this cluster, or its user data joins another one; a node's word alone does not decide
-	// about an instance.
+	// NotClaimed: the instance's own tags do not name this cluster, or not clearly, or its user
+	// data joins another one. A node alone does not prove that an instance belongs to the cluster.
 	NotClaimed Reason = "NotClaimed"
-	// OlderThanCluster: it was launched before the cluster was created, perhaps for
-	// another one of that name.
+	// OlderThanCluster: the instance was launched before the cluster was created, perhaps for an
+	// earlier cluster with that name.
 	OlderThanCluster Reason = "OlderThanCluster"
 	// InstanceNotRunning: the instance is stopped or hibernated, or on its way there.
 	InstanceNotRunning Reason = "InstanceNotRunning"
-	// MachineSound: another status check of EC2 fails than those of the machine.
+	// MachineSound: an EC2 status check fails, but not one of those for the machine.
 	MachineSound Reason = "MachineSound"
-	// NodeReady: the node is Ready; whatever else is wrong, it may be doing its work.
+	// NodeReady: the node is Ready. Whatever else is wrong, it may be working.
 	NodeReady Reason = "NodeReady"
-	// ConditionAlone: a monitoring condition failed and the node is Ready. Such
-	// conditions latch, so nothing is done on one alone.
+	// ConditionAlone: a monitoring condition failed and the node is Ready. Such conditions latch,
+	// so no act follows from one alone.
 	ConditionAlone Reason = "ConditionAlone"
-	// RepairNeedsPerson: its accelerator failed for a reason of which neither the policy nor
-	// AWS says that a reboot or a replacement repairs it.
+	// RepairNeedsPerson: its accelerator failed for a reason for which neither the policy nor AWS
+	// names a reboot or a replacement as the repair.
 	RepairNeedsPerson Reason = "RepairNeedsPerson"
-	// NodeWithoutProviderID: a node of the cluster does not say which instance it
-	// runs on; it may be this one.
+	// NodeWithoutProviderID: a node of the cluster has no provider id that names its instance. It
+	// may be this one's.
 	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
-	// SharedCause: it shares its cause with others, and a replacement would have it too.
+	// SharedCause: other instances have the same cause, and a replacement would have it too.
 	SharedCause Reason = "SharedCause"
-	// CauseOutside: one of its decisive causes lies in a role, template, subnet or cluster, and
-	// a person has to mend it there.
+	// CauseOutside: one of its decisive causes lies in a role, template, subnet or cluster. A
+	// person has to fix it there.
 	CauseOutside Reason = "CauseOutside"
-	// CauseNotChecked: what tells of a cause that a replacement would have too could not be read,
-	// and no cause was proven; or a cause that has a ladder of its own could not be ruled out, and
-	// that ladder does not have the act.
+	// CauseNotChecked: the evidence for a cause that a replacement would have too was unreadable,
+	// and no cause was proven. Or a cause with its own ladder could not be ruled out, and that
+	// ladder does not contain the act.
 	CauseNotChecked Reason = "CauseNotChecked"
-	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts while the
-	// node starts up, or is not its own.
+	// CausePasses: one of its decisive causes passes by itself, such as a kubelet that restarts
+	// while the node starts up, or is not the instance's fault.
 	CausePasses Reason = "CausePasses"
-	// OwnerNotifyOnly: policy, or this version, only notifies for this owner.
+	// OwnerNotifyOnly: the policy, or this version, only notifies for this owner.
 	OwnerNotifyOnly Reason = "OwnerNotifyOnly"
-	// GroupSuspended: a person suspended processes of its Auto Scaling group, which leaves
-	// its instances as they are or launches none.
+	// GroupSuspended: a person suspended processes of its Auto Scaling group, so that it leaves its
+	// instances unchanged or launches none.
 	GroupSuspended Reason = "GroupSuspended"
-	// OwnerUnknown: what the owner is doing about it could not be read.
+	// OwnerUnknown: what the owner does about it could not be read.
 	OwnerUnknown Reason = "OwnerUnknown"
-	// NodeGroupUnhealthy: its managed node group is being changed, or EKS reports that
-	// something is wrong with it.
+	// NodeGroupUnhealthy: its managed node group is changing, or EKS reports it as unhealthy.
 	NodeGroupUnhealthy Reason = "NodeGroupUnhealthy"
-	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to.
+	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to do so.
 	OwnerWillAct Reason = "OwnerWillAct"
-	// OwnerDidNotAct: the owner had its time to repair or replace it, and did not.
+	// OwnerDidNotAct: the owner had time to repair or replace it, and did not.
 	OwnerDidNotAct Reason = "OwnerDidNotAct"
-	// ReplacementUnavailable: the latest launch of the group failed, or this instance's
-	// capacity cannot be had again.
+	// ReplacementUnavailable: the latest launch of the group failed, or this instance's capacity
+	// cannot be replaced.
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
-	// NoNodeIntent: nothing about the instance itself shows that it is meant to be a node.
+	// NoNodeIntent: nothing about the instance itself shows that it should be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
 	// TerminationProtected: EC2's termination protection is on.
 	TerminationProtected Reason = "TerminationProtected"
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Reason = "ScaleInProtected"
-	// ProtectionUnknown: whether it is protected, what its Auto Scaling group is doing with
-	// it, or whether it renews a lease though it has no node, could not be read.
+	// ProtectionUnknown: whether it is protected, its state in its Auto Scaling group, or whether
+	// it renews a lease without a node, could not be read.
 	ProtectionUnknown Reason = "ProtectionUnknown"
-	// NotReadYet: what its owner does about it, whether it is protected, whether a zonal
-	// shift is active, or what tells of a cause that a replacement would have too, could not be read
-	// in this check, for a reason that passes.
+	// NotReadYet: something could not be read in this check for a temporary reason. It is what the
+	// owner does, the protection, zonal shifts, or the evidence for a cause that a replacement
+	// would have too.
 	NotReadYet Reason = "NotReadYet"
-	// NotInService: its Auto Scaling group is launching it, ending it, resting it, or
+	// NotInService: its Auto Scaling group is launching or terminating it, keeps it in standby, or
 	// does not know it.
 	NotInService Reason = "NotInService"
 	// NotSeenTwice: two complete checks at least 60 s apart must see the same.
@@ -127,35 +124,34 @@ const (
 	ZoneOutage Reason = "ZoneOutage"
 	// MassSilence: many nodes went silent within minutes of each other.
 	MassSilence Reason = "MassSilence"
-	// UnhealthyShare: too large a share of the cluster or of the group is past its
-	// tolerance; then the fault is hardly in the instances.
+	// UnhealthyShare: too large a share of the cluster or of the group is past its tolerance, so
+	// the fault is hardly in the instances.
 	UnhealthyShare Reason = "UnhealthyShare"
-	// StormCooldown: the cluster as a whole was in trouble a short while ago.
+	// StormCooldown: the cluster as a whole was in trouble recently.
 	StormCooldown Reason = "StormCooldown"
-	// PodsUnread: the node is silent, and what runs on it could not be read.
+	// PodsUnread: the node is silent, and its pods could not be read.
 	PodsUnread Reason = "PodsUnread"
-	// PodsNotToDisrupt: the node is silent, and it or a pod of it that may still work is
+	// PodsNotToDisrupt: the node is silent, and it or one of its pods that may still work is
 	// annotated as not to be disrupted.
 	PodsNotToDisrupt Reason = "PodsNotToDisrupt"
 	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
-	// PodDisruptionBudget has fewer healthy ones than it wants.
+	// PodDisruptionBudget has too few healthy ones.
 	DisruptionBudget Reason = "DisruptionBudget"
 	// LocalVolume: the node is silent, and has persistent volumes on its own disks.
 	LocalVolume Reason = "LocalVolume"
-	// ActionFailed: the last try failed a short while ago.
+	// ActionFailed: the last try failed recently.
 	ActionFailed Reason = "ActionFailed"
 	// OtherFinding: the instance is acted on for another of its findings.
 	OtherFinding Reason = "OtherFinding"
-	// ReplacementRepeats: the last acts on its group brought no node that works.
+	// ReplacementRepeats: the last acts on its group brought no working node.
 	ReplacementRepeats Reason = "ReplacementRepeats"
-	// ReplacementPending: the group has not brought the replacement of the last act, which had
-	// its time.
+	// ReplacementPending: the replacement of the group's last act is overdue.
 	ReplacementPending Reason = "ReplacementPending"
-	// OneAtATime: another instance of its group is acted on in this check, is on its ladder,
-	// or was ended, and its replacement has its time.
+	// OneAtATime: another instance of its group is acted on in this check, is on its ladder, or was
+	// terminated and its replacement still has time.
 	OneAtATime Reason = "OneAtATime"
-	// ActionUnresolved: an earlier act on the instance, or on another of its group,
-	// has no outcome yet.
+	// ActionUnresolved: an earlier act on the instance, or on another one of its group, has no
+	// outcome yet.
 	ActionUnresolved Reason = "ActionUnresolved"
 	// ActionsPerHour: the acts of the last hour use up the limit.
 	ActionsPerHour Reason = "ActionsPerHour"
@@ -168,10 +164,10 @@ const (
 	ModeNotify  Reason = "ModeNotify"
 )
 
-// Reasons that are added when an order is about to be carried out.
+// Reasons that are added when an order is carried out.
 const (
-	// StepUnavailable: the ladder has a step that this version cannot do; what
-	// stands behind it is not done either.
+	// StepUnavailable: the ladder has a step that this version cannot do. The steps after it are
+	// not done either.
 	StepUnavailable Reason = "StepUnavailable"
 	// OrderExpired: the order came too late.
 	OrderExpired Reason = "OrderExpired"
@@ -179,19 +175,19 @@ const (
 	PolicyUnreadable Reason = "PolicyUnreadable"
 	// TargetUnreadable: the instance or its node could not be read again.
 	TargetUnreadable Reason = "TargetUnreadable"
-	// VerdictChanged: looked at again, the instance or its node is another case.
+	// VerdictChanged: read again, the instance or its node is in another state.
 	VerdictChanged Reason = "VerdictChanged"
 	// OrderUnmarked: the instance does not carry the order's tag.
 	OrderUnmarked Reason = "OrderUnmarked"
-	// EvidenceNotStored: what the instance can still tell could not be kept.
+	// EvidenceNotStored: the evidence that the instance still has could not be stored.
 	EvidenceNotStored Reason = "EvidenceNotStored"
 	// NotRecorded: the intent could not be recorded.
 	NotRecorded Reason = "NotRecorded"
-	// NoticeNotSent: the notice that tells of the act could not be sent.
+	// NoticeNotSent: the notice of the act could not be sent.
 	NoticeNotSent Reason = "NoticeNotSent"
 )
 
-// Passing reports reasons that end by themselves or with the mode, which need no notice.
+// Passing reports whether a reason ends by itself or with the mode, so that it needs no notice.
 func (r Reason) Passing() bool {
 	switch r {
 	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
@@ -201,9 +197,9 @@ func (r Reason) Passing() bool {
 	return false
 }
 
-// Ends returns what ends a reason, as the end of a sentence that begins with "it ends": "when
-// a second check, a minute later, sees it too". It addresses the reader as "you". An unknown
-// reason returns "".
+// Ends returns what ends a reason, as the end of a sentence that begins with "it ends": "when a
+// second check, a minute later, sees it too". It addresses the reader as "you". For an unknown
+// reason it returns "".
 func (r Reason) Ends() string { return ends[r] }
 
 // ends has a clause for each reason.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// declared are the reasons that reason.go declares.
+// declared returns the reasons that reason.go declares.
 func declared(t *testing.T) (all []Reason) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "reason.go", nil, 0)
@@ -37,7 +37,7 @@ func declared(t *testing.T) (all []Reason) {
 	return all
 }
 
-// What holds an act back must be answered with what lets it go on.
+// Each reason against an act must say what ends it.
 func TestEveryReasonSaysWhatEndsIt(t *testing.T) {
 	all := declared(t)
 	if len(all) != len(ends) {
@@ -56,7 +56,7 @@ func TestEveryReasonSaysWhatEndsIt(t *testing.T) {
 	}
 }
 
-// Nobody has to do anything about what passes by itself, but for the limits and the mode,
+// A reason that passes by itself asks nobody to do anything, except for the limits and the mode,
 // which somebody has set.
 func TestWhatPassesByItselfAsksForNothing(t *testing.T) {
 	set := map[Reason]bool{ActionsPerHour: true, ActionsPerCheck: true, Stopped: true, ModeObserve: true, ModeNotify: true}

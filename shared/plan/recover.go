@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// notReadyForWork reports whether a finding says that the node is not ready for work. Other
+// notReadyForWork reports whether a finding means that the node is not ready for work. Other
 // findings, such as a failed condition alone, do not keep it cordoned.
 func (p *planner) notReadyForWork(id roll.InstanceID) bool {
 	if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: roll.Scheduled}] {
@@ -24,21 +24,21 @@ func (p *planner) notReadyForWork(id roll.InstanceID) bool {
 			return false
 		}
 		switch f.Kind {
-		case roll.ConditionFailed: // the reason may change while it is repaired
+		case roll.ConditionFailed: // the reason may change during the repair
 			_, ok := p.Policy(f.Selector).Repairs(f)
 			return ok
 		case roll.Flapping, roll.Impaired:
 			return false
 		case roll.Scheduled:
-			return f.Stage == roll.Overdue // before that it may serve
+			return f.Stage == roll.Overdue // before that it may be working
 		}
 		return true
 	})
 }
 
-// recover uncordons nodes that Rollcall cordoned and that came back. If somebody lifted the
-// cordon already, its annotation is still removed: a later cordon is theirs. The annotation
-// counts only if the ledger knows the order, since anybody who may write nodes can set it.
+// recover uncordons nodes that Rollcall cordoned and that are healthy again. If somebody already
+// lifted the cordon, the annotation is still removed: a later cordon is theirs. The annotation
+// counts only if the ledger has the order, since anybody who may write nodes can set it.
 func (p *planner) recover() {
 	if p.fault != nil {
 		return
@@ -72,7 +72,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: cordon.Kind, Action: Uncordon, Refusal: *no})
 	}
 	if wasReplaced(p.State.Actions, n.Instance) || m.Instance != nil && m.Instance.State.Gone() {
-		return // the node goes with its instance, and did not come back
+		return // the node goes with its instance; it did not recover
 	}
 	if m.Instance != nil {
 		if no := taggedOut(*m.Instance, p.Now); no != nil {
@@ -95,7 +95,7 @@ func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	})
 }
 
-// uncordonID returns the id of the order that takes a cordon back.
+// uncordonID returns the id of the order that lifts a cordon.
 func uncordonID(cluster roll.ClusterID, cordon ledger.Action) string {
 	return hash(cluster.String(), cordon.ID, string(Uncordon))
 }

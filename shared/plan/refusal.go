@@ -8,11 +8,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// refusalKept is the least time that a refusal is remembered: until no late message can bring
-// its order again.
+// refusalKept is the minimum time for which a refusal is remembered. After it no late message can
+// deliver the order again.
 const refusalKept = 2 * OrderLife
 
-// rememberRefusals drops refusals of orders that no check can give again.
+// rememberRefusals drops refusals of orders that no check can repeat.
 func (p *planner) rememberRefusals() {
 	c := &p.out.Changes
 	for k, r := range p.State.Refusals {
@@ -25,8 +25,8 @@ func (p *planner) rememberRefusals() {
 	})
 }
 
-// mayRepeat reports whether a check may give the order again: the ledger still has its finding,
-// its cordon, or the end of its instance.
+// mayRepeat reports whether a check may repeat the order: the ledger still has its finding, its
+// cordon, or the end of its instance.
 func (p *planner) mayRepeat(order string, r ledger.Refusal) bool {
 	if Action(r.Do) == Uncordon {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
@@ -42,10 +42,10 @@ func (p *planner) mayRepeat(order string, r ledger.Refusal) bool {
 	return ok && orderID(p.Snapshot.Cluster.ID, known.Key(), known.FirstSeen, Action(r.Do)) == order
 }
 
-// givenEvery is how old the time of a repeated order may grow in the ledger.
+// givenEvery is how old the time of a repeated order may become in the ledger.
 const givenEvery = forgetAfter / 2
 
-// givenAgain records that refused orders are given again in this plan.
+// givenAgain records that this plan repeats refused orders.
 func (p *planner) givenAgain() {
 	given := map[string]bool{}
 	for _, o := range p.out.Orders {
@@ -60,8 +60,8 @@ func (p *planner) givenAgain() {
 	}
 }
 
-// refused reports whether a notice said within the last hour that an order was refused, or
-// said so earlier and the order was repeated within the hour.
+// refused reports whether a notice within the last hour said that an order was refused, or an
+// earlier one did and the order was repeated within the hour.
 func (p *planner) refused(order string) bool {
 	for k, r := range p.State.Refusals {
 		if k.Order == order && p.Now.Sub(r.Latest()) < forgetAfter {

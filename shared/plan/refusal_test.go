@@ -9,8 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// A refusal is remembered as long as a check, or a message that is late, may give its
-// order again.
+// A refusal is remembered as long as a check, or a late message, may repeat its order.
 func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
 	w := sick()
 	_, p := w.make(now)

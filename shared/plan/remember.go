@@ -11,9 +11,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// remediateSince notes when a check first saw mode remediate for each group with findings or
-// nodes, and forgets it where the mode is another one. It does not wait for a finding: one
-// that comes while the policy is unreadable must not count as found before remediate.
+// remediateSince records when a check first saw mode remediate for each group with findings or
+// nodes. It forgets that if the mode is another one. It does not wait for a finding: one that
+// appears while the policy is unreadable must not count as found before remediate.
 func (p *planner) remediateSince() {
 	p.since = map[roll.Group]time.Time{}
 	for g, at := range p.State.RemediateSince {
@@ -39,7 +39,7 @@ func (p *planner) remediateSince() {
 	}
 }
 
-// remediateIsOn notes that the mode of a group is remediate, if it is.
+// remediateIsOn records that the mode of a group is remediate, if it is.
 func (p *planner) remediateIsOn(g roll.Group) {
 	if _, ok := p.since[g]; ok || p.Policy(roll.GroupSelector(g)).Mode != policy.Remediate {
 		return
@@ -52,8 +52,8 @@ func (p *planner) remediateIsOn(g roll.Group) {
 func (p *planner) remember() {
 	c := &p.out.Changes
 	current := map[roll.FindingKey]bool{}
-	// Nodes that still have time are remembered too: only checks that saw a young node know
-	// that it never was in order.
+	// Nodes within their starting time are remembered too: only checks that saw a young node know
+	// that it was never healthy.
 	for _, f := range slices.Concat(p.Assessment.Findings, p.Assessment.Starting) {
 		current[f.Key()] = true
 		put := ledger.Finding{
@@ -113,16 +113,16 @@ func (p *planner) remember() {
 	p.rememberOrigins()
 }
 
-// allowedBefore reports whether mode remediate was on when the trouble of a node was found. NotReady
-// that turns into Unknown, or back, is the same trouble while the node was never Ready.
+// allowedBefore reports whether mode remediate was on when the fault of a node was found. NotReady
+// that turns into Unknown, or back, is the same fault while the node was never Ready.
 func (p *planner) allowedBefore(f roll.Finding) bool {
 	other := map[roll.Kind]roll.Kind{roll.NotReady: roll.Unknown, roll.Unknown: roll.NotReady}[f.Kind]
 	was := p.State.Findings[roll.FindingKey{Instance: f.Instance, Kind: other}]
 	return was.Allowed && was.Since.Equal(f.Since)
 }
 
-// rememberOrigins notes which Auto Scaling groups and launch template versions have nodes, at
-// most once a day, and forgets those whose last node is too long ago to show an intent.
+// rememberOrigins records which Auto Scaling groups and launch template versions have nodes, at
+// most once a day. It forgets those whose last node is too long ago to show an intent.
 func (p *planner) rememberOrigins() {
 	c := &p.out.Changes
 	for o := range p.Assessment.GroupsWithNodes {
@@ -143,11 +143,11 @@ func (p *planner) rememberOrigins() {
 	slices.Sort(c.Drop.GroupsWithNodes)
 }
 
-// checkedEvery is how old the time of the last complete check may grow in the ledger.
+// checkedEvery is how old the time of the last complete check may become in the ledger.
 const checkedEvery = time.Minute
 
-// rememberGroups notes what is new about groups' nodes, and which of their instances Rollcall
-// terminated last.
+// rememberGroups records what is new about the nodes of groups, and which of their instances
+// Rollcall terminated last.
 func (p *planner) rememberGroups() {
 	memory := maps.Clone(p.Assessment.Groups)
 	if memory == nil {
@@ -176,15 +176,15 @@ func (p *planner) rememberGroups() {
 	slices.Sort(p.out.Changes.Drop.Groups)
 }
 
-// samePressure compares times as moments, whatever their location.
+// samePressure compares times as instants, whatever their location.
 func samePressure(a, b ledger.GroupPressure) bool {
 	same := a.Since.Equal(b.Since)
 	a.Since = b.Since
 	return same && a == b
 }
 
-// sameFinding compares times as moments: the same moment read from JSON and from an API
-// differs in its location.
+// sameFinding compares times as instants: the same instant read from JSON and from an API differs
+// in its location.
 func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
 	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
@@ -192,11 +192,11 @@ func sameFinding(a, b ledger.Finding) bool {
 		a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
 }
 
-// proofs is how many causes of a finding are remembered; root causes come first.
+// proofs is the maximum number of causes remembered per finding; root causes come first.
 const proofs = 3
 
-// proven returns the decisive causes to remember: as first found, without those that the
-// diagnosis did not find again.
+// proven returns the decisive causes to remember: as first found, without those that the diagnosis
+// did not find again.
 func (p *planner) proven(f roll.Finding, known []roll.Proof) []roll.Proof {
 	why, diagnosed := p.Diagnoses[f.Key()]
 	if !diagnosed {
@@ -216,7 +216,7 @@ func (p *planner) proven(f roll.Finding, known []roll.Proof) []roll.Proof {
 	return out
 }
 
-// changed returns what to put and to drop so that the known records become the wanted ones.
+// changed returns what to put and to drop to turn the known records into the wanted ones.
 func changed[V any](known, wanted map[roll.InstanceID]V, same func(a, b V) bool) (map[roll.InstanceID]V, []roll.InstanceID) {
 	put := map[roll.InstanceID]V{}
 	for id, w := range wanted {

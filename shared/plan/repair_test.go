@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// failed lets the monitoring agent say of node n for that long that its accelerator failed.
+// failed makes the monitoring agent report for the given time that node n's accelerator failed.
 func (w *world) failed(n int, reason string, since time.Duration) {
 	at := now.Add(-since)
 	w.snapshot.Nodes[n-1].Conditions = []roll.TypedCondition{{Type: roll.AcceleratedHardware, Condition: roll.Condition{Status: roll.ConditionFalse, Since: at, Reason: reason}}}
@@ -19,7 +19,7 @@ func (w *world) failed(n int, reason string, since time.Duration) {
 	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{f.Group: now.Add(-24 * time.Hour)}}})
 }
 
-// accelerated is a world of ten nodes, the accelerator of the first of which failed.
+// accelerated returns a world of ten nodes, the first of which has a failed accelerator.
 func accelerated(repair, reason string) *world {
 	w := healthy(10)
 	w.doc = mustParse("apiVersion: rollcall/v1\n" + repair + "\n")
@@ -47,7 +47,7 @@ func (w *world) acts(t *testing.T) (done []string) {
 	return done
 }
 
-// Every reason of AWS's table comes to its repair.
+// Every reason in AWS's table leads to its repair.
 func TestAcceleratorsAreRepaired(t *testing.T) {
 	want := map[roll.Repair]string{
 		roll.RepairReboot:  "cordon 0s, drain 1m0s, reboot 2m0s, terminate 12m0s",
@@ -83,8 +83,8 @@ func TestWhatNeedsAPersonIsHeld(t *testing.T) {
 	}
 }
 
-// An accelerator that fails again within a day of its reboot is not rebooted again, and what
-// the node says is given the time of a boot before it counts.
+// An accelerator that fails again within a day of its reboot is not rebooted again. A condition
+// counts only after the time of a boot.
 func TestAnAcceleratorIsRebootedOnce(t *testing.T) {
 	w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
 	w.state.Actions = append(w.state.Actions, ledger.Action{ID: "earlier", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", Kind: roll.ConditionFailed, At: now.Add(-6 * time.Minute), Outcome: done(now.Add(-6 * time.Minute))})
@@ -93,8 +93,8 @@ func TestAnAcceleratorIsRebootedOnce(t *testing.T) {
 	}
 }
 
-// While it is repaired the node stays cordoned, whatever reason is given last; once the
-// condition is over it is given back.
+// During the repair the node stays cordoned, whatever the latest reason is. Once the condition is
+// over the cordon is lifted.
 func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
 	w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
 	_, p := w.make(now)
@@ -118,7 +118,7 @@ func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
 	}
 }
 
-// The refusals of every other act hold a repair back too.
+// The refusals of every other act also hold a repair.
 func TestRepairsKeepToTheLimits(t *testing.T) {
 	for want, change := range map[Reason]func(*world){
 		InstanceHeld: func(w *world) { w.snapshot.Instances[0].Hold = "true" },
@@ -144,7 +144,7 @@ func TestRepairsKeepToTheLimits(t *testing.T) {
 	}
 }
 
-// managed makes the first node one of a managed node group, with or without auto repair.
+// managed makes the first node a member of a managed node group, with or without auto repair.
 func (w *world) managed(repair roll.Answer) {
 	i := &w.snapshot.Instances[0]
 	i.Owner, i.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"

@@ -8,12 +8,12 @@ import (
 	"rollcall/shared/ledger"
 )
 
-// A replacement that had to be replaced shows that replacements fail, though the latest one
-// is not in trouble yet; an instance that was there before the first act shows nothing.
+// A replacement that had to be replaced shows that replacements fail, though the latest one has no
+// fault yet. An instance from before the first act shows nothing.
 func TestAReplacementThatWasReplacedCounts(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		launched []time.Duration // before now, of the instances that were ended 3, 2 ... hours ago
+		launched []time.Duration // before now, of the instances that were terminated 3, 2 ... hours ago
 		holds    bool
 	}{
 		{"both were there before", []time.Duration{48 * time.Hour, 48 * time.Hour}, false},

@@ -17,18 +17,18 @@ type Resolution struct {
 }
 
 const (
-	// settleAfter is how long an act without an outcome is left to whoever began it: no order
-	// is valid longer.
+	// settleAfter is how long an act without an outcome is left to the process that began it. No
+	// order is valid for longer.
 	settleAfter = OrderLife
-	// forgottenAfter is how long EC2 shows a terminated instance, with a margin. Only after
-	// it "not found" means anything.
+	// forgottenAfter is how long EC2 shows a terminated instance, with a margin. "Not found" is
+	// meaningful only after it.
 	forgottenAfter = 2 * time.Hour
 )
 
-// resolve settles acts whose outcome a crash, or an unclear answer of AWS, left open. It only
-// looks; it never repeats an act.
+// resolve settles acts that have no outcome because of a crash or an unclear answer of AWS. It only
+// reads. It never repeats an act.
 func (p *planner) resolve() {
-	var open []ledger.Action // in their order, so that plans are repeatable
+	var open []ledger.Action // in order, so that plans are repeatable
 	wanted := map[roll.InstanceID]bool{}
 	for _, a := range p.State.Actions {
 		if a.Outcome == nil && (p.Now.Sub(a.At) >= settleAfter || a.Do == string(Drain)) {
@@ -51,7 +51,7 @@ func (p *planner) resolve() {
 	}
 }
 
-// find returns instances and their nodes from the snapshot.
+// find returns the wanted instances and their nodes from the snapshot.
 func find(s *roll.Snapshot, wanted map[roll.InstanceID]bool) (map[roll.InstanceID]*roll.Instance, map[roll.InstanceID]*roll.Node) {
 	instances, nodes := map[roll.InstanceID]*roll.Instance{}, map[roll.InstanceID]*roll.Node{}
 	for i := range s.Instances {
@@ -98,7 +98,7 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 		return failed("whether node %s was tainted is not known; to do it again does no harm", n.Name)
 	case Reboot:
 		// Its effect is not visible from outside, and a second reboot might hit a node that is
-		// just starting.
+		// starting.
 		return done("whether the reboot was asked for is not known; it is not repeated")
 	case DeleteNode:
 		if n == nil {
@@ -109,8 +109,8 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 	return failed("nobody knows what became of it")
 }
 
-// ending settles acts that end an instance. EC2 moves an instance to shutting-down as soon as
-// it accepts a termination, so one in any other state was not terminated.
+// ending settles acts that terminate an instance. EC2 moves an instance to shutting-down as soon as
+// it accepts a termination, so an instance in any other state was not terminated.
 func ending(s *roll.Snapshot, now time.Time, a ledger.Action, i *roll.Instance) (ledger.Outcome, bool) {
 	switch {
 	case i == nil && s.NotFound[a.Instance] && now.Sub(a.At) >= forgottenAfter:
@@ -126,12 +126,12 @@ func ending(s *roll.Snapshot, now time.Time, a ledger.Action, i *roll.Instance) 
 	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true
 }
 
-// drainPaused is the outcome of a drain that no check continued, because of a limit or an
-// outage: it may begin anew.
+// drainPaused is the outcome of a drain that no check continued, because of a limit or an outage.
+// It may begin again.
 const drainPaused = ledger.Unfinished + ": nobody went on with it in time"
 
-// draining settles drains: at once where nothing is left to drain, and otherwise when no
-// check has continued one long after its time.
+// draining settles drains: at once if nothing is left to drain, and otherwise if no check has
+// continued the drain long after its time.
 func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
 	timeout := p.Policy(roll.GroupSelector(a.Group)).Drain.Timeout
 	switch sick := p.notReadyForWork(a.Instance); {

@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scheduled has EC2 schedule an event of an instance, that checks have known for an hour.
+// scheduled adds a scheduled event of an instance that checks have known for an hour.
 func (w *world) scheduled(n int, in time.Duration) {
 	at := now.Add(in)
 	w.snapshot.StatusRead, w.snapshot.Scheduled = roll.Yes, map[roll.InstanceID]roll.Event{instanceID(n): {ID: "instance-event-1", Code: "instance-retirement", NotBefore: at}}
@@ -97,7 +97,7 @@ func TestANodeIsMovedBeforeWhatEC2HasScheduled(t *testing.T) {
 	}
 }
 
-// What ends or restarts a scheduled instance is EC2's, whatever a ladder says.
+// Terminating or restarting a scheduled instance is left to EC2, whatever a ladder says.
 func TestAScheduledInstanceIsNeverEndedOrRebooted(t *testing.T) {
 	w := healthy(10)
 	w.scheduled(1, time.Hour)
@@ -113,8 +113,8 @@ func TestAScheduledInstanceIsNeverEndedOrRebooted(t *testing.T) {
 	}
 }
 
-// The cordon stays until the event is over, also where that cannot be read, and is lifted
-// when the event is gone or far off again.
+// The cordon stays until the event is over, even if that is unreadable, and is lifted when the
+// event is gone or far off again.
 func TestTheCordonBeforeAnEventLastsAsLongAsTheEvent(t *testing.T) {
 	cordon := ledger.Action{ID: "0123456789abcdef", Do: string(Cordon), Instance: instanceID(1), Group: "asg/w", Kind: roll.Scheduled, At: now.Add(-30 * time.Minute)}
 	cordon.Outcome = done(cordon.At)
@@ -143,7 +143,7 @@ func TestTheCordonBeforeAnEventLastsAsLongAsTheEvent(t *testing.T) {
 	}
 }
 
-// Of a machine that is sound nothing is ended for its volume or its application.
+// A healthy machine is not terminated for its volume or its application.
 func TestOnlyTheChecksOfTheMachineLeadToItsEnd(t *testing.T) {
 	for _, status := range []roll.ConditionStatus{roll.ConditionTrue, roll.ConditionUnknown} {
 		for only, want := range map[string]string{"": "[terminate]", "attached EBS": "[MachineSound]", "application": "[MachineSound]", "performance": "[MachineSound]"} {

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// In small groups two may be unhealthy, also where that is half of them; in the cluster as a
-// wholeCluster the share is what it says. Of 16 nodes in groups of four, 20 % are four.
+// In small groups two nodes may be unhealthy, even if that is half of them. In the whole cluster
+// the share applies as written. Of 16 nodes in groups of four, 20 % are four.
 func TestTheShareOfTheClusterHoldsWhereNoGroupExceedsItsOwn(t *testing.T) {
 	for _, tt := range []struct {
 		unhealthy [4]int // of each group
@@ -30,7 +30,7 @@ func TestTheShareOfTheClusterHoldsWhereNoGroupExceedsItsOwn(t *testing.T) {
 			for i := range 4 {
 				n, silent := 4*g+i+1, time.Duration(0)
 				if i < unhealthy {
-					silent = time.Duration(n) * time.Hour // each at a time of its own
+					silent = time.Duration(n) * time.Hour // each at its own time
 					sick = append(sick, n)
 				}
 				inst := w.add(n, silent)

@@ -65,9 +65,9 @@ func TestSharedCauses(t *testing.T) {
 	}
 }
 
-// What could not be looked for in an instance counts as the cause of another one that it is
-// tied to: by its group, launch template version, instance profile or subnet. One instance
-// has nothing in common with itself.
+// A cause that could not be checked in an instance counts as that of another instance with the same
+// group, launch template version, instance profile or subnet. One instance shares nothing with
+// itself.
 func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 	role := lies("NodeRoleNotMapped", "role/x")
 	instance := func(n int, change func(*roll.Instance)) *roll.Instance {
@@ -111,12 +111,12 @@ func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 				t.Errorf("%s, %s: %+v, want %q", name, each.what, got, tt.want)
 			}
 		}
-		other.Stage = roll.Watching // it still has its time
+		other.Stage = roll.Watching // within its tolerance
 		s := sharesOf([]roll.Finding{mine, other}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): has, other.Key(): open}, instances, nil)
 		if got := s.objects(mine, has); got != nil {
 			t.Errorf("%s, which still has its time: %+v", name, got)
 		}
-		// One that could not even be judged has no finding.
+		// An instance that could not be judged has no finding.
 		if other.Instance == mine.Instance {
 			continue
 		}
@@ -134,10 +134,10 @@ func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 	}
 }
 
-// What makes one of two siblings no finding must not let the other one go.
+// A sibling without a finding must not permit an act on the other one.
 func TestASiblingThatCouldNotBeJudgedHolds(t *testing.T) {
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
-	// bare is an instance of no group whose user data cannot be read.
+	// bare is an instance without a group whose user data is unreadable.
 	bare := func(w *world, subnet string) {
 		i := w.unregistered(2, 40*time.Minute)
 		i.ASG, i.Group, i.Owner, i.Subnet = "", roll.GroupNone, roll.OwnerNone, subnet
@@ -145,7 +145,7 @@ func TestASiblingThatCouldNotBeJudgedHolds(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		spoil func(*world)
-		want  []Reason // nil is an order
+		want  []Reason // nil means an order
 	}{
 		"one alone":                   {func(*world) {}, nil},
 		"one beside it that was read": {func(w *world) { w.unregistered(2, 40*time.Minute) }, []Reason{UnhealthyShare, UnhealthyShare}},
@@ -176,8 +176,8 @@ func TestASiblingThatCouldNotBeJudgedHolds(t *testing.T) {
 	}
 }
 
-// That others of its group are meant to be nodes makes an instance a finding, and permits no
-// act on it: before the act nobody could confirm it by the instance itself.
+// If only others of its group are evidence that an instance should be a node, it is a finding, but
+// no act is allowed: nothing about the instance itself could confirm it before the act.
 func TestWhatOnlySiblingsShowIsHeld(t *testing.T) {
 	for name, tt := range map[string]struct {
 		bootstraps roll.Answer
@@ -206,8 +206,8 @@ func TestWhatOnlySiblingsShowIsHeld(t *testing.T) {
 	}
 }
 
-// User data and console output are read of a sample only. The others of the group are
-// not ended for that.
+// User data and console output are read for a sample only. The others of the group are not
+// terminated for that.
 func TestWhatASampleHasInCommonHoldsTheOthersToo(t *testing.T) {
 	w := newWorld()
 	for n := 1; n <= 40; n++ {
@@ -229,8 +229,8 @@ func TestWhatASampleHasInCommonHoldsTheOthersToo(t *testing.T) {
 	}
 }
 
-// A cause that shows only after the reboot, such as a status check that fails while the
-// system starts, must not cut the time short that the reboot is given.
+// A cause that shows only after the reboot, such as a status check that fails while the system
+// starts, must not shorten the time after the reboot.
 func TestACauseFoundAfterTheRebootDoesNotCutItsTimeShort(t *testing.T) {
 	w := sick()
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
@@ -245,7 +245,7 @@ func TestACauseFoundAfterTheRebootDoesNotCutItsTimeShort(t *testing.T) {
 	}
 }
 
-// That nothing happened leaves the cause to decide.
+// If nothing happened, the cause decides.
 func TestACauseFoundAfterARebootThatFailedDecides(t *testing.T) {
 	w := sick()
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
@@ -257,8 +257,8 @@ func TestACauseFoundAfterARebootThatFailedDecides(t *testing.T) {
 	}
 }
 
-// What is only stopped may be started again: to its Node happens what the policy allows
-// to happen to what its owner has, and what its tags say of whose it is counts.
+// A stopped instance may be started again. For its Node the policy of its owner applies, and the
+// owner that its tags name.
 func TestTheNodeOfAStoppedInstanceIsItsOwners(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(*roll.Instance)

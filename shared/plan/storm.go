@@ -10,41 +10,41 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Alarm is what to report of a cluster as a whole: that it cannot be judged, or that it can
-// again.
+// Alarm is a report about the cluster as a whole: that it cannot be judged, or that it can be
+// judged again.
 type Alarm struct {
 	Reason Reason
 	Detail string
 	Since  time.Time
 	Over   bool
-	// Gone: it is over because EKS no longer knows the cluster.
+	// Gone: the outage is over because EKS no longer has the cluster.
 	Gone bool
-	// Incident is shared by the notices of the beginning and the end.
+	// Incident is shared by the notices of the beginning and of the end.
 	Incident ledger.Incident
 	// Said is the trouble to record once the notice is sent; nil to forget it.
 	Said *ledger.Trouble
 }
 
 const (
-	// alarmAfter is how long a cluster must be unreadable before a person is told.
+	// alarmAfter is how long a cluster must be unreadable before it is reported.
 	alarmAfter = 15 * time.Minute
-	// troubleEvery is how old the time of continuing trouble may grow in the ledger.
+	// troubleEvery is how old the time of continuing trouble may become in the ledger.
 	troubleEvery = time.Minute
-	// silenceWindow is how close together nodes go silent that go silent together.
+	// silenceWindow is the time within which nodes must go silent to count as silent together.
 	silenceWindow = 5 * time.Minute
-	// stormLasts is how long a zone outage or mass silence holds acts in the whole cluster
-	// while it lasts. After that it holds only where it is.
+	// stormLasts is how long a zone outage or mass silence holds acts in the whole cluster while it
+	// continues. After that it holds acts only where it is.
 	stormLasts = time.Hour
-	// silenceLeast and zoneLeast are the least numbers of nodes.
+	// silenceLeast and zoneLeast are the minimum numbers of nodes.
 	silenceLeast = 3
 	zoneLeast    = 3
-	// wholeZone is the least number if all nodes of a zone go together.
+	// wholeZone is the minimum number if all nodes of a zone fail together.
 	wholeZone = 2
 )
 
-// storm finds trouble of the cluster as a whole, and remembers it. After trouble that may
-// return in one gust, nothing is ordered for a while: nodes register late, and old conditions
-// stand until kubelets report again.
+// storm finds trouble of the cluster as a whole, and remembers it. After trouble that may return in
+// bursts, nothing is ordered for a while: nodes register late, and old conditions remain until
+// kubelets report again.
 func (p *planner) storm() {
 	p.trouble = p.State.Trouble
 	if !p.wholeCluster() {
@@ -52,7 +52,7 @@ func (p *planner) storm() {
 		return
 	}
 	if p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
-		return // the ledger is not about this cluster, or unreadable
+		return // the ledger is of another cluster, or unreadable
 	}
 	now, known := p.clusterTrouble(), p.State.Trouble
 	if now == nil {
@@ -95,7 +95,7 @@ func (p *planner) stormSince() {
 	}
 }
 
-// dueForWrite reports whether the time of the last sighting is due for a write.
+// dueForWrite reports whether to write the time of the last sighting.
 func dueForWrite(now time.Time, known, last time.Time) bool {
 	return last.Equal(now) && now.Sub(known) >= troubleEvery
 }
@@ -105,13 +105,13 @@ func (p *planner) reportsCluster() bool {
 	return p.Policy(roll.Selector{}).Mode.Allows(policy.Notify)
 }
 
-// clusterIncident returns the incident of a cluster that cannot be judged. A notice that is
-// sent again, because the first was not recorded, has the same incident.
+// clusterIncident returns the incident of a cluster that cannot be judged. A notice that is sent
+// again because the first was not recorded has the same incident.
 func clusterIncident(cluster roll.ClusterID, t ledger.Trouble, sent int) ledger.Incident {
 	return ledger.Incident{ID: incidentID(cluster, ledger.NoticeKey{}, t.Outage.Since), First: t.Told, Sent: sent}
 }
 
-// continueTrouble continues the known trouble with what this check found.
+// continueTrouble updates the known trouble with what this check found.
 func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.Trouble {
 	t := ledger.Trouble{Reason: string(reason), Since: p.Now, Last: p.Now}
 	if known == nil {
@@ -120,17 +120,17 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 	cool := cooledDown(known, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now)
 	if reason == SnapshotIncomplete && known.Reason != t.Reason && !cool {
 		// An incomplete snapshot says nothing about nodes, so the known trouble stays. An API
-		// server that has just come back refuses many calls at first.
+		// server that has just come back rejects many calls at first.
 		return *known
 	}
 	if unreadable(reason) && !unreadable(Reason(known.Reason)) && !cool && p.Now.Sub(p.outage(known, reason).Since) < alarmAfter {
-		t = *known // as far as is known, the trouble before lasts
+		t = *known // as far as is known, the earlier trouble continues
 		t.Last = p.Now
 		return t
 	}
 	t.Told = known.Told
 	if cool || p.State.Checked.After(known.Last) {
-		return t // a complete check lies in between: this is new trouble
+		return t // a complete check lies between: this is new trouble
 	}
 	if unreadable(Reason(known.Reason)) && !unreadable(reason) {
 		return t // not visible before
@@ -139,8 +139,8 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 	return t
 }
 
-// outage returns the latest period in which the cluster could not be judged, including this
-// check. One that was reported lasts until its end is reported.
+// outage returns the latest period in which the cluster could not be judged, including this check.
+// A reported outage lasts until its end is reported.
 func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	var o ledger.Outage
 	if known != nil {
@@ -157,8 +157,8 @@ func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	return o
 }
 
-// outageOf returns the outage in a record of trouble; older records keep its time with the
-// other trouble.
+// outageOf returns the outage in a record of trouble. Older records store its time with the other
+// trouble.
 func outageOf(t ledger.Trouble) ledger.Outage {
 	switch {
 	case !t.Outage.Since.IsZero():
@@ -175,7 +175,7 @@ func outageOf(t ledger.Trouble) ledger.Outage {
 // whatever else is wrong. It returns whether the end is reported now or later.
 func (p *planner) reportReadable(t ledger.Trouble) bool {
 	if t.Told.IsZero() || !p.reportsCluster() {
-		return !t.Told.IsZero() && p.Lowered // nobody turned notices off
+		return !t.Told.IsZero() && p.Lowered // notices were not turned off
 	}
 	o := outageOf(t)
 	if end := o.Last.Add(overAfter); p.Now.Before(end) {
@@ -183,7 +183,7 @@ func (p *planner) reportReadable(t ledger.Trouble) bool {
 		return true
 	}
 	t.Outage = o
-	var said *ledger.Trouble // nil: no cooldown is left
+	var said *ledger.Trouble // nil: no cooldown remains
 	if !cooledDown(&t, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
 		still := t
 		still.Outage, still.Told = ledger.Outage{}, time.Time{}
@@ -198,8 +198,8 @@ func (p *planner) reportReadable(t ledger.Trouble) bool {
 	return true
 }
 
-// forgetReported forgets that an outage was reported, once its end could be reported and the policy no
-// longer allows that. It returns whether it did.
+// forgetReported forgets that an outage was reported, once its end could be reported but the policy
+// no longer allows that. It returns whether it did.
 func (p *planner) forgetReported(t *ledger.Trouble, reason Reason) bool {
 	if unreadable(reason) || t.Told.IsZero() || p.reportsCluster() || p.Lowered || p.Now.Before(outageOf(*t).Last.Add(overAfter)) {
 		return false
@@ -208,7 +208,8 @@ func (p *planner) forgetReported(t *ledger.Trouble, reason Reason) bool {
 	return true
 }
 
-// endTrouble forgets trouble after its cooldown, once its end was reported if its beginning was.
+// endTrouble forgets trouble after its cooldown. If its beginning was reported, its end must be
+// reported first.
 func (p *planner) endTrouble(known *ledger.Trouble) {
 	if known == nil || p.reportReadable(*known) {
 		return
@@ -240,7 +241,7 @@ func (p *planner) clusterTrouble() *Refusal {
 	}
 	for _, at := range p.Assessment.Silent {
 		if p.Now.Sub(at) >= stormLasts {
-			continue // they will not return in one gust
+			continue // these nodes will not return in bursts
 		}
 		if no := massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); no != nil {
 			return no
@@ -249,14 +250,13 @@ func (p *planner) clusterTrouble() *Refusal {
 	return shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy)
 }
 
-// unreadable reports trouble in which no instance can be judged.
+// unreadable reports whether no instance can be judged because of the trouble.
 func unreadable(r Reason) bool {
 	return r == ClusterNotActive || r == ClusterUnreachable || r == SnapshotIncomplete
 }
 
-// cooling refuses while trouble of the cluster is too recent. While the trouble lasts, the
-// reason is its own. An incomplete snapshot says nothing about nodes, so there is no cooldown
-// after it.
+// cooling refuses while trouble of the cluster is too recent. While the trouble lasts, the reason
+// is its own. An incomplete snapshot says nothing about nodes, so no cooldown follows it.
 func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) *Refusal {
 	if t == nil || t.Reason == string(SnapshotIncomplete) || cooledDown(t, wait, now) {
 		return nil
@@ -276,7 +276,7 @@ func cooling(t *ledger.Trouble, wait time.Duration, goesOn bool, now time.Time) 
 }
 
 // stormEnds is how long after its last sighting trouble counts as lasting in a check of one
-// instance: its time is written once a minute, and an order is checked again a little later.
+// instance. Its time is written once a minute, and an order is checked again a little later.
 const stormEnds = 2 * time.Minute
 
 // troubleLasts reports whether trouble of the cluster lasts.

@@ -19,7 +19,7 @@ func TestZoneOut(t *testing.T) {
 		silent, nodes int
 		want          bool
 	}{
-		{"a", 2, 3, false}, // three at least
+		{"a", 2, 3, false}, // at least three
 		{"a", 2, 2, true},  // or all of two
 		{"a", 1, 1, false},
 		{"a", 3, 3, true},
@@ -29,7 +29,7 @@ func TestZoneOut(t *testing.T) {
 		{"a", 10, 20, false},
 		{"a", 54, 100, false},
 		{"a", 55, 100, true},
-		{"", 9, 9, false}, // nobody knows where they are
+		{"", 9, 9, false}, // zone unknown
 	}
 	for _, tt := range tests {
 		if got := zoneOut(tt.zone, assess.ZoneCount{Nodes: tt.nodes, Ready: tt.nodes - tt.silent, Silent: tt.silent}, 55) != nil; got != tt.want {
@@ -121,7 +121,7 @@ func TestShifted(t *testing.T) {
 	}
 }
 
-// An hour without an API server, and the gust when it is back.
+// An hour without an API server, and the burst when it is back.
 func TestAStormIsRememberedAndCooledDown(t *testing.T) {
 	w := healthy(20)
 	w.silent(1, 2*time.Hour)
@@ -161,14 +161,14 @@ func TestAStormIsRememberedAndCooledDown(t *testing.T) {
 	}
 }
 
-// blinking is a world whose cluster can or cannot be read by turns, and what is told of it.
+// blinking is a world whose cluster is alternately readable and unreadable, with its notices.
 type blinking struct {
 	*world
 	told []string
 	ids  []string
 }
 
-// find checks at that minute; forgetful: nobody remembers that a notice was sent.
+// look checks at that minute; forgetful: it is not recorded that a notice was sent.
 func (c *blinking) look(minute int, down, forgetful bool) Plan {
 	c.snapshot.Gaps = nil
 	if down {
@@ -191,7 +191,7 @@ func (c *blinking) look(minute int, down, forgetful bool) Plan {
 
 func TestAnOutageEndsAndBeginsWhateverElseIsWrong(t *testing.T) {
 	c := blinking{world: healthy(20)}
-	for n := 1; n <= 9; n++ { // 45% are unhealthy, and stay so
+	for n := 1; n <= 9; n++ { // 45% are unhealthy throughout
 		c.silent(n, time.Duration(2+n)*time.Hour)
 	}
 	for minute := range 120 {
@@ -243,7 +243,7 @@ func TestAnAlarmThatNobodyRemembersIsOfTheSameIncident(t *testing.T) {
 	}
 }
 
-// An API server that does not answer for hours says nothing of when a zone went down.
+// An API server that does not answer for hours does not show when a zone went down.
 func TestAZoneThatIsDownAfterAnOutageHoldsTheCluster(t *testing.T) {
 	c := blinking{world: healthy(20)}
 	for minute := 0; minute <= 120; minute += 2 {
@@ -258,8 +258,8 @@ func TestAZoneThatIsDownAfterAnOutageHoldsTheCluster(t *testing.T) {
 	}
 }
 
-// A look that fails now and then does not begin the hour anew in which a zone that is down
-// holds the others.
+// An occasional failed check does not restart the hour in which a zone that is down holds the
+// others.
 func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
 	c := blinking{world: healthy(30)}
 	c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%, massSilence: 100%}\n")
@@ -287,7 +287,7 @@ func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
 func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mode    policy.Mode // from minute 30 to 200
-		lowered bool        // the policy cannot be read then
+		lowered bool        // the policy is unreadable then
 		want    []string
 	}{
 		"all the time":              {policy.Notify, false, []string{"15: down since 0s", "39: over", "225: down since 3h30m0s", "249: over"}},
@@ -313,7 +313,7 @@ func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
 	}
 }
 
-// Whoever looks seldom is told too.
+// An outage is reported even if checks are infrequent.
 func TestAnOutageThatIsLookedAtSeldomSoundsItsAlarm(t *testing.T) {
 	c := blinking{world: healthy(20)}
 	for minute := 0; minute < 100; minute += 20 {
@@ -344,7 +344,7 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 	}
 }
 
-// Memory of a time when outages were not kept apart from other trouble.
+// Ledgers from before outages were separate from other trouble.
 func TestTheFormerMemoryOfAnOutageIsUnderstood(t *testing.T) {
 	began := now.Add(-72 * time.Hour)
 	for reason, want := range map[Reason]time.Time{ClusterUnreachable: began, UnhealthyShare: now.Add(-time.Hour)} {
@@ -427,7 +427,7 @@ func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
 	w.silent(1, time.Hour)
 	_, p := w.make(now)
 	w.apply(p)
-	for i := 1; i <= 24; i++ { // ready and silent by turns, five minutes each
+	for i := 1; i <= 24; i++ { // alternately ready and silent, five minutes each
 		at := now.Add(time.Duration(i) * 5 * time.Minute)
 		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: at.Add(-time.Minute)}
 		if i%2 == 0 {
@@ -443,7 +443,7 @@ func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
 	}
 }
 
-// All nodes of a zone are an outage only if they went together.
+// All nodes of a zone are an outage only if they went silent together.
 func TestAWholeZoneGoesWithinTheWindow(t *testing.T) {
 	for apart, want := range map[time.Duration]bool{0: true, silenceWindow: true, silenceWindow + time.Second: false} {
 		c := assess.ZoneCount{Nodes: 3, Silent: 2, First: now.Add(-apart), Last: now} // the third is starting

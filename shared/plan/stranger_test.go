@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unregistered adds an instance of the Auto Scaling group w that has not registered for as
-// long, has been seen so before, and may be terminated for all that EC2 and Auto Scaling say.
+// unregistered adds an instance of the Auto Scaling group w that has been unregistered for the
+// given time, was seen so before, and may be terminated according to EC2 and Auto Scaling.
 func (w *world) unregistered(n int, launched time.Duration) *roll.Instance {
 	id := instanceID(n)
 	w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-launched), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"})
@@ -20,7 +20,7 @@ func (w *world) unregistered(n int, launched time.Duration) *roll.Instance {
 	return &w.snapshot.Instances[len(w.snapshot.Instances)-1]
 }
 
-// remembered lets an earlier check have seen a finding of an instance of that group.
+// remembered records that an earlier check saw a finding about an instance of that group.
 func (w *world) remembered(n int, kind roll.Kind, began time.Time) {
 	f := ledger.Finding{Instance: instanceID(n), Kind: kind, Group: "asg/w", Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: began, Began: began}
 	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}}})
@@ -33,7 +33,7 @@ func stranger(f roll.FindingKey, c roll.Confidence) map[roll.FindingKey][]roll.C
 	}}
 }
 
-// An instance whose user data joins another cluster is that cluster's, whoever launched it
+// An instance whose user data joins another cluster belongs to that cluster, whoever launched it
 // and whatever its group had.
 func TestWhatJoinsAnotherClusterIsNotOurs(t *testing.T) {
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
@@ -75,7 +75,7 @@ func TestWhatJoinsAnotherClusterIsNotOurs(t *testing.T) {
 	}
 }
 
-// What one finding shows of an instance counts for its others.
+// Evidence from one finding of an instance counts for its others.
 func TestWhatJoinsAnotherClusterIsNotOursInAnyFinding(t *testing.T) {
 	w := newWorld()
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: notify}], Impaired: [{do: reboot}, {do: terminate}]}\n")

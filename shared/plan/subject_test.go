@@ -11,8 +11,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Whatever is found about what is no instance, nothing is ordered, held or tagged for it, and
-// what is done about instances stays the same.
+// For a finding that is not about an instance, nothing is ordered, held or tagged, and acts on
+// instances stay the same.
 func TestWhatIsNoInstanceIsOnlyTold(t *testing.T) {
 	subjects := []roll.InstanceID{
 		roll.SubjectID("nodeclaim", "general-x7k2p"), roll.SubjectID("node", "node-1"), roll.SubjectID("nodegroup", "w"), roll.SubjectID("asg", "w"),
@@ -60,7 +60,7 @@ func TestWhatIsNoInstanceIsOnlyTold(t *testing.T) {
 	}
 }
 
-// That its trouble is over is told as that, since it cannot be gone as an instance is.
+// The end of such a finding is reported as recovered, since it cannot be gone as an instance is.
 func TestWhatIsNoInstanceIsRecovered(t *testing.T) {
 	w := healthy(1)
 	p := &planner{Input: Input{Snapshot: w.snapshot, State: w.state}}
@@ -71,7 +71,7 @@ func TestWhatIsNoInstanceIsRecovered(t *testing.T) {
 	}
 }
 
-// What outlives an orphan is remembered with it, and of what is left whose it was.
+// The remnants of an orphan are recorded with it, and so is the owner of what is left.
 func TestTheLedgerKnowsWhatOutlivesAnOrphan(t *testing.T) {
 	w := healthy(3)
 	w.snapshot.Instances[0].Outlives = []string{"vol-1"}

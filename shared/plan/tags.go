@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// tags works out which tags to write and remove, so that each instance's tags match its
-// findings. It writes only differences.
+// tags computes which tags to write and remove so that each instance's tags match its findings. It
+// writes only differences.
 func (p *planner) tags() {
 	wanted := map[roll.InstanceID]roll.Marks{}
 	for _, f := range p.Assessment.Findings { // the most urgent first
@@ -19,7 +19,7 @@ func (p *planner) tags() {
 			marks, found = p.marks(f), true
 		}
 		if o := p.verdicts[f.Key()].order; o != nil {
-			// IAM permits no act without this tag, whatever the ladder says about tags.
+			// IAM permits no act without this tag, even if the ladder has no tag step
 			marks.Order, found = o.ID, true
 		}
 		if found {
@@ -42,17 +42,17 @@ func (p *planner) tags() {
 			have = *inst.Marks
 		}
 		if !found && kept[inst.ID] {
-			want = have // nobody could tell whether what they say goes on
+			want = have // it is unknown whether what they say still holds
 			want.Order = ""
 		}
 		if inst.Ignore {
-			// An ignored instance is not written on, but no order may outlive it either.
+			// An ignored instance gets no new tags, but must not keep the tag of an order either.
 			want = have
 			want.Order = ""
 		}
 		if want.Order == "" && have.Order != "" {
-			// The order's tag is the leash that IAM checks: it stays as long as the
-			// act it permits has no outcome.
+			// IAM permits an act only with the order's tag, so it stays until the act has an
+			// outcome.
 			if _, ok := p.State.Unresolved(inst.ID, roll.GroupNone); ok {
 				want.Order = have.Order
 			}
@@ -76,8 +76,8 @@ func (p *planner) tags() {
 	slices.SortFunc(p.out.Tags, func(a, b TagChange) int { return cmp.Compare(a.Instance, b.Instance) })
 }
 
-// reached reports whether a finding past Watching has reached a step of its ladder. A warning
-// of an unregistered instance reaches its tag and notify steps at once.
+// reached reports whether a finding past Watching has reached a step of its ladder. A warning of an
+// unregistered instance reaches its tag and notify steps at once.
 func (p *planner) reached(f roll.Finding, do policy.Do) bool {
 	ladder := p.ladder(f, p.Policy(f.Selector))
 	for i, step := range ladder {
@@ -88,8 +88,8 @@ func (p *planner) reached(f roll.Finding, do policy.Do) bool {
 	return false
 }
 
-// marks returns the tags for a finding's instance. They depend on the stage alone, so that
-// not every check writes them.
+// marks returns the tags for a finding's instance. They depend only on the stage, so that they do
+// not change in every check.
 func (p *planner) marks(f roll.Finding) roll.Marks {
 	m := roll.Marks{Finding: string(f.Kind), Since: f.Since.UTC().Format(time.RFC3339), Next: "notify only"}
 	pol := p.Policy(f.Selector)

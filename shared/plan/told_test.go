@@ -13,21 +13,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// chance is a world in which anything may happen between two checks, and what a person
-// has heard of it.
+// chance is a world in which anything may happen between two checks, and the record of what was
+// reported.
 type chance struct {
 	*world
 	*rand.Rand
 	t     *testing.T
 	nodes []roll.Node
 	at    time.Time
-	heard map[string]bool // orders by their id, cordon and drain by the finding's first sight; unless they were told to be held after all
+	heard map[string]bool // orders by their id, cordon and drain by the finding's first sighting; unless they were reported as held after all
 }
 
 func newChance(t *testing.T, seed uint64) *chance {
 	c := &chance{world: newWorld(), Rand: rand.New(rand.NewPCG(seed, 7)), t: t, at: now, heard: map[string]bool{}}
 	c.doc = mustParse("apiVersion: rollcall/v1\n")
-	if seed%2 == 1 { // nothing but the ladders holds it back
+	if seed%2 == 1 { // only the ladders hold it
 		c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%, zone: 100%, massSilence: 100%, actionsPerHour: 50}\n")
 	}
 	c.mode = oneOf(c, policy.Notify, policy.Remediate, policy.Remediate)
@@ -48,7 +48,7 @@ func oneOf[T any](c *chance, of ...T) T { return of[c.IntN(len(of))] }
 
 func (c *chance) once(in int) bool { return c.IntN(in) == 0 }
 
-// pass lets some time pass, and happen what may.
+// pass lets some time pass with random events.
 func (c *chance) pass() {
 	c.at = c.at.Add(time.Duration(30+c.IntN(1500)) * time.Second)
 	if c.once(4) {
@@ -94,7 +94,7 @@ func (c *chance) diagnose(id roll.InstanceID) {
 	}
 }
 
-// check plans, and holds the plan to what must always be so.
+// check makes a plan, and checks its invariants.
 func (c *chance) check() (p Plan) {
 	c.t.Helper()
 	a, p := c.make(c.at)
@@ -111,7 +111,7 @@ func (c *chance) check() (p Plan) {
 			switch {
 			case e.Order != nil:
 				c.heard[orderHeard(*e.Order)] = true
-			case e.says.Held == string(DrainUnfinished): // it is tried again, as that says
+			case e.says.Held == string(DrainUnfinished): // it is tried again, as that reason says
 			case e.Held != nil && e.says.Held != "":
 				for heard := range c.heard {
 					if strings.HasPrefix(heard, string(e.Finding.Instance)+" "+string(e.Finding.Kind)) {
@@ -134,8 +134,7 @@ func (c *chance) check() (p Plan) {
 	return p
 }
 
-// orderHeard is what a person who was told of an order knows it by: cordon and drain are
-// one piece of news.
+// orderHeard returns the key of a reported order: cordon and drain are one piece of news.
 func orderHeard(o Order) string {
 	about := string(o.Instance) + " " + string(o.Kind) + " "
 	if o.Action.Told() {
@@ -144,8 +143,8 @@ func orderHeard(o Order) string {
 	return about + o.FirstSeen.UTC().String()
 }
 
-// refusedLately reports that it was told within the hour, or is as good as told, that an
-// order is given and refused by turns.
+// refusedLately reports whether a notice within the hour said that an order is alternately given
+// and refused, or counts as such.
 func (c *chance) refusedLately(o Order) bool {
 	for k, r := range c.state.Refusals {
 		same := k.Order == o.ID || !o.Action.Told() && !Action(r.Do).Told() && r.Instance == o.Instance && r.Kind == o.Kind
@@ -156,7 +155,7 @@ func (c *chance) refusedLately(o Order) bool {
 	return false
 }
 
-// over holds the word that trouble is over to what is found.
+// over checks a report about the end of a fault against the findings.
 func (c *chance) over(n Notice, a assess.Assessment) {
 	c.t.Helper()
 	for _, e := range n.Ended {
@@ -168,7 +167,7 @@ func (c *chance) over(n Notice, a assess.Assessment) {
 	}
 }
 
-// remember is what is written when all notices were sent.
+// remember records the state after all notices were sent.
 func (c *chance) remember(p Plan) {
 	c.apply(p)
 	if p.Alarm != nil {
@@ -183,7 +182,7 @@ func (c *chance) remember(p Plan) {
 	}
 }
 
-// act carries some of the orders out, with one end or another, or none.
+// act carries some of the orders out, with some outcome or none.
 func (c *chance) act(orders []Order) {
 	for _, o := range orders {
 		switch c.IntN(6) {
@@ -198,7 +197,7 @@ func (c *chance) act(orders []Order) {
 		}
 		a := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: c.at.Add(5 * time.Second)}
 		switch c.IntN(6) {
-		case 0: // nobody knows
+		case 0: // outcome unknown
 		case 1, 2:
 			a.Outcome = &ledger.Outcome{Result: ledger.Failed, Detail: "no", At: c.at.Add(10 * time.Second)}
 			if o.Action == Drain {
@@ -217,8 +216,8 @@ func (c *chance) act(orders []Order) {
 	}
 }
 
-// Whatever happens: who is acted on was told of before, what was told is told once, and
-// nothing is written that is known.
+// In any world: an act is reported before it happens, everything is reported once, and nothing
+// known is written again.
 func TestWhateverHappensIsToldOnceAndBeforeItIsActedOn(t *testing.T) {
 	for seed := range uint64(300) {
 		c := newChance(t, seed)

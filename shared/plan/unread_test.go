@@ -39,8 +39,8 @@ func TestWhatWasNotReadForAReasonThatPassesIsNotReadYet(t *testing.T) {
 	}
 }
 
-// A service that is busy in every other check makes no news: neither that it was, nor what
-// was said before it was.
+// A service that is throttled in every other check makes no news: neither the throttling, nor what
+// was reported before it.
 func TestABusyServiceMakesNoNews(t *testing.T) {
 	const attribute = roll.CallInstanceAttribute
 	protection := func(a roll.Answer, gaps ...roll.Gap) func(*world) {
@@ -58,7 +58,7 @@ func TestABusyServiceMakesNoNews(t *testing.T) {
 	released := func(w *world) { w.snapshot.Instances[0].Hold = "" }
 	for name, tt := range map[string]struct {
 		checks []func(*world)
-		want   []string // what is said of the instance, by check
+		want   []string // the statement about the instance, by check
 	}{
 		"busy every other time":          {[]func(*world){free, busy, free, busy, free}, []string{"0 ordered"}},
 		"busy at first":                  {[]func(*world){busy, free, busy, free, busy}, []string{"0 overdue", "1 ordered"}},
@@ -93,7 +93,7 @@ func TestABusyServiceMakesNoNews(t *testing.T) {
 	}
 }
 
-// orderOf is the id of the plan's only order, or what stands for none.
+// orderOf returns the id of the plan's only order, or a placeholder if there is none.
 func orderOf(p Plan) string {
 	if len(p.Orders) != 1 {
 		return "-"

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Whoever asks why nothing is done wants to know how long it will be so.
+// A held act shows how long it will be held.
 func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 	replaced := func(ago time.Duration) ledger.Action {
 		return ledger.Action{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-ago), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-ago)}}
@@ -19,7 +19,7 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil  func(*world)
 		reason Reason
-		until  time.Duration // from now; zero if nobody can tell
+		until  time.Duration // from now; zero if unknown
 	}{
 		"seen half a minute ago": {func(w *world) { w.seen(1, 30*time.Second) }, NotSeenTwice, 30 * time.Second},
 		"never seen":             {func(w *world) { w.state = ledger.State{} }, NotSeenTwice, 0},
@@ -61,7 +61,7 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 	}
 }
 
-// The time of one finding's reason is not another's.
+// The time of one finding's reason does not apply to another's.
 func TestTheTimeOfAReasonIsItsOwn(t *testing.T) {
 	w := sick()
 	w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-3 * time.Hour)}

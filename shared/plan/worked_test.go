@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Only a node that never was in order may be interrupted while it is Ready.
+// Only a node that never was ready for work may be interrupted while it is Ready.
 func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
 	for worked, want := range map[bool]string{false: string(Cordon), true: "none: [NodeReady]"} {
 		w := healthy(10)
@@ -26,8 +26,8 @@ func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
 	}
 }
 
-// A lease that was not read may be one that the kubelet renews, whether or not a check ever
-// saw the node. What passes is asked again; a permission is for a person to give.
+// An unreadable lease may be one that the kubelet renews, whether or not a check ever saw the node.
+// A passing failure is read again; a missing permission needs a person.
 func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {
 	denied, throttled := roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: roll.CallLease}, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallLease}
 	for name, tt := range map[string]struct {
@@ -61,7 +61,7 @@ func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {
 	}
 }
 
-// Nor is an instance ended that no NodeClaim has, if its kubelet may renew a lease.
+// An instance without a NodeClaim is not terminated either if its kubelet may renew a lease.
 func TestALeaseThatWasNotReadHoldsAnOrphan(t *testing.T) {
 	for read, want := range map[roll.Answer]string{roll.No: string(Terminate), roll.Yes: string(Terminate), roll.Unreadable: "none: [ProtectionUnknown]", roll.NotAsked: "none: [ProtectionUnknown]"} {
 		w := healthy(10)
@@ -111,8 +111,8 @@ func TestNothingFollowsARebootBeforeTheMachineCanBeBack(t *testing.T) {
 	}
 }
 
-// An order that was given before an outage dies in it: what is counted over the cluster is
-// counted again in the look at the one instance.
+// An order given before an outage is refused: the check of the one instance counts the cluster
+// again.
 func TestAnOutageSinceTheOrderIsSeenInTheLastLook(t *testing.T) {
 	for name, tt := range map[string]struct {
 		strike func(*world)
@@ -146,7 +146,7 @@ func TestAnOutageSinceTheOrderIsSeenInTheLastLook(t *testing.T) {
 	}
 }
 
-// The others fell silent long after the one that the order is about.
+// The others fell silent long after the instance of the order.
 func TestAMassSilenceSinceTheOrderHoldsWhoeverWasSilentBefore(t *testing.T) {
 	w := healthy(30)
 	w.silent(1, 2*time.Hour)

@@ -2,13 +2,12 @@ package policy
 
 import "rollcall/shared/roll"
 
-// thisVersion is what this version of Rollcall does of what a policy can say.
-// Everything that depends on it reads it here: a version that learns more edits
-// this table (and roll.Kinds) and nothing else in the package.
+// thisVersion is the part of the policy language that this version of Rollcall supports. A version
+// that supports more changes only this table (and roll.Kinds) in this package.
 var thisVersion = struct {
-	finds []roll.Kind                // findings it makes, and so the ladders there are
-	does  []Do                       // verbs it carries out
-	rules map[roll.Owner][]OwnerRule // what an owner's instances may be exposed to
+	finds []roll.Kind                // kinds that it finds, and so the possible ladders
+	does  []Do                       // verbs that it carries out
+	rules map[roll.Owner][]OwnerRule // what may happen to an owner's instances
 }{
 	finds: roll.Kinds(),
 	does:  verbs,
@@ -28,16 +27,16 @@ var notifyOnly = map[roll.Owner]string{
 	roll.OwnerClusterAPI: "Cluster API replaces its machines itself",
 }
 
-// use is what becomes of a step in the ladder of a kind.
+// use is whether a step has an effect in the ladder of a kind.
 type use uint8
 
 const (
 	useful    use = iota // carried out
-	idle                 // valid, and it never happens
-	senseless            // refused: it cannot be meant
+	idle                 // valid, but it never happens
+	senseless            // rejected: it makes no sense
 )
 
-// why a step is of no use for a kind.
+// Why a step has no effect for a kind.
 const (
 	noInstance = "its instance is gone"
 	onlyTold   = "such a finding is only reported: nothing is written or done about it"
@@ -45,8 +44,8 @@ const (
 	readyNode  = "is always held back: a node with this finding is Ready, and a Ready node is not interrupted"
 )
 
-// useOf tells what becomes of a verb in the ladder of a kind, and why, if it is not
-// carried out. Speaking is of use for every kind.
+// useOf returns whether a verb has an effect in the ladder of a kind, and if not, why. Verbs that
+// only report are useful for every kind.
 func useOf(do Do, kind roll.Kind) (use, string) {
 	if do == DoWarn || do == DoNotify {
 		return useful, ""

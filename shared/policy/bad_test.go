@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// fixtures are the files that match, by name without the extension.
+// fixtures returns the files that match, by name without the extension.
 func fixtures(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -51,11 +51,11 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// badFile has the bad documents, in the format of golang.org/x/tools/txtar: the files
-// NAME.yaml, and NAME.txt with what is said about it.
+// badFile has the bad documents, in the format of golang.org/x/tools/txtar: the files NAME.yaml,
+// and NAME.txt with the expected faults.
 const badFile = "testdata/bad.txtar"
 
-// unprintable are bad documents that an editor may not keep as they are.
+// unprintable are bad documents that an editor may not preserve.
 var unprintable = map[string]string{
 	"control-character": "apiVersion: rollcall/v1\nmode: \aobserve\n",
 	"not-utf8":          "apiVersion: rollcall/v1\nmode: \xff\n",

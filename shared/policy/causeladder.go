@@ -8,23 +8,23 @@ import (
 	"rollcall/shared/roll"
 )
 
-// CauseKey names the ladder of a kind of finding that has a certain cause.
+// CauseKey identifies the ladder of a kind of finding with a given cause.
 type CauseKey struct {
 	Kind roll.Kind
-	Code string // of the catalogue of causes
+	Code string // code in the catalogue of causes
 }
 
-// String is the key as a document has it: "Unknown/MemoryPressurePreceded".
+// String returns the key as a document writes it: "Unknown/MemoryPressurePreceded".
 func (k CauseKey) String() string { return string(k.Kind) + "/" + k.Code }
 
-// Ladder is the ladder of a finding with what a diagnosis found: that of its first decisive
-// cause that has one, else that of its kind. Where the policy has a failed accelerator
-// repaired, the acts are those of the repair.
+// Ladder returns the ladder of a finding with its diagnosis: that of its first decisive cause with
+// a ladder of its own, or else that of its kind. If the policy repairs a failed accelerator, the
+// acts are those of the repair.
 //
-// A cause that has a ladder of its own may be there all the same while it is only
-// suggested, could not be looked for, or nobody looked. Then the acts go only as far as
-// both ladders have the same ones, each when the later of the two has it. What follows is
-// marked with [Step.Doubt]: whichever ladder is right, no act is done that it does not have.
+// A cause with its own ladder may exist even if it is only suggested, could not be checked, or
+// there was no diagnosis. Then acts go only as far as both ladders agree, each at the later of the
+// two times. Those after that are marked with [Step.Doubt]. So no act is done that the right ladder
+// does not have.
 func (p Policy) Ladder(f roll.Finding, why roll.Diagnosis) []Step {
 	return p.repaired(f, p.causeLadder(f.Kind, why))
 }
@@ -50,7 +50,7 @@ func (p Policy) causeLadder(kind roll.Kind, why roll.Diagnosis) []Step {
 	return steps
 }
 
-// Steps are the steps of all ladders that a finding may have, whatever its cause is.
+// Steps returns the steps of all ladders that a finding may have, whatever its cause is.
 func (p Policy) Steps(f roll.Finding) []Step {
 	steps := p.Ladders[f.Kind]
 	for key, own := range p.CauseLadders {
@@ -61,9 +61,9 @@ func (p Policy) Steps(f roll.Finding) []Step {
 	return p.repaired(f, steps)
 }
 
-// mayBe reports whether a cause that was not found for certain may be there all the same.
-// A diagnosis that notes nothing of a code did not look for it, since it cannot explain
-// the kind; one that notes nothing at all was not made.
+// mayBe reports whether a cause may exist that was not found for certain. A diagnosis that does not
+// mention a code did not check it, since it cannot explain the kind. A diagnosis that mentions
+// nothing was not made.
 func mayBe(code string, why roll.Diagnosis) bool {
 	if len(why.Causes)+len(why.RuledOut)+len(why.NotChecked) == 0 {
 		return true
@@ -72,12 +72,12 @@ func mayBe(code string, why roll.Diagnosis) bool {
 		slices.ContainsFunc(why.Causes, func(c roll.Cause) bool { return c.Code == code && c.Confidence != roll.Decisive })
 }
 
-// alike is a ladder whose acts go only as far as those of another one, which may hold in
-// its place because of the cause with the code.
+// alike returns a ladder with Doubt set from the first act that another ladder does not share. The
+// other may apply instead because of the cause with the code.
 func alike(steps, other []Step, code string) []Step {
 	type act struct {
 		Step
-		waits time.Duration // up to it, from the end of the tolerance
+		waits time.Duration // up to the step, from the end of the tolerance
 	}
 	var acts []act
 	var waits time.Duration
@@ -94,7 +94,7 @@ func alike(steps, other []Step, code string) []Step {
 		switch {
 		case !s.Do.Acts():
 		case len(acts) == 0 || acts[0].Do != s.Do:
-			acts = nil // nor anything behind it
+			acts = nil // and neither is anything after it
 			if s.Doubt == "" {
 				s.Doubt = code
 			}

@@ -10,12 +10,11 @@ import (
 
 const (
 	memory = "MemoryPressurePreceded"
-	disk   = "DiskPressurePreceded" // told behind memory
-	panics = "KernelPanic"          // told before it
+	disk   = "DiskPressurePreceded" // ranks after memory
+	panics = "KernelPanic"          // ranks before it
 )
 
-// Which ladder holds for a silent node, by what is known of its cause. Behind the bar
-// stands what is in doubt.
+// The ladder of a silent node, by what is known of its cause. Steps in doubt are after the bar.
 func TestLadderOfACause(t *testing.T) {
 	found := func(code string, c roll.Confidence) roll.Diagnosis {
 		return roll.Diagnosis{Causes: []roll.Cause{{Code: code, Confidence: c}}, RuledOut: []string{"InstanceStopped"}}
@@ -93,8 +92,8 @@ func TestStepsOfAllLaddersOfAKind(t *testing.T) {
 	}
 }
 
-// A ladder by cause is merged by its own key, and shown by it; an override that looks as
-// if it changed it, and does not, is warned of.
+// A ladder by cause is merged and shown by its own key. There is a warning for an override that
+// seems to change it but does not.
 func TestLaddersByCauseInOverrides(t *testing.T) {
 	d := mustParse(t, `ladders: {Unknown/MemoryPressurePreceded: [{do: reboot}]}
 overrides:

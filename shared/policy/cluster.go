@@ -5,17 +5,17 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// asked is what an effective policy was asked for.
+// asked holds the arguments of an effective policy.
 type asked struct {
 	cluster, clusterTag string
 	of                  roll.Selector
 }
 
-// remembering remembers the effective policies of a document. Selectors differ by group, and by the
-// tags of instances.
+// remembering returns a cache of a document's effective policies. Selectors differ by group, and by
+// the tags of instances.
 func remembering() *memo.Memo[asked, Policy] { return &memo.Memo[asked, Policy]{Most: 1000} }
 
-// remembered is For, worked out once where the document remembers.
+// remembered is For with a cache, if the document has one.
 func (d *Document) remembered(a asked) Policy {
 	effective := func() Policy { return d.For(a.cluster, a.clusterTag, a.of) }
 	if d.known == nil {
@@ -24,15 +24,14 @@ func (d *Document) remembered(a asked) Policy {
 	return d.known.Get(a, effective)
 }
 
-// Cluster returns the effective policy of a cluster's groups and instances as a
-// function, for readers that ask once per node. clusterTag is the value of the EKS cluster tag
-// rollcall:mode. permitted is the mode that the caller was started with. The mode is
-// the lowest of that, of what the document with its overrides says, and of the tags
-// rollcall:mode of the cluster and of the instance. Where the document names no mode,
-// it is the lowest of the others.
+// Cluster returns a function that returns the effective policy of a cluster's groups and instances,
+// for callers that need it once per node. clusterTag is the value of the EKS cluster tag
+// rollcall:mode. permitted is the mode of the caller. The mode of a policy is the lowest of
+// permitted, of the document with its overrides, and of the tags rollcall:mode of the cluster and
+// the instance. If the document names no mode, it is the lowest of the others.
 //
-// The function is for one goroutine. Its answers are remembered with the document, for the next
-// check too: nobody may change them.
+// The function is for one goroutine. The document caches its results for the next check too, so
+// they must not be changed.
 func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Selector) Policy {
 	known := map[roll.Selector]Policy{}
 	return func(of roll.Selector) Policy {
@@ -50,9 +49,8 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 	}
 }
 
-// Deployed returns the document with other times for registration in the place of the
-// built-in ones: those that a deployment was given. Zero times leave the built-in ones.
-// What the document itself says goes before.
+// Deployed returns the document with the registration times of a deployment in place of the
+// built-in ones. Zero times keep the built-in ones. Times in the document itself take precedence.
 func (d *Document) Deployed(r Registration) *Document {
 	with := *d
 	with.deployed, with.known = nil, remembering()

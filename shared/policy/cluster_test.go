@@ -23,14 +23,14 @@ func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
 		permitted     policy.Mode
 		want          policy.Mode
 	}{
-		{"", "", policy.Remediate, policy.Remediate}, // nobody said anything: as it was started
+		{"", "", policy.Remediate, policy.Remediate}, // no mode anywhere: that of the caller
 		{"", "", policy.Observe, policy.Observe},
 		{"mode: remediate\n", "", policy.Observe, policy.Observe},
 		{"mode: remediate\n", "", policy.Notify, policy.Notify},
 		{"mode: observe\n", "", policy.Remediate, policy.Observe},
 		{"mode: remediate\n", "notify", policy.Remediate, policy.Notify},
-		{"", "off", policy.Remediate, policy.Observe}, // a tag that is no mode
-		// The tag raises nothing: neither what the document says nor what an override does.
+		{"", "off", policy.Remediate, policy.Observe}, // a tag that is not a mode
+		// The tag raises neither the document's mode nor an override's.
 		{"mode: observe\n", "remediate", policy.Remediate, policy.Observe},
 		{"mode: notify\n", "remediate", policy.Remediate, policy.Notify},
 		{"overrides: [{match: {cluster: demo}, mode: observe}]\n", "remediate", policy.Remediate, policy.Observe},
@@ -38,7 +38,7 @@ func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
 		// And it lowers an override that names the group.
 		{"overrides: [{match: {group: asg/w}, mode: remediate}]\n", "observe", policy.Remediate, policy.Observe},
 		{"overrides: [{match: {group: asg/w}, mode: remediate}]\n", "off", policy.Remediate, policy.Observe},
-		// Where nobody names a mode, the permitted one holds, and the tag lowers that.
+		// If nothing names a mode, the permitted one applies, and the tag lowers that.
 		{"", "notify", policy.Remediate, policy.Notify},
 		{"", "observe", policy.Remediate, policy.Observe},
 		{"", "remediate", policy.Remediate, policy.Remediate},

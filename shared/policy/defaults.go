@@ -8,16 +8,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Default is the document that says nothing: every policy it gives is the
-// defaults. They are safe: nothing but looking happens under them.
+// Default returns an empty document: all its policies are the defaults. They are safe: Rollcall
+// only observes.
 func Default() *Document { return &Document{} }
 
-// defaults are the settings under every document. They are made once, and never changed:
-// a policy copies what it takes from a setting.
+// defaults are the settings under every document. They are created once and never changed: a policy
+// copies what it takes from a setting.
 //
-// A node that answers is drained before its instance ends; a silent one cannot be,
-// and is rebooted first: that costs no instance. Where a node is Ready, or replacing
-// the instance cures nothing, the ladder ends with a notice.
+// A node whose kubelet answers is drained before its instance is terminated. A silent one cannot be
+// drained and is rebooted first, which costs no instance. If a node is Ready, or a replacement
+// cures nothing, the ladder ends with a notice.
 var defaults = sync.OnceValue(func() []setting {
 	settings := []setting{
 		settingOf("mode", Observe, func(p *Policy, m Mode) { p.Mode = m }),
@@ -35,8 +35,8 @@ var defaults = sync.OnceValue(func() []setting {
 		{"NetworkingReady", "False", 30 * time.Minute},
 		{"KernelReady", "False", 30 * time.Minute},
 		{"ContainerRuntimeReady", "False", 30 * time.Minute},
-		// The kubelet keeps a pressure up for 5 minutes after it saw the last of it
-		// (evictionPressureTransitionPeriod), so one that is over by then never shows here.
+		// The kubelet keeps a pressure condition for 5 minutes after the pressure ended
+		// (evictionPressureTransitionPeriod), so a shorter one never shows here.
 		// https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation
 		{roll.MemoryPressure, "True", 10 * time.Minute},
 		{roll.DiskPressure, "True", 10 * time.Minute},

@@ -9,54 +9,53 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// Document is a policy document that validated. It does not change: any number of
-// goroutines may read it. The zero value is the document that says nothing.
+// Document is a valid policy document. It is immutable, so any number of goroutines may read it.
+// The zero value is an empty document.
 type Document struct {
-	deployed  []setting // what the deployment says where the document does not
+	deployed  []setting // the deployment's settings where the document has none
 	settings  []setting
 	own       map[string][]setting // its presets, by name
 	overrides []override
 	warnings  []Fault
-	known     *memo.Memo[asked, Policy] // what Cluster told of it; nil remembers nothing
+	known     *memo.Memo[asked, Policy] // cache of Cluster; nil for none
 }
 
 // override is one entry of a document's overrides.
 type override struct {
 	cluster, group string // patterns, "" when the match does not name it
-	preset         string // likewise, a name
+	preset         string // a name; "" if the match does not name it
 	settings       []setting
 }
 
-// matches reports whether the override is about the instances of a preset in the
-// cluster and group. At the level of the cluster, where the group is "", no override
-// with a group is, and where the preset is "" none with a preset.
+// matches reports whether the override applies to the instances of a preset in the cluster and
+// group. Overrides with a group do not apply at cluster level, where group is "". Overrides with a
+// preset do not apply if preset is "".
 func (o override) matches(cluster string, group roll.Group, preset string) bool {
 	return (o.cluster == "" || glob(o.cluster, cluster)) &&
 		(o.group == "" || group != "" && glob(o.group, string(group))) &&
 		(o.preset == "" || o.preset == preset)
 }
 
-// glob is path.Match for a pattern that validation has accepted.
+// glob is path.Match for a validated pattern.
 func glob(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil
 }
 
-// For is the effective policy of what the selector means: an instance, a group, or
-// with the zero value the cluster as a whole. cluster is the EKS cluster's name;
-// clusterTag the value of its tag rollcall:mode, "" when it has none. The tag lowers
-// the mode and never raises it. One that is no mode means Observe: someone wanted to
-// say something about this cluster, and it was not "go on".
+// For returns the effective policy for a selector: an instance, a group, or the cluster as a whole
+// (zero value). cluster is the name of the EKS cluster. clusterTag is the value of its tag
+// rollcall:mode, "" if none. The tag lowers the mode and never raises it. A tag that is not a mode
+// means Observe: a person wrote something about this cluster, and it was not "go on".
 func (d *Document) For(cluster, clusterTag string, of roll.Selector) Policy {
 	p, _ := d.effective(cluster, clusterTag, of)
 	return p
 }
 
-// Setting is one value of an effective policy and where it came from.
+// Setting is one value of an effective policy, and its source.
 type Setting struct {
-	// Key is such as registration.deadline, conditions.Ready=False, ladders.Unknown;
-	// preset for the preset that is in use; or an instance tag, such as
-	// rollcall:deadline, that changes nothing.
+	// Key is for example registration.deadline, conditions.Ready=False or ladders.Unknown. It is
+	// preset for the preset in use, or the name of an instance tag without effect, such as
+	// rollcall:deadline.
 	Key   string
 	Value string // for a person
 	// From is "default", "deployment", "line 3", "preset gpu", "override at line 12",
@@ -64,21 +63,20 @@ type Setting struct {
 	From string
 }
 
-// Explain lists every value of the policy that For gives for the same arguments,
-// in the order of the document's sections, and behind them what else the selector came
-// to: the preset in use, and the tags that change nothing, with the reason.
+// Explain returns all values of the policy that For returns for the same arguments, in the order of
+// the document's sections. After them come the preset in use, and the tags without effect, with the
+// reason.
 func (d *Document) Explain(cluster, clusterTag string, of roll.Selector) []Setting {
 	_, settings := d.effective(cluster, clusterTag, of)
 	return append(settings, d.remarks(of)...)
 }
 
-// Warnings are the settings that are valid and have no effect, in the order of the
-// document.
+// Warnings returns the settings that are valid but have no effect, in the order of the document.
 func (d *Document) Warnings() []Fault { return slices.Clone(d.warnings) }
 
-// effective merges what applies, the weakest first, and sees to it that no warning
-// comes after its deadline: each part is checked for that alone, but two of them may
-// meet in a way that only a name decides.
+// effective merges the layers that apply, the weakest first. It also makes sure that no warning
+// comes after its deadline. Validation checks that per layer, but two layers may combine only for
+// certain names.
 func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Policy, []Setting) {
 	preset, tagged := d.preset(of)
 	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}
@@ -108,7 +106,7 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 	return lowered(p, told, "instance tag", of.Mode)
 }
 
-// lowerWarning lets a warning come with its deadline at the latest.
+// lowerWarning moves a warning to its deadline if it is later.
 func lowerWarning(warn *time.Duration, deadline time.Duration, told []Setting, warnKey, deadlineKey string) {
 	if *warn <= deadline {
 		return
@@ -119,9 +117,9 @@ func lowerWarning(warn *time.Duration, deadline time.Duration, told []Setting, w
 	told[i].From += ", lowered to " + deadlineKey
 }
 
-// underGroup is the policy of a preset's instances with a mode no higher than their group's.
-// What is told, and since when is acted on, is of the group: an override by preset, or the
-// tag rollcall:preset, must not lead to acts that nobody is told of.
+// underGroup returns the policy of a preset's instances with a mode no higher than their group's.
+// Notices, and the time from which acts are allowed, are per group. So an override by preset, or
+// the tag rollcall:preset, must not cause acts without notices.
 func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
 	if !group.ModeSet || p.Mode == Lower(p.Mode, group.Mode) {
 		return p, told

@@ -127,7 +127,7 @@ func TestModeSet(t *testing.T) {
 	}{
 		{"nobody", "", "", "asg/a", false},
 		{"document", "mode: observe", "", "", true},
-		{"tag", "", "observe", "", false}, // it lowers, and names none
+		{"tag", "", "observe", "", false}, // it lowers, but names none
 		{"invalid tag", "", "off", "", false},
 		{"cluster override", "overrides: [{match: {cluster: a}, mode: notify}]", "", "", true},
 		{"override of another cluster", "overrides: [{match: {cluster: b}, mode: notify}]", "", "", false},
@@ -220,8 +220,7 @@ func TestDeadlineMayEqualTheWarning(t *testing.T) {
 	}
 }
 
-// explained is a page for each document: its warnings, and its settings for what a
-// selector means.
+// explained returns a page for each document: its warnings, and its settings for a selector.
 func explained(d *Document, cluster, tag string, of roll.Selector) string {
 	var b strings.Builder
 	for _, w := range d.Warnings() {
@@ -329,8 +328,7 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 }
 
-// Each of these is the largest document of its kind and once cost a parser
-// somewhere its time or its stack.
+// Each of these is the largest document of its kind, and once cost a parser its time or its stack.
 func TestHostileDocumentsEnd(t *testing.T) {
 	full := func(head, part string) string { return head + strings.Repeat(part, (maxSize-len(head))/len(part)) }
 	many := func(n int, head, part string) string {

@@ -19,7 +19,7 @@ limits:
 	// line 4: limits.Unhealthy: unknown key; did you mean unhealthy?
 }
 
-// The document by which the format was designed.
+// The document for which the format was designed.
 func ExampleDocument_For() {
 	d, err := policy.Parse([]byte(`apiVersion: rollcall/v1
 mode: observe                              # observe | notify | remediate
@@ -63,8 +63,7 @@ overrides:
 	// initialization.deadline: 15m (line 4)
 }
 
-// An instance with accelerators, for whose owner 50 minutes are enough, and which
-// nobody is to touch.
+// An instance with accelerators, with a deadline of 50 minutes, on which no act is allowed.
 func ExampleDocument_Explain() {
 	d, err := policy.Parse([]byte(`apiVersion: rollcall/v1
 mode: remediate

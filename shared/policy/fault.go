@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a document, or one that has no effect.
+// Fault is one error in a document, or a setting without effect.
 type Fault struct {
-	Line, Column int    // both from 1
-	Key          string // path such as overrides[1].registration.deadline; "" for the document as a whole
+	Line, Column int    // both start at 1
+	Key          string // path, such as overrides[1].registration.deadline; "" for the whole document
 	Problem      string // what is wrong and what is allowed, for a person
 }
 
-// String is the fault on one line: "line 7: limits.unhealthy: 120% is over 100%".
+// String returns the fault on one line: "line 7: limits.unhealthy: 120% is over 100%".
 func (f Fault) String() string {
 	if f.Key == "" {
 		return fmt.Sprintf("line %d: %s", f.Line, f.Problem)
@@ -22,11 +22,11 @@ func (f Fault) String() string {
 	return fmt.Sprintf("line %d: %s: %s", f.Line, f.Key, f.Problem)
 }
 
-// Faults is the error that Parse returns: everything that is wrong with a
-// document, sorted by place. It is never empty.
+// Faults is the error that Parse returns: everything that is wrong with a document, sorted by
+// place. It is never empty.
 type Faults []Fault
 
-// Error lists all faults, one on each line.
+// Error returns all faults, one per line.
 func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
@@ -35,7 +35,7 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// byPlace sorts faults in the order in which a reader of the document meets them.
+// byPlace sorts faults by their place in the document.
 func byPlace(fs []Fault) {
 	slices.SortStableFunc(fs, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

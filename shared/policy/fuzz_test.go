@@ -58,8 +58,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkStop checks that a valid document is stopped, if its text can be changed so, and that
-// the stop can be lifted again.
+// checkStop checks that a valid document can be stopped, if its text can be changed that way, and
+// that the stop can be lifted again.
 func checkStop(t *testing.T, data []byte, valid bool) {
 	t.Helper()
 	with, _, err := WithStop(data)
@@ -160,7 +160,7 @@ func checkLadders(t *testing.T, p Policy) {
 	}
 }
 
-// checkWatched checks that what a policy looks at is read.
+// checkWatched checks that everything that a policy needs is read.
 func checkWatched(t *testing.T, w roll.Watch, p Policy) {
 	t.Helper()
 	for _, c := range p.Conditions {
@@ -175,8 +175,8 @@ func checkWatched(t *testing.T, w roll.Watch, p Policy) {
 	}
 }
 
-// checkOnlyLonger checks that a preset that platform and type suggest takes no time
-// away. A document may well do so for a preset, with match.preset; such are left out.
+// checkOnlyLonger checks that a preset suggested by platform and type shortens no time. A document
+// may do so with match.preset; such documents are left out.
 func checkOnlyLonger(t *testing.T, d *Document, cluster, tag string, of roll.Selector) {
 	t.Helper()
 	for _, o := range d.overrides {
@@ -199,8 +199,8 @@ func checkOnlyLonger(t *testing.T, d *Document, cluster, tag string, of roll.Sel
 	}
 }
 
-// checkModeOnlyLower checks that the tags rollcall:mode of the cluster and of an instance
-// raise no mode, whatever the caller permits.
+// checkModeOnlyLower checks that the tags rollcall:mode of the cluster and of an instance raise no
+// mode, whatever the caller permits.
 func checkModeOnlyLower(t *testing.T, d *Document, cluster, tag string, of roll.Selector) {
 	t.Helper()
 	untagged := of

@@ -7,9 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// preset is the preset that an instance counts as: the one that its tag names, or
-// else the one that its platform and type suggest. It is "" where there is none, or
-// the document knows none of that name.
+// preset returns the preset of an instance: the one that its tag names, or else the one for its
+// platform and type. It returns "" if there is none, or the document does not know it.
 func (d *Document) preset(of roll.Selector) (name string, tagged bool) {
 	all := d.presets()
 	if _, ok := all[of.PresetTag]; ok {
@@ -21,8 +20,8 @@ func (d *Document) preset(of roll.Selector) (name string, tagged bool) {
 	return "", false
 }
 
-// tagLayers are the tags of an instance that set something: its preset, and then its
-// deadline, which is about both registration and initialization.
+// tagLayers returns a layer for each tag of an instance that sets something: its preset, then its
+// deadline, which applies to both registration and initialization.
 func (d *Document) tagLayers(of roll.Selector) []layer {
 	var layers []layer
 	if name, tagged := d.preset(of); tagged {
@@ -37,8 +36,8 @@ func (d *Document) tagLayers(of roll.Selector) []layer {
 	return layers
 }
 
-// ceiling is the most that a tag rollcall:mode, of a cluster or an instance, leaves of a
-// mode. What is no mode leaves nothing but looking: whoever wrote it wanted less, not more.
+// ceiling returns the highest mode that a tag rollcall:mode of a cluster or an instance allows. A
+// value that is not a mode allows only Observe: whoever wrote it wanted less, not more.
 func ceiling(tag string) Mode {
 	if tag == "" {
 		return Remediate
@@ -50,8 +49,8 @@ func ceiling(tag string) Mode {
 	return m
 }
 
-// lowered is the policy under a tag rollcall:mode, and the account of it. source is whose
-// tag it is.
+// lowered returns the policy under a tag rollcall:mode, and its settings. source names the owner of
+// the tag.
 func lowered(p Policy, told []Setting, source, tag string) (Policy, []Setting) {
 	if tag == "" {
 		return p, told
@@ -68,8 +67,8 @@ func lowered(p Policy, told []Setting, source, tag string) (Policy, []Setting) {
 	return p, append(told, Setting{Key: roll.TagMode, Value: "at most " + string(most), From: source + problem})
 }
 
-// remarks tell what the selector brought that is not a setting: the preset that is in
-// use, and what was ignored.
+// remarks returns what the selector contains besides settings: the preset in use, and what was
+// ignored.
 func (d *Document) remarks(of roll.Selector) []Setting {
 	var told []Setting
 	const ignored = "ignored"

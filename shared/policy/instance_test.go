@@ -21,7 +21,7 @@ func mustParse(t *testing.T, text string) *Document {
 	return d
 }
 
-// Every level gives the deadline another value, so that each case shows who won.
+// Every level sets another deadline, so that each case shows which level won.
 const everyLevel = `registration: {warnAfter: 1m, deadline: 11m}
 presets:
   gpu: {registration: {deadline: 35m}}
@@ -193,7 +193,7 @@ func TestInstanceModeTag(t *testing.T) {
 		{"overrides: [{match: {group: '*'}, mode: notify}]", "", "remediate", Remediate, Notify},
 		{"overrides: [{match: {group: '*'}, mode: remediate}]", "observe", "notify", Remediate, Observe},
 		{"overrides: [{match: {group: '*'}, mode: remediate}]", "notify", "observe", Remediate, Observe},
-		// Nobody else names a mode: what the caller permits is what is lowered.
+		// Nothing else names a mode: the permitted mode is lowered.
 		{"", "", "", Remediate, Remediate},
 		{"", "", "remediate", Remediate, Remediate},
 		{"", "", "notify", Remediate, Notify},
@@ -209,15 +209,15 @@ func TestInstanceModeTag(t *testing.T) {
 	}
 }
 
-// An instance's tag names no mode: whether one is set is up to the others.
+// An instance's tag names no mode: only the other layers decide whether one is set.
 func TestInstanceModeTagSetsNoMode(t *testing.T) {
 	if p := Default().For("a", "", roll.Selector{Mode: "remediate"}); p.ModeSet || p.Mode != Observe {
 		t.Errorf("mode %s, set %v", p.Mode, p.ModeSet)
 	}
 }
 
-// randomDocument is a valid document of random times, presets and modes. There is no
-// match.preset in it: that may shorten times, which is what people use it for.
+// randomDocument returns a valid document of random times, presets and modes. It has no
+// match.preset, which may shorten times on purpose.
 func randomDocument(rng *rand.Rand) string {
 	var b strings.Builder
 	minutes := func() int { return 1 + rng.IntN(90) }
@@ -280,13 +280,13 @@ func TestSuggestionsOnlyLengthenAndTagsOnlyLower(t *testing.T) {
 			lower++
 		}
 	}
-	if longer < 20 || lower < 20 { // else the documents above say nothing
+	if longer < 20 || lower < 20 { // otherwise the documents above prove nothing
 		t.Errorf("longer %d times, lower %d times", longer, lower)
 	}
 }
 
-// What is told, and since when is acted on, is of the group: a preset must not lead to acts
-// behind its back.
+// Notices, and the time from which acts are allowed, are per group: a preset must not cause acts
+// without notices.
 func TestAPresetOnlyLowersTheMode(t *testing.T) {
 	d := mustParse(t, `
 mode: notify
@@ -319,7 +319,7 @@ overrides:
 			t.Errorf("%+v: explained as %+v", tt.of, got)
 		}
 	}
-	// Where nobody names a mode for the group, it has the one that Rollcall was started with.
+	// If nothing names a mode for the group, it has the one of the caller.
 	free := mustParse(t, "overrides: [{match: {preset: gpu}, mode: notify}]")
 	of := free.Cluster("demo", "", Remediate)
 	if a, b := of(roll.Selector{Group: "asg/a"}).Mode, of(roll.Selector{Group: "asg/a", Preset: "gpu"}).Mode; a != Remediate || b != Notify {

@@ -26,11 +26,11 @@ type key struct {
 	name    string                               // such as registration.deadline
 	builtIn setting                              // its default
 	read    func(*reader, field) (setting, bool) // from a document
-	lasts   func(time.Duration) setting          // of keys that hold a duration
+	lasts   func(time.Duration) setting          // for keys that hold a duration
 }
 
-// keys are all of them, in the order of a document. The defaults are safe: a limit holds
-// rather than lets go.
+// keys are all keys, in the order of a document. The defaults are safe: if in doubt, a limit holds
+// acts.
 var keys = []key{
 	duration(keyWarnAfter, 5*time.Minute, func(p *Policy) *time.Duration { return &p.Registration.WarnAfter }),
 	duration(keyDeadline, 15*time.Minute, func(p *Policy) *time.Duration { return &p.Registration.Deadline }),
@@ -68,7 +68,7 @@ var keys = []key{
 
 const aGuard = "what a guard does"
 
-// keyOf makes a key of how its values are read and where they go.
+// keyOf returns a key with the way to read and store its value.
 func keyOf[T any](name string, builtIn T, read func(*reader, field) (T, bool), set func(*Policy, T)) key {
 	of := func(v T) setting { return settingOf(name, v, set) }
 	return key{name: name, builtIn: of(builtIn), read: func(r *reader, f field) (setting, bool) {
@@ -77,12 +77,12 @@ func keyOf[T any](name string, builtIn T, read func(*reader, field) (T, bool), s
 	}}
 }
 
-// pointed is a key of a field of the policy.
+// pointed returns a key of a field of the policy.
 func pointed[T any](name string, builtIn T, read func(*reader, field) (T, bool), at func(*Policy) *T) key {
 	return keyOf(name, builtIn, read, func(p *Policy, v T) { *at(p) = v })
 }
 
-// choice is a key with one of a few words, of which the first is the default.
+// choice returns a key with one of a few words, the first of which is the default.
 func choice[S ~string](name, noun string, words []S, at func(*Policy) *S) key {
 	return pointed(name, words[0], func(r *reader, f field) (S, bool) { return word(r, f, noun, words) }, at)
 }
@@ -91,7 +91,7 @@ func duration(name string, builtIn time.Duration, at func(*Policy) *time.Duratio
 	return lasting(name, builtIn, func(p *Policy, d time.Duration) { *at(p) = d })
 }
 
-// tolerance is the key of a section that holds the tolerance of a kind and nothing else.
+// tolerance returns the key of a section that holds only the tolerance of a kind.
 func tolerance(name string, builtIn time.Duration, kind roll.Kind) key {
 	return lasting(name, builtIn, func(p *Policy, d time.Duration) { p.Tolerances[kind] = d })
 }
@@ -102,12 +102,12 @@ func lasting(name string, builtIn time.Duration, set func(*Policy, time.Duration
 	return k
 }
 
-// durationSetting is a setting of a key that holds a duration.
+// durationSetting returns a setting of a key that holds a duration.
 func durationSetting(name string, d time.Duration) setting {
 	return keys[slices.IndexFunc(keys, func(k key) bool { return k.name == name })].lasts(d)
 }
 
-// keysOf are the keys of a section, without its name.
+// keysOf returns the keys of a section, without its name.
 func keysOf(section string) []string {
 	var names []string
 	for _, k := range keys {
@@ -118,19 +118,19 @@ func keysOf(section string) []string {
 	return names
 }
 
-// setting is one key of a policy with its value: the unit that defaults, document,
-// presets, overrides and tags are merged by.
+// setting is one key of a policy with its value. Defaults, document, presets, overrides and tags
+// are merged setting by setting.
 type setting struct {
 	key          string        // such as registration.deadline
 	value        string        // for a person
-	time         time.Duration // of settings that are a time, else 0
-	path         string        // what stands before key in the path of a fault: "overrides[1]." or ""
-	preset       string        // the preset that an override or tag brought it in with, "" if none
-	line, column int           // where the document has it; 0 for a default
+	time         time.Duration // for settings that are a time, else 0
+	path         string        // prefix of key in the path of a fault: "overrides[1]." or ""
+	preset       string        // the preset of an override or tag that set it, "" if none
+	line, column int           // its place in the document; 0 for a default
 	set          func(*Policy)
 }
 
-// settingOf is a key with its value. set copies what could be changed through a policy.
+// settingOf returns a key with its value. set must copy what could be changed through a policy.
 func settingOf[T any](key string, v T, set func(*Policy, T)) setting {
 	s := setting{key: key, value: fmt.Sprint(v), set: func(p *Policy) { set(p, v) }}
 	switch v := any(v).(type) {
@@ -146,13 +146,13 @@ func settingOf[T any](key string, v T, set func(*Policy, T)) setting {
 	return s
 }
 
-// at is the setting where a field of the document has it.
+// at returns the setting with the place of a field of the document.
 func (s setting) at(f field) setting {
 	s.line, s.column = line(f.key), column(f.key)
 	return s
 }
 
-// fault is the place of the setting with a problem.
+// fault returns a fault at the place of the setting.
 func (s setting) fault(problem string) Fault {
 	key := s.path + s.key
 	if s.preset != "" {
@@ -169,7 +169,7 @@ func stopSetting(stop bool) setting {
 	return settingOf(keyStop, stop, func(p *Policy, stop bool) { p.Stop = stop })
 }
 
-// conditionSetting only appends: merge has one setting for each type and status.
+// conditionSetting only appends: merge keeps one setting for each type and status.
 func conditionSetting(c Condition) setting {
 	return settingOf("conditions."+c.Type+"="+c.Status, c.Tolerate, func(p *Policy, _ time.Duration) { p.Conditions = append(p.Conditions, c) })
 }

@@ -41,8 +41,8 @@ func TestLadderStopsBeforeWhatIsNotAvailable(t *testing.T) {
 	}
 }
 
-// Which steps are carried out (x), valid but never happen (-) or refused (.) in the
-// ladder of each kind.
+// Steps that are carried out (x), valid but without effect (-) or refused (.) in the ladder of each
+// kind.
 func TestStepsPerKind(t *testing.T) {
 	const verbsInOrder = "warn tag notify cordon drain reboot terminate delete-node"
 	for kind, want := range map[roll.Kind]string{

@@ -11,11 +11,11 @@ import (
 
 // layer is a source of settings.
 type layer struct {
-	from     func(setting) string // where a setting of the layer comes from, for a person
+	from     func(setting) string // source of a setting of the layer, for a person
 	settings []setting
 }
 
-// from is the same source for every setting of a layer.
+// from returns the same source for every setting of a layer.
 func from(source string) func(setting) string {
 	return func(setting) string { return source }
 }
@@ -38,7 +38,7 @@ func (o override) layer() layer {
 	}, o.settings}
 }
 
-// presetLayer is a preset by itself.
+// presetLayer returns the layer of a preset.
 func presetLayer(name string, settings []setting) layer {
 	return layer{func(s setting) string {
 		if s.line == 0 {
@@ -48,7 +48,7 @@ func presetLayer(name string, settings []setting) layer {
 	}, settings}
 }
 
-// longer is what of a layer is a longer time than the one that stands below it.
+// longer returns the settings of a layer that are longer times than those of the layers below it.
 func (l layer) longer(below []layer) layer {
 	var kept []setting
 	lower, upper := lay(below...), lay(l)
@@ -61,10 +61,10 @@ func (l layer) longer(below []layer) layer {
 	return layer{l.from, kept}
 }
 
-// startup is the part of a layer that is about registration and initialization.
+// startup returns the part of a layer about registration and initialization.
 func (l layer) startup() layer { return l.of("registration.", "initialization.") }
 
-// of is the part of a layer whose keys have one of the prefixes.
+// of returns the part of a layer whose keys have one of the prefixes.
 func (l layer) of(prefixes ...string) layer {
 	var kept []setting
 	for _, s := range l.settings {
@@ -75,8 +75,8 @@ func (l layer) of(prefixes ...string) layer {
 	return layer{l.from, kept}
 }
 
-// place is the setting of the first of the keys that the layer has: the later of two
-// settings of a key holds.
+// place returns the setting of the first of the keys that the layer has. Of two settings of a key
+// the later one counts.
 func (l layer) place(keys ...string) (at setting, ok bool) {
 	for _, key := range keys {
 		for _, s := range l.settings {
@@ -91,14 +91,14 @@ func (l layer) place(keys ...string) (at setting, ok bool) {
 	return at, ok
 }
 
-// placed is a setting together with where it came from.
+// placed is a setting with its source.
 type placed struct {
 	setting
 	from string
 }
 
-// lay lays layers over each other, the later over the earlier: one setting for each
-// key, in the order in which the keys were first met.
+// lay stacks layers, the later over the earlier. It returns one setting per key, in the order in
+// which the keys first appear.
 func lay(layers ...layer) []placed {
 	most := 0
 	for _, l := range layers {
@@ -119,7 +119,7 @@ func lay(layers ...layer) []placed {
 	return won
 }
 
-// merge gives the policy that layers make, and the account of it.
+// merge returns the policy of the layers, and its settings with their sources.
 func merge(layers ...layer) (Policy, []Setting) {
 	p := Policy{
 		Tolerances: make(map[roll.Kind]time.Duration),
@@ -136,7 +136,7 @@ func merge(layers ...layer) (Policy, []Setting) {
 	return p, told
 }
 
-// sectionOf is the place of a key's section in a document.
+// sectionOf returns the index of a key's section in a document.
 func sectionOf(key string) int {
 	section, _, _ := strings.Cut(key, ".")
 	return slices.Index(documentKeys, section)

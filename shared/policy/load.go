@@ -13,11 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSize bounds a document in bytes. An SSM parameter holds 8 KiB at most; the
-// rest is room for checking a file before it is cut down.
+// maxSize is the maximum size of a document in bytes. An SSM parameter holds at most 8 KiB; a
+// larger file can be checked before it is shortened.
 const maxSize = 1 << 20
 
-// load reads the one YAML document in data down to its root mapping.
+// load parses the one YAML document in data and returns its root mapping.
 func load(data []byte) (*yaml.Node, *Fault) {
 	if len(data) > maxSize {
 		return nil, &Fault{Line: 1, Column: 1, Problem: fmt.Sprintf("the document has %d bytes: at most %d (1 MiB) are read, and an SSM parameter holds 8192", len(data), maxSize)}
@@ -52,8 +52,8 @@ func empty() *Fault {
 	return &Fault{Line: 1, Column: 1, Problem: `the document is empty: at least "apiVersion: ` + apiVersion + `" is needed`}
 }
 
-// notText finds the first place where data is not the text that YAML is made of.
-// The YAML library finds it too, but does not say where.
+// notText returns a fault for the first place where data is not valid YAML text. The YAML library
+// detects it too, but does not return the place.
 func notText(data []byte) *Fault {
 	line, column := 1, 1
 	for i := 0; i < len(data); {
@@ -78,9 +78,9 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// notYAML is the fault for an error of the YAML library, which tells the line in
-// its text only: from 0 in errors of its parser, which all say what they did not
-// find, and from 1 in those of its scanner; none at all for the first line.
+// notYAML returns the fault for an error of the YAML library. The library gives the line only in
+// the text of an error. It counts from 0 in parser errors, all of which say what was not found, and
+// from 1 in scanner errors. It omits the first line.
 func notYAML(data []byte, err error) *Fault {
 	parts := yamlError.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(parts[1])
@@ -96,7 +96,7 @@ func notYAML(data []byte, err error) *Fault {
 	return &Fault{Line: min(max(line, 1), last), Column: 1, Problem: "not YAML: " + strings.ReplaceAll(problem, "\n", " ")}
 }
 
-// line and column of a node, from 1 also where the library has none.
+// line and column return the place of a node, at least 1 if the library has none.
 func line(n *yaml.Node) int   { return max(n.Line, 1) }
 func column(n *yaml.Node) int { return max(n.Column, 1) }
 
@@ -105,7 +105,7 @@ func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// what a node is, for a message.
+// what describes a node for a message.
 func what(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

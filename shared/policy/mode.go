@@ -5,9 +5,9 @@ import "fmt"
 // Mode is how far Rollcall may go: "observe", "notify" or "remediate".
 type Mode string
 
-// The modes, each allowing what the one before it allows and more.
+// The modes. Each allows what the one before it allows, and more.
 const (
-	// Observe: look, log, measure, emit events.
+	// Observe: read, log, emit metrics and events.
 	Observe Mode = "observe"
 	// Notify: also tag instances and send notices.
 	Notify Mode = "notify"
@@ -17,9 +17,8 @@ const (
 
 var modes = []Mode{Observe, Notify, Remediate}
 
-// ParseMode reads a mode as it is written in a policy or in the cluster tag
-// rollcall:mode. Case and spaces count: what is not exactly a mode is an error,
-// and the caller's safe answer to that is Observe.
+// ParseMode parses a mode in a policy or in the cluster tag rollcall:mode. Case and spaces matter.
+// Anything else is an error, for which the safe fallback is Observe.
 func ParseMode(s string) (Mode, error) {
 	for _, m := range modes {
 		if string(m) == s {
@@ -29,8 +28,7 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("%s is not a mode: %s", quote(s), oneOf(modes))
 }
 
-// rank orders the modes. What is not a mode ranks as Observe, so that a mistake
-// never permits more than looking.
+// rank orders the modes. An invalid mode ranks as Observe, so that a mistake never permits more.
 func (m Mode) rank() int {
 	switch m {
 	case Notify:
@@ -41,10 +39,10 @@ func (m Mode) rank() int {
 	return 0
 }
 
-// Allows reports whether what belongs to the other mode may be done in this one.
-// What is not a mode counts as Observe on either side.
+// Allows reports whether this mode permits what the other mode does. An invalid mode counts as
+// Observe on either side.
 func (m Mode) Allows(other Mode) bool { return m.rank() >= other.rank() }
 
-// Lower is the more careful of two modes. What is not a mode counts as Observe,
-// so the result is always one.
+// Lower returns the more careful of two modes. An invalid mode counts as Observe, so the result is
+// always a valid mode.
 func Lower(a, b Mode) Mode { return modes[min(a.rank(), b.rank())] }

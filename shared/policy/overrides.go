@@ -10,9 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// overrides reads the overrides of a document. base are the layers under them, empty
-// when those have faults of their own; doc are the document's own settings, and presets
-// those that they may refer to.
+// overrides reads the overrides of a document. base are the layers under them, empty if those have
+// faults. doc are the document's own settings. presets are those that overrides may refer to.
 func (r *reader) overrides(list field, base []layer, doc []setting, presets referable) []override {
 	var overrides []override
 	items, _ := r.items(list)
@@ -39,8 +38,8 @@ func (r *reader) overrides(list field, base []layer, doc []setting, presets refe
 	return overrides
 }
 
-// besides warns of ladders by cause of the document that go on before the ladder that an
-// override gives to their kind.
+// besides warns of cause ladders of the document that take precedence over the ladder that an
+// override sets for their kind.
 func (r *reader) besides(o override, doc []setting) {
 	own := func(key string) int {
 		return slices.IndexFunc(o.settings, func(s setting) bool { return s.key == key })
@@ -60,7 +59,7 @@ func (r *reader) override(item field, presets referable) override {
 	if !ok {
 		return o
 	}
-	var applied []setting // by its preset: under its own settings, wherever the key stands
+	var applied []setting // from its preset: under its own settings, wherever the key appears
 	var limits *field
 	for i, f := range found {
 		switch f.name {
@@ -90,8 +89,7 @@ func (r *reader) override(item field, presets referable) override {
 	return o
 }
 
-// apply is a preset where an override applies it: its settings, at the place that
-// names it.
+// apply returns the settings of a preset that an override applies, at the place that names it.
 func apply(name string, settings []setting, at field) []setting {
 	applied := slices.Clone(settings)
 	for i := range applied {
@@ -101,7 +99,7 @@ func apply(name string, settings []setting, at field) []setting {
 	return applied
 }
 
-// match reads what an override is for.
+// match reads what an override matches.
 func (r *reader) match(f field, presets referable) (cluster, group, preset string) {
 	found, ok := fields(r, f, []string{"cluster", "group", "preset"})
 	if ok && len(f.value.Content) == 0 {
@@ -120,7 +118,7 @@ func (r *reader) match(f field, presets referable) (cluster, group, preset strin
 	return cluster, group, preset
 }
 
-// pattern reads a pattern that path.Match takes, "" when it is none.
+// pattern reads a pattern for path.Match, "" if it is invalid.
 func (r *reader) pattern(f field) string {
 	pattern, ok := r.text(f)
 	if !ok {
@@ -149,9 +147,9 @@ func (r *reader) groupPattern(f field) string {
 	return pattern
 }
 
-// matchesSomeGroup reports whether a group can match the pattern. Not seeing that
-// it cannot would leave a group under settings that someone meant to change. A
-// pattern with a class or an escape, which may hide a slash, is taken on trust.
+// matchesSomeGroup reports whether any group can match the pattern. An undetected error would leave
+// a group under settings that were meant to change. A pattern with a class or an escape, which may
+// hide a slash, is assumed to match.
 func matchesSomeGroup(pattern string) bool {
 	if strings.ContainsAny(pattern, `[\`) {
 		return true
@@ -168,7 +166,7 @@ func matchesSomeGroup(pattern string) bool {
 	return false
 }
 
-// presetDeadlines checks each of the document's own presets over what is below them.
+// presetDeadlines checks each of the document's own presets over the layers below it.
 func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
 	built := builtIn()
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -176,10 +174,10 @@ func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
 	}
 }
 
-// deadlines checks that no warning comes after its deadline once a layer lies over those
-// below it. A fault is that layer's, on its deadline or else on its warning, and there is
-// none when it touches neither. A layer that gives nodes little time to initialize and does
-// not speak of a warning has none either: the warning comes with the deadline then.
+// deadlines checks that a layer over those below it sets no warning after its deadline. A fault is
+// at the layer's deadline, or else at its warning. There is none if the layer sets neither. A layer
+// that sets a short time to initialize but no warning has no fault either: the warning then comes
+// with the deadline.
 func (r *reader) deadlines(below []layer, l layer) {
 	p, told := merge(append(slices.Clip(below), l)...)
 	if p.Registration.Deadline < p.Registration.WarnAfter {
@@ -191,7 +189,7 @@ func (r *reader) deadlines(below []layer, l layer) {
 	}
 }
 
-// late reports a layer that sets a warning after its deadline.
+// late reports a fault if a layer sets a warning after its deadline.
 func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
 	at, ok := l.place(deadlineKey, warnKey)
 	if !ok {
@@ -201,8 +199,8 @@ func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
 	r.faults = append(r.faults, at.fault("the deadline of "+deadline.Value+" ("+deadline.From+") is before the warning after "+warn.Value+" ("+warn.From+")"))
 }
 
-// drains warns of a drain.budgetTimeout that does nothing, since no drain is forced, and of
-// one that is over before the first try to drain is: the drain is forced later than it says.
+// drains warns of a drain.budgetTimeout without effect, since no drain is forced. It also warns if
+// the timeout ends before the first try to drain: then the drain is forced later than it says.
 func (r *reader) drains(d *Document) {
 	root := d.layer().of("drain.")
 	layers := []layer{root}

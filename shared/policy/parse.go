@@ -13,11 +13,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// apiVersion is the only one there is.
+// apiVersion is the only supported version.
 const apiVersion = "rollcall/v1"
 
-// The sections of a document. An override has the same, what it matches, and the
-// preset that it applies; a preset has those that are about an instance's start.
+// The sections of a document. An override has the same ones, its match, and the preset that it
+// applies. A preset has those about the start of an instance.
 var (
 	sections = []string{
 		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "launch", "ghost", "orphaned", "conflict", "stuck",
@@ -28,15 +28,14 @@ var (
 	presetKeys   = []string{"registration", "initialization", "reboot"}
 )
 
-// Parse reads and validates a policy document. The error is a [Faults] with
-// everything that is wrong; there is no document then.
+// Parse reads and validates a policy document. The error is a [Faults] with everything that is
+// wrong; the document is then nil.
 //
-// Accepted: one YAML document in UTF-8 of at most 1 MiB, without aliases and
-// merge keys. Durations have units of h, m and s, from 1s to 30 days; only a
-// step's after may be 0s. Percentages are whole and have their sign. A condition's
-// status may be written with or without quotes: YAML reads False as a truth value,
-// and both are understood. A key without a value is a fault, for "unset" and
-// "empty" are different; an empty ladder is one in which nothing happens.
+// It accepts one YAML document in UTF-8 of at most 1 MiB, without aliases and merge keys. Durations
+// have the units h, m and s, from 1s to 30 days; only a step's after may be 0s. Percentages are
+// whole numbers with a percent sign. The status of a condition may be written with or without
+// quotes: YAML reads False as a boolean, and both forms are accepted. A key without a value is a
+// fault, since "unset" and "empty" differ. With an empty ladder nothing happens.
 func Parse(data []byte) (*Document, error) {
 	root, fault := load(data)
 	if fault != nil {
@@ -75,7 +74,7 @@ func (r *reader) document(root *yaml.Node) *Document {
 		}
 	}
 	r.required(whole, "apiVersion", ": "+apiVersion)
-	var base []layer // stays empty when there are faults: more would follow from those
+	var base []layer // stays empty if there are faults, which would cause more
 	if len(r.faults) == 0 {
 		base = []layer{defaultLayer().startup(), d.layer().startup()}
 		r.deadlines(base[:1], base[1])
@@ -94,8 +93,8 @@ func (r *reader) version(f field) {
 	}
 }
 
-// required reports a key that a mapping lacks altogether; one that is there and
-// wrong is reported elsewhere. example is what may follow the key.
+// required reports a fault if a mapping lacks a key. A key with a wrong value is reported
+// elsewhere. example is a value for the key.
 func (r *reader) required(in field, name, example string) bool {
 	for i := 0; i < len(in.value.Content); i += 2 {
 		if in.value.Content[i].Value == name {
@@ -137,7 +136,7 @@ func (r *reader) mapping(section field) []setting {
 	})
 }
 
-// settings reads a section of which each key is a setting.
+// settings reads a section in which each key is a setting.
 func (r *reader) settings(section field, allowed func(field) bool, read func(field) (setting, bool)) []setting {
 	var settings []setting
 	found, ok := r.entries(section, allowed)
@@ -152,7 +151,7 @@ func (r *reader) settings(section field, allowed func(field) bool, read func(fie
 	return settings
 }
 
-// idle warns about a section or override that is there and sets nothing.
+// idle warns about a section or override that sets nothing.
 func (r *reader) idle(f field, keys int) {
 	if keys == 0 {
 		r.warn(f.key, f.path, "sets nothing")
@@ -182,7 +181,7 @@ func (r *reader) conditions(section field) []setting {
 	return settings
 }
 
-// condition reads one condition. All of its keys are needed.
+// condition reads one condition. All of its keys are required.
 func (r *reader) condition(item field) (Condition, bool) {
 	found, ok := fields(r, item, []string{"type", "status", "tolerate"})
 	if !ok {
@@ -226,8 +225,8 @@ func (r *reader) conditionType(f field) (string, bool) {
 
 var statuses = []roll.ConditionStatus{roll.ConditionTrue, roll.ConditionFalse, roll.ConditionUnknown}
 
-// status reads a condition's status. Without quotes, YAML makes truth values of
-// True and False, and both are what was meant.
+// status reads the status of a condition. Without quotes, YAML reads True and False as booleans,
+// which are accepted too.
 func (r *reader) status(f field) (string, bool) {
 	if f.value.Kind == yaml.ScalarNode && f.value.ShortTag() == "!!bool" {
 		switch strings.ToLower(f.value.Value) {
@@ -252,8 +251,8 @@ func (r *reader) ladders(section field) []setting {
 	})
 }
 
-// ladderKey reports whether the key is a kind of finding, or one with a cause, and says
-// what is wrong with it if it is neither.
+// ladderKey reports whether the key is a kind of finding, alone or with a cause. If not, it adds a
+// fault.
 func (r *reader) ladderKey(f field) bool {
 	kind, code, byCause := strings.Cut(f.name, "/")
 	switch known := slices.Contains(thisVersion.finds, roll.Kind(kind)); {
@@ -299,21 +298,21 @@ func (r *reader) ladder(f field, kind roll.Kind) ([]Step, bool) {
 	return steps, len(r.faults) == before
 }
 
-// single are the steps of which a ladder has one at most, and why.
+// single has the verbs that a ladder may contain at most once, and why.
 var single = map[Do]string{
 	DoTerminate:  "an instance is terminated once",
 	DoDeleteNode: "a node is deleted once",
 	DoReboot:     "an instance is rebooted once at most for a finding",
 }
 
-// climb goes up a ladder and sees how the steps stand to each other.
+// climb checks the order of the steps of a ladder.
 type climb struct {
-	first map[Do]int // the line of the first step with a verb
-	last  Do         // the step after which nothing may come, "" before it
+	first map[Do]int // the line of the first step with the verb
+	last  Do         // the final step, "" before it
 	waits time.Duration
 }
 
-// next is what is wrong with a step after those before it, "" for nothing.
+// next returns what is wrong with a step after those before it, "" if nothing.
 func (c *climb) next(s Step) string {
 	earlier, again := c.first[s.Do]
 	if !again {
@@ -323,7 +322,7 @@ func (c *climb) next(s Step) string {
 	if s.Do == DoTerminate || s.Do == DoDeleteNode {
 		c.last = s.Do
 	}
-	if c.waits <= maxDuration { // once over, say so once, and never overflow
+	if c.waits <= maxDuration { // report the first excess only, and never overflow
 		if c.waits += s.After; c.waits > maxDuration {
 			return "the waits up to this step are over 30 days (720h) together"
 		}
@@ -370,7 +369,7 @@ func (r *reader) owners(section field) []setting {
 	})
 }
 
-// notForOwner is the fault of a rule that an owner cannot have.
+// notForOwner returns the fault of a rule that an owner cannot have.
 func notForOwner(owner roll.Owner, rule OwnerRule) string {
 	if why := notifyOnly[owner]; why != "" {
 		return string(rule) + " is not possible: " + why + ", so only notify is allowed"

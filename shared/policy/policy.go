@@ -6,41 +6,41 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Policy is the effective settings of one cluster, group or instance. It is
-// complete: what nobody set has its default.
+// Policy holds the effective settings of one cluster, group or instance. It is complete: unset
+// values have their defaults.
 type Policy struct {
 	Mode Mode
-	// ModeSet is false when neither the document nor an override named a mode and Mode
-	// is the default. A tag only lowers a mode, and names none.
+	// ModeSet is false if neither the document nor an override names a mode, so that Mode is the
+	// default. A tag only lowers a mode, and does not count.
 	ModeSet bool
-	// Stop halts every act, in every cluster and group, whatever the mode. Only the
-	// document itself says it.
+	// Stop halts every act, in every cluster and group, whatever the mode. Only the document itself
+	// can set it.
 	Stop           bool
 	Registration   Registration
 	Initialization Initialization
-	// Conditions in a fixed order: the defaults, then what the document adds. No
-	// two of them have the same type and status.
+	// Conditions are in a fixed order: the defaults, then the document's. Each type and status
+	// occurs once.
 	Conditions []Condition
-	// Tolerances are how long a finding of these kinds may last before it is acted on:
-	// Impaired, Ghost, Orphaned and Conflict. The other kinds have sections of their own.
+	// Tolerances are how long findings of these kinds may last before an act: Impaired, Ghost,
+	// Orphaned and Conflict. The other kinds have their own sections.
 	Tolerances map[roll.Kind]time.Duration
-	// Ladders by kind of finding. A kind without one has nothing done about it. Which one
-	// holds for a finding is told by [Policy.Ladder].
+	// Ladders has the ladders by kind of finding. No act follows for a kind without one.
+	// [Policy.Ladder] returns the one that applies to a finding.
 	Ladders map[roll.Kind][]Step
-	// CauseLadders go before those of their kinds, for findings with the cause.
+	// CauseLadders take precedence over those of their kinds, for findings with the cause.
 	CauseLadders map[CauseKey][]Step
-	// Repair is what is done about accelerators that failed; see [Policy.Repairs].
+	// Repair is what to do about failed accelerators; see [Policy.Repairs].
 	Repair Repairs
 	Limits Limits
 	Drain  Drain
 	Reboot Reboot
-	// Scheduled is when a node is moved before an event that EC2 has scheduled.
+	// Scheduled is when to move a node before an EC2 scheduled event.
 	Scheduled Scheduled
 	// Launch is how long a launch may take.
 	Launch Launch
-	// SilentNode is what speaks against ending a node whose kubelet is silent.
+	// SilentNode is what prevents the termination of a node whose kubelet is silent.
 	SilentNode SilentNode
-	// Owners has a rule for every owner of roll.Owners.
+	// Owners has a rule for each owner in roll.Owners.
 	Owners map[roll.Owner]OwnerRule
 }
 
@@ -50,67 +50,66 @@ type Registration struct {
 	Deadline  time.Duration // always positive
 }
 
-// Initialization is how long a node may take from its creation to being ready for
-// work.
+// Initialization is how long a node may take from its creation until it is ready for work.
 type Initialization struct {
 	WarnAfter time.Duration // never more than Deadline
 	Deadline  time.Duration // always positive
-	// Taints are keys of startup taints beside the well-known ones.
+	// Taints are keys of startup taints in addition to the well-known ones.
 	Taints []string
 }
 
-// Scheduled is about events that EC2 has scheduled for instances.
+// Scheduled is about EC2 scheduled events.
 type Scheduled struct {
-	// Lead is how long before such an event may begin its node is emptied; always positive.
+	// Lead is how long before the possible start of an event its node is drained; always positive.
 	Lead time.Duration
 }
 
-// Launch is how long launches may take, until Unlaunched is found.
+// Launch is how long launches may take before Unlaunched is found.
 type Launch struct {
-	// Tolerance is how long launches of a group may fail, or not come about; always positive.
+	// Tolerance is how long a group's launches may fail or be missing; always positive.
 	Tolerance time.Duration
 	// Pending is how long an instance may stay pending; always positive.
 	Pending time.Duration
 }
 
-// Drain is how a node is emptied before its instance is ended.
+// Drain is how a node is drained before its instance is terminated.
 type Drain struct {
 	Timeout time.Duration // always positive
-	// Force is whether the instance is ever ended with pods left on its node.
+	// Force is whether the instance may ever be terminated with pods left on its node.
 	Force Force
-	// BudgetTimeout is how long after its first try an unfinished drain is forced, if
-	// Force says so; always positive.
+	// BudgetTimeout is how long after its first try an unfinished drain is forced, if Force allows
+	// it; always positive.
 	BudgetTimeout time.Duration
 }
 
 // Force is what follows a drain that stays unfinished.
 type Force string
 
-// What may follow. Anything else, the zero value included, must be read as never.
+// The values of Force. Anything else, including the zero value, must be read as never.
 const (
-	// ForceNever: the ladder stops, and a person is asked.
+	// ForceNever: the ladder stops, and a person has to decide.
 	ForceNever Force = "never"
-	// ForceAfterBudgetTimeout: the next step is taken once the drain has been unfinished
-	// for BudgetTimeout since its first try, whatever keeps the pods.
+	// ForceAfterBudgetTimeout: the next step is taken once the drain has been unfinished for
+	// BudgetTimeout since its first try, whatever blocks the pods.
 	ForceAfterBudgetTimeout Force = "afterBudgetTimeout"
 )
 
 var forces = []Force{ForceNever, ForceAfterBudgetTimeout}
 
-// SilentNode is what may keep a silent node from being rebooted or ended, since its pods may
-// still work; and what follows its end.
+// SilentNode is what may prevent a reboot or termination of a silent node, since its pods may still
+// work. It also has what follows its termination.
 type SilentNode struct {
-	DoNotDisrupt Guard // the node, or pods of it, that are annotated as not to be disrupted
-	Budgets      Guard // PodDisruptionBudgets that would be gone below
+	DoNotDisrupt Guard // the node, or its pods, annotated as not to be disrupted
+	Budgets      Guard // PodDisruptionBudgets that would be violated
 	LocalVolumes Guard // persistent volumes on the node's own disks
-	// OutOfServiceTaint: a node whose instance was terminated is tainted as out of service.
+	// OutOfServiceTaint: the node of a terminated instance gets the out-of-service taint.
 	OutOfServiceTaint bool
 }
 
-// Guard is whether something holds an act back.
+// Guard is whether something holds an act.
 type Guard string
 
-// The guards. Anything else, the zero value included, must be read as hold.
+// The guards. Anything else, including the zero value, must be read as hold.
 const (
 	GuardHold   Guard = "hold"
 	GuardIgnore Guard = "ignore"
@@ -118,97 +117,95 @@ const (
 
 var guards = []Guard{GuardHold, GuardIgnore}
 
-// Condition is how long a node condition may have a status before that counts as
-// a finding.
+// Condition is how long a node condition may have a status before it is a finding.
 type Condition struct {
 	Type     string        // as in a Node's status.conditions, such as Ready
 	Status   string        // True, False or Unknown
 	Tolerate time.Duration // always positive
 }
 
-// Limits hold destructive actions back. None of them can be unlimited.
+// Limits limit destructive acts. None of them can be unlimited.
 type Limits struct {
-	// Unhealthy is the share of a cluster's and of a group's nodes that may be
-	// past their tolerance while something is still done about it.
+	// Unhealthy is the share of a cluster's and of a group's nodes that may be past their
+	// tolerance. Above it, acts are held.
 	Unhealthy Percent
-	// Zone is the share of silent nodes of an availability zone from which on the
-	// zone, not the nodes, is taken to be at fault.
+	// Zone is the share of silent nodes in an availability zone from which the zone, not the nodes,
+	// is considered faulty.
 	Zone Percent
-	// MassSilence is the share of a cluster's nodes that turned Unknown within minutes
-	// of each other from which on it is not the nodes that are at fault.
+	// MassSilence is the share of a cluster's nodes that turn Unknown within minutes of each other
+	// from which the fault is not considered to be in the nodes.
 	MassSilence Percent
-	// StormCooldown is how long nothing is ordered after the cluster as a whole was in
-	// trouble.
+	// StormCooldown is how long nothing is ordered after trouble of the cluster as a whole.
 	StormCooldown time.Duration
-	// Replacements is how many acts on a group may go by without a replacement that has
-	// stayed Ready for ProvenAfter.
+	// Replacements is how many acts on a group are allowed without a replacement that stays Ready
+	// for ProvenAfter.
 	Replacements int
 	ProvenAfter  time.Duration
-	// WithoutReplacement is what happens while the replacement of the last instance that was
-	// ended in a group is not Ready, or the group's latest launch failed.
+	// WithoutReplacement is what happens while the replacement of the last instance terminated in a
+	// group is not Ready, or the group's latest launch failed.
 	WithoutReplacement WithoutReplacement
-	// CauseOutside is what happens to an instance with a decisive cause that another one would
+	// CauseOutside is what happens to an instance with a decisive cause that a replacement would
 	// have too.
 	CauseOutside CauseOutside
-	// ReplacementWait is how long an instance that was cordoned, drained or rebooted keeps
-	// the others of its group waiting.
+	// ReplacementWait is how long an instance that was cordoned, drained or rebooted blocks the
+	// others of its group.
 	ReplacementWait time.Duration
-	// ActionsPerCheck and ActionsPerHour count actions per cluster; 0 is none.
+	// ActionsPerCheck and ActionsPerHour are the maximum numbers of acts per cluster; 0 means none.
 	ActionsPerCheck int
 	ActionsPerHour  int
 }
 
-// WithoutReplacement is what happens where nothing shows that a group brings another
-// instance for the one that is to be ended.
+// WithoutReplacement is what happens if nothing shows that a group replaces the instance to
+// terminate.
 type WithoutReplacement string
 
-// What may happen. Anything else, the zero value included, must be read as hold.
+// The values of WithoutReplacement. Anything else, including the zero value, must be read as hold.
 const (
-	WithoutReplacementHold    WithoutReplacement = "hold"    // no further instance is ended
-	WithoutReplacementProceed WithoutReplacement = "proceed" // it is ended all the same
+	WithoutReplacementHold    WithoutReplacement = "hold"    // no further instance is terminated
+	WithoutReplacementProceed WithoutReplacement = "proceed" // it is terminated anyway
 )
 
 var withoutReplacement = []WithoutReplacement{WithoutReplacementHold, WithoutReplacementProceed}
 
 // CauseOutside is what happens to an instance whose cause lies in a role, template, subnet or
-// cluster, so that its replacement would meet the same.
+// cluster, so that its replacement would have it too.
 type CauseOutside string
 
-// What may happen. Anything else, the zero value included, must be read as hold.
+// The values of CauseOutside. Anything else, including the zero value, must be read as hold.
 const (
-	CauseOutsideHold    CauseOutside = "hold"    // nothing is done before the cause is mended
-	CauseOutsideTryOnce CauseOutside = "tryOnce" // one instance of the group is ended all the same
+	CauseOutsideHold    CauseOutside = "hold"    // no act before the cause is fixed
+	CauseOutsideTryOnce CauseOutside = "tryOnce" // one instance of the group is terminated anyway
 )
 
 var causesOutside = []CauseOutside{CauseOutsideHold, CauseOutsideTryOnce}
 
-// Reboot is what a reboot is given before the next step.
+// Reboot is the time that a reboot gets before the next step.
 type Reboot struct {
-	// Wait is how long after a reboot nothing further is done to the instance at least, so
-	// that it can boot and its node become Ready; always positive.
+	// Wait is the minimum time after a reboot before the next step, so that the instance can boot
+	// and its node become Ready; always positive.
 	Wait time.Duration
 }
 
-// OwnerRule is what may happen to the instances of an owner: "notify" or
-// "terminate". Anything else, the zero value included, must be read as notify.
+// OwnerRule is what may happen to the instances of an owner: "notify", "terminate" or
+// "delete-nodeclaim". Anything else, including the zero value, must be read as notify.
 type OwnerRule string
 
 // The rules.
 const (
-	// OwnerNotify: its instances are tagged and reported, never ended.
+	// OwnerNotify: its instances are tagged and reported, never terminated.
 	OwnerNotify OwnerRule = "notify"
-	// OwnerTerminate: its instances may be terminated, where mode, ladder and
-	// limits allow it too, and where the owner does not do it itself.
+	// OwnerTerminate: its instances may be terminated if mode, ladder and limits allow it, and the
+	// owner does not do it itself.
 	OwnerTerminate OwnerRule = "terminate"
-	// OwnerDeleteNodeClaim: instead of the instance, Karpenter's NodeClaim is deleted;
-	// Karpenter then drains the node and ends the instance. For Karpenter only.
+	// OwnerDeleteNodeClaim: Karpenter's NodeClaim is deleted instead of the instance. Karpenter
+	// then drains the node and terminates the instance. For Karpenter only.
 	OwnerDeleteNodeClaim OwnerRule = "delete-nodeclaim"
 )
 
 var ownerRules = []OwnerRule{OwnerNotify, OwnerTerminate, OwnerDeleteNodeClaim}
 
-// Tolerance is how long a condition may have a status ("True", "False" or
-// "Unknown"). It is false when the policy does not watch that pair.
+// Tolerance returns how long a condition may have a status ("True", "False" or "Unknown"). It
+// returns false if the policy does not watch that pair.
 func (p Policy) Tolerance(conditionType, status string) (time.Duration, bool) {
 	for _, c := range p.Conditions {
 		if c.Type == conditionType && c.Status == status {

@@ -9,12 +9,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// builtIn are the presets that every document has: for instances that take long to
-// start. A document that names one of them too changes it key by key.
+// builtIn returns the presets that every document has, for instances that start slowly. A document
+// that names one of them changes it key by key.
 //
-// A GPU node pulls drivers and images of many gigabytes, and a Windows node boots
-// and joins in two stages; 15 minutes are often not enough for either. Bare metal checks
-// its hardware and memory at each boot, which takes 20 minutes and more.
+// A GPU node pulls drivers and images of many gigabytes, and a Windows node boots and joins in two
+// stages. 15 minutes are often not enough for either. Bare metal checks its hardware and memory at
+// each boot, which takes 20 minutes and more.
 func builtIn() map[string][]setting {
 	slow := func() []setting {
 		return []setting{
@@ -28,7 +28,7 @@ func builtIn() map[string][]setting {
 	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
 }
 
-// presets are the settings of all presets by name, the built-in values first.
+// presets returns the settings of all presets by name, the built-in values first.
 func (d *Document) presets() map[string][]setting {
 	all := builtIn()
 	for name, settings := range d.own {
@@ -37,15 +37,15 @@ func (d *Document) presets() map[string][]setting {
 	return all
 }
 
-// Presets lists the names of the presets that the document can apply, sorted: the
-// built-in ones and its own.
+// Presets returns the names of the presets that the document can apply, sorted: the built-in ones
+// and its own.
 func (d *Document) Presets() []string { return slices.Sorted(maps.Keys(d.presets())) }
 
-// presetName is what a preset may be called; the value of an EC2 tag holds it too.
+// presetName matches a valid preset name, which must also fit in the value of an EC2 tag.
 var presetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// presets reads the document's own presets: also those with faults, without what is
-// wrong with them, so that what refers to them is not reported too.
+// presets reads the document's own presets. It includes those with faults, without the faulty
+// parts, so that references to them are not reported too.
 func (r *reader) presets(section field) map[string][]setting {
 	own := make(map[string][]setting)
 	found, ok := r.entries(section, func(f field) bool {
@@ -91,10 +91,10 @@ func (r *reader) preset(f field) []setting {
 // referable are the presets that a document may refer to.
 type referable struct {
 	settings map[string][]setting
-	names    []string // sorted; nil when they are too many to list
+	names    []string // sorted; nil if there are too many to list
 }
 
-// refer is what may be referred to in a document.
+// refer returns what a document may refer to.
 func (d *Document) refer() referable {
 	const few = 20
 	to := referable{settings: d.presets()}
@@ -104,7 +104,7 @@ func (d *Document) refer() referable {
 	return to
 }
 
-// presetNamed reads the name of a preset where one is referred to.
+// presetNamed reads a reference to a preset.
 func (r *reader) presetNamed(f field, to referable) (string, bool) {
 	if to.names != nil {
 		return word(r, f, "a preset", to.names)

@@ -12,12 +12,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxDuration bounds every duration of a policy, and the waits of a ladder
-// together: what takes longer than this was meant to be switched off.
+// maxDuration is the maximum of every duration of a policy, and of all waits of a ladder together.
+// A longer one probably means "off".
 const maxDuration = 30 * 24 * time.Hour
 
-// reader walks a YAML tree and collects what is wrong with it. Its methods report
-// a fault themselves; their last result is false when they did.
+// reader walks a YAML tree and collects faults. Its methods report a fault themselves. Their last
+// result is then false.
 type reader struct {
 	faults   []Fault
 	warnings []Fault
@@ -31,8 +31,8 @@ func (r *reader) warn(n *yaml.Node, key, problem string) {
 	r.warnings = append(r.warnings, Fault{line(n), column(n), key, problem})
 }
 
-// field is a key with its value, or an item of a list: then key and value are the
-// same node and name is "".
+// field is a key with its value, or an item of a list. For an item, key and value are the same node
+// and name is "".
 type field struct {
 	name       string
 	path       string // from the root, for messages
@@ -55,8 +55,8 @@ func among[S ~string](r *reader, known []S) func(field) bool {
 	}
 }
 
-// entries reads a mapping. allowed reports the keys that may not stand in it; those,
-// and what comes twice or has no value, are left out.
+// entries reads a mapping. allowed reports faults for keys that are not allowed. The result omits
+// those, duplicates, and keys without a value.
 func (r *reader) entries(in field, allowed func(field) bool) ([]field, bool) {
 	if !r.collection(in, yaml.MappingNode, "!!map", "a mapping (key: value)") {
 		return nil, false
@@ -108,7 +108,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// items reads a list. Items without a value are faults and left out.
+// items reads a list. Items without a value are faults and omitted.
 func (r *reader) items(in field) ([]field, bool) {
 	if !r.collection(in, yaml.SequenceNode, "!!seq", "a list") {
 		return nil, false
@@ -140,14 +140,14 @@ func (r *reader) collection(in field, kind yaml.Kind, tag, wanted string) bool {
 	return true
 }
 
-// alias refuses an alias. Following them would point faults at lines that the
-// reader is not looking at, and a few lines of them can stand for millions.
+// alias refuses an alias. If aliases were followed, faults would be reported at the wrong lines,
+// and a few lines could expand to millions.
 func (r *reader) alias(f field) bool {
 	r.fault(f.value, f.path, "aliases (%s) are not supported: write the value out", quote("*"+f.value.Value))
 	return false
 }
 
-// scalar reads a single value as it is written, with its YAML tag.
+// scalar reads a single value as written, with its YAML tag.
 func (r *reader) scalar(f field, wanted string) (value, tag string, ok bool) {
 	n := f.value
 	switch {
@@ -181,7 +181,7 @@ func (r *reader) text(f field) (string, bool) {
 	return value, true
 }
 
-// word reads one of a few words. noun is what they are: "a mode".
+// word reads one of a few words. noun names them: "a mode".
 func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
 	value, tag, ok := r.scalar(f, oneOf(known))
 	if !ok {
@@ -194,14 +194,14 @@ func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
 	return S(value), true
 }
 
-// Units below the second are left out on purpose: nothing here happens that fast,
-// and 5ms for 5m would end instances at once.
+// Units below the second are left out on purpose: nothing here happens that fast, and 5ms instead
+// of 5m would terminate instances at once.
 var (
 	goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?[hms])+$`)
 	bareNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 )
 
-// likeDuration says what a duration looks like.
+// likeDuration describes a valid duration.
 const likeDuration = "a duration such as 90s, 5m or 1h30m"
 
 // duration reads a duration: from 1 s to 30 days, or also 0 where zero is allowed.
@@ -226,8 +226,8 @@ func (r *reader) duration(f field, zero bool) (time.Duration, bool) {
 	return d, problem == ""
 }
 
-// readDuration reads a duration as it is written in a policy or in an instance's tag.
-// problem says what is wrong with it, "" for nothing.
+// readDuration parses a duration in a policy or in an instance's tag. problem is what is wrong with
+// it, "" if nothing.
 func readDuration(value string, zero bool) (d time.Duration, problem string) {
 	d, err := time.ParseDuration(value)
 	switch {
@@ -251,7 +251,7 @@ func noUnit(number string) string {
 	return quote(number) + " has no unit: write for example " + withUnit(number)
 }
 
-// withUnit is how a number without a unit was probably meant: in minutes.
+// withUnit returns what a number without a unit probably means: minutes.
 func withUnit(number string) string {
 	if n, err := strconv.Atoi(number); err == nil && n >= 0 {
 		return strconv.Itoa(n) + "m"
@@ -283,8 +283,7 @@ func (r *reader) percent(f field) (Percent, bool) {
 
 var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 
-// count reads a whole number, written in plain decimal digits only: YAML would
-// read 010 as 8.
+// count reads a whole number in plain decimal digits only: YAML would read 010 as 8.
 func (r *reader) count(f field) (int, bool) {
 	like := fmt.Sprintf("a whole number from 0 to %d, without quotes", math.MaxInt32)
 	value, tag, ok := r.scalar(f, like)

@@ -17,7 +17,7 @@ func readme(t *testing.T) string {
 	return string(data)
 }
 
-// indented are the blocks of a page that are indented by four, without the indent.
+// indented returns the blocks of a page that are indented by four, without the indent.
 func indented(page string) []string {
 	var blocks []string
 	inside := false

@@ -7,21 +7,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Repairs is what is done about a node whose accelerator failed, by the reason that the EKS
-// node monitoring agent gives. The zero value does nothing.
+// Repairs is what to do about a node whose accelerator failed, by the reason of the EKS node
+// monitoring agent. The zero value does nothing.
 type Repairs struct {
-	// Accelerators: what AWS does about a reason is done, and nothing about a reason of which
-	// it publishes nothing.
+	// Accelerators: do what AWS does for a reason, and nothing for a reason without a published
+	// action.
 	Accelerators bool
-	// Reasons go before it, and hold without it too.
+	// Reasons take precedence over AWS's table, and apply without Accelerators too.
 	Reasons map[string]roll.Repair
 }
 
-// keyAccelerators opts in to AWS's table.
+// keyAccelerators enables AWS's table.
 const keyAccelerators = "accelerators"
 
-// Repairs is what the policy has done about a finding; false if it leaves the finding to
-// the ladder of its kind.
+// Repairs returns the policy's repair for a finding; false if it leaves the finding to the ladder
+// of its kind.
 func (p Policy) Repairs(f roll.Finding) (roll.Repair, bool) {
 	if f.Kind != roll.ConditionFailed || f.Condition != roll.AcceleratedHardware {
 		return "", false
@@ -33,15 +33,15 @@ func (p Policy) Repairs(f roll.Finding) (roll.Repair, bool) {
 	return repair, p.Repair.Accelerators
 }
 
-// repairSteps are the acts of the repairs. A reboot that cured nothing is followed by the
-// replacement, which is also what is left where the instance was rebooted within a day.
+// repairSteps are the acts of the repairs. If a reboot cured nothing, the replacement follows. It
+// is also the only act if the instance was rebooted within a day.
 var repairSteps = map[roll.Repair][]Step{
 	roll.RepairReboot:  {{Do: DoCordon}, {Do: DoDrain}, {Do: DoReboot, Once: true}, {Do: DoTerminate}},
 	roll.RepairReplace: {{Do: DoCordon}, {Do: DoDrain}, {Do: DoTerminate}},
 }
 
-// repaired is a ladder of the finding with the acts of its repair in place of its own, which
-// a Ready node holds back.
+// repaired returns a ladder of the finding with the acts of its repair instead of its own, which a
+// Ready node would hold.
 func (p Policy) repaired(f roll.Finding, steps []Step) []Step {
 	repair, ok := p.Repairs(f)
 	if !ok {
@@ -55,7 +55,7 @@ func acceleratorsSetting(on bool) setting {
 	return settingOf("repair."+keyAccelerators, on, func(p *Policy, on bool) { p.Repair.Accelerators = on })
 }
 
-// repairSetting is for one reason. Two policies never share the map.
+// repairSetting returns the setting for one reason. Two policies never share the map.
 func repairSetting(reason string, repair roll.Repair) setting {
 	return settingOf("repair."+reason, repair, func(p *Policy, repair roll.Repair) {
 		p.Repair.Reasons = maps.Clone(p.Repair.Reasons)
@@ -77,7 +77,7 @@ func (r *reader) repair(section field) []setting {
 	})
 }
 
-// repairKey reports whether the key opts in, or is a reason of AcceleratedHardwareReady.
+// repairKey reports whether the key is keyAccelerators, or a reason of AcceleratedHardwareReady.
 func (r *reader) repairKey(f field) bool {
 	if f.name == keyAccelerators || roll.AcceleratorReason(f.name) {
 		return true

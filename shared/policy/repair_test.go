@@ -6,7 +6,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What is done about a reason, by what the policy says.
+// The repair of a reason, by policy.
 func TestRepairsOfAReason(t *testing.T) {
 	const none = "tag, notify"
 	const reboots, replaces = none + ", cordon, drain, reboot once, terminate", none + ", cordon, drain, terminate"
@@ -55,7 +55,7 @@ func TestRepairsOfAReason(t *testing.T) {
 	}
 }
 
-// Every reason of the table may be named, with every repair, also to an editor.
+// Every reason in the table may have every repair, also in the schema.
 func TestRepairsMayBeNamed(t *testing.T) {
 	s := compiled(t)
 	agree := func(repair string, valid bool) {

@@ -56,9 +56,8 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 	}
 }
 
-// beyond are the bad documents that a JSON Schema cannot tell from good ones:
-// what relates two values, what YAML has resolved before the schema sees it, and
-// how large a duration is.
+// beyond are the bad documents that a JSON Schema cannot detect: it cannot compare two values, see
+// what YAML has resolved, or measure a duration.
 var beyond = []string{
 	"alias", "count-octal", "condition-duplicate", "custom-tag",
 	"deadline-before-default-warning", "deadline-before-warning", "warning-after-default-deadline", "override-deadline",
@@ -80,8 +79,8 @@ func TestSchemaRefusesWhatItCan(t *testing.T) {
 	}
 }
 
-// The parser and the schema must say the same about each of these, which differ
-// from a good document in one value.
+// The parser and the schema must agree on each of these, which differ from a valid document in one
+// value.
 func TestSchemaAndParserAgree(t *testing.T) {
 	s := compiled(t)
 	agree := func(document string, valid bool) {
@@ -259,7 +258,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	agree("modes: observe", false)
 }
 
-// What the schema shows an editor as a default must be one.
+// The defaults in the schema must be the real ones.
 func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 	var s struct {
 		Properties struct{ Stop struct{ Default any } }
@@ -271,7 +270,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 			}
 		} `yaml:"$defs"`
 	}
-	if err := yaml.Unmarshal(Schema(), &s); err != nil { // JSON is a part of YAML
+	if err := yaml.Unmarshal(Schema(), &s); err != nil { // JSON is a subset of YAML
 		t.Fatal(err)
 	}
 	got := map[string]any{"mode": s.Defs["mode"].Default, "stop": s.Properties.Stop.Default}

@@ -13,8 +13,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// keyStop is the key that halts every act. It stands at the top of a document only, so
-// that no override, preset or tag goes before it.
+// keyStop is the key that halts every act. It exists only at the top of a document, so that no
+// override, preset or tag takes precedence.
 const keyStop = "stop"
 
 // Stopped reports whether the document halts every act.
@@ -46,9 +46,9 @@ func (d *Document) Highest(permitted Mode) Mode {
 	return Lower(most, permitted)
 }
 
-// Stops reports whether the text of a policy halts every act, also one with faults. A stop
-// of any value but false counts: whoever wrote it wanted less, not more. Of a text that is
-// no YAML a line that begins with the key counts.
+// Stops reports whether the text of a policy halts every act, even if it has faults. Any value of
+// stop but false counts: whoever wrote it wanted less, not more. In a text that is not YAML, a line
+// that begins with the key counts.
 func Stops(text []byte) bool {
 	root, fault := load(text)
 	if fault != nil {
@@ -66,7 +66,7 @@ func firstWord(text []byte) string {
 // pair is a key of the root with its value.
 type pair struct{ key, value *yaml.Node }
 
-// is reports whether the value is a plain true or false.
+// is reports whether the value is a plain true or false, equal to stop.
 func (p pair) is(stop bool) bool {
 	return p.value.Kind == yaml.ScalarNode && p.value.ShortTag() == "!!bool" && strings.EqualFold(p.value.Value, strconv.FormatBool(stop))
 }
@@ -80,19 +80,19 @@ func pairs(root *yaml.Node) (all []pair) {
 
 func isStop(p pair) bool { return p.key.Kind == yaml.ScalarNode && p.key.Value == keyStop }
 
-// stops are the root's keys of that name: one, if the document is valid.
+// stops returns the root's keys named stop: at most one in a valid document.
 func stops(root *yaml.Node) []pair {
 	return slices.DeleteFunc(pairs(root), func(p pair) bool { return !isStop(p) })
 }
 
-// leastStopped is the document for where there is nothing to keep.
+// leastStopped is the document that stops, for a text without content to keep.
 const leastStopped = "apiVersion: " + apiVersion + "\nmode: observe\nstop: true\n"
 
-// WithStop returns the text of a policy with stop: true in it. Everything else stays as it
-// is written, comments too. A text that says nothing gets the least document that stops, which
-// anew reports. A text that is no YAML gets the line all the same, if it looks like a
-// document: nothing is acted on under it, and nothing will be once it is corrected. It fails
-// where the line cannot be put in without a change of the rest.
+// WithStop returns the text of a policy with stop: true. Everything else stays as written,
+// including comments. An empty text becomes the minimal document that stops; anew reports that. A
+// text that is not YAML gets the line too, if it looks like a document: no act follows under it,
+// and none will once it is corrected. It returns an error if the line cannot be added without
+// changing the rest.
 func WithStop(text []byte) (with []byte, anew bool, err error) {
 	root, fault := load(text)
 	switch {
@@ -120,8 +120,8 @@ func WithStop(text []byte) (with []byte, anew bool, err error) {
 	return with, false, err
 }
 
-// WithoutStop returns the text of a valid policy without a stop. Everything else stays as
-// it is written. The error is the one of Parse, or that the text cannot be changed so.
+// WithoutStop returns the text of a valid policy without a stop. Everything else stays as written.
+// The error is the one of Parse, or says that the text cannot be changed that way.
 func WithoutStop(text []byte) ([]byte, error) {
 	d, err := Parse(text)
 	if err != nil {
@@ -137,8 +137,7 @@ func WithoutStop(text []byte) ([]byte, error) {
 
 var errNoPlace = errors.New("the line cannot be changed without a change of the rest: write stop at the top of the document by hand")
 
-// chosen is the first of the texts that says what is wanted of stop, and for the rest the
-// same as before.
+// chosen returns the first of the texts that has the wanted stop and is otherwise equal to before.
 func chosen(before *yaml.Node, tries [][]byte, wanted func([]pair) bool) ([]byte, error) {
 	for _, text := range tries {
 		after, fault := load(text)
@@ -149,7 +148,7 @@ func chosen(before *yaml.Node, tries [][]byte, wanted func([]pair) bool) ([]byte
 	return nil, errNoPlace
 }
 
-// rest is all of the root but stop.
+// rest returns all of the root but stop.
 func rest(root *yaml.Node) []pair { return slices.DeleteFunc(pairs(root), isStop) }
 
 func samePair(a, b pair) bool { return same(a.key, b.key) && same(a.value, b.value) }
@@ -158,7 +157,7 @@ func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && a.Anchor == b.Anchor && slices.EqualFunc(a.Content, b.Content, same)
 }
 
-// blank reports a text that says nothing: it is empty, or has nothing but comments, or null.
+// blank reports whether a text has no content: it is empty, or has only comments or null.
 func blank(text []byte) bool {
 	_, fault := load(text)
 	return fault != nil && *fault == *empty()
@@ -169,7 +168,7 @@ func valid(text []byte) bool {
 	return err == nil
 }
 
-// ended is a text whose last line is ended.
+// ended returns the text with a line ending after its last line.
 func ended(text []byte) []byte {
 	if len(text) == 0 || bytes.HasSuffix(text, []byte("\n")) {
 		return slices.Clip(text)
@@ -183,7 +182,7 @@ var (
 	keyLine     = regexp.MustCompile(`(?m)^[A-Za-z]+[ \t]*:`)
 )
 
-// lenient puts the line into what cannot be read as a document.
+// lenient adds the line to a text that is not a readable document.
 func lenient(text []byte) ([]byte, error) {
 	line := []byte("stop: true" + split(text).ending)
 	if at := stopLine.FindSubmatchIndex(text); at != nil {
@@ -204,10 +203,10 @@ func lenient(text []byte) ([]byte, error) {
 	return nil, errNoPlace
 }
 
-// page is a text by its lines, each with its end.
+// page is a text split into lines, each with its line ending.
 type page struct {
 	lines  []string
-	ending string // of a line that is put in
+	ending string // line ending of an added line
 }
 
 func split(text []byte) page {
@@ -221,7 +220,8 @@ func split(text []byte) page {
 	return p
 }
 
-// with is the text with lines in the place of those from one to before another, from 0.
+// with returns the text with the given lines instead of those from index from up to, but not
+// including, to (from 0).
 func (p page) with(from, to int, lines ...string) []byte {
 	before := strings.Join(p.lines[:from], "")
 	if before != "" && len(lines) > 0 && !strings.HasSuffix(before, "\n") {
@@ -230,8 +230,8 @@ func (p page) with(from, to int, lines ...string) []byte {
 	return []byte(before + strings.Join(lines, "") + strings.Join(p.lines[to:], ""))
 }
 
-// at is a line, from 0, and what of it stands before a node and from the node on. The
-// library counts characters, and not the mark of the byte order.
+// at returns the line of a node (from 0), and the text of the line before the node and from it on.
+// The YAML library counts characters, without the byte order mark.
 func (p page) at(n *yaml.Node) (i int, before, from string) {
 	i = n.Line - 1
 	if i < 0 || i >= len(p.lines) {
@@ -246,8 +246,8 @@ func (p page) at(n *yaml.Node) (i int, before, from string) {
 	return i, string(chars[:column]), string(chars[column:])
 }
 
-// inserted are texts with the line put in: behind the version, before the first key, at the
-// end; or behind the brace of a document that is written as JSON is.
+// inserted returns texts with the line added: after the version, before the first key, at the end,
+// or after the brace of a document in JSON style.
 func (p page) inserted(root *yaml.Node) (tries [][]byte) {
 	i, before, from := p.at(root)
 	if rest, flow := strings.CutPrefix(from, "{"); flow && root.Style&yaml.FlowStyle != 0 {
@@ -270,8 +270,8 @@ func (p page) inserted(root *yaml.Node) (tries [][]byte) {
 	return tries
 }
 
-// replaced are texts with another value of stop: in the place of the value, or of all that
-// stands behind the key.
+// replaced returns texts with another value of stop: in place of the value, or of everything after
+// the key.
 func (p page) replaced(at pair, stop bool) (tries [][]byte) {
 	value := strconv.FormatBool(stop)
 	i, before, from := p.at(at.value)
@@ -286,8 +286,8 @@ func (p page) replaced(at pair, stop bool) (tries [][]byte) {
 	return tries
 }
 
-// removed are texts without what inserted puts in: a line with nothing else on it, or an
-// entry behind a brace.
+// removed returns texts without what inserted adds: a line with nothing else on it, or an entry
+// after a brace.
 func (p page) removed(at pair) [][]byte {
 	i, before, from := p.at(at.key)
 	if rest, ok := strings.CutPrefix(from, `"stop": true, `); ok {

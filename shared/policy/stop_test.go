@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Each text becomes the next by a stop, and is itself again when the stop is lifted.
+// A stop turns each text into the next, and lifting it restores the text.
 func TestAStopIsOneLineThatComesAndGoes(t *testing.T) {
 	for name, tt := range map[string]struct{ before, after string }{
 		"behind the version":        {"apiVersion: rollcall/v1\nmode: notify\n", "apiVersion: rollcall/v1\nstop: true\nmode: notify\n"},
@@ -54,7 +54,7 @@ func TestAStopIsOneLineThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// Every fixture can be stopped, and says the same for the rest.
+// Every fixture can be stopped, and otherwise stays the same.
 func TestEveryDocumentCanBeStoppedAndLosesNothing(t *testing.T) {
 	good := fixtures(t, "testdata/good/*.yaml")
 	maps.Copy(good, fixtures(t, "testdata/good/*.json"))
@@ -141,7 +141,7 @@ func TestAStopWithFaultsCountsAsOne(t *testing.T) {
 
 func TestTheHighestMode(t *testing.T) {
 	for document, want := range map[string]Mode{
-		"":             Remediate, // nobody named one: what is permitted
+		"":             Remediate, // no mode is named: the permitted one
 		"mode: notify": Notify,
 		"mode: notify\noverrides: [{match: {cluster: a}, mode: remediate}]":  Remediate,
 		"mode: observe\noverrides: [{match: {group: none}, mode: notify}]":   Notify,

@@ -7,19 +7,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// taintKey is what Kubernetes allows as the key of a taint: a name of 63 characters
-// at most, and before it a DNS subdomain of at most 253 and a slash
-// (IsQualifiedName in k8s.io/apimachinery/pkg/util/validation).
+// taintKey matches what Kubernetes allows as the key of a taint: a name of at most 63 characters,
+// optionally after a DNS subdomain of at most 253 and a slash (IsQualifiedName in
+// k8s.io/apimachinery/pkg/util/validation).
 var taintKey = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
-// lateTaint reports whether Kubernetes or one of its agents sets a taint with the key
-// on nodes of any age. As a startup taint it would make every node that is cordoned,
-// silent or about to be replaced one that never became ready for work.
+// lateTaint reports whether Kubernetes or one of its agents sets a taint with the key on nodes of
+// any age. As a startup taint, it would make every node that is cordoned, silent or about to be
+// replaced look uninitialized.
 //
-// They are those of the node lifecycle controller and the cloud controller manager
+// The taints are those of the node lifecycle controller and the cloud controller manager
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/), Karpenter
-// (pkg/apis/v1/taints.go), Cluster Autoscaler (utils/taints/taints.go) and the AWS
-// node termination handler (pkg/node/node.go).
+// (pkg/apis/v1/taints.go), Cluster Autoscaler (utils/taints/taints.go) and the AWS node termination
+// handler (pkg/node/node.go).
 func lateTaint(key string) bool {
 	switch key {
 	case "node.cloudprovider.kubernetes.io/shutdown",
@@ -62,7 +62,7 @@ func (r *reader) taints(list field) ([]string, bool) {
 	return keys, len(r.faults) == before
 }
 
-// qualified reports whether Kubernetes takes the key.
+// qualified reports whether Kubernetes accepts the key.
 func qualified(key string) bool {
 	prefix, name, ok := strings.Cut(key, "/")
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Watch is what has to be read of every node for the policies of this document:
-// each condition but Ready, and each key of a startup taint, that any part of it
-// names, for whichever cluster or group. A node's own policy may name fewer.
+// Watch returns what to read of every node for the policies of this document. It has each condition
+// but Ready, and each startup taint, that any part of the document names, for any cluster or group.
+// A node's own policy may name fewer.
 func (d *Document) Watch() roll.Watch {
 	w := roll.Watch{Conditions: make(map[roll.ConditionKey]bool)}
 	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}

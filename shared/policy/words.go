@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// oneOf lists what is allowed: "observe, notify or remediate".
+// oneOf lists the allowed words: "observe, notify or remediate".
 func oneOf[S ~string](words []S) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -23,11 +23,11 @@ func oneOf[S ~string](words []S) string {
 	return b.String()
 }
 
-// plain is text that can stand in a message as it is.
+// plain matches text that can appear in a message unchanged.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.%+*/-]{1,40}$`)
 
-// quote makes a value from a document fit for one line of a message: odd
-// characters are escaped and a long value is cut.
+// quote makes a value from a document safe for one line of a message: it escapes unusual characters
+// and cuts a long value.
 func quote(s string) string {
 	if plain.MatchString(s) {
 		return s
@@ -38,8 +38,8 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// didYouMean ends a message with the known word that is likely meant, if any is
-// near enough: one edit away for a short word, two for a longer one.
+// didYouMean returns the end of a message, with the known word that is probably meant, if one is
+// close enough: one edit away for a short word, two for a longer one.
 func didYouMean[S ~string](word string, known []S) string {
 	if len(word) > 40 {
 		return ""
@@ -56,8 +56,8 @@ func didYouMean[S ~string](word string, known []S) string {
 	return "; did you mean " + best + "?"
 }
 
-// edits counts the insertions, deletions and replacements of a byte that make
-// one word of the other.
+// edits returns the number of inserted, deleted and replaced bytes that turn one word into the
+// other.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -78,7 +78,7 @@ func edits(a, b string) int {
 	return row[len(b)]
 }
 
-// durationText writes a duration as a policy has it: 15m rather than 15m0s.
+// durationText returns a duration as a policy writes it: 15m rather than 15m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -56,7 +56,7 @@ func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
 	}
 }
 
-// Whoever asks later why it was done asks the ledger alone: the instance is gone then.
+// Only the ledger can explain the act later: the instance is gone then.
 func TestTheIntentSaysWhatItRestsOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		summary, why string
@@ -97,7 +97,7 @@ func TestTheIntentSaysWhatItRestsOn(t *testing.T) {
 	}
 }
 
-// Once the instance is gone, EC2 names its volumes and interfaces no more.
+// Once the instance is gone, EC2 no longer lists its volumes and interfaces.
 func TestTheIntentRecordsWhatOutlivesTheInstance(t *testing.T) {
 	w := silentNode(t)
 	w.instances[0].Outlives = []string{"eni-1", "vol-1"}
@@ -181,7 +181,7 @@ func TestACallThatAWSRefusedFailed(t *testing.T) {
 	}
 }
 
-// AWS answers these before it looks at the request: nothing can have happened.
+// AWS returns these errors before it processes the request: nothing can have happened.
 func TestACallWithCredentialsThatAWSDoesNotAcceptFailed(t *testing.T) {
 	for _, code := range []string{"AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken", "RequestExpired"} {
 		w := silentNode(t)
@@ -226,7 +226,7 @@ func TestACallThatBrokeOffIsUnclear(t *testing.T) {
 			if slices.Contains(w.events, "outcome") {
 				t.Errorf("an outcome was recorded: %v", w.events)
 			}
-			// Nobody acts on it again until somebody has looked what became of it.
+			// There is no further act on it until a check has settled the first one.
 			for _, later := range []time.Duration{time.Second, 5 * time.Minute} {
 				if again := r.Act(t.Context(), o, now.Add(later)); again.Result != Refused || again.Reason != plan.ActionUnresolved {
 					t.Errorf("%s later: %s for %s", later, again.Result, again.Reason)
@@ -239,8 +239,8 @@ func TestACallThatBrokeOffIsUnclear(t *testing.T) {
 	}
 }
 
-// EC2 may not show a tag to its own permission check yet: that is no news, and is tried
-// again soon. A permission that is really missing is told of then.
+// EC2 may not show a tag to its own permission check yet. That is not reported, and is
+// tried again soon. A permission that is really missing is reported then.
 func TestARefusalRightAfterTaggingMeansNotYet(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
@@ -272,7 +272,7 @@ func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
 		t.Fatalf("first: %+v", out)
 	}
 	now := first
-	o.At, o.Expires = now.Add(plan.RetryAfter-time.Second), now.Add(plan.RetryAfter+plan.OrderLife) // a later check's
+	o.At, o.Expires = now.Add(plan.RetryAfter-time.Second), now.Add(plan.RetryAfter+plan.OrderLife) // from a later check
 	if out := r.Act(t.Context(), o, now.Add(plan.RetryAfter-time.Second)); out.Reason != plan.ActionFailed {
 		t.Errorf("too early: %+v", out)
 	}
@@ -329,8 +329,8 @@ func TestAnOutcomeThatCannotBeRecordedIsToldAndTheActIsNotRepeated(t *testing.T)
 	}
 }
 
-// Two functions get the same message at once, and EC2 still shows the instance
-// running to both: only the ledger stands between them.
+// Two functions receive the same message at once, and EC2 still shows the instance running
+// to both. Only the ledger prevents two acts.
 func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 	const many = 8
 	w := silentNode(t)
@@ -338,7 +338,7 @@ func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shared.json")
 	var remediators []*Remediator
 	for range many {
-		own, err := ledger.OpenFile(path) // as another process would
+		own, err := ledger.OpenFile(path) // as in another process
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +349,7 @@ func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 	if err := w.ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{First: long}}); err != nil {
 		t.Fatal(err)
 	}
-	w.check(t, now.Add(-10*time.Minute)) // into the ledger that they share
+	w.check(t, now.Add(-10*time.Minute)) // into the shared ledger
 	o := w.order(t)
 
 	start, outcomes := make(chan struct{}), make([]Outcome, many)
@@ -383,7 +383,7 @@ func TestErrorsOfAReboot(t *testing.T) {
 		err    error
 		after  time.Duration
 		result Result
-		begins string // the detail
+		begins string // prefix of the detail
 		news   bool
 	}{
 		"denied right after tagging": {apiError("UnauthorizedOperation", "no"), 0, Failed, ledger.NotYet + "ec2:RebootInstances was denied", false},
@@ -408,9 +408,9 @@ func TestErrorsOfAReboot(t *testing.T) {
 			if len(got) != 1 || (got[0].Outcome == nil) != (tt.result == Unclear) {
 				t.Errorf("the ledger holds %+v", got)
 			}
-			// It is not rebooted a second time before somebody has looked.
+			// It is not rebooted a second time before a check has settled the first reboot.
 			again := r.Act(t.Context(), o, now.Add(tt.after+time.Second))
-			// The ladder says once: what failed is passed over, what was not yet possible not.
+			// The ladder skips a step that failed, but not one that was not yet possible.
 			want := map[Result]plan.Reason{Unclear: plan.ActionUnresolved, Failed: plan.VerdictChanged}[tt.result]
 			if strings.HasPrefix(tt.begins, ledger.NotYet) {
 				want = plan.ActionFailed
@@ -422,7 +422,7 @@ func TestErrorsOfAReboot(t *testing.T) {
 	}
 }
 
-// A plan that is wrong must reach the act, or nothing behind it could be tested.
+// A wrong plan must reach the act, or nothing behind the plan could be tested.
 func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)

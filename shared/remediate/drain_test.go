@@ -15,7 +15,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// pass gives the order of a check at that time, and carries it out.
+// pass carries out the order that a check gives at that time.
 func (w *world) pass(t *testing.T, at time.Time) Outcome {
 	t.Helper()
 	o := w.orderAt(t, at)
@@ -62,9 +62,9 @@ func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
 	}
 }
 
-// What came onto the node after its cordon would only come back, and is left alone. When it
-// was cordoned is known of Rollcall's own cordon alone: the pods of before any other one are to
-// leave.
+// Pods that came onto the node after its cordon would only come back, and are left alone.
+// The time of the cordon is known only for Rollcall's own cordon; with any other cordon all
+// pods are to leave.
 func TestOnlyWhatCameAfterTheOwnCordonIsLeftAlone(t *testing.T) {
 	own := now.Add(-2 * time.Minute) // see cordoned
 	drains := func(w *world) { w.doc = document("ladders: {NotReady: [{do: drain}]}\n") }
@@ -85,15 +85,15 @@ func TestOnlyWhatCameAfterTheOwnCordonIsLeftAlone(t *testing.T) {
 		if out := w.pass(t, now); out.Result != Ongoing || !w.skipped.Equal(tt.want) {
 			t.Errorf("%s: %s, what came after %s is left: %s", name, out.Result, w.skipped, out.Detail)
 		}
-		w.nodes[0].Unschedulable = true // by a person, between two passes
+		w.nodes[0].Unschedulable = true // a person cordoned it between two passes
 		if out := w.pass(t, now.Add(time.Minute)); out.Result != Acted || name != "not any more" && !w.skipped.Equal(tt.want) {
 			t.Errorf("%s, and once more: %s, what came after %s is left: %s", name, out.Result, w.skipped, out.Detail)
 		}
 	}
 }
 
-// A check judges as of its minute, which may be ahead of the clock. A pod that is not to be
-// disrupted for an hour has the whole hour.
+// A check judges as of its minute, which may be ahead of the clock. A pod that must not be
+// disrupted for an hour keeps the whole hour.
 func TestPodsAreKeptByTheClock(t *testing.T) {
 	w := cordoned(t)
 	w.pods = pods(1)
@@ -131,7 +131,7 @@ func TestADrainEndsWithItsTime(t *testing.T) {
 	if a.Outcome == nil || a.Outcome.Result != ledger.Failed || !strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) || !a.Interrupted() {
 		t.Errorf("the ledger holds %+v", a)
 	}
-	// The instance is kept, and the order, should it come again, does nothing.
+	// The instance is kept, and the order does nothing if it is delivered again.
 	if p := w.check(t, now.Add(12*time.Minute)); len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != plan.DrainUnfinished {
 		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
 	}
@@ -181,8 +181,8 @@ func TestWhatIsLeftIsSaidInBounds(t *testing.T) {
 	}
 }
 
-// Between two passes everything is looked at again: each of these stops the drain, and
-// no further pod is evicted.
+// Everything is read again between two passes. Each of these stops the drain, and no
+// further pod is evicted.
 func TestADrainStopsWhenSomethingSpeaksAgainstIt(t *testing.T) {
 	tests := map[string]struct {
 		happen func(*world)
@@ -222,7 +222,7 @@ func TestADrainStopsWhenSomethingSpeaksAgainstIt(t *testing.T) {
 	}
 }
 
-// A node that becomes Ready during its drain is uncordoned and left.
+// A node that becomes Ready during its drain is uncordoned and kept.
 func TestANodeThatComesBackDuringItsDrainIsGivenBack(t *testing.T) {
 	w := cordoned(t)
 	w.pods = pods(evictions + 1)
@@ -250,7 +250,7 @@ func TestANodeThatComesBackDuringItsDrainIsGivenBack(t *testing.T) {
 	}
 }
 
-// The order of a drain that is under way may expire: the next check gives it again.
+// The order of a drain in progress may expire: the next check gives it again.
 func TestAnExpiredPassIsMadeUpForByTheNext(t *testing.T) {
 	w := cordoned(t)
 	w.pods = pods(1)
@@ -273,7 +273,7 @@ func TestAnExpiredPassIsMadeUpForByTheNext(t *testing.T) {
 	}
 }
 
-// After pods were evicted nothing that goes wrong means that nothing happened.
+// After pods were evicted, an error never means that nothing happened.
 func TestATroubleOnALaterPassDoesNotEndTheDrain(t *testing.T) {
 	for name, err := range failures() {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
 	}
 }
 
-// A dead container runtime ends no pods. They do not keep the node from being replaced.
+// A dead container runtime stops no pods. They do not keep the node from being replaced.
 func TestPodsThatHangInTerminatingHoldNoDrain(t *testing.T) {
 	w := cordoned(t)
 	w.pods = []pod{{name: "web-0", stuck: true}}
@@ -344,7 +344,8 @@ func TestPodsThatHangInTerminatingHoldNoDrain(t *testing.T) {
 	}
 }
 
-// A person is asked about the pods that are left, so each has its name and reason.
+// A person must decide about the remaining pods, so each is listed with its name and
+// reason.
 func TestAnUnfinishedDrainNamesThePodsThatAreLeft(t *testing.T) {
 	d := kube.Drained{Evicted: []string{"a/b: asked to leave"}, Leaving: []string{"a/c: has until 12:00 to stop"}, Waiting: []string{"a/d: not asked to leave yet"}, Blocked: []string{"a/e: its budget"}}
 	if want := "1 pod evicted just now (a/b: asked to leave), 1 pod still stopping (a/c: has until 12:00 to stop), 1 pod yet to be evicted (a/d: not asked to leave yet), 1 pod not to be evicted (a/e: its budget)"; remaining(d, true) != want {

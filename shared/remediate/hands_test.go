@@ -11,15 +11,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// pod is what runs on the target's node, and has to leave it.
+// pod is a pod on the target's node that has to leave it.
 type pod struct {
 	name    string
 	leaving bool
-	kept    string // why it may not be evicted
-	stuck   bool   // in Terminating, whose runtime does not end it
+	kept    string // reason why it may not be evicted
+	stuck   bool   // in Terminating: its runtime does not stop it
 }
 
-// calling notes a call and fails it if it is to fail.
+// calling records a call, and fails it if it is to fail.
 func (w *world) calling(ctx context.Context, name, told string, work func() error) error {
 	w.event(name)
 	var err error
@@ -45,7 +45,7 @@ func (w *world) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 	return &ec2.RebootInstancesOutput{}, w.calling(ctx, "reboot", told, func() error { return nil })
 }
 
-// meant finds the node that a change names, as the API server does by name and uid.
+// meant returns the node that a change names, by name and uid as the API server does.
 func (w *world) meant(name, uid string) (*roll.Node, error) {
 	i := slices.IndexFunc(w.nodes, func(n roll.Node) bool { return n.Name == name })
 	if i < 0 {
@@ -147,7 +147,7 @@ func (w *world) Drain(ctx context.Context, name string, pass kube.Pass) (kube.Dr
 
 var _ hands = (*kube.Client)(nil)
 
-// dialing finds no endpoint.
+// dialing is a dialer that finds no endpoint.
 type dialing struct{}
 
 func (dialing) Dial(roll.Cluster) (*kube.Client, error) { return nil, kube.ErrNoEndpoint }

@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/plan"
 )
 
-// terminate terminates the instance; its owner launches another one.
+// terminate terminates the instance; its owner launches a replacement.
 func (r *Remediator) terminate(ctx context.Context, v verified, now time.Time) Outcome {
 	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(v.order.Instance)}})
 	if err == nil {
@@ -35,7 +35,8 @@ func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outc
 	return r.ec2Refused(ctx, v, err, "ec2:RebootInstances", now)
 }
 
-// ec2Refused interprets an error of EC2: nothing happened, or the effect is unknown.
+// ec2Refused returns the outcome of an error of EC2: nothing happened, or the effect is
+// unknown.
 func (r *Remediator) ec2Refused(ctx context.Context, v verified, err error, call string, now time.Time) Outcome {
 	out := Outcome{Detail: awserr.Describe(err, call, r.principal(ctx))}
 	// Only the first refusal may be due to a new tag: a missing permission must be reported.
@@ -60,7 +61,7 @@ func unclear(detail, where string) string {
 	return unadvised(detail) + "; whether it took effect, a later check will see from " + where + "; until then it is not repeated"
 }
 
-// unadvised removes the advice to wait for another try from a sentence.
+// unadvised removes the advice to wait for the next check from a sentence.
 func unadvised(detail string) string {
 	reason, _, _ := strings.Cut(detail, ": the next check tries again")
 	return reason

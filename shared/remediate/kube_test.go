@@ -21,7 +21,7 @@ import (
 
 var nodes = schema.GroupResource{Resource: "nodes"}
 
-// refusals are answers by which the API server says that it did nothing.
+// refusals returns answers in which the API server says that it did nothing.
 func refusals() map[string]error {
 	return map[string]error{
 		"forbidden":    apierrors.NewForbidden(nodes, "node-1", errors.New(`User "rollcall" cannot patch resource "nodes" in API group "" at the cluster scope`)),
@@ -31,7 +31,7 @@ func refusals() map[string]error {
 	}
 }
 
-// failures leave open whether the call took effect.
+// failures returns errors that leave the effect of the call unknown.
 func failures() map[string]error {
 	return map[string]error{
 		"a deadline":            context.DeadlineExceeded,
@@ -57,7 +57,7 @@ func TestErrorsOfTheKubernetesAPI(t *testing.T) {
 	failed, changed := meaning{Failed, "", ledger.Failed}, meaning{Refused, plan.VerdictChanged, ledger.Failed}
 	type class struct {
 		errs             map[string]error
-		repeats, deletes meaning // for acts that do no harm a second time, and for deletions
+		repeats, deletes meaning // for repeatable acts, and for deletions
 		news             bool
 	}
 	for name, c := range map[string]class{
@@ -108,14 +108,14 @@ func TestAMissingPermissionInTheClusterIsNamed(t *testing.T) {
 	}
 }
 
-// A cordon whose answer was lost is gone on with, and its time does not begin anew.
+// A cordon whose answer was lost is continued, and its time does not start again.
 func TestACordonThatBrokeOffIsGoneOnWith(t *testing.T) {
 	w, o := in(t, plan.Cordon)
 	lost := true
 	w.sending["cordon"] = func(context.Context) error {
 		if lost {
 			lost = false
-			w.nodes[0].Unschedulable, w.nodes[0].CordonedBy = true, o.ID // the call got through
+			w.nodes[0].Unschedulable, w.nodes[0].CordonedBy = true, o.ID // the call took effect
 			return context.DeadlineExceeded
 		}
 		return nil

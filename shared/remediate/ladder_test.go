@@ -14,13 +14,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// worlds are those in which each act is what follows.
+// worlds are the worlds in which each act is the next step.
 var worlds = map[plan.Action]func(*testing.T) *world{
 	plan.Cordon: unready, plan.Uncordon: recovered, plan.Drain: cordoned, plan.Reboot: silent,
 	plan.DeleteNode: ghost, plan.DeleteNodeClaim: claimed, plan.Terminate: silentNode,
 }
 
-// in is the world in which an act is what follows, and its order.
+// in returns the world in which an act is the next step, and its order.
 func in(t *testing.T, a plan.Action) (*world, plan.Order) {
 	t.Helper()
 	w := worlds[a](t)
@@ -71,7 +71,7 @@ func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
 			if i := got[0]; i.Do != string(a) || i.Instance != target || i.Group != o.Group || i.Kind != o.Kind || i.Node != o.Node || !i.At.Equal(at) || i.Free != (a == plan.Uncordon) {
 				t.Errorf("the intent is %+v", i)
 			}
-			// Every message may come twice.
+			// Every message may be delivered twice.
 			if again := r.Act(t.Context(), o, at.Add(time.Second)); again.Result != Refused || again.Reason != plan.AlreadyBegun || len(w.sent) != 1 {
 				t.Errorf("a second delivery: %s for %s, sent %q", again.Result, again.Reason, w.sent)
 			}
@@ -91,7 +91,7 @@ func TestAnUnreadyNodeIsCordonedThenDrainedThenItsInstanceEnds(t *testing.T) {
 			break
 		}
 		o := w.orderAt(t, at)
-		for range 2 { // each message comes twice
+		for range 2 { // each message is delivered twice
 			results = append(results, r.Act(t.Context(), o, at.Add(time.Second)).Result)
 		}
 	}
@@ -117,15 +117,15 @@ func TestTheCordonOfSomebodyElseIsLeftToThem(t *testing.T) {
 	if len(w.sent) != 0 || w.nodes[0].CordonedBy != "" {
 		t.Errorf("sent %q, the node says that %q cordoned it", w.sent, w.nodes[0].CordonedBy)
 	}
-	// It comes back, and nothing follows: there is nothing to give back.
+	// The node becomes Ready, and nothing follows: there is nothing to undo.
 	w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
 	if p := w.check(t, now.Add(time.Minute)); len(p.Orders) != 0 {
 		t.Errorf("orders %+v", p.Orders)
 	}
 }
 
-// The order's tag is the leash for what AWS lets happen, and a veto for the rest: who
-// removes it stops the act.
+// The order's tag limits what IAM permits, and is a veto for the other acts: removing it
+// stops the act.
 func TestWhichActsNeedTheOrdersTag(t *testing.T) {
 	for a, needed := range map[plan.Action]bool{
 		plan.Cordon: true, plan.Uncordon: false, plan.Drain: true, plan.Reboot: true, plan.DeleteNode: false, plan.DeleteNodeClaim: true, plan.Terminate: true,
@@ -146,7 +146,7 @@ func TestWhichActsNeedTheOrdersTag(t *testing.T) {
 	}
 }
 
-// What the order is for is gone, or another one, when the order comes.
+// The object of the order is gone, or another one has its name, when the order arrives.
 func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 	tests := map[string]struct {
 		act    plan.Action
@@ -256,10 +256,10 @@ func TestEveryActHeedsTheKillSwitch(t *testing.T) {
 				w.doc = thrown
 				out := w.remediator(t).Act(t.Context(), o, now)
 				w.refused(t, out, out.Reason, earlier)
-				if a != plan.Reboot && out.Reason != reason { // there this ladder has none
+				if a != plan.Reboot && out.Reason != reason { // this ladder has no such act there
 					t.Errorf("refused for %s (%s), want %s", out.Reason, out.Detail, reason)
 				}
-				// It counts also when it is thrown during the look.
+				// The kill switch also works while the target is read.
 				w.doc = before
 				r := w.remediator(t)
 				reads := 0
@@ -285,8 +285,7 @@ func TestEveryActHeedsTheKillSwitch(t *testing.T) {
 	}
 }
 
-// A policy that cannot be read before the look stops it as one that cannot be read
-// after it does.
+// An unreadable policy stops the act both before and after the target is read.
 func TestThePolicyIsReadBeforeTheLookAndAfterIt(t *testing.T) {
 	for fails := 1; fails <= 2; fails++ {
 		w := silentNode(t)
@@ -370,7 +369,7 @@ func TestInstancesOfNoGroupDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A node that came back need not wait for what is done to others of its group.
+// A node that became Ready need not wait for acts on others of its group.
 func TestToGiveBackWaitsForNobody(t *testing.T) {
 	w, o := in(t, plan.Uncordon)
 	for n := range 5 {
@@ -382,8 +381,7 @@ func TestToGiveBackWaitsForNobody(t *testing.T) {
 	}
 }
 
-// The clock of the function that acts may be behind the minute for which the order's
-// check was asked.
+// The clock of the acting function may be behind the minute of the order's check.
 func TestAnActIsNeverDatedBeforeItsOrder(t *testing.T) {
 	for _, tt := range []struct{ now, want time.Duration }{
 		{0, 0}, {time.Second, time.Second}, {-time.Second, 0}, {-time.Minute, 0}, {-time.Minute - time.Nanosecond, -time.Minute - time.Nanosecond},
@@ -394,9 +392,9 @@ func TestAnActIsNeverDatedBeforeItsOrder(t *testing.T) {
 	}
 }
 
-// sequence is what happens around an act, in order.
+// sequence returns the steps around an act, in order.
 func sequence(a plan.Action) []string {
-	if a == plan.Uncordon { // nothing is lost by it
+	if a == plan.Uncordon { // it interrupts nothing
 		return []string{"policy", "look", "policy", "intent", string(a), "outcome"}
 	}
 	return []string{"policy", "look", "diagnosis", "look", "policy", "evidence", "intent", string(a), "outcome"}
@@ -439,7 +437,7 @@ func TestRefusesWhenTheEvidenceIsNotKept(t *testing.T) {
 	}
 }
 
-// The wait of the next step counts from the act, not from when its order was taken up.
+// The wait of the next step counts from the act, not from when its order was received.
 func TestAnActIsDatedWhenItIsDone(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
@@ -485,7 +483,7 @@ func TestTheOutcomeTellsWhereTheEvidenceIsAndTheCause(t *testing.T) {
 	}
 }
 
-// What decides is how the target is after the diagnosis, which takes its time.
+// The state of the target after the diagnosis decides, since the diagnosis takes time.
 func TestWhatHappensDuringTheDiagnosisIsSeen(t *testing.T) {
 	for name, tt := range map[string]struct {
 		happen func(*world)
@@ -507,14 +505,14 @@ func TestWhatHappensDuringTheDiagnosisIsSeen(t *testing.T) {
 	}
 }
 
-// A cause that the diagnosis right before the act finds changes what follows.
+// A cause found in the diagnosis right before the act changes the next step.
 func TestTheCauseFoundBeforeTheActDecides(t *testing.T) {
 	key := roll.FindingKey{Instance: target, Kind: roll.Unknown}
 	for code, tt := range map[string]struct {
 		cure   roll.Cure
 		reason plan.Reason
 	}{
-		"SystemStatusImpaired":          {roll.CureReplace, plan.VerdictChanged}, // terminate by now, not reboot
+		"SystemStatusImpaired":          {roll.CureReplace, plan.VerdictChanged}, // now terminate, not reboot
 		"KubeletRestartedDuringStartup": {roll.CureWait, plan.CausePasses},
 	} {
 		w := silent(t)
@@ -542,8 +540,8 @@ func TestRefusesToActWithoutAPlaceForEvidence(t *testing.T) {
 	w.refused(t, r.Act(t.Context(), o, now), plan.EvidenceNotStored, 0)
 }
 
-// A crash after the intent: what may have happened is looked for, not repeated; what
-// does no harm a second time is done again.
+// After a crash that followed the intent, an act that may have happened is looked up and
+// not repeated; a repeatable act is repeated.
 func TestAfterACrash(t *testing.T) {
 	for a, resumes := range map[plan.Action]bool{
 		plan.Cordon: true, plan.Uncordon: true, plan.Drain: true, plan.Reboot: false, plan.DeleteNode: false, plan.DeleteNodeClaim: false, plan.Terminate: false,
@@ -590,7 +588,7 @@ func TestTheIdempotentActThatWasDoneMeanwhileIsNotDoneAgain(t *testing.T) {
 	w.refused(t, r.Act(t.Context(), o, now.Add(time.Second)), plan.AlreadyBegun, earlier+1)
 }
 
-// lookingThen lets something happen while the target is looked at.
+// lookingThen runs a function while the target is read.
 type lookingThen struct {
 	*world
 	then func()

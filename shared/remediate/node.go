@@ -14,8 +14,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// cordon keeps new pods off the node. It leaves somebody else's cordon to them: Rollcall does
-// not undo what it did not do.
+// cordon keeps new pods off the node. It leaves a cordon by anyone else alone: Rollcall
+// does not undo what it did not do.
 func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcome {
 	switch n := v.node; {
 	case n.Unschedulable && n.CordonedBy == "":
@@ -29,7 +29,7 @@ func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcom
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("cordoned node %s", v.node.Name)}
 }
 
-// uncordon lifts Rollcall's cordon from a node that came back.
+// uncordon removes Rollcall's cordon from a node that recovered.
 func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outcome {
 	if err := v.hands.Uncordon(ctx, v.node.Name, v.node.UID, v.node.CordonedBy); err != nil {
 		return r.kubeRefused(ctx, v, err)
@@ -51,7 +51,7 @@ func (r *Remediator) deleteNode(ctx context.Context, v verified, _ time.Time) Ou
 	return r.deleted(ctx, v, what, v.hands.DeleteNode(ctx, v.node.Name, v.node.UID))
 }
 
-// deleteNodeClaim lets Karpenter end the instance.
+// deleteNodeClaim deletes the NodeClaim, so that Karpenter terminates the instance.
 func (r *Remediator) deleteNodeClaim(ctx context.Context, v verified, _ time.Time) Outcome {
 	what := fmt.Sprintf("NodeClaim %s of %s", v.claim.Name, v.order.Instance)
 	return r.deleted(ctx, v, what, v.hands.DeleteNodeClaim(ctx, v.claim.Name, v.claim.UID))
@@ -67,15 +67,15 @@ func (r *Remediator) deleted(ctx context.Context, v verified, what string, err e
 	return r.kubeRefused(ctx, v, err)
 }
 
-// kubeRefused interprets an error of the Kubernetes API: another object has the name, nothing
-// happened, the next check continues, or the effect is unknown.
+// kubeRefused returns the outcome of an error of the Kubernetes API: another object has the
+// name, nothing happened, the next check continues, or the effect is unknown.
 func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Outcome {
 	if errors.Is(err, kube.ErrChanged) || errors.Is(err, kube.ErrGone) {
 		return Outcome{Result: Refused, Reason: plan.VerdictChanged, Detail: err.Error()}
 	}
 	gap, detail := kube.Fault(v.cluster, err, r.principal(ctx))
 	switch {
-	case gap == roll.GapThrottled && kube.Refused(err): // a little time cures it
+	case gap == roll.GapThrottled && kube.Refused(err): // a temporary failure
 		return Outcome{Result: Failed, Detail: ledger.NotYet + unadvised(detail)}
 	case kube.Refused(err):
 		return Outcome{Result: Failed, Detail: detail}
@@ -85,15 +85,15 @@ func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Out
 	return Outcome{Result: Unclear, Detail: unclear(detail, "the cluster")}
 }
 
-// Limits of one pass of a drain: evicted pods need somewhere to go, others share the API
-// server, and the function has little time.
+// Limits of one pass of a drain: evicted pods need capacity elsewhere, other clients share
+// the API server, and the function's time is limited.
 const (
 	evictions = 50
 	passTime  = 2 * time.Minute
 )
 
-// drain makes one pass over the pods of the node. Each pass is an order with the same id from
-// its own check, so everything is read again between two passes.
+// drain makes one pass over the pods of the node. The check before each pass gives an order
+// with the same id, so everything is read again between two passes.
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
 	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()
@@ -122,8 +122,8 @@ func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outco
 	return Outcome{Result: Ongoing, Detail: fmt.Sprintf("draining node %s: %s", v.node.Name, left)}
 }
 
-// Limits of a sentence about pods: how many it names, and the characters for each. An
-// admission webhook may explain itself at any length.
+// Limits of a sentence about pods: the number of names, and the characters for each. The
+// message of an admission webhook may have any length.
 const (
 	blockedNamed = 5
 	blockedRunes = 300
@@ -138,8 +138,8 @@ func short(s string, n int) string {
 	return s
 }
 
-// remaining describes what a pass of a drain left on the node. Once the time is over, it
-// names pods that are still leaving, since a person is asked about them.
+// remaining describes the pods that a pass of a drain left on the node. After the time
+// limit it also names pods that are still stopping, since a person must decide about them.
 func remaining(d kube.Drained, over bool) string {
 	var parts []string
 	for _, c := range []struct {
@@ -175,7 +175,8 @@ func named(pods []string) string {
 	return strings.Join(out, "; ")
 }
 
-// stuck names the pods that a finished drain no longer waited for, as the end of a sentence.
+// stuck lists the pods that a finished drain no longer waited for, as the end of a
+// sentence.
 func stuck(d kube.Drained) string {
 	if n := len(d.Stuck); n > 0 {
 		return fmt.Sprintf(", but for %d %s stuck in Terminating, which the end of the instance frees (%s)", n, roll.Plural(n, "pod", "pods"), named(d.Stuck))

@@ -12,7 +12,7 @@ import (
 
 const endsSilent = "ladders: {Unknown: [{do: tag}, {do: terminate}]}\n"
 
-// runs changes what the target's silent node runs.
+// runs changes the pods on the target's silent node.
 func (w *world) runs(change func(*roll.NodePods)) {
 	w.detail(func(d *roll.Detail) {
 		has := roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
@@ -21,8 +21,8 @@ func (w *world) runs(change func(*roll.NodePods)) {
 	})
 }
 
-// What a silent node runs is read again right before it is ended: an annotation that a
-// person set meanwhile stops it.
+// The pods of a silent node are read again right before its termination: an annotation that
+// a person set in the meantime stops it.
 func TestWhatASilentNodeRunsIsReadAgain(t *testing.T) {
 	for reason, change := range map[plan.Reason]func(*roll.NodePods){
 		plan.PodsNotToDisrupt: func(n *roll.NodePods) { n.NotToDisrupt = "karpenter.sh/do-not-disrupt=true" },
@@ -42,7 +42,7 @@ func TestWhatASilentNodeRunsIsReadAgain(t *testing.T) {
 	}
 }
 
-// Who waits for volumes is to know why.
+// A person who waits for volumes needs the reason.
 func TestTheEndOfASilentNodeTellsWhatItLeaves(t *testing.T) {
 	w := silent(t)
 	w.doc = document(endsSilent)
@@ -57,7 +57,7 @@ func TestTheEndOfASilentNodeTellsWhatItLeaves(t *testing.T) {
 	}
 }
 
-// Only of a machine that EC2 says is terminated may pods and volumes be taken by force.
+// Pods and volumes may be removed by force only if EC2 reports the machine as terminated.
 func TestANodeIsMarkedOnceItsInstanceIsTerminated(t *testing.T) {
 	ending := func(t *testing.T) *world {
 		w := silent(t)

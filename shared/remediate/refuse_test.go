@@ -14,8 +14,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// refused fails the test unless the order was refused for the reason, with a word
-// for a person, and nothing was sent or recorded.
+// refused fails the test unless the order was refused for the reason, with a detail, and
+// nothing was sent or recorded.
 func (w *world) refused(t *testing.T, out Outcome, reason plan.Reason, intents int) {
 	t.Helper()
 	if n := len(w.calls); n != 0 || len(w.sent) != 0 {
@@ -32,14 +32,14 @@ func (w *world) refused(t *testing.T, out Outcome, reason plan.Reason, intents i
 	}
 }
 
-// Each case lets one thing happen between the order and the act.
+// In each case one thing happens between the order and the act.
 func TestRefusesAndSendsNothing(t *testing.T) {
 	ready := roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-time.Minute)}
 	tests := map[string]struct {
 		world  func(*testing.T) *world // silentNode if nil
 		happen func(*world, *plan.Order)
 		reason plan.Reason
-		detail string // all of it, if not ""
+		detail string // the whole detail, if not ""
 	}{
 		"a node turned ready": {
 			happen: func(w *world, _ *plan.Order) { w.nodes[0].Ready = ready },
@@ -70,7 +70,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			reason: plan.VerdictChanged, detail: "the finding is watching by now: node node-1 has stopped reporting its status since 2026-03-02 11:59:00Z (NodeStatusUnknown)",
 		},
 		"the node is gone": {
-			// Now the instance is one that never registered: another case.
+			// The instance now appears never to have registered: another case.
 			happen: func(w *world, _ *plan.Order) { w.nodes = nil },
 			reason: plan.VerdictChanged,
 		},
@@ -417,7 +417,7 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 	}
 }
 
-// To look again at a large cluster may take longer than the order lives.
+// Reading a large cluster again may take longer than the order is valid.
 func TestAnOrderThatExpiresDuringTheLookIsRefused(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
@@ -470,13 +470,13 @@ func TestFourActsOfTheLastHourAndOneBeforeItLeaveRoomForOne(t *testing.T) {
 	}
 }
 
-// spend has an act of another group carried out.
+// spend records acts on another group.
 func (w *world) spend(t *testing.T, n int, at time.Time) {
 	t.Helper()
 	w.begin(t, ledger.Action{ID: fmt.Sprint("spent-", n), Do: "terminate", Instance: roll.InstanceID(fmt.Sprintf("i-%08x", n)), Group: "asg/other", Kind: roll.Unknown, At: at}, &ledger.Outcome{Result: ledger.Done, At: at})
 }
 
-// begin has an act begun by somebody else, and finished unless the outcome is nil.
+// begin records an act by another process, finished unless the outcome is nil.
 func (w *world) begin(t *testing.T, a ledger.Action, outcome *ledger.Outcome) {
 	t.Helper()
 	if err := w.ledger.Begin(context.Background(), cluster, a, ledger.Budget{Max: 1000}); err != nil {
@@ -519,8 +519,8 @@ func TestRefusesWhatWasBegunBefore(t *testing.T) {
 	}
 }
 
-// Somebody else gets in between the look at the ledger and the intent: only the
-// ledger itself can tell.
+// Another process intervenes between the read of the ledger and the intent: only the ledger
+// itself can detect it.
 func TestRefusesWhenTheLedgerIsOvertaken(t *testing.T) {
 	tests := map[string]struct {
 		overtake func(*testing.T, *world, plan.Order)

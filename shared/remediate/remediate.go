@@ -1,13 +1,13 @@
 // Package remediate carries out orders. It is the only package that destroys.
 //
-// It does not trust an order. It reads the instance, every node that may be its own, the
-// policy and the ledger again, and repeats the verdict and the plan with the code that made
-// the order. Only if the same order results, its tag is on the instance and the evidence is
-// stored, it records the intent and sends the one call of the act. Everything else is a
-// refusal with a typed reason, which is not an error.
+// It does not trust an order. It reads the instance, every node that may belong to it, the
+// policy and the ledger again. It repeats the verdict and the plan with the code that made
+// the order. It acts only if the same order results, its tag is on the instance and the
+// evidence is stored. Then it records the intent and sends the one call of the act.
+// Everything else is a refusal with a typed reason, which is not an error.
 //
 // Acts on instances (terminate, reboot) and deletions (delete-node, delete-nodeclaim) are
-// sent once. If the answer leaves their effect open, the intent stays open, and a later
+// sent once. If the answer leaves their effect unknown, the intent stays open, and a later
 // check settles it. Repeatable acts (cordon, uncordon, drain) continue where they stopped:
 // the next check gives the same order again, and finds the intent.
 package remediate
@@ -44,7 +44,7 @@ type targets interface {
 }
 
 // hands changes objects in one cluster; *kube.Client implements it. Each call names the uid
-// of the object that was read, and changes no other.
+// of the object that was read, and changes no other object.
 type hands interface {
 	Cordon(ctx context.Context, node, uid, order string) error
 	Uncordon(ctx context.Context, node, uid, order string) error
@@ -59,7 +59,8 @@ type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// PolicySource reads the policy again: stop: true or mode: observe in it stops the next act.
+// PolicySource reads the policy again: stop: true or mode: observe in it prevents the next
+// act.
 type PolicySource func(context.Context) (*policy.Document, error)
 
 // Why diagnoses findings. It never fails: it reports what it could not read as not checked.
@@ -67,8 +68,8 @@ type PolicySource func(context.Context) (*policy.Document, error)
 type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep)
 
 // Keep stores the evidence of an order's instance before the act destroys it, and returns
-// where. After an error nothing is done. It may be called again for an order whose act did
-// not happen.
+// its place. After an error nothing is done. Keep may be called again for an order whose
+// act did not happen.
 type Keep func(ctx context.Context, o plan.Order, seen Seen) (where string, err error)
 
 // Seen is everything that an order depends on, read again.
@@ -104,16 +105,16 @@ type Options struct {
 	Why Why
 	// Plan makes the plan; nil is plan.Make. Tests of the guards replace it.
 	Plan      func(plan.Input) plan.Plan
-	Permitted policy.Mode // what the caller was started with; see policy.Document.Cluster
+	Permitted policy.Mode // the caller's mode; see policy.Document.Cluster
 	// Principal returns whose credentials are used, for messages; it may be nil.
 	Principal func(context.Context) string
 	// Clock is read again right before the call, since reading the target may take longer
-	// than an order is valid; nil stands still.
+	// than an order is valid. nil uses the time given to Act.
 	Clock func() time.Time
 }
 
-// New returns a Remediator. It refuses a ledger that does not outlive the process, since
-// after a crash nothing would be known of its acts, and missing evidence.
+// New returns a Remediator. It returns an error if Why is nil, or if the ledger does not
+// outlive the process: after a crash its acts would be unknown.
 func New(o Options) (*Remediator, error) {
 	if !o.Ledger.Persistent() {
 		return nil, errors.New("remediate needs a ledger that persists: give --ledger FILE")
@@ -136,7 +137,7 @@ func New(o Options) (*Remediator, error) {
 	}, nil
 }
 
-// Result is what became of an order.
+// Result is the result of an order.
 type Result string
 
 // The results.
@@ -148,18 +149,18 @@ const (
 	// Ongoing: it takes more than one pass. The ledger has the intent, and the next check
 	// gives the order again.
 	Ongoing Result = "ongoing"
-	// Unclear: the call broke off and may have taken effect. The ledger has the intent, and a
-	// later check settles it.
+	// Unclear: the call was interrupted and may have taken effect. The ledger has the
+	// intent, and a later check settles it.
 	Unclear Result = "unclear"
 )
 
-// Outcome is what became of an order, and why.
+// Outcome is the result of an order, with the reason.
 type Outcome struct {
 	Order  plan.Order
 	Result Result
 	// Reason of a refusal; plan.DrainUnfinished for a drain that timed out with pods left.
 	Reason plan.Reason
-	Detail string // a sentence for a person
+	Detail string // one sentence for a person
 	// Evidence is where the evidence from before the act is stored, "" if it is not.
 	Evidence string
 	// Cause is the code of the first decisive cause, "" if none was found.
@@ -168,8 +169,8 @@ type Outcome struct {
 	News bool
 }
 
-// Said returns what the ledger records once the outcome was reported: a refusal. An act has
-// its record already.
+// Said returns the changes for the ledger once the outcome was reported: a refusal. An act
+// already has its record.
 func (o Outcome) Said(at time.Time) ledger.Changes {
 	if o.Result != Refused {
 		return ledger.Changes{}
@@ -187,7 +188,7 @@ func (o Outcome) refusal() ledger.RefusalKey {
 	return ledger.RefusalKey{Order: o.Order.ID, Reason: string(o.Reason)}
 }
 
-// act describes how one of the acts is carried out.
+// act describes how an act is carried out.
 type act struct {
 	do func(*Remediator, context.Context, verified, time.Time) Outcome
 	// leashed: IAM permits it only for an instance with the order's tag.
@@ -199,7 +200,8 @@ type act struct {
 	resumes bool
 	// node: it changes the Node object.
 	node bool
-	// free: it takes nothing, but gives back what an earlier act took, or frees what waits.
+	// free: it takes nothing, but gives back what an earlier act took, or releases what
+	// waits.
 	free bool
 }
 
@@ -214,16 +216,16 @@ var acts = map[plan.Action]act{
 	plan.Terminate:       {do: (*Remediator).terminate, leashed: true, marked: true},
 }
 
-// Act carries out one order at the time now, or says why not.
+// Act carries out one order at the time now, or returns why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
 	out := r.act(ctx, o, now)
 	out.News = out.News && !r.told(ctx, out)
 	return out
 }
 
-// told reports whether a notice already reported this refusal of the order. A check that
-// repeats an order may be refused each time. If the ledger is unreadable, the refusal is
-// reported once too often rather than never.
+// told reports whether a notice already reported this refusal of the order. A repeated
+// order may be refused each time. If the ledger is unreadable, told returns false: the
+// refusal is reported once too often rather than never.
 func (r *Remediator) told(ctx context.Context, out Outcome) bool {
 	if out.Result != Refused || out.Reason.Passing() {
 		return false // never reported
@@ -233,8 +235,8 @@ func (r *Remediator) told(ctx context.Context, out Outcome) bool {
 	return err == nil && told
 }
 
-// Told records that an outcome was reported: a crash before it reports twice, and never loses
-// it.
+// Told records that an outcome was reported. A crash before it reports the outcome twice,
+// and never loses it.
 func (r *Remediator) Told(ctx context.Context, out Outcome, at time.Time) error {
 	said := out.Said(at)
 	if said.Empty() {
@@ -259,8 +261,8 @@ func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outco
 }
 
 // notBefore returns the time of an act. A check judges as of the minute for which it was
-// asked, up to a minute ahead of the clock; the act must not seem to precede it. An order
-// from further ahead changes nothing.
+// requested, up to a minute ahead of the clock; the act must not seem to precede it. An
+// order from further ahead does not change the time.
 func notBefore(now, ordered time.Time) time.Time {
 	if ordered.After(now) && ordered.Sub(now) <= time.Minute {
 		return ordered
@@ -333,7 +335,7 @@ func (r *Remediator) later(now time.Time) time.Time {
 	return now
 }
 
-// finish records the outcome, if there is one.
+// finish records the outcome, unless the act is still open.
 func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Outcome {
 	result := ledger.Done
 	switch out.Result {
@@ -342,7 +344,7 @@ func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Out
 	case Failed, Refused: // refused after the intent was recorded
 		result = ledger.Failed
 	}
-	// The act has happened or not: an ended context must not keep its outcome out of the
+	// The act has happened or not: an expired context must not keep its outcome out of the
 	// ledger.
 	ctx, cancel := deadline.In(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

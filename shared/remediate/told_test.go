@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Each check comes to the same order, and each time the second look refuses it.
+// Each check gives the same order, and each time the second look refuses it.
 func TestARefusalThatWasToldIsNoNews(t *testing.T) {
 	protect := func(w *world) {
 		w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes })
@@ -28,7 +28,7 @@ func TestARefusalThatWasToldIsNoNews(t *testing.T) {
 	type try struct {
 		happen func(*world)
 		reason plan.Reason
-		told   bool // by whoever publishes, if it is news
+		told   bool // by the publisher, if it is news
 		news   bool
 	}
 	for name, tries := range map[string][]try{
@@ -76,7 +76,7 @@ func TestARefusalOfAnotherOrderIsNews(t *testing.T) {
 	}
 }
 
-// To tell once too often is better than never.
+// Reporting once too often is better than never.
 func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
 	w := silentNode(t)
 	out := *refusal(w.order(t), plan.VerdictChanged, "it is well")
@@ -93,7 +93,7 @@ func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
 	}
 }
 
-// What was begun is remembered as an act: that it was told need not be.
+// An order that was begun is recorded as an act; its report need not be recorded.
 func TestOnlyRefusalsAreRememberedAsTold(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)

@@ -31,7 +31,7 @@ type verified struct {
 
 	seen     Seen
 	keep     Keep
-	evidence string // where it is stored
+	evidence string // where the evidence is stored
 
 	tried   bool   // an earlier try failed
 	before  string // why
@@ -58,7 +58,7 @@ func (v verified) launched() time.Time {
 	return time.Time{}
 }
 
-// look is everything that an order depends on, read and judged again.
+// look holds everything that an order depends on, read and judged again.
 type look struct {
 	snapshot   *roll.Snapshot
 	state      ledger.State
@@ -69,7 +69,7 @@ type look struct {
 	plan       plan.Plan
 }
 
-// verify repeats the verdict and the plan, or refuses.
+// verify repeats the verdict and the plan. It returns the confirmed order, or a refusal.
 func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (verified, *Outcome) {
 	does, known := acts[o.Action]
 	if !known {
@@ -123,13 +123,13 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 		return l, no
 	}
 	if !acts[o.Action].free && l.open(o) {
-		// The diagnosis takes a while, and the state of the target after it decides.
+		// The diagnosis takes time, and the state of the target after it decides.
 		l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)
 		if no = r.look(ctx, &l, doc, o, now); no != nil {
 			return l, no
 		}
 	}
-	// Again after all reads: the policy is the kill switch.
+	// Read the policy again after all other reads: it is the kill switch.
 	if doc, err = r.policy(ctx); err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
@@ -162,14 +162,14 @@ func (r *Remediator) judge(ctx context.Context, l *look, doc *policy.Document, o
 		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
 }
 
-// open reports whether the order's finding is there and overdue.
+// open reports whether the order's finding exists and is overdue.
 func (l *look) open(o plan.Order) bool {
 	return slices.ContainsFunc(l.assessment.Findings, func(f roll.Finding) bool {
 		return f.Instance == o.Instance && f.Kind == o.Kind && f.Stage == roll.Overdue
 	})
 }
 
-// remember reads the ledger, and refuses an order that was carried out or may have been.
+// remember reads the ledger. It refuses an order that was carried out, or may have been.
 func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, *Outcome) {
 	state, err := r.ledger.Read(ctx, o.ClusterID)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, 
 	return state, nil
 }
 
-// confirm returns the order from the new plan, or why it is not there.
+// confirm returns the order from the new plan, or the refusal if it is not there.
 func (l *look) confirm(o plan.Order) (plan.Order, *Outcome) {
 	for _, made := range l.plan.Orders {
 		switch {
@@ -209,7 +209,7 @@ func (l *look) confirm(o plan.Order) (plan.Order, *Outcome) {
 	return o, refusal(o, plan.VerdictChanged, "%s", changes(l.snapshot, l.assessment, o))
 }
 
-// because names what could not be read of the target, as the end of a sentence.
+// because lists what could not be read of the target, as the end of a sentence.
 func because(s *roll.Snapshot) string {
 	if len(s.Gaps) == 0 {
 		return ""
@@ -217,7 +217,7 @@ func because(s *roll.Snapshot) string {
 	return ": " + s.Gaps[0].Detail
 }
 
-// drainTime returns how long a drain for the order's finding may take.
+// drainTime returns the time limit of a drain for the order's finding.
 func (l *look) drainTime(o plan.Order) time.Duration {
 	for _, f := range l.assessment.Findings {
 		if f.Instance == o.Instance && f.Kind == o.Kind {
@@ -239,7 +239,7 @@ func (l *look) unmarked(v *verified) *Outcome {
 	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
 }
 
-// subject finds the object that the act changes, as just read: the call names its uid.
+// subject finds the object that the act changes, as just read. The call names its uid.
 func (l *look) subject(v *verified) *Outcome {
 	o := v.order
 	if v.does.node {

@@ -29,19 +29,19 @@ const (
 	other  = roll.InstanceID("i-00000000000000002")
 )
 
-// world is the account with one instance about which something is wrong: it
-// answers as EC2, Auto Scaling, Kubernetes and the policy's source do, changes
-// state when it is told to, and writes down what happened in which order.
+// world is an account with one unhealthy instance. It answers as EC2, Auto Scaling,
+// Kubernetes and the policy's source do, changes state when it is called, and records what
+// happened in which order.
 type world struct {
 	mu        sync.Mutex
 	cluster   roll.Cluster
-	instances []roll.Instance // the target, unless it is gone
+	instances []roll.Instance // the target, if it exists
 	nodes     []roll.Node
 	pods      []pod       // on the first node
-	drained   []time.Time // the times that each pass over them was given
-	skipped   time.Time   // after which pods were left alone by the last pass
+	drained   []time.Time // the times given to each pass over them
+	skipped   time.Time   // the last pass skipped pods created after it
 	failing   map[roll.InstanceID]roll.Impairment
-	// statusRead is how the question after failing status checks is answered.
+	// statusRead is the answer to the question about failing status checks.
 	statusRead roll.Answer
 	details    map[roll.InstanceID]roll.Detail
 	groups     map[roll.Group]roll.GroupDetail
@@ -49,22 +49,21 @@ type world struct {
 	detailGap  *roll.Gap
 	doc        *policy.Document
 	docErr     error
-	watched    []roll.Watch // for what each look was told to look
+	watched    []roll.Watch // what each read was to watch for
 	permitted  policy.Mode
-	stale      bool // EC2 goes on showing what was before a termination
+	stale      bool // EC2 still shows the state before a termination
 
-	// terminating is what TerminateInstances does beside its work; its error is the
-	// call's.
+	// terminating runs during TerminateInstances; its error is the error of the call.
 	terminating func(context.Context) error
 	calls       []*ec2.TerminateInstancesInput
-	// sending is the same for every other call that changes something, by its name.
+	// sending does the same for every other call that changes something, by its name.
 	sending map[string]func(context.Context) error
-	sent    []string // these calls with what they were told
+	sent    []string // these calls with their arguments
 	dialErr error
 	events  []string
 
-	// diagnoses are what a diagnosis finds; diagnosing is what else happens meanwhile, and
-	// keeping what becomes of keeping the evidence.
+	// diagnoses are the results of a diagnosis; diagnosing runs during the diagnosis, and
+	// keeping is the error of storing the evidence.
 	diagnoses  map[roll.FindingKey]roll.Diagnosis
 	diagnosing func()
 	keeping    func(plan.Order, Seen) (string, error)
@@ -90,8 +89,8 @@ func (w *world) why(context.Context, *roll.Snapshot, []roll.Finding, ledger.Stat
 // A silent node is rebooted first by default; here the termination is what matters.
 const ladders = "ladders: {Unknown: [{do: tag}, {do: notify}, {do: terminate}]}\n"
 
-// silentNode is a world whose target runs with a node that has been silent for two
-// hours, as a check ten minutes ago found.
+// silentNode returns a world whose target runs with a node that has been silent for two
+// hours. A check ten minutes ago found it.
 func silentNode(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -101,12 +100,12 @@ func silentNode(t *testing.T) *world {
 	return w
 }
 
-// document is a policy with these sections.
+// document returns a policy with these sections.
 func document(sections string) *policy.Document {
 	return mustParse("apiVersion: rollcall/v1\n" + sections)
 }
 
-// sick is the target's node, not ready for two hours.
+// sick returns the target's node, not ready for two hours.
 func sick(status roll.ConditionStatus, reason string) roll.Node {
 	return roll.Node{
 		Name: "node-1", UID: "uid-1", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-47 * time.Hour), Owner: roll.OwnerNone, Group: roll.GroupNone,
@@ -114,8 +113,8 @@ func sick(status roll.ConditionStatus, reason string) roll.Node {
 	}
 }
 
-// unready is a world whose target runs with a node that has said for two hours that it
-// is not ready, as a check ten minutes ago found.
+// unready returns a world whose target runs with a node that has reported for two hours
+// that it is not ready. A check ten minutes ago found it.
 func unready(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -124,8 +123,8 @@ func unready(t *testing.T) *world {
 	return w
 }
 
-// cordoned is such a world in which the node was cordoned two minutes ago, and what
-// follows is to drain it.
+// cordoned returns the unready world with a node that was cordoned two minutes ago. The
+// next step is to drain it.
 func cordoned(t *testing.T) *world {
 	t.Helper()
 	w := unready(t)
@@ -137,8 +136,8 @@ func cordoned(t *testing.T) *world {
 	return w
 }
 
-// recovered is such a world in which the node came back after it was cordoned, and is
-// to be given back.
+// recovered returns the unready world with a node that became Ready after its cordon, and
+// is to be uncordoned.
 func recovered(t *testing.T) *world {
 	t.Helper()
 	w := cordoned(t)
@@ -146,7 +145,7 @@ func recovered(t *testing.T) *world {
 	return w
 }
 
-// silent is a world with the default ladder: what follows for its silent node is a
+// silent returns a world with the default ladder: the next step for its silent node is a
 // reboot.
 func silent(t *testing.T) *world {
 	t.Helper()
@@ -156,8 +155,8 @@ func silent(t *testing.T) *world {
 	return w
 }
 
-// impaired is a world whose target fails its status check beside its silent node, of
-// which nothing follows, and whose group had its time to replace it.
+// impaired returns a world whose target fails its status check. No step follows for its
+// silent node, and its group had time to replace it.
 func impaired(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -169,7 +168,7 @@ func impaired(t *testing.T) *world {
 	return w
 }
 
-// ghost is a world whose target is terminated, and whose node is still there.
+// ghost returns a world whose target is terminated, but whose node still exists.
 func ghost(t *testing.T) *world {
 	t.Helper()
 	w := silent(t)
@@ -178,8 +177,8 @@ func ghost(t *testing.T) *world {
 	return w
 }
 
-// claimed is a world whose target is Karpenter's and never registered, under a policy
-// that has its NodeClaim deleted.
+// claimed returns a world whose target belongs to Karpenter and never registered, under a
+// policy that deletes its NodeClaim.
 func claimed(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -193,8 +192,8 @@ func claimed(t *testing.T) *world {
 	return w
 }
 
-// unregistered is a world whose target has run for two hours without a node, as a
-// check ten minutes ago found.
+// unregistered returns a world whose target has run for two hours without a node. A check
+// ten minutes ago found it.
 func unregistered(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -209,7 +208,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := now.Add(-30 * 24 * time.Hour) // complete checks have gone on since then
+	long := now.Add(-30 * 24 * time.Hour) // there were complete checks since then
 	if err := file.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{Checked: long, First: long}}); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +224,7 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-// check makes a plan at the time, and has the ledger remember what it is to.
+// check makes a plan at the time, and records its changes in the ledger.
 func (w *world) check(t *testing.T, at time.Time) plan.Plan {
 	t.Helper()
 	ctx := context.Background()
@@ -321,13 +320,13 @@ func (w *world) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 	return &ec2.TerminateInstancesOutput{}, nil
 }
 
-// order is the order that a check of the world gives now, its tag written.
+// order returns the order that a check of the world gives now, and writes its tag.
 func (w *world) order(t *testing.T) plan.Order {
 	t.Helper()
 	return w.orderAt(t, now)
 }
 
-// orderAt is the order that a check gives at that time.
+// orderAt returns the order that a check gives at that time.
 func (w *world) orderAt(t *testing.T, at time.Time) plan.Order {
 	t.Helper()
 	p := w.check(t, at)
@@ -346,7 +345,7 @@ func (w *world) mark(o plan.Order) {
 	}
 }
 
-// remediator is a remediator in the world, whose ledger tells the world of writes.
+// remediator returns a remediator in the world. Its ledger reports writes to the world.
 func (w *world) remediator(t *testing.T) *Remediator {
 	t.Helper()
 	return w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w})
@@ -374,8 +373,8 @@ func (w *world) actions(t *testing.T) []ledger.Action {
 	return state.Actions
 }
 
-// loudLedger tells the world what is written, and can fail or be overtaken at each
-// point of an act's protocol.
+// loudLedger reports writes to the world, and can fail or be overtaken at each step of an
+// act's protocol.
 type loudLedger struct {
 	ledger.Ledger
 	world       *world

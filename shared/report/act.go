@@ -6,12 +6,12 @@ import (
 	"rollcall/shared/remediate"
 )
 
-// words are the forms in which an act is spoken of.
+// words are the names of an act in texts.
 type words struct {
-	weight    int    // of several acts the heaviest is named
+	weight    int    // of several acts the one with the highest weight is named
 	noun      string // "the termination of instance i-..."
 	doing     string // "terminating i-...", and of several "terminating 3"
-	done      string // what the object then is; also an attribute of notices
+	done      string // the result for the object; also an attribute of notices
 	pastTense string // "instance i-... was terminated"
 }
 
@@ -26,7 +26,7 @@ var acts = map[plan.Action]words{
 	plan.Terminate:       {7, "termination", "terminating", "terminated", "terminated"},
 }
 
-// coming says of the steps of a ladder that act what they do to an instance.
+// coming says what the acting steps of a ladder will do to an instance.
 var coming = map[policy.Do]string{
 	policy.DoCordon:     "its node will be cordoned (marked unschedulable)",
 	policy.DoDrain:      "its node will be drained, as disruption budgets allow,",
@@ -35,7 +35,7 @@ var coming = map[policy.Do]string{
 	policy.DoDeleteNode: "its Node object will be deleted",
 }
 
-// object is what an order acts on.
+// object returns the name of what an order acts on.
 func object(o plan.Order) string {
 	switch o.Action {
 	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
@@ -46,9 +46,9 @@ func object(o plan.Order) string {
 	return "instance " + string(o.Instance)
 }
 
-// Told reports whether what became of an order is worth a notice of its own: it is not
-// known yet, and does not pass by itself. That a node was cordoned or drained, or could
-// not be drained in time, is said with what follows.
+// Told reports whether the outcome of an order needs a notice of its own: it is news, and
+// does not pass by itself. That a node was cordoned or drained, or was not drained in time,
+// is reported with what follows.
 func Told(o remediate.Outcome) bool {
 	if !o.News {
 		return false
@@ -61,10 +61,10 @@ func Told(o remediate.Outcome) bool {
 	case remediate.Failed, remediate.Unclear:
 		return o.Reason != plan.DrainUnfinished
 	}
-	return false // it goes on, or whoever it was sent to will tell
+	return false // it continues, or the process that it was sent to reports it
 }
 
-// became says in a word what became of an order.
+// became returns the outcome of an order in a word.
 func became(o remediate.Outcome) string {
 	switch {
 	case o.Result == remediate.Acted:
@@ -77,7 +77,7 @@ func became(o remediate.Outcome) string {
 	return string(o.Result)
 }
 
-// heldBack is how an act that is held back is spoken of, beside the name of its reason.
+// heldBack returns the word for a held act, to show with the name of its reason.
 func heldBack(r plan.Reason) string {
 	switch r {
 	case plan.OwnerWillAct:

@@ -12,26 +12,26 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What an answer comes to.
+// The values of AnswerDocument.Answer.
 const (
-	AnswerActed   = "acted"   // Rollcall did something to it
-	AnswerActing  = "acting"  // it began something that has no outcome yet
-	AnswerFailed  = "failed"  // it tried to
-	AnswerOrdered = "ordered" // what is to be done, unless something changes
+	AnswerActed   = "acted"   // Rollcall acted on it
+	AnswerActing  = "acting"  // Rollcall began an act that has no outcome yet
+	AnswerFailed  = "failed"  // an act of Rollcall failed
+	AnswerOrdered = "ordered" // an act follows, unless something changes
 	AnswerLeft    = "left"    // its owner is given time
-	AnswerHeld    = "held"    // an act is held back
-	AnswerWaiting = "waiting" // something has its time yet
-	AnswerTold    = "told"    // nothing is done about it; people are told
+	AnswerHeld    = "held"    // an act is held
+	AnswerWaiting = "waiting" // it is still within its time
+	AnswerTold    = "told"    // it is only reported
 	AnswerNothing = "nothing" // nothing is wrong with it
 	AnswerGone    = "gone"    // it is gone, and not through Rollcall
-	AnswerUnknown = "unknown" // nobody can tell
+	AnswerUnknown = "unknown" // the answer is unknown
 )
 
 // AnswerDocument is a short answer to "why did it act?" or "why did it not?", in JSON.
 type AnswerDocument struct {
 	Answer string `json:"answer"`
 	Text   string `json:"text"` // the answer, for a person
-	// Detail says more; Ends what ends it, where an act is held.
+	// Detail has more detail; Ends says what ends a hold.
 	Detail string    `json:"detail,omitempty"`
 	Ends   string    `json:"ends,omitempty"`
 	Fix    string    `json:"fix,omitempty"`  // what a person can paste to find out more
@@ -39,16 +39,15 @@ type AnswerDocument struct {
 	Action string    `json:"action,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	Order  string    `json:"order,omitempty"`
-	At     time.Time `json:"at,omitzero"`    // when it was done, or is to be
-	Until  time.Time `json:"until,omitzero"` // when what holds it passes by itself
+	At     time.Time `json:"at,omitzero"`    // when the act was done, or is due
+	Until  time.Time `json:"until,omitzero"` // when the hold passes by itself
 	Cause  string    `json:"cause,omitempty"`
-	// Evidence is where what was read before an act is kept, and Console the page that
-	// shows it.
+	// Evidence is where the evidence read before an act is stored, Console its console page.
 	Evidence string `json:"evidence,omitempty"`
 	Console  string `json:"console,omitempty"`
 }
 
-// About answers for a finding: what follows from it, or why nothing does.
+// About returns the answer for a finding: what follows from it, or why nothing does.
 func (c Check) About(f roll.Finding) AnswerDocument {
 	a := AnswerDocument{Kind: string(f.Kind)}
 	x := c.fate(f)
@@ -79,7 +78,7 @@ func (c Check) About(f roll.Finding) AnswerDocument {
 func (c Check) ordered(a AnswerDocument, f roll.Finding, o plan.Order) AnswerDocument {
 	a.Answer, a.Action, a.Order = AnswerOrdered, string(o.Action), o.ID
 	if passed, more := strings.CutPrefix(o.Why, f.Summary+"; "); more {
-		a.Detail = passed // the steps that are passed over; the finding says the rest
+		a.Detail = passed // the skipped steps; the finding says the rest
 	}
 	a.Text = fmt.Sprintf("to be ordered: %s, by the next check, unless something changes", o.Action)
 	if c.WhatIf {
@@ -107,8 +106,8 @@ func (a AnswerDocument) heldBack(h plan.Held) AnswerDocument {
 	return a
 }
 
-// Done answers with what was done to an instance last: the latest act that interrupted
-// something, or else the latest at all. False if nothing is remembered.
+// Done returns the answer with the last act on an instance: the latest one that interrupted
+// something, or else the latest one. It returns false if no act is remembered.
 func (m Memory) Done(id roll.InstanceID) (AnswerDocument, bool) {
 	var last *ledger.Action
 	for i := range m.State.Actions {
@@ -138,7 +137,7 @@ func (m Memory) Done(id roll.InstanceID) (AnswerDocument, bool) {
 	return a, true
 }
 
-// whatWasDone is an act that was carried out, as the end of a sentence about its instance.
+// whatWasDone returns the end of a sentence about an instance: the act that was carried out.
 func whatWasDone(do plan.Action) string {
 	switch do {
 	case plan.Terminate, plan.Reboot:
@@ -149,8 +148,8 @@ func whatWasDone(do plan.Action) string {
 	return "its node was " + acts[do].pastTense
 }
 
-// Answers are the short answers about the instance that is asked about, or about all that
-// is explained: what was done first, then what follows.
+// Answers returns the short answers about the instance in question, or about all explained
+// findings: first what was done, then what follows.
 func (c Check) Answers() []AnswerDocument {
 	out := c.beside()
 	for _, f := range c.Explained() {
@@ -159,7 +158,7 @@ func (c Check) Answers() []AnswerDocument {
 	return out
 }
 
-// beside are the answers that are about no finding that is explained.
+// beside returns the answers that are not about an explained finding.
 func (c Check) beside() (out []AnswerDocument) {
 	if c.Asked == nil {
 		return nil
@@ -182,8 +181,8 @@ func (c Check) beside() (out []AnswerDocument) {
 	return append(out, c.presence(len(out) > 0))
 }
 
-// presence answers for an instance that nothing is found about. acted: the memory holds an
-// act on it.
+// presence returns the answer for an instance without findings. acted means that the memory
+// has an act on it.
 func (c Check) presence(acted bool) AnswerDocument {
 	id, s := c.Asked.ID, c.Snapshot
 	for _, n := range c.Assessment.NotNodes {
@@ -202,7 +201,7 @@ func (c Check) presence(acted bool) AnswerDocument {
 	return c.absent(acted)
 }
 
-// ofNode answers for a node that no finding is about.
+// ofNode returns the answer for a node without findings.
 func (c Check) ofNode(n roll.Node) AnswerDocument {
 	if n.Ready.Status == roll.ConditionTrue {
 		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("nothing is wrong with it: node %s is Ready since %s", n.Name, roll.Clock(n.Ready.Since))}
@@ -210,7 +209,7 @@ func (c Check) ofNode(n roll.Node) AnswerDocument {
 	return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: node %s is not Ready (%s since %s) and still has time, or was not judged", n.Name, n.Ready.Status, roll.Clock(n.Ready.Since)), Detail: c.unjudged()}
 }
 
-// ofInstance answers for an instance of the cluster that is no node.
+// ofInstance returns the answer for an instance of the cluster that is no node.
 func (c Check) ofInstance() AnswerDocument {
 	i := c.Asked.Instance
 	switch {
@@ -224,8 +223,8 @@ func (c Check) ofInstance() AnswerDocument {
 	return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: it was launched at %s, is no node, and still has time or rests in its Auto Scaling group", roll.Clock(i.Launched)), Detail: c.unjudged()}
 }
 
-// absent answers for an instance that is not among those of the cluster. Who ended it
-// CloudTrail tells without being set up, for 90 days:
+// absent returns the answer for an instance that is not among those of the cluster. The
+// CloudTrail event history shows who terminated it, without setup, for 90 days:
 // https://docs.aws.amazon.com/awscloudtrail/latest/userguide/view-cloudtrail-events.html
 func (c Check) absent(acted bool) AnswerDocument {
 	i, id := c.Asked.Instance, c.Asked.ID
@@ -265,7 +264,8 @@ func (c Check) absent(acted bool) AnswerDocument {
 	return a
 }
 
-// ending reports whether an act that ends the instance was begun, and whether it was carried out.
+// ending reports whether an act that terminates the instance was begun, and whether it was
+// carried out.
 func (c Check) ending() (begun, done bool) {
 	for _, a := range c.Memory.State.Actions {
 		if do := plan.Action(a.Do); a.Instance != c.Asked.ID || do != plan.Terminate && do != plan.DeleteNodeClaim {
@@ -277,7 +277,7 @@ func (c Check) ending() (begun, done bool) {
 	return begun, done
 }
 
-// unjudged is the first thing that could not be read, "" if all could.
+// unjudged returns the detail of the first gap, "" if everything was read.
 func (c Check) unjudged() string {
 	if len(c.Snapshot.Gaps) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// listed are causes for JSON, in which every list is present, if empty.
+// listed returns causes for JSON, in which every list is present, even if empty.
 func listed(causes []roll.Cause) []roll.Cause {
 	out := append([]roll.Cause{}, causes...)
 	for i := range out {
@@ -27,8 +27,8 @@ type shared struct {
 	instances []roll.InstanceID
 }
 
-// first is the cause that is told where there is room for one: the first decisive one,
-// or else the first that is suggested.
+// first returns the cause to show where there is room for one: the first decisive one, or
+// else the first suggested one.
 func first(causes []roll.Cause) (roll.Cause, bool) {
 	if c, ok := (roll.Diagnosis{Causes: causes}).Decisive(); ok {
 		return c, true
@@ -39,9 +39,8 @@ func first(causes []roll.Cause) (roll.Cause, bool) {
 	return roll.Cause{}, false
 }
 
-// share groups instances by the first cause of each, the one that most of them have
-// first; decisive ones before those that are only suggested. Instances without a cause
-// are left out.
+// share groups instances by the cause that tell selects. Decisive causes come before
+// suggested ones, then those of the most instances. Instances without a cause are left out.
 func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell func([]roll.Cause) (roll.Cause, bool)) []shared {
 	type key struct {
 		code, subject, summary string
@@ -56,7 +55,7 @@ func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell fun
 		}
 		k := key{c.Code, c.Subject, "", c.Confidence}
 		if c.Subject == "" {
-			k.summary = c.Summary // it lies in each instance by itself
+			k.summary = c.Summary // each instance has the cause separately
 		}
 		i, known := index[k]
 		if !known {
@@ -74,12 +73,12 @@ func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell fun
 	return out
 }
 
-// ofWhom names the instances that share a cause, at most so many.
+// ofWhom names the instances that share the cause; see few.
 func (s shared) ofWhom(most int) string {
 	return few(s.instances, most)
 }
 
-// few names at most so many, and counts the others.
+// few returns the first names, most of them at most, and the count of the others.
 func few[S ~string](all []S, most int) string {
 	names := make([]string, 0, most)
 	for i, name := range all {
@@ -91,7 +90,7 @@ func few[S ~string](all []S, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// perhaps is how a cause is called by how sure it is.
+// perhaps returns the code of a cause, marked unless the cause is decisive.
 func perhaps(c roll.Cause) string {
 	if c.Confidence == roll.Decisive {
 		return c.Code
@@ -99,7 +98,7 @@ func perhaps(c roll.Cause) string {
 	return c.Code + " (perhaps)"
 }
 
-// why writes the causes of the findings, one by one as far as they differ.
+// why writes the causes of the findings, each once.
 func (c Check) why(t *text) {
 	told := share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
 		for _, f := range c.Findings() {
@@ -121,8 +120,7 @@ func (c Check) why(t *text) {
 	t.line("    rollcall explain INSTANCE shows the evidence, and what else was checked")
 }
 
-// fix writes what a person can paste, as it is: a command that is broken in two is not
-// the same command.
+// fix writes the commands to paste without wrapping them, which would change them.
 func (t *text) fix(indent int, fix string) {
 	if fix == "" {
 		return
@@ -133,8 +131,8 @@ func (t *text) fix(indent int, fix string) {
 	}
 }
 
-// sharedBy groups the instances of a notice by their causes. The notice's own cause is the
-// one that is told of each instance that has it.
+// sharedBy groups the instances of a notice by cause. For an instance that has the notice's
+// own cause, that is the one used.
 func sharedBy(entries []plan.Entry, own string) []shared {
 	return share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
 		for _, e := range entries {
@@ -152,11 +150,11 @@ func sharedBy(entries []plan.Entry, own string) []shared {
 	})
 }
 
-// interrupting are the commands of a fix that do what Rollcall's own acts do.
+// interrupting are the commands of fixes that do the same as Rollcall's own acts.
 var interrupting = []string{"aws ec2 reboot-instances", "aws ec2 terminate-instances", "aws autoscaling terminate-instance-in-auto-scaling-group", "kubectl delete nodeclaim"}
 
-// leaveOut takes from the fixes what Rollcall has ordered by itself: done twice, it would
-// meet the instance while it comes back, or its replacement.
+// leaveOut removes commands from the fixes that Rollcall has ordered itself. Run again, they
+// would hit the instance while it recovers, or its replacement.
 func leaveOut(causes []shared, entries []plan.Entry) {
 	ordered := map[roll.InstanceID]bool{}
 	for _, e := range entries {
@@ -173,7 +171,7 @@ func leaveOut(causes []shared, entries []plan.Entry) {
 	}
 }
 
-// noticeCauses is how many causes a notice tells: beyond that it is a list of instances.
+// noticeCauses is the most causes of a notice. With more, it would be a list of instances.
 const noticeCauses = 5
 
 // explain adds the causes to a notice's JSON form.
@@ -188,8 +186,8 @@ func (d *NoticeDocument) explain(causes []shared) {
 	}
 }
 
-// reasons are the causes of a notice, and what helps against each. own is the notice's own,
-// which may be one that could not be looked for this time.
+// reasons returns the causes of a notice with their fixes. own is the notice's own cause,
+// which may be one that could not be checked this time.
 func reasons(causes []shared, own string, of int) (out []why) {
 	if own != "" && !slices.ContainsFunc(causes, func(s shared) bool { return s.cause.Code == own }) {
 		out = append(out, why{code: own, summary: "as it was found before; it could not be looked for this time"})
@@ -208,7 +206,7 @@ func reasons(causes []shared, own string, of int) (out []why) {
 	return out
 }
 
-// kept says where the evidence of the notice's instances is kept.
+// kept returns the commands that fetch the evidence of the notice's instances.
 func kept(id roll.ClusterID, entries []plan.Entry) []recipe {
 	var places []string
 	for _, e := range entries {
@@ -222,12 +220,11 @@ func kept(id roll.ClusterID, entries []plan.Entry) []recipe {
 	return []recipe{{"To fetch what was read of them, for rollcall explain --bundle FOLDER/bundle", places}}
 }
 
-// fetch is how evidence gets to whoever wants to read it: a command, or the place itself
-// where it is at hand.
+// fetch returns the command that downloads evidence from S3, or the place itself elsewhere.
 func fetch(id roll.ClusterID, place string) string {
 	if strings.HasPrefix(place, "s3://") {
 		parts := strings.Split(strings.Trim(place, "/"), "/")
-		folder := parts[max(0, len(parts)-2)] // its instance's: two in one would be a mixture
+		folder := parts[max(0, len(parts)-2)] // one folder for each instance, so that bundles do not mix
 		return fmt.Sprintf("mkdir -p %[1]s && aws s3 cp --region %[2]s %[3]sbundle.tar.gz - | tar xz -C %[1]s", folder, id.Region, place)
 	}
 	return place

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ChatMessage is a custom notification as Amazon Q Developer in chat applications takes
-// it. What is in it is cut to what that shows; the whole is in the mail.
+// ChatMessage is a custom notification for Amazon Q Developer in chat applications. Its
+// texts are cut to what a chat shows; the mail has the whole.
 // https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html
 type ChatMessage struct {
 	Version  string       `json:"version"` // 1.0
@@ -19,7 +19,7 @@ type ChatMessage struct {
 	Metadata ChatMetadata `json:"metadata"`
 }
 
-// ChatContent is what a chat shows.
+// ChatContent is the visible content of a ChatMessage.
 type ChatContent struct {
 	TextType    string   `json:"textType"` // client-markdown
 	Title       string   `json:"title"`
@@ -28,8 +28,8 @@ type ChatContent struct {
 	Keywords    []string `json:"keywords,omitempty"`
 }
 
-// ChatMetadata says where a message belongs. Those with the same ThreadID are one thread
-// where the channel's preferences allow that.
+// ChatMetadata is the context of a message. Messages with the same ThreadID form a thread
+// if the channel's preferences allow that.
 type ChatMetadata struct {
 	ThreadID          string            `json:"threadId"`
 	Summary           string            `json:"summary"`
@@ -38,8 +38,7 @@ type ChatMetadata struct {
 	AdditionalContext map[string]string `json:"additionalContext,omitempty"`
 }
 
-// What a chat shows of each part, in characters, with some room: Slack takes 3,000 in a
-// block.
+// Limits of the parts, in bytes, with some margin: Slack takes 3,000 characters in a block.
 const (
 	chatTitle       = 250
 	chatDescription = 2500
@@ -49,10 +48,10 @@ const (
 	chatKeyword     = 75
 	chatMembers     = 5
 	chatFact        = 300
-	chatCause       = 700 // of its summary, and of what to paste, which is whole or not there
+	chatCause       = 700 // of its summary, and of its fix, which is left out rather than cut
 )
 
-// lamps are how a severity looks in a list of messages.
+// lamps are the symbols of severities in titles.
 var lamps = map[Severity]string{SeverityInfo: "🟢", SeverityWarning: "🟡", SeverityCritical: "🔴"}
 
 // chatMessage renders a notice for a chat.
@@ -99,16 +98,16 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	return data, nil
 }
 
-// marks are what Slack reads as a mention or a link in a text: nobody who names a group or
-// a tag is to call a whole channel.
+// marks match what Slack reads as a mention or a link. Otherwise the name of a group or a
+// tag could notify a whole channel.
 // https://docs.slack.dev/messaging/formatting-message-text
 var marks = regexp.MustCompile(`<([!@#]|[a-z]+:)`)
 
-// harmless takes the marks out of what a chat shows.
+// harmless disarms the marks in a text for a chat.
 func harmless(s string) string { return marks.ReplaceAllString(s, "‹$1") }
 
-// thread is what the messages of one trouble have in common. What became of an order that
-// no notice announced stands by itself.
+// thread returns the ThreadID that the messages of one incident share. The outcome of an
+// order that no notice announced has a thread of its own.
 func (d NoticeDocument) thread() string {
 	switch {
 	case d.Incident != nil:
@@ -119,8 +118,8 @@ func (d NoticeDocument) thread() string {
 	return strings.Join([]string{"rollcall", d.Account, d.Region, d.Cluster, d.Group, d.Kind}, "-")
 }
 
-// markdown lays the letter out for a chat, as Slack and Teams both read it. The first cause
-// and what is done come first; what does not fit is left out at the end.
+// markdown lays out the letter for a chat, in markdown that both Slack and Teams render. The
+// first cause and the acts come first; parts that do not fit are left out.
 func (l letter) markdown() string {
 	parts := []string{l.headline}
 	facts := func(list []fact) {
@@ -165,8 +164,8 @@ func (l letter) markdown() string {
 	return out
 }
 
-// steps are what a person can do next. A command that is too long is left out: cut in two
-// it is another one.
+// steps returns what a person can do next. A command that is too long is left out, because
+// cutting it would change it.
 func (l letter) steps() (out []string) {
 	add := func(s string) {
 		if s = harmless(s); len(s) <= chatStep && len(out) < chatSteps {
@@ -193,7 +192,7 @@ func (l letter) steps() (out []string) {
 	return out
 }
 
-// clip shortens a text to so many bytes, at the end.
+// clip shortens a text to at most n bytes, at the end.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -1,8 +1,7 @@
-// Package report puts into words and numbers what a check found, did and held
-// back: JSON and tables for the command line, notices for SNS.
+// Package report renders what a check found, did and held: JSON and tables for the command
+// line, notices for SNS.
 //
-// Rendering is pure and is tested against golden files; publishing is one small
-// adapter.
+// Rendering is pure and is tested against golden files. Publishing is one small adapter.
 package report
 
 import (
@@ -16,19 +15,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Check is all there is to report of one check of one cluster.
+// Check holds everything to report about one check of one cluster.
 type Check struct {
 	Snapshot   *roll.Snapshot
 	Assessment assess.Assessment
-	// Diagnoses say why, of the findings that were diagnosed.
+	// Diagnoses are those of the findings that were diagnosed.
 	Diagnoses map[roll.FindingKey]roll.Diagnosis
-	// Evidence is where what was read for the diagnosis is kept, "" if it is not.
+	// Evidence is where the evidence of the diagnosis is stored, "" if it is not.
 	Evidence string
 	Plan     plan.Plan
 	Outcomes []remediate.Outcome
 	Faults   []string // what went wrong while carrying out the plan
 	Mode     policy.Mode
-	// Overtaken: another check of the cluster had the notices, so this one wrote, said and
+	// Overtaken: another check of the cluster had the notices, so this one wrote, sent and
 	// ordered nothing, and its Plan is empty.
 	Overtaken bool
 
@@ -37,30 +36,30 @@ type Check struct {
 	// WhatIf: every finding counts as seen twice, and as opened after mode remediate was
 	// turned on; see run.Runner's Look.
 	WhatIf bool
-	// Memory is what was remembered when the look began, nil unless somebody asks for it.
+	// Memory is what was remembered when the check began, nil unless requested.
 	Memory *Memory
-	// Asked is the instance that is asked about, nil if all are.
+	// Asked is the instance to explain, nil for all.
 	Asked *Asked
-	// Subject is what else is asked about, such as nodepool/default; "" if nothing is.
+	// Subject is the subject to explain instead of an instance, such as nodepool/default, or "".
 	Subject roll.InstanceID
 }
 
-// Complete reports whether everything was read and carried out: only then an empty
-// list of findings means that all is well.
+// Complete reports whether everything was read and carried out. Only then does an empty
+// list of findings mean that all is well.
 func (c Check) Complete() bool { return len(c.Snapshot.Gaps) == 0 && len(c.Faults) == 0 }
 
-// Findings are the findings that are past their warning time or tolerance.
+// Findings returns the findings that are past their warning time or tolerance.
 func (c Check) Findings() []roll.Finding {
 	return slices.DeleteFunc(slices.Clone(c.Assessment.Findings), func(f roll.Finding) bool { return f.Stage == roll.Watching })
 }
 
-// Watching are the findings within their tolerance.
+// Watching returns the findings within their tolerance.
 func (c Check) Watching() []roll.Finding {
 	return slices.DeleteFunc(slices.Clone(c.Assessment.Findings), func(f roll.Finding) bool { return f.Stage != roll.Watching })
 }
 
-// Notes are the sentences that a reader needs beside the lists: what could not be
-// read or done, and facts that are no findings.
+// Notes returns sentences for a reader: what could not be read or done, and facts that are
+// no findings.
 func (c Check) Notes() []string {
 	notes := []string{}
 	for _, g := range c.Snapshot.Gaps {
@@ -91,20 +90,20 @@ type Document struct {
 	Held     []HeldDocument    `json:"held"`
 	Outcomes []OutcomeDocument `json:"outcomes"`
 	NotNodes []NotNodeDocument `json:"taggedNotNodes"`
-	// Unjudged are the instances past their warning time of which could not be read whether they
-	// are nodes that failed.
+	// Unjudged are the instances past their warning time that may or may not be failed nodes,
+	// because something was unreadable.
 	Unjudged []roll.InstanceID `json:"unjudged,omitempty"`
-	// Registration is how long the latest nodes of each group took to register.
+	// Registration has the registration times of the latest nodes of each group.
 	Registration []RegistrationDocument `json:"registration"`
 	Next         time.Time              `json:"nextCheck,omitzero"`
-	// Evidence is where what the diagnoses rest on is kept.
+	// Evidence is where the evidence of the diagnoses is stored.
 	Evidence string `json:"evidence,omitempty"`
 }
 
 // FindingDocument is a finding in JSON.
 type FindingDocument struct {
-	Instance  string `json:"instance"`          // "" of what is about no instance
-	Subject   string `json:"subject,omitempty"` // what that is about, such as nodepool/general
+	Instance  string `json:"instance"`          // "" if the finding is about no instance
+	Subject   string `json:"subject,omitempty"` // the subject in that case, such as nodepool/general
 	Node      string `json:"node"`
 	Group     string `json:"group"`
 	Owner     string `json:"owner"`
@@ -118,14 +117,15 @@ type FindingDocument struct {
 	Due     time.Time      `json:"due"`
 	Summary string         `json:"summary"`
 	Next    *StepDocument  `json:"next,omitempty"`
-	// Causes are in the order of roll.Diagnosis; RuledOut and NotChecked the codes of what was looked for and is not there, and
-	// of what could not be looked for. All three are empty where no diagnosis was made.
+	// Causes are in the order of roll.Diagnosis. RuledOut has the codes of the causes that were
+	// checked and do not apply, NotChecked those that could not be checked. All three are empty
+	// if no diagnosis was made.
 	Causes     []roll.Cause      `json:"causes"`
 	RuledOut   []string          `json:"ruledOut"`
 	NotChecked []roll.NotChecked `json:"notChecked"`
 }
 
-// EventDocument is something that EC2 has scheduled.
+// EventDocument is an event that EC2 has scheduled, in JSON.
 type EventDocument struct {
 	ID        string    `json:"id,omitempty"`
 	Code      string    `json:"code"` // such as instance-retirement
@@ -134,7 +134,7 @@ type EventDocument struct {
 	Deadline  time.Time `json:"notBeforeDeadline,omitzero"`
 }
 
-// Scheduled is the event of a finding, nil for other kinds than Scheduled.
+// Scheduled returns the event of a finding, nil for other kinds than Scheduled.
 func Scheduled(f roll.Finding) *EventDocument {
 	if f.Kind != roll.Scheduled {
 		return nil
@@ -143,7 +143,7 @@ func Scheduled(f roll.Finding) *EventDocument {
 	return &EventDocument{ID: e.ID, Code: e.Code, NotBefore: e.NotBefore.UTC(), NotAfter: e.NotAfter.UTC(), Deadline: e.Deadline.UTC()}
 }
 
-// StepDocument is the next thing that happens to a finding if nothing changes.
+// StepDocument is the next step for a finding if nothing changes, in JSON.
 type StepDocument struct {
 	Do string    `json:"do"`
 	At time.Time `json:"at"`
@@ -162,7 +162,7 @@ type OrderDocument struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// HeldDocument is something held back, in JSON.
+// HeldDocument is a held act, in JSON.
 type HeldDocument struct {
 	Instance string `json:"instance"`
 	Node     string `json:"node"`
@@ -173,7 +173,7 @@ type HeldDocument struct {
 	Detail   string `json:"detail"`
 }
 
-// OutcomeDocument is what became of an order, in JSON.
+// OutcomeDocument is the outcome of an order, in JSON.
 type OutcomeDocument struct {
 	Order    string `json:"order"`
 	Instance string `json:"instance"`
@@ -183,14 +183,14 @@ type OutcomeDocument struct {
 	Detail   string `json:"detail"`
 }
 
-// NotNodeDocument is an instance that carries the cluster's tag and is not a node.
+// NotNodeDocument is an instance that has the cluster's tag and is not a node, in JSON.
 type NotNodeDocument struct {
 	Instance string `json:"instance"`
 	Name     string `json:"name,omitempty"`
 	Why      string `json:"why"`
 }
 
-// Document renders the check for JSON. Every list is present, if empty.
+// Document returns the JSON form of the check. Every list is present, even if empty.
 func (c Check) Document() Document {
 	d := Document{
 		At: c.Snapshot.At.UTC(), Cluster: c.Snapshot.Cluster.ID.Name, Region: c.Snapshot.Cluster.ID.Region, Mode: c.Mode,

@@ -9,14 +9,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Group and kind of notices about a cluster as a whole. They are the same for its
-// trouble and for its end, whatever the reason is by then.
+// Group and kind of notices about a cluster as a whole. They are the same in the notice of
+// resolution, even if the reason has changed by then.
 const (
 	groupCluster = "cluster"
 	kindCluster  = "Cluster"
 )
 
-// ClusterNotice renders the notice that a cluster cannot be judged, or that it can
+// ClusterNotice returns the notice that a cluster cannot be judged, or that it can be judged
 // again.
 func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode, at time.Time) (Message, error) {
 	d := document(id, at, groupCluster, kindCluster, a.Incident)
@@ -49,7 +49,7 @@ func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode
 	return d.message(s, l)
 }
 
-// afterwards says what is to be expected once a cluster can be judged again.
+// afterwards says what to expect once a cluster can be judged again.
 func afterwards(r plan.Reason) string {
 	if r == plan.SnapshotIncomplete {
 		return "Findings are acted on again as the policy says."
@@ -57,7 +57,7 @@ func afterwards(r plan.Reason) string {
 	return "Nothing is ordered for a while (limits.stormCooldown), so that nodes that only come back late are not taken for broken ones. Then findings are acted on as the policy says."
 }
 
-// check says what a person should look at when a cluster cannot be judged.
+// check returns what a person should check when a cluster cannot be judged.
 func check(id roll.ClusterID, r plan.Reason) recipe {
 	describe := func(query string) string {
 		return fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.[%s]'", id.Region, id.Name, query)

@@ -12,15 +12,16 @@ import (
 // Namespace is the CloudWatch namespace of Rollcall's metrics.
 const Namespace = "Rollcall"
 
-// What one line may hold.
+// Limits of one line.
 const (
 	valuesPerMetric = 100
 	metricsPerLine  = 100
 )
 
-// Metrics writes samples in CloudWatch's embedded metric format, as lines of a function's
-// log. Samples whose dimensions are worth the same share a line; several values of one
-// metric take more than one if they are many.
+// Metrics writes samples in CloudWatch embedded metric format, as lines of a function's log.
+// Samples with the same dimension values share a line. Many values of one metric take
+// several lines. It returns an error for a sample whose dimensions do not fit its metric,
+// and errors of w.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func Metrics(w io.Writer, at time.Time, samples ...Sample) error {
 	lines, err := arrange(samples)
@@ -39,13 +40,13 @@ func Metrics(w io.Writer, at time.Time, samples ...Sample) error {
 type line struct {
 	sets    [][]Dimension
 	values  map[Dimension]string
-	metrics []Sample // no two of one name
+	metrics []Sample // with distinct names
 }
 
-// arrange puts samples into lines.
+// arrange groups samples into lines.
 func arrange(samples []Sample) ([]*line, error) {
 	var lines []*line
-	open := map[string][]*line{} // by dimensions; one that has the name already is passed over
+	open := map[string][]*line{} // by dimensions; a line that has the metric already is skipped
 	for _, s := range samples {
 		sets := s.sets()
 		if len(sets) == 0 {
@@ -74,12 +75,12 @@ func arrange(samples []Sample) ([]*line, error) {
 	return lines, nil
 }
 
-// takes reports whether the sample has a place on the line.
+// takes reports whether the sample fits on the line.
 func (l *line) takes(s Sample) bool {
 	return len(l.metrics) < metricsPerLine && !slices.ContainsFunc(l.metrics, func(m Sample) bool { return m.Of.Name == s.Of.Name })
 }
 
-// parts are the sample, in as many as its values need.
+// parts splits the sample into as many as its values need.
 func parts(s Sample) []Sample {
 	if len(s.Values) <= valuesPerMetric {
 		return []Sample{s}

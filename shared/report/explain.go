@@ -12,9 +12,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Explain writes all there is to say about what is wrong with single instances: first
-// what is done about it, or why nothing is; then the causes with their evidence and what a
-// person can paste, what was ruled out, what could not be checked, and what is remembered.
+// Explain writes everything known about the findings of single instances. It begins with
+// what is done about them, or why nothing is. Then follow the causes with evidence and
+// fixes, what was ruled out, what could not be checked, and the history. It returns the
+// first error of w.
 func (c Check) Explain(w io.Writer) error {
 	t := &text{w: w}
 	t.wrap(0, c.headline())
@@ -50,8 +51,8 @@ func (c Check) Explain(w io.Writer) error {
 	return t.err
 }
 
-// notJudged says of what nothing can be concluded, and why. An all-clear is worth as much as this is
-// short.
+// notJudged lists what could not be judged, and why. The shorter it is, the more an
+// all-clear is worth.
 func (c Check) notJudged() (lines []string) {
 	for _, g := range c.Snapshot.Gaps {
 		lines = append(lines, g.Detail)
@@ -64,7 +65,7 @@ func (c Check) notJudged() (lines []string) {
 	return append(lines, c.unjudgedLines()...)
 }
 
-// unjudgedLines say of each instance that could not be judged why.
+// unjudgedLines says for each instance that could not be judged why.
 func (c Check) unjudgedLines() (lines []string) {
 	why := map[roll.InstanceID]string{}
 	for _, n := range c.Assessment.NotNodes {
@@ -76,7 +77,7 @@ func (c Check) unjudgedLines() (lines []string) {
 	return lines
 }
 
-// unexplained says that there is nothing to explain.
+// unexplained says why there is nothing to explain.
 func (c Check) unexplained() string {
 	switch {
 	case c.Subject == "":
@@ -89,7 +90,7 @@ func (c Check) unexplained() string {
 	return fmt.Sprintf("nothing is wrong with %s", c.Subject)
 }
 
-// basis writes whether the answer is what would be, or what is.
+// basis writes whether the answer is hypothetical, or whose memory it is based on.
 func (c Check) basis(t *text) {
 	switch {
 	case c.WhatIf:
@@ -99,7 +100,7 @@ func (c Check) basis(t *text) {
 	}
 }
 
-// answer writes a short answer and what stands behind it.
+// answer writes a short answer and its details.
 func (t *text) answer(indent int, a AnswerDocument) {
 	t.wrap(indent, a.Text)
 	more := func(format string, args ...any) { t.wrap(indent+2, fmt.Sprintf(format, args...)) }
@@ -123,13 +124,12 @@ func (t *text) answer(indent int, a AnswerDocument) {
 	if a.Ends != "" {
 		more("it ends %s", a.Ends)
 	}
-	for line := range strings.Lines(a.Fix) { // as it is: it is for pasting
+	for line := range strings.Lines(a.Fix) { // not wrapped: it is for pasting
 		t.line("%s%s", strings.Repeat(" ", indent+2), strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// remembered writes what the memory knows of the instance, and how much of an hour's acts
-// is used up.
+// remembered writes the history of the instance, and how many of an hour's acts are used.
 func (c Check) remembered(t *text) {
 	if c.Memory == nil {
 		return
@@ -153,14 +153,14 @@ func (c Check) remembered(t *text) {
 	}
 }
 
-// history is what is remembered of the instance, or of what else, is asked about.
+// history returns the history of the instance or subject that the explanation is about.
 func (c Check) history() []HistoryDocument {
 	switch {
 	case c.Memory == nil, c.Asked == nil && c.Subject == "":
 		return []HistoryDocument{}
 	case c.Asked == nil:
 		group := roll.Group("")
-		for _, f := range c.Assessment.Findings { // what Concerning left
+		for _, f := range c.Assessment.Findings { // filtered by Concerning
 			group = f.Group
 		}
 		return append([]HistoryDocument{}, c.Memory.History(c.Subject, group, c.Snapshot.At)...)
@@ -177,9 +177,8 @@ func (c Check) history() []HistoryDocument {
 	return append([]HistoryDocument{}, c.Memory.History(c.Asked.ID, group, c.Snapshot.At)...)
 }
 
-// Explained are the findings that an explanation is about: those past their warning
-// time, and of what still has time those with a decisive cause that is more than how it
-// shows.
+// Explained returns the findings that an explanation is about: those past their warning
+// time, and earlier ones with a decisive cause that is not just a symptom.
 func (c Check) Explained() []roll.Finding {
 	out := c.Findings()
 	for _, f := range append(c.Watching(), c.Assessment.Starting...) {
@@ -219,7 +218,7 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 	c.checked(t, d)
 }
 
-// until says how much time a finding has.
+// until says when the tolerance of a finding ends or ended.
 func (c Check) until(f roll.Finding) string {
 	if f.Stage == roll.Overdue {
 		return "past its tolerance since " + roll.Clock(f.Due)
@@ -227,7 +226,7 @@ func (c Check) until(f roll.Finding) string {
 	return "within its tolerance until " + roll.Clock(f.Due)
 }
 
-// checked writes what is not there, and what could not be looked for.
+// checked writes the causes that were ruled out, and those that could not be checked.
 func (c Check) checked(t *text, d roll.Diagnosis) {
 	if len(d.RuledOut) > 0 {
 		t.line("")
@@ -243,7 +242,7 @@ func (c Check) checked(t *text, d roll.Diagnosis) {
 	}
 }
 
-// evidenceInWords is one thing that was read, as a sentence.
+// evidenceInWords returns one piece of evidence as a sentence.
 func evidenceInWords(e roll.Evidence) string {
 	s := e.Source
 	if e.Field != "" {
@@ -256,28 +255,28 @@ func evidenceInWords(e roll.Evidence) string {
 	return s
 }
 
-// ExplanationDocument is the JSON form of an explanation: that of the check, and more.
+// ExplanationDocument is the JSON form of an explanation. It extends that of the check.
 type ExplanationDocument struct {
 	Document
 	// WhatIf: every finding counts as seen twice, and as opened after mode remediate was
-	// turned on. Otherwise Memory says by whose memory the answer is.
+	// turned on. Otherwise Memory says whose memory the answer is based on.
 	WhatIf   bool   `json:"whatIf"`
 	Memory   string `json:"memory,omitempty"`
-	Instance string `json:"instance,omitempty"` // that is asked about, "" for all
-	Subject  string `json:"subject,omitempty"`  // that is asked about in place of an instance
+	Instance string `json:"instance,omitempty"` // the instance in question, "" for all
+	Subject  string `json:"subject,omitempty"`  // the subject in question, if that is no instance
 	// Summary is the explanation in one paragraph, "" if nothing is explained.
 	Summary string `json:"summary,omitempty"`
-	// Answers are short; those about findings are in the order of these.
+	// Answers are short. Those about findings are in the order of the findings.
 	Answers []AnswerDocument `json:"answers"`
-	// History is what is remembered of the instance, its group and its cluster.
+	// History is that of the instance, its group and its cluster.
 	History []HistoryDocument `json:"history"`
 	Budgets []BudgetDocument  `json:"budgets,omitempty"`
-	// EvidenceFolder is where all evidence about the instance is kept that there is.
+	// EvidenceFolder is where all evidence about the instance is stored.
 	EvidenceFolder string `json:"evidenceFolder,omitempty"`
 }
 
-// Explanation renders the check as JSON for an explanation: its findings are those that
-// are explained, also such as still have time.
+// Explanation returns the JSON form of an explanation of the check. Its findings are those
+// of Explained, including those still within their warning time.
 func (c Check) Explanation() ExplanationDocument {
 	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Summary: c.Gist(), Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
 	d.Findings = c.findings(c.Explained())
@@ -290,11 +289,11 @@ func (c Check) Explanation() ExplanationDocument {
 	return d
 }
 
-// Only is the check as far as it is about one instance.
+// Only returns the part of the check that is about one instance.
 func (c Check) Only(id roll.InstanceID) Check {
 	c = c.about([]roll.InstanceID{id})
 	if c.Memory != nil && c.Memory.State.Knows(id) {
-		return c // what became of it can be told
+		return c // its history is known
 	}
 	if !slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id }) && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
 		c.Faults = append(slices.Clone(c.Faults), fmt.Sprintf("there is no instance %s of %s: its tags name another cluster or none, it is gone, or it could not be read", id, c.Snapshot.Cluster.ID.Name))
@@ -302,9 +301,9 @@ func (c Check) Only(id roll.InstanceID) Check {
 	return c
 }
 
-// Concerning is the check as far as it is about a subject that is no instance: what is found
-// about it, about what it is related to, and about the node or NodeClaim that it is. Of the
-// instances of a group a note says how many findings there are.
+// Concerning returns the part of the check that is about a subject that is no instance: the
+// findings about it, about related subjects, and about the node or NodeClaim that it names.
+// For a group, a note counts the findings about its single instances.
 func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID) Check {
 	kind, name, _ := subject.Subject()
 	ids := append([]roll.InstanceID{subject}, related...)
@@ -325,7 +324,7 @@ func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID) Ch
 	return c
 }
 
-// about is the check as far as it is about the ids.
+// about returns the part of the check that is about the ids.
 func (c Check) about(ids []roll.InstanceID) Check {
 	other := func(id roll.InstanceID) bool { return !slices.Contains(ids, id) }
 	others := func(f roll.Finding) bool { return other(f.Instance) }

@@ -9,7 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// fate is what a check did about a finding, and what follows. Parts that do not apply are nil; the step has no Do then.
+// fate is what a check did about a finding, and what follows. Parts that do not apply are nil,
+// or a step without Do.
 type fate struct {
 	outcome *remediate.Outcome
 	order   *plan.Order
@@ -40,7 +41,7 @@ func (c Check) fate(f roll.Finding) fate {
 	return out
 }
 
-// cell is the fate in a few words, for the column of a table.
+// cell returns the fate in a few words, for the column of a table.
 func (x fate) cell() string {
 	switch {
 	case x.outcome != nil:
@@ -53,7 +54,7 @@ func (x fate) cell() string {
 	return "-"
 }
 
-// sentence is the fate in a sentence, "" if nothing follows.
+// sentence returns the fate in a sentence, "" if nothing follows.
 func (x fate) sentence() string {
 	switch {
 	case x.outcome != nil:
@@ -66,7 +67,7 @@ func (x fate) sentence() string {
 	return ""
 }
 
-// byItself says what becomes of the finding if nobody does anything, "" if it stays as it is.
+// byItself says what happens to the finding without a person, "" if nothing does.
 func (x fate) byItself(mode policy.Mode) string {
 	switch {
 	case x.outcome != nil && (x.outcome.Result == remediate.Acted || x.outcome.Result == remediate.Ongoing):

@@ -7,9 +7,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Gist is the explanation in one paragraph: of the first finding what is wrong, since when, why as
-// far as that is known, what to run first, and how many others share the cause; "" if nothing is
-// explained.
+// Gist returns the explanation in one paragraph, "" if nothing is explained. It says what is
+// wrong with the first finding, for how long, why as far as that is known, what to run first,
+// and how many others share the cause.
 func (c Check) Gist() string {
 	why, run, rest := c.gist()
 	if run != "" {
@@ -18,8 +18,8 @@ func (c Check) Gist() string {
 	return why + rest
 }
 
-// gist is the paragraph in parts, since a command that is broken in two is not the same
-// command: what is wrong and why, what to run, and who else has it.
+// gist returns the paragraph in parts: what is wrong and why, what to run, and who else has
+// it. The command is separate because it must not be wrapped.
 func (c Check) gist() (told, run, rest string) {
 	explained := c.Explained()
 	if len(explained) == 0 {
@@ -58,7 +58,7 @@ func (c Check) state(f roll.Finding) string {
 	return fmt.Sprintf("%s %s for %s", f.Instance, strings.ReplaceAll(what, "CLUSTER", c.Snapshot.Cluster.ID.Name), Age(c.Snapshot.At.Sub(f.Since)))
 }
 
-// command is the first command of a fix, without what is said about it.
+// command returns the first command of a fix, without comments.
 func command(fix string) string {
 	for line := range strings.Lines(fix) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "   #")

@@ -12,75 +12,73 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Memory is what was remembered of a cluster when a look at it began.
+// Memory is what was remembered of a cluster when a check of it began.
 type Memory struct {
 	From    string // whose memory it is, such as "the ledger of stack rollcall"
 	Cluster roll.ClusterID
 	State   ledger.State
-	// PerHour are limits.actionsPerHour of the cluster, under "", and of the groups that
-	// matter.
+	// PerHour is limits.actionsPerHour: of the cluster under "", and of relevant groups.
 	PerHour map[roll.Group]int
-	// Evidence is the folder in which all evidence about the instance is kept that there
-	// is, "" if nobody knows.
+	// Evidence is the folder of all evidence about the instance, "" if unknown.
 	Evidence string
 }
 
-// Asked is an instance that somebody asks about, as EC2 knows it.
+// Asked is the instance to explain, as EC2 describes it.
 type Asked struct {
 	ID roll.InstanceID
-	// Known: No if EC2 knows it no more. Instance is set where it does.
+	// Known is No if EC2 does not know the instance any more. If it does, Instance is set.
 	Known    roll.Answer
 	Instance roll.Instance
 }
 
-// What the entries of a history are.
+// The values of HistoryDocument.What.
 const (
-	PastBegan       = "began"        // its trouble, as what tells of it says
+	PastBegan       = "began"        // the fault began, according to its source
 	PastNotReady    = "not-ready"    // its node left Ready
-	PastReadyAgain  = "ready-again"  // and came back
-	PastPressed     = "pressed"      // its node told of a pressure
-	PastRelieved    = "relieved"     // and no more
+	PastReadyAgain  = "ready-again"  // its node became Ready again
+	PastPressed     = "pressed"      // its node reported a pressure condition
+	PastRelieved    = "relieved"     // its node stopped reporting it
 	PastRested      = "rested"       // it left a warm pool or Standby
-	PastAnnounced   = "announced"    // EC2 takes the Spot Instance back, or may
-	PastMissed      = "missed"       // EC2 knew it no more
-	PastSeen        = "seen"         // a check saw the trouble first
+	PastAnnounced   = "announced"    // EC2 reclaims the Spot Instance, or may
+	PastMissed      = "missed"       // EC2 did not know it any more
+	PastSeen        = "seen"         // a check first observed the fault
 	PastOpened      = "opened"       // the finding was past its warning time
-	PastTold        = "told"         // the last notice of a trouble that named it
-	PastJoined      = "joined"       // the first notice of a trouble that it joined, and none named it
-	PastOver        = "over"         // its trouble was first seen to be over
+	PastTold        = "told"         // the last notice of an incident that named it
+	PastJoined      = "joined"       // the first notice of an incident that it joined without being named
+	PastOver        = "over"         // its incident was first observed to be over
 	PastIntended    = "intended"     // an act was begun
 	PastEnded       = "ended"        // an act had its outcome
-	PastRefused     = "refused"      // an order was not carried out, and somebody was told
+	PastRefused     = "refused"      // an order was refused, and that was reported
 	PastRemediateOn = "remediate-on" // mode remediate was on for its group
 	PastGroupAct    = "group-act"    // an act on another instance of its group
-	PastGroupGood   = "group-good"   // the latest launch of its group that became a node that works
-	PastTrouble     = "cluster"      // trouble of the cluster as a whole
-	PastChecked     = "checked"      // a check saw the whole cluster
+	PastGroupGood   = "group-good"   // the latest launch of its group that became a working node
+	PastTrouble     = "cluster"      // the cluster as a whole could not be judged
+	PastChecked     = "checked"      // a check read the whole cluster
 )
 
-// HistoryDocument is one thing that is remembered of an instance, its group or its
-// cluster, in JSON.
+// HistoryDocument is one entry of the history of an instance, its group or its cluster, in
+// JSON.
 type HistoryDocument struct {
 	At     time.Time `json:"at"`
 	What   string    `json:"what"`
 	Detail string    `json:"detail"` // a sentence for a person
 	Kind   string    `json:"kind,omitempty"`
-	// Instance is another one of the group, for entries about its group.
+	// Instance is another instance of the group, in entries about the group.
 	Instance string `json:"instance,omitempty"`
 	Action   string `json:"action,omitempty"`
 	Order    string `json:"order,omitempty"`
 	Result   string `json:"result,omitempty"` // of an act
 	Reason   string `json:"reason,omitempty"`
 	Cause    string `json:"cause,omitempty"`
-	Incident string `json:"incident,omitempty"` // whose notices tell of it
-	Evidence string `json:"evidence,omitempty"` // where it is kept
-	Console  string `json:"console,omitempty"`  // the page that shows it
+	Incident string `json:"incident,omitempty"` // the incident whose notices report it
+	Evidence string `json:"evidence,omitempty"` // where the evidence is stored
+	Console  string `json:"console,omitempty"`  // the console page of the evidence
 }
 
-// groupMemory is how far back acts on a group are told: as long as they count.
+// groupMemory is how far back acts on a group are listed: as long as they count.
 const groupMemory = 24 * time.Hour
 
-// GroupOf is the group of an instance, as it is remembered.
+// GroupOf returns the remembered group of an instance, false if there is none.
 func GroupOf(s ledger.State, id roll.InstanceID) (roll.Group, bool) {
 	for k, f := range s.Findings {
 		if k.Instance == id {
@@ -100,8 +98,8 @@ func GroupOf(s ledger.State, id roll.InstanceID) (roll.Group, bool) {
 	return "", false
 }
 
-// History is what is remembered of an instance, its group and its cluster, in the order
-// of its time. group is the instance's, "" if only the memory can tell.
+// History returns the history of an instance, its group and its cluster, ordered by time.
+// group is the instance's; if it is "", the remembered one is used.
 func (m Memory) History(id roll.InstanceID, group roll.Group, now time.Time) []HistoryDocument {
 	h := history{m: m, id: id}
 	h.node()
@@ -124,7 +122,7 @@ type history struct {
 	entries []HistoryDocument
 }
 
-// add adds an entry, unless its time is not known.
+// add adds an entry, unless its time is unknown.
 func (h *history) add(at time.Time, e HistoryDocument, format string, args ...any) {
 	if at.IsZero() {
 		return
@@ -133,7 +131,7 @@ func (h *history) add(at time.Time, e HistoryDocument, format string, args ...an
 	h.entries = append(h.entries, e)
 }
 
-// node tells what is remembered of the instance and its node.
+// node adds the entries about the instance and its node.
 func (h *history) node() {
 	s := h.m.State
 	if n, ok := s.NotReady[h.id]; ok {
@@ -193,7 +191,7 @@ func (h *history) notices() {
 	}
 }
 
-// statementWords returns what a notice says of an instance, in short.
+// statementWords returns what a notice says about an instance, in short.
 func statementWords(s ledger.Statement) string {
 	switch {
 	case s.Held != "":
@@ -235,7 +233,7 @@ func (h *history) refusals() {
 	}
 }
 
-// group tells what is remembered of the instance's group.
+// group adds the entries about the instance's group.
 func (h *history) group(g roll.Group, now time.Time) {
 	s := h.m.State
 	if g == "" {
@@ -260,7 +258,7 @@ func (h *history) group(g roll.Group, now time.Time) {
 	}
 }
 
-// cluster tells what is remembered of the cluster as a whole.
+// cluster adds the entries about the cluster as a whole.
 func (h *history) cluster() {
 	if t := h.m.State.Trouble; t != nil {
 		e := HistoryDocument{What: PastTrouble, Reason: t.Reason}
@@ -269,12 +267,12 @@ func (h *history) cluster() {
 	h.add(h.m.State.Checked, HistoryDocument{What: PastChecked}, "the last check that saw the whole cluster, to the minute")
 }
 
-// checkedLate is how long ago the last check of a whole cluster may be before that is worth
-// a word: three sweeps at their usual pace. Very large clusters are swept less often.
+// checkedLate is how long ago the last complete check of a cluster may be before Unchecked
+// reports it: three sweeps at their usual pace. Very large clusters are swept less often.
 const checkedLate = 15 * time.Minute
 
-// Unchecked says that nobody has looked at the cluster lately: then nothing is found, told
-// or done.
+// Unchecked returns a warning if the cluster has not been checked lately, because then
+// nothing is found, reported or done. Otherwise it returns nil.
 func (m Memory) Unchecked(now time.Time) []string {
 	switch at := m.State.Checked; {
 	case at.IsZero():
@@ -285,14 +283,14 @@ func (m Memory) Unchecked(now time.Time) []string {
 	return nil
 }
 
-// BudgetDocument is how much of the acts of an hour is used, in JSON.
+// BudgetDocument is the use of an hourly limit of acts, in JSON.
 type BudgetDocument struct {
 	Of   string `json:"of"` // the cluster's name, or a group
 	Used int    `json:"used"`
 	Max  int    `json:"max"`
 }
 
-// Budgets are how much of the acts of an hour is used, the cluster's first.
+// Budgets returns the use of the hourly limits of acts, the cluster's first.
 func (m Memory) Budgets(now time.Time) []BudgetDocument {
 	var out []BudgetDocument
 	for _, g := range slices.Sorted(maps.Keys(m.PerHour)) {
@@ -306,7 +304,7 @@ func (m Memory) Budgets(now time.Time) []BudgetDocument {
 	return out
 }
 
-// evidencePage is the page of the S3 console that shows evidence, "" if there is none.
+// evidencePage returns the S3 console page of the evidence, "" if there is none.
 func evidencePage(region, where string) string {
 	place, inS3 := strings.CutPrefix(where, "s3://")
 	bucket, prefix, ok := strings.Cut(place, "/")

@@ -14,9 +14,9 @@ import (
 // kindWords are the words for a kind of finding. Each number is written as %d.
 type kindWords struct {
 	one, many   string // the headline, of one instance or node and of several
-	means, mean string // the sentence that says what it means, likewise
-	state       string // what is said of one instance, before for how long; "" names the kind
-	whatOnly    bool   // the kind says why too: no cause is looked for
+	means, mean string // what it means as a sentence, of one and of several
+	state       string // said of one instance, before the duration; "" names the kind
+	whatOnly    bool   // the kind implies the cause, so none is searched for
 }
 
 var kindTable = map[roll.Kind]kindWords{
@@ -89,7 +89,7 @@ var kindTable = map[roll.Kind]kindWords{
 
 var flaps = strconv.Itoa(roll.FlapCount)
 
-// troubled says what is wrong with n instances, or nodes, in the words of a headline.
+// troubled returns the headline of a kind of finding, of n instances or nodes.
 func troubled(k roll.Kind, n int) string {
 	words, ok := kindTable[k]
 	if !ok {
@@ -98,7 +98,7 @@ func troubled(k roll.Kind, n int) string {
 	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
 }
 
-// explain says in a sentence what a kind of finding means, of n instances.
+// explain returns a sentence that says what a kind of finding means, of n instances.
 func explain(k roll.Kind, n int) string {
 	words, ok := kindTable[k]
 	if !ok {
@@ -107,8 +107,8 @@ func explain(k roll.Kind, n int) string {
 	return strings.Replace(roll.Plural(n, words.means, words.mean), "%d", strconv.Itoa(n), 1)
 }
 
-// explainOf says what the findings of a notice mean. What outlived an instance is of the
-// kind Stuck, and no finalizer keeps it.
+// explainOf says what the findings of a notice mean. Volumes and network interfaces that
+// outlived an instance are of the kind Stuck too, but no finalizer keeps them.
 func explainOf(k roll.Kind, entries []plan.Entry) string {
 	left := 0
 	for _, e := range entries {
@@ -126,14 +126,14 @@ func explainOf(k roll.Kind, entries []plan.Entry) string {
 	return s
 }
 
-// hasCauses reports kinds that say what is wrong, and not why.
+// hasCauses reports whether the kind says what is wrong, but not why.
 func hasCauses(k roll.Kind) bool {
 	words, ok := kindTable[k]
 	return ok && !words.whatOnly
 }
 
-// explain is the command that tells everything about an instance, or about what else a finding
-// is about: by what the deployment remembers, or where there is none as things are in that mode.
+// explain returns the command that explains an instance or another subject of a finding. It
+// uses the memory of the deployment, or if there is none the current state in that mode.
 func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode policy.Mode) string {
 	if _, ok := roll.ParseSubject(string(instance)); !ok && !instance.IsInstance() {
 		return fmt.Sprintf("rollcall check --region %s --cluster %s", id.Region, id.Name)
@@ -145,7 +145,7 @@ func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode polic
 	return s + orNothing(" --mode ", string(mode))
 }
 
-// look lists the commands by which a person sees more of an entry.
+// look returns the commands to investigate an entry.
 func look(id roll.ClusterID, e plan.Entry) []string {
 	f := e.Finding
 	console := fmt.Sprintf("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", id.Region, f.Instance)
@@ -187,7 +187,7 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 	return commands
 }
 
-// lookAtStuck lists the commands by which a person sees what keeps an object.
+// lookAtStuck returns the commands that show what blocks the removal of an object.
 func lookAtStuck(id roll.ClusterID, f roll.Finding) (commands []string) {
 	switch kind, name, _ := f.Instance.Subject(); kind {
 	case "volume":
@@ -204,7 +204,7 @@ func lookAtStuck(id roll.ClusterID, f roll.Finding) (commands []string) {
 	return commands
 }
 
-// launches are the commands that show the launches of a group.
+// launches returns the commands that show the launches of a group.
 func launches(id roll.ClusterID, f roll.Finding) []string {
 	switch kind, name, _ := f.Instance.Subject(); kind {
 	case "nodepool":
@@ -221,7 +221,7 @@ func podsOn(node string) string {
 	return "kubectl get pods --all-namespaces --field-selector spec.nodeName=" + node
 }
 
-// podsLeft lists the commands by which a person sees why a drain does not finish.
+// podsLeft returns the commands that show why a drain does not finish.
 func podsLeft(node string) []string {
 	return []string{podsOn(node), "kubectl get poddisruptionbudgets --all-namespaces"}
 }

@@ -7,16 +7,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// NoticeLinks are pages of the AWS console. What has none, in a partition whose console
-// is not known or for what is not in AWS, is "".
+// NoticeLinks are pages of the AWS console. A link is "" if the object is not in AWS, or in a
+// partition whose console is unknown.
 type NoticeLinks struct {
-	Instance string `json:"instance,omitempty"` // the first of the notice
+	Instance string `json:"instance,omitempty"` // the first instance of the notice
 	Group    string `json:"group,omitempty"`    // the Auto Scaling group, or the node group
 	Cluster  string `json:"cluster,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 }
 
-// linksTo are the pages about an instance, its group and cluster, and the evidence.
+// linksTo returns the pages of an instance, its group and cluster, and the evidence.
 func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence string) NoticeLinks {
 	base := roll.Console(id.Region)
 	if base == "" {
@@ -37,7 +37,7 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 	return l
 }
 
-// listed are the pages in the order in which a letter names them.
+// listed returns the pages in the order in which a letter lists them.
 func (l NoticeLinks) listed() (out []link) {
 	for _, k := range []link{{"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}, {"Evidence", l.Evidence}} {
 		if k.url != "" {

@@ -8,58 +8,58 @@ import (
 	"rollcall/shared/roll"
 )
 
-// letter is what a notice tells a person, in the order in which it is read: on a phone the
-// first lines must do. Mail and chat lay it out, each in its own way.
+// letter is the text of a notice for a person, in reading order, because on a phone the first
+// lines must suffice. Mail and chat lay it out differently.
 type letter struct {
 	headline string
-	facts    []fact // where and since when, and what is new
-	details  []fact // what else there is to know; it comes last
+	facts    []fact // where, since when, and what is new
+	details  []fact // further facts; they come last
 	why      []why
 	does     []string // what Rollcall does or will do, and when
-	stop     []recipe // how to keep it from that
-	acts     bool     // something is being done, or will be: then how to stop it comes first
-	point    *recipe  // what comes before a fix that takes kubectl
+	stop     []recipe // how to prevent that
+	acts     bool     // an act is ordered or will follow, so stop comes first
+	point    *recipe  // commands to run before a fix that uses kubectl
 	members  []member
 	more     int // members that are left out
 	links    []link
-	look     []recipe // how to see more
+	look     []recipe // how to investigate
 }
 
 // fact is a line of a letter's head or of its details.
 type fact struct{ name, value string }
 
-// why is a cause as a letter tells it.
+// why is a cause in a letter.
 type why struct {
 	code, summary string
-	share         string // how many have it, "" if all do
-	fix           string // what a person can paste, line by line
+	share         string // how many instances have it, "" if all do
+	fix           string // commands to paste, line by line
 }
 
-// says puts a cause's code, as it is shown, before what is said of it.
+// says returns the cause's code, as it is shown, followed by its summary.
 func (w why) says(code, summary string) string {
 	if w.code == "" {
-		return summary // none is known
+		return summary // no cause is known
 	}
 	return code + orNothing(", ", w.share) + ": " + summary
 }
 
-// recipe is what a person can do by copying it.
+// recipe is a list of commands to copy.
 type recipe struct {
 	title    string
 	commands []string
 }
 
-// member is an instance, and what there is to say of it.
+// member is an instance, with the lines about it.
 type member struct {
 	line  string
 	below []string
 }
 
-// link is a page to look at.
+// link is a named URL.
 type link struct{ name, url string }
 
-// bounded is the letter without what would mislead a reader's eye, such as a line break in
-// what a node says of itself, and with no sentence so long that it hides the others.
+// bounded returns the letter without misleading characters, such as a line break in the
+// message of a node's condition, and without sentences so long that they hide the others.
 func (l letter) bounded() letter {
 	line := func(s string) string { return clip(shown(s), lineBytes) }
 	each := func(list []string) []string {
@@ -90,9 +90,8 @@ func (l letter) bounded() letter {
 	return l
 }
 
-// text lays the letter out as plain text, for whatever letters it is shown in: columns
-// would not stand on a phone. Where it would be too long the list of
-// instances is cut, and nothing else.
+// text lays out the letter as plain text for any font. It uses no columns, which would not
+// align on a phone. If the text is too long, only the list of instances is cut.
 func (l letter) text() string {
 	for {
 		s := l.plain()
@@ -172,7 +171,7 @@ func writeRecipes(b *strings.Builder, recipes []recipe) {
 	}
 }
 
-// fixes are what helps against the causes.
+// fixes returns the fixes of the causes.
 func (l letter) fixes() (out []recipe) {
 	if l.point != nil {
 		out = append(out, *l.point)
@@ -185,8 +184,8 @@ func (l letter) fixes() (out []recipe) {
 	return out
 }
 
-// context puts how kubectl is pointed at the cluster before what uses it: whoever has many
-// clusters would else mend another one.
+// context adds the command that points kubectl at the cluster before commands that use it.
+// Otherwise a reader with many clusters might change another one.
 func (l *letter) context(id roll.ClusterID) {
 	uses := func(commands []string) bool {
 		return slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "kubectl ") })
@@ -206,7 +205,7 @@ func (r recipe) write(b *strings.Builder) {
 	}
 }
 
-// headed is a title above what it is about.
+// headed returns a title with its punctuation.
 func headed(title string) string {
 	if strings.HasSuffix(title, "?") {
 		return title
@@ -214,5 +213,5 @@ func headed(title string) string {
 	return title + ":"
 }
 
-// lines takes a text apart.
+// lines splits a text into lines.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

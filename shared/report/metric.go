@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Dimension is what a metric is told apart by. Each has a closed list of values, but for
-// the cluster: an account has as many as it has.
+// Dimension is a CloudWatch dimension of a metric. Each has a closed list of values, except
+// ByCluster.
 type Dimension string
 
 // The dimensions.
@@ -23,11 +23,11 @@ const (
 	ByService Dimension = "Service"
 )
 
-// Values that stand for no other.
+// Special values of dimensions.
 const (
 	// NoCause: nothing decisive was found.
 	NoCause = "none"
-	// OtherValue is what is not on the list of its dimension.
+	// OtherValue replaces a value that is not on the list of its dimension.
 	OtherValue = "other"
 )
 
@@ -41,18 +41,18 @@ var dimensionValues = map[Dimension]func(string) bool{
 
 var actions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
-// Form is what the values of a metric are, and so how they can be read.
+// Form is the type of a metric, which decides the statistics that are meaningful.
 type Form string
 
 // The forms.
 const (
-	// Counter: what happened since the last value. Sums mean something, over time and
-	// over dimensions.
+	// Counter: the increase since the last value. Sums are meaningful, over time and over
+	// dimensions.
 	Counter Form = "counter"
-	// Gauge: how it stands. A cluster is checked more often at one time than at another,
-	// so its sum over time means nothing: the maximum of a period does.
+	// Gauge: the current value. Clusters are checked at irregular intervals, so a sum over
+	// time is meaningless; the maximum of a period is meaningful.
 	Gauge Form = "gauge"
-	// Distribution: one value for each thing that was measured. Percentiles mean something.
+	// Distribution: one value for each measurement. Percentiles are meaningful.
 	Distribution Form = "distribution"
 )
 
@@ -61,8 +61,8 @@ type Series struct {
 	Name string
 	Unit string // a CloudWatch unit
 	Form Form
-	// Sets are the dimensions by which it is written: one metric of CloudWatch for each set
-	// and what its dimensions are worth.
+	// Sets are the dimension sets under which it is written. Each set with its values is one
+	// CloudWatch metric.
 	Sets [][]Dimension
 }
 
@@ -83,7 +83,7 @@ func distribution(name, unit string, sets ...[]Dimension) Series {
 	return Series{Name: name, Unit: unit, Form: Distribution, Sets: sets}
 }
 
-// The metrics. infra/MONITORING.md says what each means.
+// The metrics. infra/MONITORING.md describes them.
 var (
 	ChecksCompleted  = counter("ChecksCompleted", overall, byCluster)
 	ChecksIncomplete = counter("ChecksIncomplete", overall, byCluster)
@@ -135,20 +135,20 @@ func Catalogue() []Series {
 	}
 }
 
-// By is what the dimensions of a sample are worth.
+// By maps the dimensions of a sample to their values.
 type By map[Dimension]string
 
-// Sample is a value of a metric, or several.
+// Sample is one or more values of a metric.
 type Sample struct {
 	Of     Series
 	By     By
 	Value  float64
-	Values []float64 // instead of Value, where there are several; never empty then
+	Values []float64 // instead of Value if there are several; then never empty
 }
 
-// sets are those under which the sample is written: what counts or measures, under every
-// one that it has the dimensions for; how it stands, under the one that it is about, since
-// the parts of a whole have other values than the whole.
+// sets returns the dimension sets under which the sample is written. A counter or
+// distribution is written under every set whose dimensions it has. A gauge is written only
+// under the set of exactly its dimensions, because a part has another value than the whole.
 func (s Sample) sets() [][]Dimension {
 	var out [][]Dimension
 	for _, set := range s.Of.Sets {
@@ -160,7 +160,7 @@ func (s Sample) sets() [][]Dimension {
 	return out
 }
 
-// value is what a dimension is worth, from its list.
+// value returns the value of a dimension, OtherValue if it is not on the list.
 func (s Sample) value(d Dimension) string {
 	if listed, ok := dimensionValues[d]; ok && !listed(s.By[d]) {
 		return OtherValue

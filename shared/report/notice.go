@@ -13,9 +13,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Message is a notice as it is published: text for people's mail, JSON for every
-// other protocol, attributes for subscription filter policies, and the form that chats
-// take.
+// Message is a notice as it is published: text for mail, JSON for every other protocol,
+// attributes for subscription filter policies, and a form for chats.
 type Message struct {
 	Subject    string
 	Text       string
@@ -24,30 +23,29 @@ type Message struct {
 	Attributes Attributes
 }
 
-// From is who sends notices.
+// From is the sender of notices.
 type From struct {
-	// Stack is the CloudFormation stack of the deployment, "" outside of one.
+	// Stack is the CloudFormation stack of the deployment, "" if there is none.
 	Stack string
 }
 
-// Attributes are the message attributes of a notice. Each has few values, so that a
-// filter policy can list them. What is said later of the same trouble, that it grew
-// worse or is over, carries the same cluster, group and kind.
+// Attributes are the SNS message attributes of a notice. Each has few values, so that a
+// filter policy can list them. Later notices of the same incident carry the same cluster,
+// group and kind.
 type Attributes struct {
 	Cluster string
 	Group   string // groupCluster in notices about a cluster as a whole
-	Kind    string // kindCluster likewise
-	// Cause is the code of the first decisive cause, of several the one that most
-	// instances have; none if none is known.
+	Kind    string // kindCluster in notices about a cluster as a whole
+	// Cause is the code of the first decisive cause that most instances have, or none.
 	Cause    string
 	Severity Severity
-	// Action is what is being done, such as terminate, or what became of an order:
+	// Action is the act in progress, such as terminate, or the outcome of an order:
 	// terminated, failed, refused, ... It is none if nothing is done, and resolved when
-	// the trouble is over.
+	// the incident is over.
 	Action string
 	// News is why the notice is sent: the first of its NoticeDocument.News.
 	News string
-	// Incident is the id of what all notices about one trouble are about.
+	// Incident is the id that all notices about one incident share.
 	Incident string
 }
 
@@ -59,10 +57,10 @@ const (
 	newsNone       = "none"
 )
 
-// News that a check of a group does not have; see plan.News.
+// News values that plan.News does not have.
 const (
-	newsResolved = "resolved" // the trouble is over
-	newsOutcome  = "outcome"  // what became of an order
+	newsResolved = "resolved" // the incident is over
+	newsOutcome  = "outcome"  // the outcome of an order
 )
 
 // Severity is how urgent a notice is.
@@ -70,24 +68,24 @@ type Severity string
 
 // The severities.
 const (
-	SeverityInfo     Severity = "info"     // something was done, or need not be done any more
-	SeverityWarning  Severity = "warning"  // still within the tolerance
+	SeverityInfo     Severity = "info"     // an act succeeded, or no act is needed any more
+	SeverityWarning  Severity = "warning"  // within the tolerance
 	SeverityCritical Severity = "critical" // past the tolerance
 )
 
-// limits of SNS and of what people read.
+// Limits, set by SNS or by readability.
 const (
 	subjectLength  = 99      // SNS takes subjects of under 100 characters
-	subjectGroup   = 40      // of which a group's name may take so many
-	subjectLeast   = 10      // and this much is left of it
-	subjectCluster = 30      // so much of a cluster's name goes before the group's
-	textEntries    = 20      // instances spelled out in a text
+	subjectGroup   = 40      // most characters of a group's name in a subject
+	subjectLeast   = 10      // fewest characters of a group's name that is cut
+	subjectCluster = 30      // characters of the cluster's name kept at the expense of the group's
+	textEntries    = 20      // instances listed in a text
 	jsonEntries    = 200     // instances in the JSON form, or fewer if they are long
 	jsonBytes      = 180_000 // of the JSON form within the message; SNS takes 256 KB with the text
-	textBytes      = 60_000  // of the text likewise
+	textBytes      = 60_000  // of the text within the message
 	lineBytes      = 1_000   // of a sentence
-	causeBytes     = 8_000   // of what the first cause says, which nobody writes that long: it is not cut
-	fixBytes       = 6_000   // of what helps against a cause; what is longer is left out whole
+	causeBytes     = 8_000   // of the first cause's summary, which is never that long in practice
+	fixBytes       = 6_000   // of the fix of a cause; a longer one is left out whole
 )
 
 // NoticeDocument is the JSON form of a notice; events/notice.schema.json describes
@@ -103,17 +101,17 @@ type NoticeDocument struct {
 	Kind      string           `json:"kind"`
 	Severity  Severity         `json:"severity"`
 	Action    string           `json:"action"`
-	News      []string         `json:"news"`               // why it is sent, what matters most first
+	News      []string         `json:"news"`               // why it is sent, most important first
 	Summary   string           `json:"summary"`            // what is wrong, a sentence for a person
-	Incident  *NoticeIncident  `json:"incident,omitempty"` // what it has in common with other notices
-	Ordered   string           `json:"ordered,omitempty"`  // the act that a notice of an outcome is about
+	Incident  *NoticeIncident  `json:"incident,omitempty"` // shared by all notices of the incident
+	Ordered   string           `json:"ordered,omitempty"`  // the ordered act, in a notice of an outcome
 	Reason    string           `json:"reason,omitempty"`   // why a cluster cannot be judged
-	Detail    string           `json:"detail,omitempty"`   // likewise, a sentence for a person
+	Detail    string           `json:"detail,omitempty"`   // the reason as a sentence for a person
 	Since     time.Time        `json:"since,omitzero"`
-	Until     time.Time        `json:"until,omitzero"`  // when it was first seen to be over
+	Until     time.Time        `json:"until,omitzero"`  // when it was first observed to be over
 	Cause     string           `json:"cause,omitempty"` // code of the first decisive cause that most instances have
 	Causes    []NoticeCause    `json:"causes,omitempty"`
-	Evidence  string           `json:"evidence,omitempty"` // where what was read is kept
+	Evidence  string           `json:"evidence,omitempty"` // where the evidence is stored
 	Does      []string         `json:"does,omitempty"`     // what Rollcall does or will do, sentences for a person
 	Nodes     *NoticeNodes     `json:"nodes,omitempty"`    // of the whole cluster, if all could be read
 	Links     NoticeLinks      `json:"links,omitzero"`
@@ -123,22 +121,22 @@ type NoticeDocument struct {
 	Truncated int              `json:"truncated,omitempty"` // instances left out of the lists
 }
 
-// NoticeIncident is what the notices about one trouble have in common, from the first to
-// the word that it is over.
+// NoticeIncident is shared by all notices about one incident, from the first to the
+// notice that it is resolved.
 type NoticeIncident struct {
 	ID    string    `json:"id"`
 	First time.Time `json:"first,omitzero"`  // when the first notice was sent
-	Sent  int       `json:"sent,omitempty"`  // how many were, with this one
-	Total int       `json:"total,omitempty"` // how many instances have had the trouble
+	Sent  int       `json:"sent,omitempty"`  // notices sent so far, including this one
+	Total int       `json:"total,omitempty"` // instances affected since the beginning
 }
 
-// NoticeNodes are how many nodes a cluster has, and how many of them are Ready.
+// NoticeNodes counts the nodes of a cluster, and those that are Ready.
 type NoticeNodes struct {
 	All   int `json:"all"`
 	Ready int `json:"ready"`
 }
 
-// document begins the JSON form of a notice.
+// document returns the JSON form of a notice with its common fields set.
 func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Incident) NoticeDocument {
 	d := NoticeDocument{
 		Version: 1, Source: "rollcall", At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name,
@@ -153,8 +151,7 @@ func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Inci
 	return d
 }
 
-// message is the notice that the document is the JSON form of, and the letter what it
-// tells people.
+// message returns the notice. The document is its JSON form, the letter its text for people.
 func (d NoticeDocument) message(subject string, l letter) (Message, error) {
 	l = l.bounded()
 	d.Summary = l.headline
@@ -181,8 +178,8 @@ func (d NoticeDocument) message(subject string, l letter) (Message, error) {
 	return Message{Subject: subject, Text: l.text(), JSON: data, Chat: chat, Attributes: a}, nil
 }
 
-// bound cuts what somebody else may have written at any length, so that cutting the list of
-// instances is enough for the rest to fit.
+// bound clips texts from outside Rollcall, which may have any length. Afterwards, cutting
+// the list of instances is enough to make the notice fit.
 func (d *NoticeDocument) bound() {
 	d.Detail = clip(d.Detail, lineBytes)
 	for i := range d.Instances {
@@ -196,7 +193,7 @@ func (d *NoticeDocument) bound() {
 	}
 }
 
-// causeLength is how long what the i-th cause says may be.
+// causeLength returns the most bytes that the summary of the i-th cause may have.
 func causeLength(i int) int {
 	if i == 0 {
 		return causeBytes
@@ -204,7 +201,7 @@ func causeLength(i int) int {
 	return lineBytes
 }
 
-// facts are those with which a letter begins: where it is.
+// facts returns the facts at the beginning of a letter: the cluster and the group.
 func (d NoticeDocument) facts() []fact {
 	facts := []fact{{"Cluster", fmt.Sprintf("%s (account %s, %s)", d.Cluster, d.Account, d.Region)}}
 	if d.Kind != kindCluster {
@@ -213,7 +210,7 @@ func (d NoticeDocument) facts() []fact {
 	return facts
 }
 
-// counts are how many nodes of the cluster are Ready.
+// counts returns the fact of how many nodes of the cluster are Ready, if known.
 func (d NoticeDocument) counts() []fact {
 	if d.Nodes == nil {
 		return nil
@@ -221,7 +218,7 @@ func (d NoticeDocument) counts() []fact {
 	return []fact{{"Nodes", fmt.Sprintf("%d of %d Ready", d.Nodes.Ready, d.Nodes.All)}}
 }
 
-// sequel tells which notice of its incident this is.
+// sequel returns the fact of which notice of its incident this is.
 func (d NoticeDocument) sequel() []fact {
 	switch i := d.Incident; {
 	case i == nil:
@@ -238,7 +235,7 @@ func (d NoticeDocument) sequel() []fact {
 // NoticeInstance is one instance of a notice.
 type NoticeInstance struct {
 	Instance string    `json:"instance"`
-	Subject  string    `json:"subject,omitempty"` // in its place, of what is about no instance
+	Subject  string    `json:"subject,omitempty"` // set instead of Instance if it is about no instance
 	Node     string    `json:"node,omitempty"`
 	Zone     string    `json:"zone,omitempty"`
 	Owner    string    `json:"owner"`
@@ -256,20 +253,20 @@ type NoticeInstance struct {
 	Cause     string        `json:"cause,omitempty"` // code of its first decisive cause
 }
 
-// NoticeCause is a cause that instances of the notice have in common, without its evidence.
+// NoticeCause is a cause that instances of the notice share, without its evidence.
 type NoticeCause struct {
 	roll.Cause
-	Fix   string `json:"fix,omitempty"`   // in place of the cause's own, which is always there
-	Count int    `json:"count,omitempty"` // of how many instances it is the first cause
+	Fix   string `json:"fix,omitempty"`   // replaces the cause's own field, which has no omitempty
+	Count int    `json:"count,omitempty"` // instances whose first cause it is
 }
 
-// Notice renders a notice of a check.
+// Notice returns the rendered notice of a check.
 func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at time.Time) (Message, error) {
 	if n.Over {
 		return from.resolved(id, n, at)
 	}
 	entries := slices.Clone(n.Entries)
-	// What is news, and what is being acted on, comes first: lists are cut at the end.
+	// Ordered acts come first, then news, because lists are cut at the end.
 	slices.SortStableFunc(entries, func(a, b plan.Entry) int {
 		return cmp.Or(boolFirst(a.Order != nil, b.Order != nil), boolFirst(a.New, b.New), a.Finding.Since.Compare(b.Finding.Since), cmp.Compare(a.Finding.Instance, b.Finding.Instance))
 	})
@@ -298,7 +295,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 	return d.message(subject(id.Name, troubled(n.Key.Kind, len(entries)), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
 }
 
-// nodes are the nodes of the notice's cluster, nil if they could not be counted.
+// nodes returns the node counts of the notice's cluster, nil if they are unknown.
 func nodes(n plan.Notice) *NoticeNodes {
 	if n.Nodes == 0 {
 		return nil
@@ -306,7 +303,7 @@ func nodes(n plan.Notice) *NoticeNodes {
 	return &NoticeNodes{All: n.Nodes, Ready: n.Ready}
 }
 
-// letter is what a notice tells a person.
+// letter returns the text of a notice for a person.
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
 	l := letter{headline: explainOf(n.Key.Kind, entries), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
 	if len(l.why) == 0 && hasCauses(n.Key.Kind) {
@@ -339,8 +336,8 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	return l
 }
 
-// began is when the trouble of the notice's instances began. The incident may be older than
-// those that it has now.
+// began says when the findings of the notice began. The incident may be older than its
+// current findings.
 func began(n plan.Notice, at time.Time) string {
 	s := since(n.Earliest(), at)
 	if first := n.Incident.First; !first.IsZero() && first.Before(n.Earliest()) {
@@ -349,7 +346,7 @@ func began(n plan.Notice, at time.Time) string {
 	return s
 }
 
-// since is when something began, and how long ago that is.
+// since says when something began, and how long ago that is.
 func since(began, at time.Time) string {
 	return fmt.Sprintf("%s (%s)", roll.Clock(began), Age(at.Sub(began)))
 }
@@ -374,8 +371,8 @@ func newsInWords(n plan.Notice) string {
 	return strings.Join(words, "; ")
 }
 
-// heldFor are the reasons for which instances of the notice are held that have news: those
-// that pass by themselves only if there are no others.
+// heldFor returns the reasons of the new holds. Reasons that pass by themselves are
+// returned only if there are no others.
 func heldFor(entries []plan.Entry) []string {
 	var lasting, passing []string
 	for _, e := range entries {
@@ -396,7 +393,7 @@ func heldFor(entries []plan.Entry) []string {
 	return passing
 }
 
-// causeNews says what is known of the cause by now that was not when it was told last.
+// causeNews says how the cause has changed since the last notice.
 func causeNews(n plan.Notice) string {
 	var before string
 	if len(n.Replaces) > 0 {
@@ -413,7 +410,7 @@ func causeNews(n plan.Notice) string {
 	return fmt.Sprintf("another cause was found: %s, not %s", n.Key.Cause, before)
 }
 
-// because says what is wrong with an entry, and what of the ladder was passed over.
+// because says what is wrong with an entry, and which steps of the ladder were skipped.
 func because(e plan.Entry) string {
 	if e.Order != nil {
 		return e.Order.Why
@@ -421,8 +418,8 @@ func because(e plan.Entry) string {
 	return e.Finding.Summary
 }
 
-// fitting encodes the document with as many of its instances as fit into a message. The
-// JSON form is a string within the message's JSON, which escapes it once more.
+// fitting returns the encoded document with as many instances as fit into a message. The
+// size is measured quoted, because the JSON form is a string within the message's JSON.
 func fitting(d NoticeDocument) ([]byte, error) {
 	for {
 		if d.Count > 0 {
@@ -471,7 +468,7 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 	return out
 }
 
-// inMode says what a mode means for the reader.
+// inMode returns the mode with what it means for the reader.
 func inMode(m policy.Mode) string {
 	if m == policy.Remediate {
 		return string(m)

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Outcome renders what became of an order.
+// Outcome returns the notice of the outcome of an order.
 func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (Message, error) {
 	d := document(id, at, string(o.Order.Group), string(o.Order.Kind), ledger.Incident{ID: o.Order.Incident})
 	d.News = []string{newsOutcome}
@@ -43,7 +43,7 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	return d.message(subject(id.Name, string(o.Order.Kind), "", o.Order.Group, outcomeInWords(o)), l)
 }
 
-// detailed names the detail of an outcome.
+// detailed returns the label of the detail of an outcome.
 func detailed(o remediate.Outcome) string {
 	switch o.Result {
 	case remediate.Refused:
@@ -54,7 +54,7 @@ func detailed(o remediate.Outcome) string {
 	return "Detail"
 }
 
-// outcomeInWords is the end of a subject: what happened to whom.
+// outcomeInWords returns the end of a subject: what happened to which object.
 func outcomeInWords(o remediate.Outcome) string {
 	w, of := acts[o.Order.Action], string(o.Order.Instance)
 	switch o.Order.Action {
@@ -89,7 +89,8 @@ func sentence(o remediate.Outcome) string {
 	return fmt.Sprintf("Whether the %s of %s took effect is unclear; the next checks will tell, and it is not repeated.", w.noun, of)
 }
 
-// consequence ends the sentence that something was done: what follows from it.
+// consequence returns the end of the sentence about an act that was carried out: what
+// follows from it.
 func consequence(o plan.Order) string {
 	switch {
 	case o.Action == plan.Terminate && (o.Owner == roll.OwnerNone || o.Kind == roll.Orphaned):

@@ -14,16 +14,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// A page is for a person to read: beyond these it counts. The JSON form has everything.
+// Limits that keep a page readable; the rest is only counted. The JSON form has everything.
 const (
-	pageFindings = 500 // of all clusters together, but so many of each:
+	pageFindings = 500 // of all clusters together, but at least pageEach of each
 	pageEach     = 10
 	pageRows     = 100 // of any other list of a cluster
 	pageCharts   = 12  // groups of a cluster whose registration times are drawn
 	pageNotes    = 20
 )
 
-// Page renders checks for a page: one look at each cluster, the most urgent first.
+// Page returns the page of checks, one of each cluster, the most urgent first.
 func Page(checks []Check) page.Document {
 	checks = slices.SortedStableFunc(slices.Values(checks), moreUrgent)
 	t := sumUp(checks)
@@ -38,8 +38,8 @@ func Page(checks []Check) page.Document {
 	return d
 }
 
-// urgency is how soon a person should look at a check; the lowest comes first. What could
-// not be judged may hide anything.
+// urgency returns the rank of a check by urgency, 0 first. A cluster that could not be
+// judged comes first, because it may hide any fault.
 func (c Check) urgency() int {
 	findings := c.Findings()
 	switch {
@@ -55,7 +55,7 @@ func (c Check) urgency() int {
 	return 4
 }
 
-// moreUrgent orders checks: by urgency, then by what has lasted longest, then by name.
+// moreUrgent compares checks by urgency, then by their oldest finding, then by name.
 func moreUrgent(a, b Check) int {
 	if n := cmp.Compare(a.urgency(), b.urgency()); n != 0 {
 		return n
@@ -67,7 +67,7 @@ func moreUrgent(a, b Check) int {
 	return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(a.Snapshot.Cluster.ID.Name, b.Snapshot.Cluster.ID.Name), cmp.Compare(a.Snapshot.Cluster.ID.String(), b.Snapshot.Cluster.ID.String()))
 }
 
-// oldest is the finding that has lasted longest; the zero finding if there is none.
+// oldest returns the oldest finding, or the zero finding if there is none.
 func oldest(findings []roll.Finding) (oldest roll.Finding) {
 	for _, f := range findings {
 		if oldest.Since.IsZero() || f.Since.Before(oldest.Since) {
@@ -77,7 +77,7 @@ func oldest(findings []roll.Finding) (oldest roll.Finding) {
 	return oldest
 }
 
-// total sums checks up.
+// total is the sum of checks.
 type total struct {
 	clusters, unread, partial, troubled int
 	nodes, ready                        int
@@ -146,7 +146,7 @@ func (t total) title() string {
 	return s
 }
 
-// verdict is the whole in a sentence or two.
+// verdict returns the summary in a sentence or two.
 func (t total) verdict() string {
 	var s []string
 	if t.unread > 0 {
@@ -204,7 +204,7 @@ func (t total) figures() []page.Figure {
 	return out
 }
 
-// page is the check of one cluster, with so many findings at most.
+// page returns the check of one cluster, with at most that many findings.
 func (c Check) page(findings int) page.Cluster {
 	id := c.Snapshot.Cluster.ID
 	out := page.Cluster{
@@ -259,7 +259,7 @@ func place(id roll.ClusterID) string {
 	return id.Region + id.Account
 }
 
-// tone is how much attention the cluster deserves.
+// tone returns the level of attention for the cluster.
 func (c Check) tone() page.Tone {
 	switch c.urgency() {
 	case 0, 1:
@@ -270,7 +270,7 @@ func (c Check) tone() page.Tone {
 	return page.ToneGood
 }
 
-// summary is the check in a sentence.
+// summary returns the summary of the check in a sentence.
 func (c Check) summary() string {
 	findings := c.Findings()
 	switch {
@@ -285,7 +285,7 @@ func (c Check) summary() string {
 	return "Nothing to do: " + c.calm() + "."
 }
 
-// unread says why a cluster could not be judged; false if it could.
+// unread returns why a cluster could not be judged, false if it could.
 func (c Check) unread() (string, bool) {
 	if c.Snapshot.Has(roll.ScopeNodes) {
 		return "", false
@@ -298,7 +298,7 @@ func (c Check) unread() (string, bool) {
 	return "", true
 }
 
-// finding is a finding with its causes, and what follows.
+// finding returns a finding with its causes and its next step.
 func (c Check) finding(f roll.Finding) page.Finding {
 	d, known := c.Diagnoses[f.Key()]
 	out := page.Finding{
@@ -319,7 +319,7 @@ func (c Check) finding(f roll.Finding) page.Finding {
 	return out
 }
 
-// together names the causes that were not checked for one reason in one row.
+// together merges the causes that were not checked for the same reason.
 func together(open []roll.NotChecked) []roll.NotChecked {
 	var out []roll.NotChecked
 	index := map[string]int{}
@@ -335,8 +335,7 @@ func together(open []roll.NotChecked) []roll.NotChecked {
 	return out
 }
 
-// withheld is what was held back. What is held for the same in the same words is told
-// once.
+// withheld returns the held acts. Those with the same reason and text are merged.
 func (c Check) withheld() []page.Withheld {
 	var out []page.Withheld
 	for _, h := range heldAlike(c.Plan.Held) {
@@ -345,7 +344,7 @@ func (c Check) withheld() []page.Withheld {
 	return out
 }
 
-// acts are the orders of this check, and what became of them.
+// acts returns the orders of this check with their outcomes.
 func (c Check) acts() []page.Act {
 	var out []page.Act
 	settled := map[string]bool{}
@@ -380,7 +379,7 @@ func act(o plan.Order) page.Act {
 	return page.Act{Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action)}
 }
 
-// groups are the groups of the cluster, those with findings first.
+// groups returns the groups of the cluster, those with the most findings first.
 func (c Check) groups() []page.Group {
 	found, owners := map[roll.Group]int{}, map[roll.Group]roll.Owner{}
 	for _, f := range c.Findings() {
@@ -410,8 +409,7 @@ func (c Check) groups() []page.Group {
 	return out
 }
 
-// draw leaves the distributions to the slowest groups: those are where a deadline may be
-// too short.
+// draw keeps only the distributions of the slowest groups, whose deadline may be too short.
 func draw(groups []page.Group) {
 	var drawn []int
 	for i, g := range groups {
@@ -430,14 +428,14 @@ func draw(groups []page.Group) {
 	}
 }
 
-// bounds are those of the buckets of a distribution.
+// bounds are the upper bounds of the buckets of a distribution.
 var bounds = []time.Duration{
 	15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute, 90 * time.Second, 2 * time.Minute, 3 * time.Minute,
 	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
 }
 
-// buckets counts times, given in seconds. They reach to the deadline, so that what is
-// left of it is seen, and as far beyond as times do.
+// buckets returns the distribution of times in seconds. The buckets reach at least to the
+// deadline, so that the margin is visible, and as far beyond as the times do.
 func buckets(took []int, deadline time.Duration) []page.Bucket {
 	if len(took) == 0 {
 		return nil
@@ -466,7 +464,7 @@ func buckets(took []int, deadline time.Duration) []page.Bucket {
 	return out
 }
 
-// zones are the availability zones of the cluster.
+// zones returns the Availability Zones of the cluster.
 func (c Check) zones() []page.Zone {
 	var out []page.Zone
 	for _, name := range slices.Sorted(maps.Keys(c.Assessment.Zones)) {
@@ -490,7 +488,8 @@ func (c Check) zones() []page.Zone {
 	return out
 }
 
-// shiftedFrom is the zonal shift away from a zone: shifts name zones by their ids.
+// shiftedFrom returns the zonal shift away from a zone, false if there is none. Shifts
+// identify zones by id, not by name.
 func (c Check) shiftedFrom(zone string) (roll.Shift, bool) {
 	for _, s := range c.Snapshot.Shifts {
 		if slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ZoneID == s.ZoneID && i.Zone == zone }) {

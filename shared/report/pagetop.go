@@ -7,11 +7,11 @@ import (
 	"rollcall/shared/report/page"
 )
 
-// answerLines is how many lines an answer at the top of a page has.
+// answerLines is the most lines of an answer at the top of a page.
 const answerLines = 6
 
-// answers are what the top of a page says: the worst cluster, what needs a person, and what happens by itself. The
-// checks are in order of urgency.
+// answers returns the top of a page: the worst cluster, what needs a person, and what happens
+// by itself. The checks must be in order of urgency.
 func answers(checks []Check) []page.Answer {
 	if len(checks) == 0 {
 		return nil
@@ -42,7 +42,8 @@ func answers(checks []Check) []page.Answer {
 	return out
 }
 
-// outlook is what of a cluster's findings needs a person, by cause, and what happens by itself.
+// outlook returns which of a cluster's findings need a person, by cause, and what happens by
+// itself.
 func (c Check) outlook() (needs, happens []string) {
 	if why, unread := c.unread(); unread {
 		needs = append(needs, "not judged"+orNothing(": ", clip(why, 160)))

@@ -10,18 +10,18 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RegistrationDocument is how long the latest nodes of a group took from the launch of
-// their instance to their registration, in JSON: percentiles, in seconds.
+// RegistrationDocument has percentiles of the registration times of a group's latest nodes,
+// in JSON: from the launch of the instance to the registration of the node, in seconds.
 type RegistrationDocument struct {
 	Group string `json:"group"`
-	Count int    `json:"count"` // nodes that it sums up
+	Count int    `json:"count"` // nodes measured
 	P50   int    `json:"p50"`
 	P95   int    `json:"p95"`
 	P99   int    `json:"p99"`
 }
 
-// Registration lists the registration times of groups, the slowest first: by the
-// highest percentile, where trouble shows.
+// Registration returns the registration times of groups, the slowest first. They are ordered
+// by the highest percentile, where problems show first.
 func Registration(a assess.Assessment) []RegistrationDocument {
 	out := []RegistrationDocument{}
 	for g, t := range a.Registration {
@@ -35,10 +35,10 @@ func Registration(a assess.Assessment) []RegistrationDocument {
 
 func seconds(d time.Duration) int { return int(math.Round(d.Seconds())) }
 
-// tableGroups is how many groups a table tells the registration times of.
+// tableGroups is the most groups whose registration times a table shows.
 const tableGroups = 10
 
-// registration writes the registration times as a part of the table.
+// registration writes the registration times as a section of the table.
 func (c Check) registration(t *text) {
 	all := Registration(c.Assessment)
 	if len(all) == 0 {
@@ -54,5 +54,5 @@ func (c Check) registration(t *text) {
 	}
 }
 
-// took renders seconds: 48s, 1m12s, 1h5m0s.
+// took formats seconds: 48s, 1m12s, 1h5m0s.
 func took(s int) string { return (time.Duration(s) * time.Second).String() }

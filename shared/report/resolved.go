@@ -10,16 +10,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// NoticeEnded is one instance whose trouble has ended, in JSON.
+// NoticeEnded is one instance whose finding has ended, in JSON.
 type NoticeEnded struct {
 	Instance string `json:"instance"`
-	Subject  string `json:"subject,omitempty"` // in its place, of what is about no instance
+	Subject  string `json:"subject,omitempty"` // set instead of Instance if it is about no instance
 	How      string `json:"how"`               // recovered, acted, gone, changed or ignored
-	After    string `json:"after,omitempty"`   // the act of Rollcall that it recovered after
-	Spot     string `json:"spot,omitempty"`    // what EC2 announced of the Spot Instance that is gone: interruption or rebalance
+	After    string `json:"after,omitempty"`   // the act of Rollcall after which it recovered
+	Spot     string `json:"spot,omitempty"`    // what EC2 announced for the Spot Instance that is gone: interruption or rebalance
 }
 
-// resolved renders the notice that the trouble of a group and kind is over.
+// resolved renders the notice that the incident of a group and kind is resolved.
 func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Message, error) {
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
@@ -50,7 +50,7 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	return d.message(subjectOver(id.Name, what, n.Key.Group, tally(n.Ended)), l)
 }
 
-// ended says how the trouble of an instance ended.
+// ended says how the finding of an instance ended.
 func ended(k roll.Kind, e plan.Ended) string {
 	switch how := e.How; {
 	case how == plan.EndedRecovered && !e.Instance.IsInstance():
@@ -71,7 +71,7 @@ func ended(k roll.Kind, e plan.Ended) string {
 	return "gone, and not through Rollcall" + spotted(e.Spot, e.SpotAt)
 }
 
-// spotted says what EC2 announced of a Spot Instance before it went, "" if nothing. at is
+// spotted says what EC2 announced for a Spot Instance before it was gone, "" if nothing. at is
 // zero if only its end is known.
 func spotted(event roll.SpotEvent, at time.Time) string {
 	switch {
@@ -85,7 +85,7 @@ func spotted(event roll.SpotEvent, at time.Time) string {
 	return fmt.Sprintf(": at %s EC2 announced that it takes the Spot Instance back", roll.Clock(at))
 }
 
-// tally counts the ends.
+// tally returns the counts of the ways in which findings ended.
 func tally(all []plan.Ended) string {
 	n := map[plan.How]int{}
 	for _, e := range all {

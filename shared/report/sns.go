@@ -25,32 +25,32 @@ type Topic struct {
 	principal func(context.Context) string
 }
 
-// NewTopic publishes to the topic of that ARN, and what chats take to the other one, if it
-// is not "". principal tells whose credentials are used, for messages.
+// NewTopic returns a Topic that publishes to the topic arn, and for chats to the topic chat
+// if it is not "". principal returns whose credentials are used, for error messages.
 func NewTopic(api snsAPI, arn, chat string, principal func(context.Context) string) *Topic {
 	return &Topic{sns: api, arn: arn, chat: chat, principal: principal}
 }
 
-// ChatError tells that a notice was published, and could not be told to chats.
+// ChatError means that a notice was published, but not to the chat topic.
 type ChatError struct{ err error }
 
-// Error says so, and why.
+// Error returns the message.
 func (e *ChatError) Error() string {
 	return "the notice was sent, but not to the chat topic: " + e.err.Error()
 }
 
-// Unwrap is why.
+// Unwrap returns the error of the chat topic.
 func (e *ChatError) Unwrap() error { return e.err }
 
-// Sent reports that a notice was published in spite of what Publish returned: to publish
-// it once more would tell it twice to those who have it.
+// Sent reports whether a notice was published, even if Publish returned an error. Publishing
+// it again would send it twice to its subscribers.
 func Sent(err error) bool {
 	var chat *ChatError
 	return err == nil || errors.As(err, &chat)
 }
 
 // Publish sends a message: as text to email subscriptions, as JSON to all others, and then
-// to the chat topic. That the last failed is a ChatError.
+// to the chat topic. If only the chat topic failed, the error is a *ChatError.
 func (t *Topic) Publish(ctx context.Context, m Message) error {
 	body, err := encoded(map[string]string{"default": string(m.JSON), "email": m.Text})
 	if err != nil {
@@ -73,8 +73,8 @@ func (t *Topic) Publish(ctx context.Context, m Message) error {
 	return nil
 }
 
-// encoded is a value as JSON. What HTML would take for a tag is left as it is: a message is
-// no page, and six bytes for one would be a quarter of what SNS takes.
+// encoded returns a value as JSON without HTML escaping. A message is no HTML page, and six
+// bytes for one character would use up too much of what SNS takes.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -85,16 +85,16 @@ func encoded(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// quoted is how many bytes a text takes within a message.
+// quoted returns the number of bytes of a text within a message.
 func quoted(s string) int {
 	b, err := encoded(s)
 	if err != nil {
-		return len(s) // a text can be encoded, whatever is in it
+		return len(s) // unreachable: every string can be encoded
 	}
 	return len(b)
 }
 
-// values are the attributes as SNS takes them.
+// values returns the attributes in the form of SNS.
 func (a Attributes) values() map[string]types.MessageAttributeValue {
 	out := map[string]types.MessageAttributeValue{}
 	for name, value := range map[string]string{

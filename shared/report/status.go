@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// doing is the end of a subject: what is about to happen.
+// doing returns the end of a subject: the act that follows.
 func doing(entries []plan.Entry) string {
 	if act, n := heaviest(entries); act != "" {
 		return fmt.Sprintf("%s %d", acts[act].doing, n)
@@ -19,7 +19,7 @@ func doing(entries []plan.Entry) string {
 		switch {
 		case e.Held == nil:
 		case e.Held.Reason == plan.SharedCause, e.Held.Reason == plan.CauseOutside:
-			return "paused, needs you" // the cause stands beside it, and a person has to fix that
+			return "paused, needs you" // the subject names the cause, which a person has to fix
 		default:
 			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)
 		}
@@ -37,7 +37,8 @@ func doing(entries []plan.Entry) string {
 	return "not yet due"
 }
 
-// heaviest is the gravest act that is ordered, and for how many; "" if none is.
+// heaviest returns the most severe ordered act, and for how many instances; "" if none is
+// ordered.
 func heaviest(entries []plan.Entry) (act plan.Action, n int) {
 	for _, e := range entries {
 		switch {
@@ -60,11 +61,11 @@ var ordered = map[plan.Action]string{
 	plan.DeleteNodeClaim: "Karpenter then drains its node and ends the instance",
 }
 
-// deed is what Rollcall does about an instance.
+// deed describes what Rollcall does about an instance.
 type deed struct {
-	brief    string // in a few words; the same for all of which the same is done
+	brief    string // in a few words; instances treated alike have the same
 	sentence string
-	own      bool // the sentence holds for this instance alone: a time, or an order
+	own      bool // the sentence applies to this instance alone: a time, or an order
 }
 
 // does says what Rollcall does about an entry.
@@ -110,7 +111,7 @@ func holdEnds(value string) string {
 	return "the tag is removed"
 }
 
-// withheld says that an act is held back, why, and what ends it.
+// withheld says that an act is held, why, and what ends the hold.
 func withheld(e plan.Entry) deed {
 	d := deed{brief: fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)}
 	d.sentence = d.brief + ": " + e.Held.Detail
@@ -120,7 +121,7 @@ func withheld(e plan.Entry) deed {
 	return d
 }
 
-// ran says for how long an instance has cost money.
+// ran says for how long an instance has incurred cost.
 func ran(e plan.Entry, at time.Time) string {
 	if e.Launched.IsZero() {
 		return ""
@@ -128,7 +129,8 @@ func ran(e plan.Entry, at time.Time) string {
 	return ", launched " + Age(at.Sub(e.Launched)) + " ago"
 }
 
-// left says that the owner deals with an entry, and what Rollcall does if it does not.
+// left says that an entry is left to its owner, and what Rollcall does if the owner does not
+// act.
 func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 	s := fmt.Sprintf("left to its owner: %s", e.Left)
 	if follows(e, mode, at) && coming[e.Step.Do] != "" {
@@ -140,18 +142,18 @@ func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 	return fmt.Sprintf("%s, so it should be over by %s", s, roll.Clock(e.Until))
 }
 
-// liesOutside reports that the first decisive cause lies in something that a replacement
+// liesOutside reports whether the first decisive cause is in something that a replacement
 // would have too.
 func liesOutside(d roll.Diagnosis) bool {
 	c, ok := d.Decisive()
 	return ok && c.Subject != ""
 }
 
-// ownDeeds is how many sentences that hold for single instances are told.
+// ownDeeds is the most sentences that apply to single instances.
 const ownDeeds = 10
 
-// deeds says what Rollcall does, once for all of which the same is done. What holds for an
-// instance alone, such as when it is ended, is told of each.
+// deeds says what Rollcall does, once for all instances treated alike. What applies to one
+// instance alone, such as the time of its termination, is listed for each.
 func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
 	var order []string
 	count, sentence := map[string]int{}, map[string]string{}
@@ -190,7 +192,7 @@ func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
 	return out
 }
 
-// each says of several what is said of one.
+// each turns a sentence about one instance into one about several.
 func each(who, s string) string {
 	if will, ok := strings.CutPrefix(s, "it will "); ok {
 		return who + " will " + will
@@ -198,7 +200,7 @@ func each(who, s string) string {
 	return who + ": " + s
 }
 
-// follows reports whether an entry's step will come if nothing changes.
+// follows reports whether an entry's step follows if nothing changes.
 func follows(e plan.Entry, mode policy.Mode, at time.Time) bool {
 	switch {
 	case e.Step.Do == "" || e.Held != nil || roll.HoldActive(e.Hold, at):
@@ -209,7 +211,8 @@ func follows(e plan.Entry, mode policy.Mode, at time.Time) bool {
 	return true
 }
 
-// stepAt is when an entry's step comes: an act not while it is left to the owner.
+// stepAt returns when an entry's step is due. An act waits while the entry is left to its
+// owner.
 func stepAt(e plan.Entry) time.Time {
 	if coming[e.Step.Do] != "" && e.Until.After(e.Step.At) {
 		return e.Until.UTC()

@@ -11,12 +11,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// stop says how a person keeps Rollcall from acting, where it acts or might.
+// stop returns the commands that keep Rollcall from acting, if it acts or might.
 func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []recipe) {
 	if !slices.ContainsFunc(entries, func(e plan.Entry) bool { return mightAct(e, mode, at) }) {
 		return nil
 	}
-	if kind != roll.Ghost { // whose instance loses its tags
+	if kind != roll.Ghost { // the instance of a ghost is gone, and its tags with it
 		out = hold(id, entries, at)
 	}
 	if mode == policy.Remediate {
@@ -25,7 +25,7 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 	return out
 }
 
-// stopAll says how a person keeps Rollcall from all acts on the cluster.
+// stopAll returns the commands that keep Rollcall from all acts on the cluster.
 func stopAll(id roll.ClusterID) []recipe {
 	return []recipe{
 		{"To stop all acts on this cluster", []string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, policy.Notify)}},
@@ -33,15 +33,14 @@ func stopAll(id roll.ClusterID) []recipe {
 	}
 }
 
-// acting reports that something is done about an entry, or will be if nothing changes.
+// acting reports whether an act on an entry is ordered, or follows if nothing changes.
 func acting(entries []plan.Entry, mode policy.Mode, at time.Time) bool {
 	return slices.ContainsFunc(entries, func(e plan.Entry) bool {
 		return e.Order != nil || follows(e, mode, at) && coming[e.Step.Do] != ""
 	})
 }
 
-// mightAct reports whether something is done about an entry, or would be if what holds
-// it back did not.
+// mightAct reports whether an act on an entry is ordered, or would be without its hold.
 func mightAct(e plan.Entry, mode policy.Mode, at time.Time) bool {
 	switch {
 	case e.Order != nil:
@@ -49,14 +48,14 @@ func mightAct(e plan.Entry, mode policy.Mode, at time.Time) bool {
 	case e.Held != nil:
 		switch e.Held.Reason {
 		case plan.Conflicting, plan.ClusterNotActive, plan.ActionStuck:
-			return false // whatever may come of it, it is no act
+			return false // no act can follow
 		}
 		return true
 	}
 	return follows(e, mode, at) && coming[e.Step.Do] != "" || roll.HoldActive(e.Hold, at)
 }
 
-// hold says how a person keeps single instances as they are.
+// hold returns the commands that exempt single instances from acts.
 func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) {
 	for _, e := range entries {
 		if roll.HoldActive(e.Hold, at) {
@@ -67,7 +66,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 	}
 	one := "it"
 	if len(entries) > 1 {
-		one = "the first" // the others likewise
+		one = "the first" // the command is the same for the others
 	}
 	keep := func(title, instance string) recipe {
 		week := at.UTC().AddDate(0, 0, 7).Format(time.DateOnly)
@@ -76,7 +75,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 	for _, e := range entries {
 		switch {
 		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain && e.Order.Action != plan.Reboot:
-			continue // kept already, or too late
+			continue // already held, or too late
 		case e.Left != "", e.Held != nil && e.Held.Reason == plan.OwnerWillAct:
 			return append(out, keep("To keep Rollcall, but not its owner, off "+one+" for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 		}
@@ -85,7 +84,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 	return append(out, keep("To keep others of the kind as they are for a week, tag them before their time is up", "INSTANCE"))
 }
 
-// byHand says how a person ends what Rollcall does not, or not any more.
+// byHand returns the commands to terminate or delete what Rollcall does not, or not any more.
 func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []recipe) {
 	var instances, nodes, left []string
 	for _, e := range entries {

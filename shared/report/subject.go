@@ -17,9 +17,9 @@ func groupInWords(g roll.Group, n int) string {
 	return short(string(g), n)
 }
 
-// subject says what is wrong in which group, why, and what is done, in ASCII and under 100
-// characters, as SNS demands. Where that is too long the group's name is cut first, then left
-// out; then the cause is, and the cluster's name is cut last: the rest is what the reader needs.
+// subject returns the subject of a notice: what is wrong, in which group, why, and what is
+// done. It is ASCII with fewer than 100 characters, as SNS requires. If it is too long, the
+// group's name is cut and then left out, then the cause. The cluster's name is cut last.
 func subject(cluster, what, cause string, group roll.Group, doing string) string {
 	doing = ", " + doing
 	var says []string
@@ -34,8 +34,8 @@ func subject(cluster, what, cause string, group roll.Group, doing string) string
 	return cutToFit(cluster, inGroup(what, group, doing), what+doing)
 }
 
-// subjectOver is the subject of the word that trouble is over: how it ended gives way
-// before any name does.
+// subjectOver returns the subject of a notice of resolution. If it is too long, how the
+// incident ended is left out before any name is cut.
 func subjectOver(cluster, what string, group roll.Group, how string) string {
 	if s, ok := firstFit(cluster, len(cluster), inGroup(what, group, ", "+how)[:1]); ok {
 		return s
@@ -43,7 +43,8 @@ func subjectOver(cluster, what string, group roll.Group, how string) string {
 	return cutToFit(cluster, inGroup(what, group, ""), what)
 }
 
-// inGroup says what is wrong in a group and what is done, with more and more of the group's name cut.
+// inGroup returns what is wrong in a group and what is done, with more and more of the
+// group's name cut.
 func inGroup(what string, group roll.Group, doing string) (says []string) {
 	for n := subjectGroup; n >= subjectLeast; n-- {
 		says = append(says, fmt.Sprintf("%s in %s%s", what, groupInWords(group, n), doing))
@@ -51,7 +52,8 @@ func inGroup(what string, group roll.Group, doing string) (says []string) {
 	return says
 }
 
-// firstFit is the first subject that leaves so much of the cluster's name; false if none does.
+// firstFit returns the first subject that keeps least or more bytes of the cluster's name,
+// false if none does.
 func firstFit(cluster string, least int, says []string) (string, bool) {
 	for _, say := range says {
 		if s, left := fit(cluster, say); left >= least {
@@ -61,7 +63,8 @@ func firstFit(cluster string, least int, says []string) (string, bool) {
 	return "", false
 }
 
-// cutToFit cuts the cluster's name, but not to less than its readers need, or else says the last.
+// cutToFit returns the first subject that keeps enough of the cluster's name, or else one
+// with last.
 func cutToFit(cluster string, says []string, last string) string {
 	if s, ok := firstFit(cluster, min(len(cluster), subjectCluster), says); ok {
 		return s
@@ -70,8 +73,8 @@ func cutToFit(cluster string, says []string, last string) string {
 	return s
 }
 
-// fit joins a cluster's name, or as much of it as there is room for, and what is to be
-// said of it. It tells how much of the name is left.
+// fit joins a cluster's name, or as much of it as fits, and a text. It also returns how many
+// bytes of the name are left.
 func fit(cluster, say string) (string, int) {
 	const cut = "..."
 	head, tail := ascii(subjectBegin+cluster), ascii(": "+say)

@@ -19,17 +19,17 @@ import (
 // width is the number of columns that a table may use.
 const width = 80
 
-// tableRows is how many findings, and how many rows of what was held, a table tells of a
-// cluster unless it tells everything.
+// tableRows is the most findings, and the most held acts, that a table shows of a cluster
+// unless it shows everything.
 const tableRows = 60
 
-// Tables writes checks as text of at most 80 columns, the most urgent first; only a
-// command, or a word that is longer, such as an ARN, stays as it is. A cluster with
-// nothing to do gets one line. Everything adds what calls for nothing: what is within its
-// tolerance, what is no node, and registration times.
+// Tables writes checks as text of at most 80 columns, the most urgent first. Commands and
+// longer words, such as an ARN, are not broken. A cluster with nothing to do gets one line.
+// With everything set, it adds findings within their tolerance, tagged instances that are
+// no nodes, and registration times. It returns the first error of w.
 func Tables(w io.Writer, checks []Check, everything bool) error {
 	t := &text{w: w}
-	block := false // what stands above is more than a line
+	block := false // the output above is more than a line
 	for i, c := range slices.SortedStableFunc(slices.Values(checks), moreUrgent) {
 		more := !c.fine() || len(c.Notes()) > 0 || everything
 		if i > 0 && (block || more) {
@@ -41,7 +41,7 @@ func Tables(w io.Writer, checks []Check, everything bool) error {
 	return t.err
 }
 
-// fine reports that all was read and judged, and nothing found.
+// fine reports whether everything was read and judged, and nothing was found.
 func (c Check) fine() bool {
 	return c.Complete() && len(c.Findings()) == 0 && len(c.Assessment.Unjudged) == 0
 }
@@ -75,8 +75,8 @@ func (c Check) table(t *text, everything bool) {
 	}
 }
 
-// nothing is the one line of a cluster with nothing to do. Where it does not fit, the
-// region gives way, then the middle of the name.
+// nothing returns the one line of a cluster with nothing to do. If it does not fit, the
+// region is left out, then the middle of the name is cut.
 func (c Check) nothing() string {
 	id := c.Snapshot.Cluster.ID
 	state := fmt.Sprintf("nothing to do; %d of %d nodes ready", c.Assessment.Ready, c.Assessment.Nodes)
@@ -95,7 +95,7 @@ func (c Check) nothing() string {
 	return short(name, max(4, width-columns(": "+state))) + ": " + state
 }
 
-// quiet writes what calls for nothing.
+// quiet writes what needs no attention.
 func (c Check) quiet(t *text) {
 	if watching := c.Watching(); len(watching) > 0 {
 		t.section("watching, within tolerance")
@@ -113,7 +113,7 @@ func (c Check) quiet(t *text) {
 	c.registration(t)
 }
 
-// leftOut counts what quiet would write, "" if nothing.
+// leftOut counts what quiet would write. It returns "" if there is nothing.
 func (c Check) leftOut() string {
 	var parts []string
 	if n := len(c.Watching()); n > 0 {
@@ -131,7 +131,7 @@ func (c Check) leftOut() string {
 	return "also " + strings.Join(parts, ", ")
 }
 
-// kindAndGroup are the widths of a finding's kind and group: together they take what the
+// kindAndGroup returns the widths of the columns for kind and group. They share what the
 // other columns leave, and a kind is never cut.
 func kindAndGroup(findings []roll.Finding) (kind, group int) {
 	const least, both = len(roll.Unregistered), 31
@@ -142,7 +142,7 @@ func kindAndGroup(findings []roll.Finding) (kind, group int) {
 	return kind, both - kind
 }
 
-// findingRows writes a table of the findings.
+// findingRows writes the table of the findings.
 func (c Check) findingRows(t *text, everything bool) {
 	findings := c.Findings()
 	if len(findings) == 0 {
@@ -165,7 +165,7 @@ func (c Check) findingRows(t *text, everything bool) {
 			below = ""
 		}
 		if len(f.Instance) > 19 {
-			below = string(f.Instance) // it was cut, above
+			below = string(f.Instance) // it was cut in the row above
 		}
 		if f.Condition != "" {
 			below = f.Condition + orNothing(" of ", below)
@@ -176,8 +176,7 @@ func (c Check) findingRows(t *text, everything bool) {
 	}
 }
 
-// heldItems writes what was held back. What is held for the same in the same words is
-// told once.
+// heldItems writes the held acts. Those with the same reason and text are written once.
 func (c Check) heldItems(t *text, everything bool) {
 	if len(c.Plan.Held) == 0 {
 		return
@@ -194,13 +193,13 @@ func (c Check) heldItems(t *text, everything bool) {
 	}
 }
 
-// alike is what was held back for one reason, told in the same words, and of whom.
+// alike is a held act with the instances that share its reason and text.
 type alike struct {
 	plan.Held
 	instances []roll.InstanceID
 }
 
-// heldAlike groups what was held back.
+// heldAlike groups held acts that differ only in their instance and node.
 func heldAlike(all []plan.Held) []alike {
 	index := map[plan.Held]int{}
 	var out []alike
@@ -218,7 +217,7 @@ func heldAlike(all []plan.Held) []alike {
 	return out
 }
 
-// orderItems writes what became of the check's orders.
+// orderItems writes the outcomes of the check's orders.
 func (c Check) orderItems(t *text) {
 	if len(c.Outcomes) == 0 {
 		return
@@ -229,7 +228,7 @@ func (c Check) orderItems(t *text) {
 		case remediate.Acted:
 			t.item("%s %s: done", o.Order.Action, o.Order.Instance)
 			if o.Order.Action == plan.Terminate || o.Order.Action == plan.Reboot {
-				continue // the detail says no more
+				continue // the detail adds nothing
 			}
 		case remediate.Refused:
 			t.item("%s %s: refused (%s)", o.Order.Action, o.Order.Instance, o.Reason)
@@ -240,7 +239,7 @@ func (c Check) orderItems(t *text) {
 	}
 }
 
-// kindInWords is a finding's kind, and which condition it is about.
+// kindInWords returns a finding's kind, with the condition that it is about.
 func kindInWords(f roll.Finding) string { return string(f.Kind) + inBrackets(f.Condition) }
 
 func inBrackets(s string) string {
@@ -250,7 +249,7 @@ func inBrackets(s string) string {
 	return " (" + s + ")"
 }
 
-// headline sums the check up in one line.
+// headline returns the summary of the check in one line.
 func (c Check) headline() string {
 	id := c.Snapshot.Cluster.ID
 	name := short(id.Name, 50) + inBrackets(id.Region)
@@ -270,7 +269,7 @@ func (c Check) headline() string {
 	return s + "; mode " + string(c.Mode)
 }
 
-// clusterGone reports that EKS knows no such cluster: only tags do.
+// clusterGone reports whether EKS has no such cluster, and only tags name it.
 func (c Check) clusterGone() bool {
 	return slices.ContainsFunc(c.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
@@ -296,7 +295,7 @@ func (c Check) calm() string {
 	return "every instance has answered"
 }
 
-// inWords is what became of an order, for a column of the table.
+// inWords returns the outcome of an order, for a column of the table.
 func inWords(o remediate.Outcome) string {
 	switch {
 	case o.Result == remediate.Acted && o.Order.Action == plan.DeleteNode:
@@ -325,8 +324,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// short cuts a text to n columns, in the middle: names of groups differ at both
-// ends.
+// short cuts a text to n columns. It cuts in the middle, because names of groups differ at
+// both ends.
 func short(s string, n int) string {
 	s = shown(s)
 	if columns(s) <= n {
@@ -352,7 +351,7 @@ func pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(0, n-columns(s)))
 }
 
-// columns is how many columns of a terminal a text takes.
+// columns returns the width of a text in terminal columns.
 func columns(s string) (n int) {
 	for _, r := range s {
 		n += columnsOf(r)
@@ -360,8 +359,8 @@ func columns(s string) (n int) {
 	return n
 }
 
-// columnsOf is how many columns of a terminal a character takes: by
-// https://www.unicode.org/reports/tr11/, and none for what is put onto the one before.
+// columnsOf returns the width of a character in terminal columns, according to
+// https://www.unicode.org/reports/tr11/. A combining character has none.
 func columnsOf(r rune) int {
 	if r < 0x300 {
 		return 1
@@ -376,8 +375,8 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// visible is a text whose every character is seen where it stands: what a tag of an
-// account says neither moves the cursor nor turns the direction of what follows.
+// visible replaces characters that mislead the reader of a terminal, so that the text of a
+// tag can neither move the cursor nor change the direction of what follows.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if roll.Misleads(r) {
@@ -387,7 +386,7 @@ func visible(s string) string {
 	}, s)
 }
 
-// shown is a text that is visible and has no tabs and line feeds, for a cell of a table.
+// shown is visible, with tabs and line feeds replaced by spaces, for a cell of a table.
 func shown(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' {
@@ -397,7 +396,7 @@ func shown(s string) string {
 	}, visible(s))
 }
 
-// text writes lines and remembers the first failure.
+// text writes lines and keeps the first error.
 type text struct {
 	w   io.Writer
 	err error
@@ -414,7 +413,7 @@ func (t *text) section(name string) {
 	t.line("  %s", name)
 }
 
-// list writes a section of paragraphs, nothing if there are none.
+// list writes a section of paragraphs, or nothing if there are none.
 func (t *text) list(name string, paragraphs []string) {
 	if len(paragraphs) == 0 {
 		return
@@ -425,7 +424,7 @@ func (t *text) list(name string, paragraphs []string) {
 	}
 }
 
-// item writes one line of a list; what does not fit goes on below it, indented.
+// item writes one entry of a list. What does not fit continues below it, indented.
 func (t *text) item(format string, args ...any) {
 	for i, l := range Wrapped(fmt.Sprintf(format, args...), width-6) {
 		if i == 0 {
@@ -443,8 +442,8 @@ func (t *text) wrap(indent int, s string) {
 	}
 }
 
-// Wrapped breaks a text between words. A word that is longer than a line, such as
-// an ARN, stays whole on a line of its own: people copy it.
+// Wrapped returns a text in lines, broken between words. Lines have most columns at most. A
+// longer word, such as an ARN, stays whole on a line of its own, because people copy it.
 func Wrapped(s string, most int) []string {
 	var lines []string
 	line := ""

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Tally counts names, in the order in which they first came.
+// Tally counts names, in the order in which they were first added.
 type Tally struct {
 	Names []string
 	Count map[string]int
 }
 
-// Add counts a name once more.
+// Add adds one to the count of a name.
 func (t *Tally) Add(name string) {
 	if t.Count == nil {
 		t.Count = map[string]int{}
@@ -21,7 +21,7 @@ func (t *Tally) Add(name string) {
 	}
 }
 
-// List writes each name with its count: "%[2]d %[1]s" puts the count first.
+// List formats each name and its count, in this order: "%[2]d %[1]s" puts the count first.
 func (t Tally) List(format string) []string {
 	out := make([]string, 0, len(t.Names))
 	for _, name := range t.Names {
@@ -30,5 +30,5 @@ func (t Tally) List(format string) []string {
 	return out
 }
 
-// Counted lists the names, each after its count.
+// Counted returns the names in one line, each after its count.
 func (t Tally) Counted() string { return strings.Join(t.List("%[2]d %[1]s"), ", ") }

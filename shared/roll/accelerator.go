@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AcceleratedHardware is the node condition by which the EKS node monitoring agent tells
-// that a GPU or a Neuron device failed.
+// AcceleratedHardware is the node condition with which the EKS node monitoring agent reports a
+// failed GPU or Neuron device.
 const AcceleratedHardware = "AcceleratedHardwareReady"
 
 // Repair is what to do about an instance with a failed accelerator.
@@ -17,19 +17,19 @@ type Repair string
 const (
 	RepairReboot  Repair = "reboot"
 	RepairReplace Repair = "replace"
-	RepairHold    Repair = "hold" // nothing: it needs a person
+	RepairHold    Repair = "hold" // do nothing: a person has to decide
 )
 
 // AllRepairs returns the repairs.
 func AllRepairs() []Repair { return []Repair{RepairReboot, RepairReplace, RepairHold} }
 
-// acceleratorRepairs has the reasons of AcceleratedHardwareReady=False that have no number.
-// What to do is what EKS node auto repair does in a managed node group; None is a hold.
+// acceleratorRepairs maps the reasons of AcceleratedHardwareReady=False without a number to the
+// repair of EKS node auto repair in managed node groups. None is a hold.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html (November 2026)
 //
-// The agent knows three more, of which no action is published there. Its own description
-// of NvidiaFabricError says that the instance has to be replaced; that of the other two asks
-// for an investigation, or for a service to be started.
+// The agent has three more reasons, for which that page gives no action. Its own documentation asks
+// for a replacement after NvidiaFabricError. For the other two it asks for an investigation, or to
+// start a service.
 // https://github.com/aws/eks-node-monitoring-agent/blob/main/docs/node-health-issues.adoc (2026-07-31)
 var acceleratorRepairs = map[string]Repair{
 	"DCGMDiagnosticFailure":        RepairHold,
@@ -45,9 +45,9 @@ var acceleratorRepairs = map[string]Repair{
 	"NvidiaNVLinkError":            RepairReplace,
 }
 
-// xidRepairs are the Xids that are fatal to the agent, its WellKnownXidCodes, with the
-// repair of the same page. Any other Xid, such as 13, 31 or 43 of an application that is at
-// fault itself, is an event to the agent and no condition.
+// xidRepairs maps the Xids that the agent treats as fatal (WellKnownXidCodes) to the repair on the
+// same page. For any other Xid, such as 13, 31 or 43 of a faulty application, the agent writes an
+// event and sets no condition.
 // https://github.com/aws/eks-node-monitoring-agent/blob/main/monitors/nvidia/dcgm/dcgm_policies.go (2026-08-18)
 // https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 var xidRepairs = map[int]Repair{
@@ -58,14 +58,14 @@ var xidRepairs = map[int]Repair{
 	151: RepairReplace,
 }
 
-// How the agent names reasons that have a number.
+// The agent's reasons that contain a number.
 const (
 	xidPrefix, xidSuffix = "NvidiaXID", "Error"
 	healthPrefix         = "DCGMHealthCode"
 )
 
-// AcceleratorRepair returns the repair in AWS's table for a reason of
-// AcceleratedHardwareReady=False. A reason outside the table is held; known is then false.
+// AcceleratorRepair returns AWS's repair for a reason of AcceleratedHardwareReady=False. For a
+// reason outside the table it returns RepairHold and false.
 func AcceleratorRepair(reason string) (r Repair, known bool) {
 	r, known = acceleratorRepairs[reason]
 	if n, ok := numbered(reason, xidPrefix, xidSuffix); ok {
@@ -83,8 +83,8 @@ func FatalXid(xid string) bool {
 	return ok
 }
 
-// AcceleratorReason reports whether the agent may give the reason: one of the table, or one
-// with any number.
+// AcceleratorReason reports whether the agent may give the reason: one in the table, or one with
+// any number.
 func AcceleratorReason(reason string) bool {
 	_, known := acceleratorRepairs[reason]
 	_, xid := numbered(reason, xidPrefix, xidSuffix)
@@ -92,7 +92,7 @@ func AcceleratorReason(reason string) bool {
 	return known || xid || health
 }
 
-// AcceleratorReasons returns the reasons of AWS's table, in order.
+// AcceleratorReasons returns the reasons in AWS's table, in order.
 func AcceleratorReasons() []string {
 	var all []string
 	for reason := range acceleratorRepairs {
@@ -105,7 +105,7 @@ func AcceleratorReasons() []string {
 	return all
 }
 
-// numbered returns the number between two parts of a text, without leading zeros.
+// numbered returns the number between prefix and suffix, without leading zeros.
 func numbered(text, prefix, suffix string) (int, bool) {
 	text, begins := strings.CutPrefix(text, prefix)
 	text, ends := strings.CutSuffix(text, suffix)

@@ -2,7 +2,7 @@ package roll
 
 import "testing"
 
-// The table of AWS, written once more by repair.
+// AWS's table, written again by repair.
 func TestAcceleratorRepair(t *testing.T) {
 	for repair, reasons := range map[Repair][]string{
 		RepairReboot: {
@@ -27,7 +27,7 @@ func TestAcceleratorRepair(t *testing.T) {
 	}
 }
 
-// What an application does wrong, and what nobody knows, is held.
+// Faults of applications, and unknown reasons, are held.
 func TestAcceleratorRepairHoldsTheRest(t *testing.T) {
 	for reason, named := range map[string]bool{
 		"NvidiaXID13Error": true, "NvidiaXID31Error": true, "NvidiaXID43Error": true, "NvidiaXID999Error": true, "DCGMHealthCode84": true,

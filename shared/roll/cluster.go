@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// ClusterID identifies an EKS cluster across accounts and regions. It is the key of the
-// ledger, so that two clusters of one name never share records.
+// ClusterID identifies an EKS cluster across accounts and regions. It is the key of the ledger, so
+// that clusters with the same name never share records.
 type ClusterID struct {
 	Account string `json:"account"` // 12 digits
 	Region  string `json:"region"`  // such as eu-west-1
 	Name    string `json:"cluster"` // the EKS cluster name, case-sensitive
 }
 
-// String is the id as account/region/name.
+// String returns the id as account/region/name.
 func (id ClusterID) String() string {
 	return id.Account + "/" + id.Region + "/" + id.Name
 }
 
-// ParseClusterARN parses arn:<partition>:eks:<region>:<account>:cluster/<name>. It returns
-// false for a text of another form.
+// ParseClusterARN parses arn:<partition>:eks:<region>:<account>:cluster/<name>. It returns false
+// for any other text.
 func ParseClusterARN(arn string) (ClusterID, bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "eks" {
@@ -32,9 +32,8 @@ func ParseClusterARN(arn string) (ClusterID, bool) {
 	return ClusterID{Account: parts[4], Region: parts[3], Name: name}, true
 }
 
-// ClusterActive is the only status of an EKS cluster (eks:DescribeCluster) in which verdicts
-// about its nodes may lead to acts. The others are CREATING, DELETING, FAILED, UPDATING and
-// PENDING.
+// ClusterActive is the only cluster status (eks:DescribeCluster) in which findings may lead to
+// acts. The others are CREATING, DELETING, FAILED, UPDATING and PENDING.
 const ClusterActive = "ACTIVE"
 
 // Cluster is one EKS cluster as eks:DescribeCluster returns it.
@@ -45,7 +44,7 @@ type Cluster struct {
 	Endpoint string // URL of the Kubernetes API server
 	CA       []byte // PEM bundle that signs the endpoint's certificate
 	Created  time.Time
-	// ZonalShift: ARC may shift it away from a zone (zonalShiftConfig.enabled).
+	// ZonalShift: ARC may shift the cluster away from a zone (zonalShiftConfig.enabled).
 	ZonalShift bool
 	ModeTag    string // value of the cluster's tag rollcall:mode, "" if it has none
 }

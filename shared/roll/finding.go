@@ -11,46 +11,44 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Unregistered: the instance runs, is meant to be a node, and no node
-	// carries its id.
+	// Unregistered: the instance runs and should be a node, but no node carries its id.
 	Unregistered Kind = "Unregistered"
-	// NotReady: the node says of itself that it is not ready (Ready=False).
+	// NotReady: the kubelet reports that the node is not ready (Ready=False).
 	NotReady Kind = "NotReady"
-	// Unknown: the node has gone silent (Ready=Unknown).
+	// Unknown: the kubelet stopped reporting (Ready=Unknown).
 	Unknown Kind = "Unknown"
-	// Uninitialized: the node exists, but a startup taint remains, it was never
-	// Ready since its creation, or it is Karpenter's and Karpenter has not marked it
-	// as registered and initialized.
+	// Uninitialized: the node exists, but is not ready for work. A startup taint remains, it was
+	// never Ready since its creation, or Karpenter has not marked it as registered and initialized.
 	Uninitialized Kind = "Uninitialized"
-	// ConditionFailed: another condition that the policy watches has a status that it
-	// does not tolerate, such as KernelReady=False.
+	// ConditionFailed: another condition that the policy watches has a failing status, such as
+	// KernelReady=False.
 	ConditionFailed Kind = "ConditionFailed"
-	// Impaired: a status check of EC2 fails: of the instance, of the system below it, of its
-	// attached volumes, its performance or its application.
+	// Impaired: an EC2 status check fails: instance, system, attached EBS, performance or
+	// application.
 	Impaired Kind = "Impaired"
 	// Scheduled: EC2 has scheduled an event for the instance, such as its retirement.
 	Scheduled Kind = "Scheduled"
-	// Flapping: Ready left and came back at least FlapCount times within FlapWindow.
+	// Flapping: Ready was lost and came back at least FlapCount times within FlapWindow.
 	Flapping Kind = "Flapping"
-	// Ghost: the node is not Ready, and EC2 says that its instance is terminated.
+	// Ghost: the node is not Ready, and EC2 reports that its instance is terminated.
 	Ghost Kind = "Ghost"
-	// Orphaned: the instance runs, and nothing owns it any more: its EKS cluster is
-	// gone, or it is Karpenter's and no NodeClaim has it.
+	// Orphaned: the instance runs without an owner: its EKS cluster is gone, or it is Karpenter's
+	// and has no NodeClaim.
 	Orphaned Kind = "Orphaned"
-	// Conflict: the node is Ready although EC2 says that its instance is gone; or no node
-	// carries the instance's id, although its kubelet renews a lease or Karpenter says that
-	// it is initialized. One of the two is wrong, so it is only reported.
+	// Conflict: two sources contradict each other, so the finding is only reported. Either the node
+	// is Ready although EC2 reports that its instance is gone. Or no node carries the instance's
+	// id, although its kubelet renews a lease or Karpenter reports it as initialized.
 	Conflict Kind = "Conflict"
-	// Unlaunched: a group is to have an instance more, and its launches fail, or an instance
-	// stays pending.
+	// Unlaunched: a group should have another instance, but its launches fail, or an instance stays
+	// pending.
 	Unlaunched Kind = "Unlaunched"
-	// Stuck: somebody deleted a Node or NodeClaim long ago, and its finalizers keep it; or an
-	// EBS volume or a network interface outlived its instance. It is about that object, and
-	// not about an instance.
+	// Stuck: a Node or NodeClaim was deleted long ago, and its finalizers keep it; or an EBS volume
+	// or a network interface outlived its instance. The finding is about that object, not about an
+	// instance.
 	Stuck Kind = "Stuck"
 )
 
-// When a node counts as flapping.
+// Thresholds for a flapping node.
 const (
 	FlapCount  = 5
 	FlapWindow = time.Hour
@@ -61,7 +59,7 @@ func Kinds() []Kind {
 	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck, Unlaunched}
 }
 
-// OnlyTold reports the kinds that are only reported: no act and no tag follows.
+// OnlyTold reports whether findings of the kind are only reported, without acts or tags.
 func (k Kind) OnlyTold() bool { return k == Unlaunched || k == Stuck }
 
 // Stage is how far a finding has come.
@@ -69,7 +67,7 @@ type Stage string
 
 // The stages, in the order in which a finding passes through them.
 const (
-	// Watching: seen, but within its tolerance; nobody is told.
+	// Watching: seen, but within its tolerance; not reported.
 	Watching Stage = "watching"
 	// Warned: past the warning time, still within its tolerance.
 	Warned Stage = "warned"
@@ -91,35 +89,35 @@ func (s Stage) rank() int {
 // Past reports whether the stage comes after the other one.
 func (s Stage) Past(other Stage) bool { return s.rank() > other.rank() }
 
-// Finding is one instance, node or other object with which something is wrong.
+// Finding is a fault of one instance, node or other object.
 type Finding struct {
-	Instance InstanceID // see [InstanceID] for what is about no instance
-	Node     string     // "" when there is none
+	Instance InstanceID // or another object, see [InstanceID]
+	Node     string     // "" if there is none
 	Group    Group
-	Selector Selector // what chooses its policy
+	Selector Selector // selects its policy
 	Owner    Owner
 	Zone     string
 	ZoneID   string // such as use1-az1, "" if unknown
 	Kind     Kind
 	// Condition is the node condition that failed, "" for other kinds.
 	Condition string
-	// Reason is what that condition gives as its reason, such as NvidiaXID79Error.
+	// Reason is the reason of that condition, such as NvidiaXID79Error.
 	Reason string
-	// Event is what EC2 has scheduled, zero for other kinds.
+	// Event is the EC2 scheduled event, zero for other kinds.
 	Event Event
-	// Removal is what of a machine is being deleted, zero but for the kind Stuck.
+	// Removal is the Node or NodeClaim that is being deleted, zero except for the kind Stuck.
 	Removal Removal
-	// Left is the volume or interface that outlived its instance, zero but for the kind Stuck.
+	// Left is the volume or interface that outlived its instance, zero except for the kind Stuck.
 	Left Leftover
-	// Launch is what was told of the launches that fail, zero for other kinds.
+	// Launch describes the failing launches, zero for other kinds.
 	Launch Launch
 	Stage  Stage
-	// Worked: the node was in order before, or nobody can tell that it was not. Only of one
-	// that never was can Rollcall say that nothing runs on it.
+	// Worked: the node was ready for work before, or it is unknown whether it was. Only a node that
+	// never was certainly runs nothing.
 	Worked  bool
-	Since   time.Time // when the trouble began, also if it took another form then
-	Began   time.Time // the launch or transition that this look rests on
-	WarnAt  time.Time // when it is first spoken of; zero where the kind has no warning
+	Since   time.Time // when the fault began, perhaps in another form
+	Began   time.Time // the launch or transition that this check is based on
+	WarnAt  time.Time // when it is first reported; zero if the kind has no warning
 	Due     time.Time // when its tolerance ends
 	Summary string    // one sentence for a person
 }
@@ -127,7 +125,7 @@ type Finding struct {
 // Key identifies the finding within its cluster over time.
 func (f Finding) Key() FindingKey { return FindingKey{Instance: f.Instance, Kind: f.Kind} }
 
-// FindingKey is (instance, kind): what two checks must both have seen.
+// FindingKey is (instance, kind), which two checks must both have seen.
 type FindingKey struct {
 	Instance InstanceID `json:"instance"`
 	Kind     Kind       `json:"kind"`
@@ -138,7 +136,7 @@ func (k FindingKey) MarshalText() ([]byte, error) {
 	return []byte(string(k.Instance) + "#" + string(k.Kind)), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses the output of MarshalText.
 func (k *FindingKey) UnmarshalText(text []byte) error {
 	at := bytes.LastIndexByte(text, '#')
 	if at < 0 {

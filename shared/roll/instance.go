@@ -11,30 +11,31 @@ import (
 // nodepool/NAME, volume/vol-... or eni/eni-....
 type InstanceID string
 
-// SubjectID returns the id of an object in place of an instance id.
+// SubjectID returns the id of an object that is not an instance.
 func SubjectID(kind, name string) InstanceID { return InstanceID(kind + "/" + name) }
 
-// IsInstance reports an id of EC2. Only such ids are looked up, tagged or acted on.
+// IsInstance reports whether the id is an EC2 instance id. Only these are looked up, tagged or
+// acted on.
 func (id InstanceID) IsInstance() bool { return strings.HasPrefix(string(id), "i-") }
 
-// subjects are the kinds of what a finding without an instance is about.
+// subjects are the kinds of objects, other than instances, that a finding can be about.
 var subjects = []string{"nodeclaim", "node", "nodegroup", "asg", "nodepool", "volume", "eni"}
 
-// Subject is what a finding without an instance is about; false for an instance.
+// Subject returns the kind and name of an object that is not an instance; false for an instance.
 func (id InstanceID) Subject() (kind, name string, ok bool) {
 	kind, name, _ = strings.Cut(string(id), "/")
 	return kind, name, name != "" && slices.Contains(subjects, kind)
 }
 
-// ParseSubject accepts what a person may ask about beside an instance: nodepool/NAME,
-// nodeclaim/NAME, nodegroup/NAME, asg/NAME and node/NAME.
+// ParseSubject parses the subjects that a person may ask about: nodepool/NAME, nodeclaim/NAME,
+// nodegroup/NAME, asg/NAME and node/NAME.
 func ParseSubject(s string) (InstanceID, bool) {
 	id := InstanceID(s)
 	kind, _, ok := id.Subject()
 	return id, ok && kind != "volume" && kind != "eni"
 }
 
-// Named is the id as documents have it: that of an instance, or else the subject.
+// Named returns the id as documents show it: either the instance or the subject is set.
 func (id InstanceID) Named() (instance, subject string) {
 	if _, _, ok := id.Subject(); ok {
 		return "", string(id)
@@ -42,7 +43,7 @@ func (id InstanceID) Named() (instance, subject string) {
 	return string(id), ""
 }
 
-// ParseInstanceID accepts i-0123abcd and i-0123456789abcdef0.
+// ParseInstanceID accepts ids such as i-0123abcd and i-0123456789abcdef0.
 func ParseInstanceID(s string) (InstanceID, bool) {
 	hex, ok := strings.CutPrefix(s, "i-")
 	if !ok || (len(hex) != 8 && len(hex) != 17) {
@@ -69,14 +70,14 @@ const (
 	StateStopped      InstanceState = "stopped"
 )
 
-// Gone reports whether the instance is on its way out for good.
+// Gone reports whether the instance is terminated or is being terminated.
 func (s InstanceState) Gone() bool { return s == StateShuttingDown || s == StateTerminated }
 
 // Instance is one EC2 instance that is claimed for a cluster.
 type Instance struct {
 	ID             InstanceID
 	State          InstanceState
-	Launched       time.Time // LaunchTime: of the last start, not only of the first
+	Launched       time.Time // LaunchTime: of the last start, not of the first
 	Zone           string
 	ZoneID         string // such as use1-az1, the same for every account
 	LaunchTemplate string // the launch template it came from, as id:version, "" unless both are known
@@ -84,10 +85,10 @@ type Instance struct {
 	Subnet         string // id of the subnet of its primary network interface
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
-	PrivateDNS     string // its private DNS name, by which its Node is called as a rule
+	PrivateDNS     string // its private DNS name, usually the name of its Node
 	Owner          Owner
 	Group          Group
-	Ambiguous      bool   // its tags name several clusters, and nothing decides between them
+	Ambiguous      bool   // its tags name several clusters, and no other tag decides
 	Unclaimed      bool   // its tags do not claim it for the cluster; only a node names it
 	Named          bool   // a tag that EKS or eksctl writes names the cluster, not kubernetes.io/cluster/ alone
 	OtherCluster   string // the cluster that its tags name, if it is another one
@@ -95,29 +96,30 @@ type Instance struct {
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Replace        bool   // rollcall:replace is true
-	Marks          *Marks // Rollcall's own tags on it, nil if none
-	// ModeTag, DeadlineTag, PresetTag: values of rollcall:mode, rollcall:deadline and
+	Marks          *Marks // Rollcall's own tags, nil if none
+	// ModeTag, DeadlineTag and PresetTag are the values of rollcall:mode, rollcall:deadline and
 	// rollcall:preset, "" if none.
 	ModeTag, DeadlineTag, PresetTag string
-	// Preset is what its platform and type suggest (see PresetOf), "" for none.
+	// Preset is the preset for its platform and type (see PresetOf), "" if none.
 	Preset string
 	// SpotTaken: EC2 stopped or terminated it by a Spot interruption.
 	SpotTaken bool
-	// Hibernated: it is stopped, or stopping, with its memory kept. Once it is started its kubelet
-	// goes on where it was, and does not register again.
+	// Hibernated: it is stopped or stopping with its memory kept. When it starts, its kubelet
+	// continues and does not register again.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-hibernate-overview.html
 	Hibernated bool
-	// Outlives are the ids of its EBS volumes and network interfaces that EC2 does not delete
-	// when it is terminated (DeleteOnTermination is false), in order.
+	// Outlives are the ids of its EBS volumes and network interfaces that EC2 keeps when it is
+	// terminated (DeleteOnTermination is false), sorted.
 	Outlives []string
-	// LaunchFailure is why EC2 terminated it during its launch, as "code: message"; "" if it
-	// did not.
+	// LaunchFailure is why EC2 terminated it during its launch, as "code: message"; "" if EC2 did
+	// not.
 	LaunchFailure string
-	// CapacityBlock: bought for a fixed time; once terminated there is no other.
+	// CapacityBlock: it runs in capacity bought for a fixed time; after its termination there is no
+	// replacement.
 	CapacityBlock bool
 }
 
-// Fate is the state of the instance in words, and what brought it about if that is known.
+// Fate returns the state of the instance in words, and the reason if known.
 func (i *Instance) Fate() string {
 	if i.SpotTaken {
 		return string(i.State) + " by a Spot interruption"
@@ -125,21 +127,20 @@ func (i *Instance) Fate() string {
 	return string(i.State)
 }
 
-// SpotEvent is what EC2 announced of a Spot Instance before it went.
+// SpotEvent is what EC2 announced for a Spot Instance before its interruption.
 type SpotEvent string
 
 // The announcements, the stronger one first.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html
 const (
-	SpotInterruption SpotEvent = "interruption" // EC2 takes it back, two minutes later
-	SpotRebalance    SpotEvent = "rebalance"    // EC2 may take it back, and advises to replace it
+	SpotInterruption SpotEvent = "interruption" // EC2 interrupts it two minutes later
+	SpotRebalance    SpotEvent = "rebalance"    // EC2 may interrupt it, and recommends to replace it
 )
 
-// HoldActive tells whether a rollcall:hold value holds at the given time. "" is
-// no hold. A date holds to the end of that day in UTC, an RFC 3339 time up to it.
-// "false" and "no" do not hold. Any other text does: a person wanted to keep the
-// instance, and a typing error must not cost it.
+// HoldActive reports whether a rollcall:hold value holds at the given time. "", "false" and "no" do
+// not hold. A date holds to the end of that day in UTC, an RFC 3339 time up to it. Any other text
+// holds: somebody wanted to keep the instance, and a typing error must not cost it.
 func HoldActive(value string, now time.Time) bool {
 	value = strings.TrimSpace(value)
 	if value == "" || declined(value) {

@@ -2,19 +2,18 @@ package roll
 
 import "time"
 
-// Launch is what is told of a group whose launches fail, or of which one does not come
-// about, since its latest launch that succeeded.
+// Launch describes a group whose launches fail or stay pending since its latest successful launch.
 type Launch struct {
 	Owner   Owner
-	Since   time.Time // of the first that failed, or waits
-	Failed  time.Time // when the latest failure was told, zero if none was
-	Message string    // that failure, without secrets; "" if none was told
-	Source  string    // what told it, such as "NodeClaim" or "instance i-..."
-	Field   string    // where it was told, such as "Launched" or "StatusMessage"
+	Since   time.Time // start of the first launch that failed or is pending
+	Failed  time.Time // when the latest failure was reported, zero if none was
+	Message string    // that failure, without secrets; "" if none was reported
+	Source  string    // its source, such as "NodeClaim" or "instance i-..."
+	Field   string    // the field of the source, such as "Launched" or "StatusMessage"
 	// Status is that of a managed node group that EKS reports as failed or unhealthy, such as
-	// CREATE_FAILED; "" for other groups. EKS has waited by then.
+	// CREATE_FAILED; "" for other groups. EKS sets it only after a wait.
 	Status string
-	// Issues are the health issues of such a group that concern launches.
+	// Issues are the health issues of this managed node group that concern launches.
 	Issues []HealthIssue
 }
 
@@ -22,5 +21,5 @@ type Launch struct {
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 type HealthIssue struct {
 	Code    string // such as Ec2SubnetNotFound
-	Message string // in a snapshot without secrets
+	Message string // without secrets in a snapshot
 }

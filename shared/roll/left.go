@@ -6,20 +6,19 @@ import "time"
 type Leftover struct {
 	ID       string     // vol-... or eni-...
 	Instance InstanceID // that it was attached to
-	Ended    time.Time  // when Rollcall ended that instance, or first saw that it was gone
-	// The rest is what EC2 says of it now.
+	Ended    time.Time  // when Rollcall terminated that instance, or first saw that it was gone
+	// The fields below are what EC2 returns for it now.
 	Zone string
-	// Type is that of the volume, such as gp3. Size is in GiB, Throughput in MiB/s; IOPS and
-	// Throughput are zero where EC2 does not name them.
+	// Type is the type of the volume, such as gp3. Size is in GiB, Throughput in MiB/s. IOPS and
+	// Throughput are zero if EC2 does not return them.
 	Type                   string
 	Size, IOPS, Throughput int
-	// Subnet is the interface's. Public counts its public IPv4 addresses.
+	// Subnet is the subnet of the interface. Public counts its public IPv4 addresses.
 	Subnet string
 	Public int
 }
 
-// LeftoverID is the id of a finding about the volume or interface of that id. It is false for
-// what is neither.
+// LeftoverID returns the finding id for a volume or interface id; false for any other id.
 func LeftoverID(id string) (InstanceID, bool) {
 	switch {
 	case len(id) > 4 && id[:4] == "vol-":
@@ -30,45 +29,45 @@ func LeftoverID(id string) (InstanceID, bool) {
 	return "", false
 }
 
-// Leftover is the id of the volume or interface that a finding is about; false if it is
-// about none.
+// Leftover returns the id of the volume or interface that a finding is about; false if it is about
+// neither.
 func (id InstanceID) Leftover() (string, bool) {
 	kind, name, _ := id.Subject()
 	return name, kind == "volume" || kind == "eni"
 }
 
-// PricesOf is the date of the prices below, which are those of us-east-1 in USD without
-// tax. Others differ by some ten percent, as a rule.
+// PricesOf is the date of the prices below: us-east-1, in USD, without tax. Prices in other regions
+// usually differ by about ten percent.
 const (
 	PricesOf     = "2025-01-01"
 	PricesRegion = "us-east-1"
 )
 
-// A volume is charged by what is provisioned, whether it is attached or not.
+// A volume is charged for what is provisioned, whether it is attached or not.
 // https://aws.amazon.com/ebs/pricing/
-var storagePrices = map[string]float64{ // of a GiB in a month
+var storagePrices = map[string]float64{ // per GiB and month
 	"gp2": 0.10, "gp3": 0.08, "io1": 0.125, "io2": 0.125, "st1": 0.045, "sc1": 0.015, "standard": 0.05,
 }
 
 const (
-	gp3IOPS, gp3IOPSPrice             = 3000, 0.005 // above the first, each IOPS in a month
-	gp3Throughput, gp3ThroughputPrice = 125, 0.04   // above the first, each MiB/s in a month
+	gp3IOPS, gp3IOPSPrice             = 3000, 0.005 // per IOPS and month, above the first 3000
+	gp3Throughput, gp3ThroughputPrice = 125, 0.04   // per MiB/s and month, above the first 125
 	io1IOPSPrice                      = 0.065
-	// addressPrice is that of a public IPv4 address in an hour, in use or idle.
+	// addressPrice is the price of a public IPv4 address per hour, in use or idle.
 	// https://aws.amazon.com/vpc/pricing/
 	addressPrice  = 0.005
 	hoursPerMonth = 730
 )
 
-// io2Prices are the prices of an IOPS in a month, each up to a number of them.
+// io2Prices are the prices per IOPS and month, each up to a number of IOPS.
 var io2Prices = []struct {
 	upTo  int
 	price float64
 }{{32_000, 0.065}, {64_000, 0.046}, {1 << 30, 0.032}}
 
-// Monthly is about what it costs in a month, in USD by the prices of PricesOf; false for a
-// type of volume that has no price there. The requests to a volume of the type standard are
-// left out: nobody uses it.
+// Monthly returns the approximate cost per month in USD, by the prices of PricesOf. It returns
+// false for a type of volume without a price. The requests to volumes of type standard, which are
+// rarely used, are not included.
 func (l Leftover) Monthly() (float64, bool) {
 	if l.Type == "" {
 		return float64(l.Public) * addressPrice * hoursPerMonth, true

@@ -1,27 +1,26 @@
 package roll
 
-// Member is one line of the roll: an instance and the node that carries its id,
-// or one of the two alone.
+// Member is an instance and the node that carries its id, or one of the two alone.
 type Member struct {
 	Instance *Instance
 	Node     *Node
 }
 
-// Group is the group that the member's owner keeps it in.
+// Group returns the group in which the member's owner keeps it.
 func (m Member) Group() Group {
 	_, g := m.ownerAndGroup()
 	return g
 }
 
-// Owner is who launched the member and would replace it.
+// Owner returns who launched the member and would replace it.
 func (m Member) Owner() Owner {
 	o, _ := m.ownerAndGroup()
 	return o
 }
 
-// ownerAndGroup asks the instance. A node's labels are whatever its kubelet was told
-// to write, so beside an instance they count only where they make Rollcall more
-// careful: for owners whose instances it leaves to them.
+// ownerAndGroup prefers the instance. A kubelet can write any labels on its node. So beside an
+// instance, labels count only if they make Rollcall more careful: for owners whose instances it
+// leaves to them.
 func (m Member) ownerAndGroup() (Owner, Group) {
 	owner, group := OwnerNone, GroupNone
 	if m.Instance != nil {
@@ -36,7 +35,7 @@ func (m Member) ownerAndGroup() (Owner, Group) {
 	return owner, group
 }
 
-// Zone is the member's availability zone.
+// Zone returns the member's availability zone.
 func (m Member) Zone() string {
 	if m.Instance != nil && m.Instance.Zone != "" {
 		return m.Instance.Zone
@@ -47,7 +46,8 @@ func (m Member) Zone() string {
 	return ""
 }
 
-// ZoneID is the id of the member's availability zone, "" if neither side tells it.
+// ZoneID returns the id of the member's availability zone, "" if neither the instance nor the node
+// has it.
 func (m Member) ZoneID() string {
 	if m.Instance != nil && m.Instance.ZoneID != "" {
 		return m.Instance.ZoneID
@@ -58,7 +58,7 @@ func (m Member) ZoneID() string {
 	return ""
 }
 
-// ID is the instance id, also when only the node tells it.
+// ID returns the instance id, from the node if there is no instance.
 func (m Member) ID() InstanceID {
 	if m.Instance != nil {
 		return m.Instance.ID
@@ -69,9 +69,9 @@ func (m Member) ID() InstanceID {
 	return ""
 }
 
-// Off reports that the member's instance does not run, such as one that a person stopped: its node
-// is silent for that, and tells nothing of its zone or of the cluster. Where the instance was not
-// read, the node tells it.
+// Off reports whether the member's instance is not running, for example because somebody stopped
+// it. Its node is silent for that reason, which says nothing about its zone or the cluster. If the
+// instance was not read, the node's taint decides.
 func (m Member) Off() bool {
 	if m.Instance != nil {
 		return m.Instance.State != StateRunning
@@ -79,7 +79,7 @@ func (m Member) Off() bool {
 	return m.Node != nil && m.Node.Shutdown
 }
 
-// NodeName is the node's name, "" when there is no node.
+// NodeName returns the node's name, "" if there is no node.
 func (m Member) NodeName() string {
 	if m.Node != nil {
 		return m.Node.Name
@@ -87,14 +87,12 @@ func (m Member) NodeName() string {
 	return ""
 }
 
-// Pair calls the roll: every instance with the node that carries its id in
-// spec.providerID, then every node without an instance in the snapshot. Names are
-// never compared: two nodes may carry one name over time, and a node's name is
-// whatever its kubelet chose.
+// Pair returns each instance with the node that carries its id in spec.providerID, then each node
+// without an instance in the snapshot. It never compares names: two nodes may have the same name
+// over time, and a kubelet can choose any name.
 //
-// When two nodes carry one instance id (a node that registered again under
-// another name), the one that is Ready is the instance's node, or else the one
-// created last. The other is left out: the instance has answered through the first.
+// If two nodes carry one instance id (a node registered again under another name), Pair chooses the
+// Ready one, or else the one created last. It drops the other.
 func Pair(s *Snapshot) []Member {
 	byInstance := make(map[InstanceID]int, len(s.Nodes))
 	for i := range s.Nodes {
@@ -125,8 +123,7 @@ func Pair(s *Snapshot) []Member {
 	return members
 }
 
-// answersBetter reports whether the node, rather than another of the same instance,
-// speaks for it.
+// answersBetter reports whether n, rather than other, is the node of their instance.
 func (n *Node) answersBetter(other *Node) bool {
 	ready, otherReady := n.Ready.Status == ConditionTrue, other.Ready.Status == ConditionTrue
 	if ready != otherReady {
@@ -135,5 +132,5 @@ func (n *Node) answersBetter(other *Node) bool {
 	if !n.Created.Equal(other.Created) {
 		return n.Created.After(other.Created)
 	}
-	return n.Name > other.Name // as good as any, and the same in whatever order they come
+	return n.Name > other.Name // arbitrary, but does not depend on their order
 }

@@ -37,7 +37,7 @@ func tagsIn(pairs [][2]string) *roll.TagSet {
 	return &t
 }
 
-// The cluster of every case is demo. Each case is asked with its tags in every order.
+// The cluster of every case is demo. Each case is tried with its tags in every order.
 func TestWhichClusterTheTagsProve(t *testing.T) {
 	claim := func(cluster string) [2]string { return [2]string{claims + cluster, "owned"} }
 	named := func(key, cluster string) [2]string { return [2]string{key, cluster} }
@@ -46,7 +46,7 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 		name  string
 		tags  [][2]string
 		want  roll.Belonging
-		other string   // the other cluster that is named
+		other string   // the other named cluster
 		all   []string // the clusters that the tags may mean
 	}{
 		// Keys alone.
@@ -54,7 +54,7 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 		{"this key", [][2]string{claim("demo")}, yes, "", []string{"demo"}},
 		{"another key", [][2]string{claim("other")}, no, "", []string{"other"}},
 		{"both keys", [][2]string{claim("demo"), claim("other")}, unclear, "", []string{"demo", "other"}},
-		// AWS's own tag decides, whatever else there is.
+		// AWS's own tag decides, whatever other tags there are.
 		{"AWS names this one", [][2]string{named(byAWS, "demo")}, yes, "", []string{"demo"}},
 		{"AWS names this one, the key another", [][2]string{named(byAWS, "demo"), claim("other")}, yes, "", []string{"demo"}},
 		{"AWS names this one, eksctl another", [][2]string{named(byAWS, "demo"), named(byEksctl, "other"), claim("demo")}, yes, "", []string{"demo"}},
@@ -63,7 +63,7 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 		{"AWS names another, eksctl this one", [][2]string{named(byAWS, "other"), named(byEksctl, "demo"), claim("demo")}, no, "other", []string{"other"}},
 		{"AWS names another, all else this one", [][2]string{named(byAWS, "other"), named(byEksctl, "demo"), named(byEKS, "demo"), named(byOperator, "demo"), claim("demo")}, no, "other", []string{"other"}},
 		{"AWS names nothing", [][2]string{named(byAWS, ""), claim("demo")}, yes, "", []string{"demo"}},
-		// Names that anybody can write, which agree.
+		// Names that anybody can write, and that agree.
 		{"eksctl alone", [][2]string{named(byEksctl, "demo")}, yes, "", []string{"demo"}},
 		{"EKS and this key", [][2]string{named(byEKS, "demo"), claim("demo")}, yes, "", []string{"demo"}},
 		{"EKS decides between keys", [][2]string{named(byEKS, "demo"), claim("demo"), claim("other")}, yes, "", []string{"demo"}},
@@ -72,7 +72,7 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 		{"EKS names another, of both keys", [][2]string{named(byEKS, "other"), claim("demo"), claim("other")}, no, "other", []string{"other"}},
 		{"EKS names this one, which no key claims, and a key another", [][2]string{named(byEKS, "demo"), claim("other")}, unclear, "", []string{"demo"}},
 		{"EKS names nothing", [][2]string{named(byEKS, ""), claim("demo")}, yes, "", []string{"demo"}},
-		// Names that anybody can write, which do not agree.
+		// Names that anybody can write, and that disagree.
 		{"EKS this one, eksctl another", [][2]string{named(byEKS, "demo"), named(byEksctl, "other"), claim("demo")}, unclear, "", []string{"demo", "other"}},
 		{"eksctl this one, EKS another", [][2]string{named(byEksctl, "demo"), named(byEKS, "other"), claim("demo")}, unclear, "", []string{"demo", "other"}},
 		{"two against one", [][2]string{named(byEKS, "demo"), named(byOperator, "demo"), named(byEksctl, "other"), claim("demo")}, unclear, "", []string{"demo", "other"}},
@@ -96,8 +96,7 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 	}
 }
 
-// Whatever the tags: their order decides nothing, and no two clusters may act on one
-// instance.
+// Whatever the tags: their order does not matter, and no two clusters may act on one instance.
 func TestNoOrderOfTagsDecidesAndNoTwoClustersHaveOneInstance(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 6))
 	clusters := []string{"demo", "other", "third", ""}

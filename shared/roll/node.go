@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Compute is what a node runs on, as its spec.providerID and labels tell.
+// Compute is what a node runs on, by its spec.providerID and labels.
 type Compute uint8
 
 // The kinds of compute.
@@ -36,7 +36,7 @@ func ParseProviderID(providerID string) (Compute, InstanceID) {
 		return ComputeFargate, ""
 	}
 	if id, ok := ParseInstanceID(last); ok {
-		return ComputeEC2, InstanceID(strings.Clone(string(id))) // not the whole provider id with it
+		return ComputeEC2, InstanceID(strings.Clone(string(id))) // a copy, so that the whole provider id is not kept in memory
 	}
 	return ComputeUnknown, ""
 }
@@ -51,14 +51,14 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// Condition is a node condition of which the type is known from its place.
+// Condition is a node condition whose type is known from its field.
 type Condition struct {
 	Status ConditionStatus
 	Since  time.Time // lastTransitionTime
 	Reason string    // such as NodeStatusUnknown
 }
 
-// ConditionKey is a type of condition and a status that matters.
+// ConditionKey is a condition type and a status that matters.
 type ConditionKey struct {
 	Type   string // such as KernelReady
 	Status ConditionStatus
@@ -70,59 +70,59 @@ type TypedCondition struct {
 	Condition
 }
 
-// The conditions by which a kubelet says that it runs short of something. The
-// control plane overwrites them when the node goes silent.
+// The pressure conditions of a kubelet. The control plane overwrites them when the node goes
+// silent.
 const (
 	MemoryPressure = "MemoryPressure"
 	DiskPressure   = "DiskPressure"
 	PIDPressure    = "PIDPressure"
 )
 
-// Watch is what of a node matters beside its readiness, because the policy says so.
+// Watch is what the policy wants to know of a node beside its readiness.
 type Watch struct {
 	Conditions map[ConditionKey]bool
-	Taints     []string // keys of further startup taints
+	Taints     []string // keys of additional startup taints
 }
 
-// Node is one Kubernetes Node, cut down to what verdicts need.
+// Node is a Kubernetes Node with only the fields that verdicts need.
 type Node struct {
 	Name     string
-	UID      string // tells it from a later node of the same name; "" where nothing is wrong with it
+	UID      string // distinguishes it from a later node of the same name; "" if nothing is wrong with it
 	Compute  Compute
 	Instance InstanceID // from spec.providerID, "" unless Compute is ComputeEC2
 	Created  time.Time
-	Ready    Condition // Status Unknown since Created when the node has no such condition
+	Ready    Condition // Unknown since Created if the node has no Ready condition
 	Zone     string
 	ZoneID   string
-	// DeletedAt is when somebody began to delete it, its deletion timestamp; zero if nobody did.
+	// DeletedAt is its deletion timestamp; zero if nobody deleted it.
 	DeletedAt time.Time
-	// Finalizers are what keeps it once somebody deletes it; nil before.
+	// Finalizers are its finalizers once it is deleted; nil before.
 	Finalizers []string
 	Owner      Owner
-	Group      Group // from labels; GroupNone when they do not tell
-	// Conditions holds those of Watch.Conditions that the node has now, and the
-	// pressures that are True.
+	Group      Group // from labels; GroupNone if they do not name one
+	// Conditions holds those in Watch.Conditions that the node has now, and the pressures that are
+	// True.
 	Conditions []TypedCondition
-	// StartupTaint is the first startup taint on it, as key:Effect; "" if none.
+	// StartupTaint is the first startup taint of the node, as key:Effect; "" if none.
 	StartupTaint string
-	// Registered, Initialized: labels by which Karpenter marks a node that it knows
-	// and that is ready for work.
+	// Registered and Initialized are the labels with which Karpenter marks a node as registered and
+	// as ready for work.
 	Registered, Initialized bool
 	Unschedulable           bool
-	// Shutdown: it has the taint by which the cloud's node lifecycle controller marks a node that is not
-	// Ready and whose instance is stopped.
+	// Shutdown: it has the taint that the cloud's node lifecycle controller sets when a node is not
+	// Ready and its instance is stopped.
 	// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-shutdown
 	Shutdown bool
-	// CordonedBy is the order by which Rollcall cordoned it, "" if it did not.
+	// CordonedBy is the id of the order with which Rollcall cordoned it, "" if Rollcall did not.
 	CordonedBy string
 }
 
-// StartupTaint reports whether a taint with this key is one that some agent removes
-// once the node is ready for work. extra are further keys that the policy names.
+// StartupTaint reports whether an agent removes a taint with this key once the node is ready for
+// work. extra are more such keys, from the policy.
 //
-// The list is that of Karpenter (scheduling.KnownEphemeralTaints, without those that
-// the node lifecycle controller sets on nodes of any age) and of the agents whose
-// installation guides for EKS name one.
+// The list is Karpenter's (scheduling.KnownEphemeralTaints, without the taints that the node
+// lifecycle controller sets on nodes of any age), and that of agents whose installation guides for
+// EKS name one.
 func StartupTaint(key string, extra []string) bool {
 	switch key {
 	case "karpenter.sh/unregistered",
@@ -136,11 +136,11 @@ func StartupTaint(key string, extra []string) bool {
 	return strings.HasPrefix(key, "readiness.k8s.io/") || slices.Contains(extra, key)
 }
 
-// AnnotationCordoned on a node is the id of the order by which Rollcall cordoned it:
-// it lifts no cordon but its own.
+// AnnotationCordoned holds the id of the order with which Rollcall cordoned the node. Rollcall
+// lifts no other cordon.
 const AnnotationCordoned = "rollcall/cordoned"
 
-// Labels by which EKS and Karpenter name a node's group.
+// Labels with which EKS and Karpenter name a node's group.
 const (
 	labelNodeGroup     = "eks.amazonaws.com/nodegroup"
 	labelComputeType   = "eks.amazonaws.com/compute-type"
@@ -154,8 +154,8 @@ const (
 	labelInitialized   = "karpenter.sh/initialized"
 )
 
-// ReadLabels fills the fields of a node that its labels tell: zone, owner and
-// group, and the compute where the provider id did not say.
+// ReadLabels sets the fields that a node's labels determine: zone, owner and group, and the compute
+// if the provider id did not show it.
 func (n *Node) ReadLabels(labels map[string]string) {
 	n.Zone, n.ZoneID = labels[labelZone], labels[labelZoneID]
 	n.Registered, n.Initialized = labels[labelRegistered] == "true", labels[labelInitialized] == "true"

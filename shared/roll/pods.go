@@ -2,22 +2,21 @@ package roll
 
 import "time"
 
-// NodePods is what is known of a node whose kubelet is silent: for all anybody knows its
-// pods still run.
+// NodePods is what is known of the pods on a node whose kubelet is silent. They may still run.
 type NodePods struct {
-	// Read: the node and its pods were read. No when nobody can be asked, as by a bundle
+	// Read: the node and its pods were read. It is No if they cannot be read, as in a bundle
 	// without the file; the same holds for the other two.
 	Read Answer
-	// Later: more silent nodes were suspects than one check reads, so this one's pods were
-	// not. Another check reads them.
+	// Later: a check reads the pods of a limited number of silent nodes, and this node was not
+	// among them. Another check reads it.
 	Later bool
-	// NotToDisrupt is the annotation by which somebody keeps the node itself, "" if none.
+	// NotToDisrupt is the annotation that forbids disruption of the node itself, "" if none.
 	NotToDisrupt string
-	// Pods are those that end with the instance and would not only come back: none of
-	// DaemonSets, no static and no finished ones.
+	// Pods are those that the end of the instance would lose: no DaemonSet pods, no static pods and
+	// no finished ones.
 	Pods []Pod
-	// Attached are the volumes that the control plane believes attached to the instance,
-	// such as vol-0123456789abcdef0.
+	// Attached are the volumes that the control plane shows as attached to the instance, such as
+	// vol-0123456789abcdef0.
 	Attached []string
 
 	BudgetsRead Answer
@@ -30,37 +29,37 @@ type NodePods struct {
 // Pod is a pod of a silent node.
 type Pod struct {
 	Name         string // namespace/name
-	NotToDisrupt string // the annotation by which its owner keeps it, "" if none
-	// Stuck is when its grace period ended, of a pod that somebody deletes and that is in
-	// Terminating for a while since; zero of all others. The control plane deletes the pods
-	// of a silent node after five minutes.
+	NotToDisrupt string // the annotation that forbids its disruption, "" if none
+	// Stuck is when the grace period of a deleted pod ended, if it has been Terminating for a while
+	// since; zero otherwise. The control plane deletes the pods of a silent node after five
+	// minutes.
 	Stuck time.Time
-	// Waits: it is stuck, and what takes its place cannot start before the instance is gone:
-	// one of a StatefulSet, or with a volume that is attached here.
+	// Waits: it is stuck, and its replacement cannot start before the instance is gone: it is of a
+	// StatefulSet, or has a volume that is attached here.
 	Waits bool
-	// Replaced: it is stuck, and what takes its place, and that of all others of its owner
-	// that are stuck, runs on other nodes.
+	// Replaced: it is stuck, and the replacements of all stuck pods of its owner run on other
+	// nodes.
 	Replaced bool
 }
 
-// Budget is a PodDisruptionBudget that pods of a silent node count for.
+// Budget is a PodDisruptionBudget that covers pods of a silent node.
 type Budget struct {
 	Name string // namespace/name
-	// Healthy is how many pods count as healthy and Desired how many must, by its status;
-	// Unknown when the status is not up to date, or the control plane could not count.
+	// Healthy and Desired are the current and required numbers of healthy pods, from its status.
+	// They are Unknown if the status is outdated, or the control plane could not count.
 	Healthy, Desired int
 	Unknown          bool
-	// Pods of the node are covered by it, but for those that wait for the end of the
-	// instance. Ready is how many of them count among the healthy.
+	// Pods are the node's pods that it covers, without those that wait for the end of the instance.
+	// Ready is how many of them count as healthy.
 	Pods  []string
 	Ready int
 }
 
-// Violated reports whether too few healthy pods would be left without those of the node.
+// Violated reports whether too few healthy pods would remain without those of the node.
 func (b Budget) Violated() bool { return b.Unknown || b.Healthy-b.Ready < b.Desired }
 
-// LocalVolume is a PersistentVolume with data that can be read on one node only.
+// LocalVolume is a PersistentVolume whose data can be read on one node only.
 type LocalVolume struct {
 	Name  string
-	Claim string // namespace/name of the claim that it is, or was, bound to
+	Claim string // namespace/name of the claim that it is or was bound to
 }

@@ -1,22 +1,22 @@
 package roll
 
-// Question is what should be read about one instance before its snapshot is
-// assessed again. Each part costs a call, so only suspects are asked about.
+// Question lists what to read about one instance before its snapshot is assessed again. Each part
+// costs a call, so only suspects have questions.
 type Question struct {
 	Instance InstanceID
-	// UserData: nothing else shows whether it is meant to be a node.
+	// UserData: nothing else shows whether it should be a node.
 	UserData bool
-	// AutoScaling: its state in its Auto Scaling group, and the group's protection
-	// of it from scale-in.
+	// AutoScaling: its state in its Auto Scaling group, and whether the group protects it from
+	// scale-in.
 	AutoScaling bool
-	// NodeClaim: it is Karpenter's; does a NodeClaim have it?
+	// NodeClaim: it is Karpenter's; whether it has a NodeClaim.
 	NodeClaim bool
-	// Lease: no Node carries its id; does its kubelet renew a lease?
+	// Lease: no Node carries its id; whether its kubelet renews a lease.
 	Lease bool
-	// Group: what its group can do and will do by itself; see GroupDetail.
+	// Group: what its group can do and does by itself; see GroupDetail.
 	Group bool
-	// Protection: it might be terminated; is EC2's termination protection on?
+	// Protection: it might be terminated; whether EC2's termination protection is on.
 	Protection bool
-	// Pods names its silent node, whose pods are to be read; see NodePods. "" asks for none.
+	// Pods is the name of its silent node, whose pods to read (see NodePods); "" for none.
 	Pods string
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Partition is the partition of ARNs in a region: aws, aws-cn, aws-us-gov, ...
+// Partition returns the partition of ARNs in a region: aws, aws-cn, aws-us-gov, ...
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
 func Partition(region string) string {
 	for _, p := range []struct{ region, partition string }{
@@ -19,9 +19,9 @@ func Partition(region string) string {
 	return "aws"
 }
 
-// Console is the address of the AWS console of a region, without a slash at its end:
-// https://docs.aws.amazon.com/general/latest/gr/mgmt-console.html. It is "" in isolated
-// partitions and the European Sovereign Cloud, whose addresses are not known here.
+// Console returns the URL of the AWS console of a region, without a trailing slash.
+// https://docs.aws.amazon.com/general/latest/gr/mgmt-console.html
+// It is "" in isolated partitions and the European Sovereign Cloud, whose URLs are not known here.
 func Console(region string) string {
 	switch Partition(region) {
 	case "aws":
@@ -34,20 +34,20 @@ func Console(region string) string {
 	return ""
 }
 
-// ARN is the ARN of the cluster.
+// ARN returns the ARN of the cluster.
 // https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
 func (id ClusterID) ARN() string {
 	return "arn:" + Partition(id.Region) + ":eks:" + id.Region + ":" + id.Account + ":cluster/" + id.Name
 }
 
-// InstanceARN is the ARN of an instance in the cluster's account and region.
+// InstanceARN returns the ARN of an instance in the cluster's account and region.
 // https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
 func (id ClusterID) InstanceARN(i InstanceID) string {
 	return "arn:" + Partition(id.Region) + ":ec2:" + id.Region + ":" + id.Account + ":instance/" + string(i)
 }
 
-// InstancePage is the page of the EC2 console about an instance, "" where the console's
-// address is not known.
+// InstancePage returns the URL of an instance in the EC2 console, "" if the console's URL is not
+// known.
 func InstancePage(region string, i InstanceID) string {
 	console := Console(region)
 	if console == "" {
@@ -56,8 +56,8 @@ func InstancePage(region string, i InstanceID) string {
 	return console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=" + string(i)
 }
 
-// ClusterPage is the page of the EKS console about a cluster, "" where the console's address
-// is not known.
+// ClusterPage returns the URL of a cluster in the EKS console, "" if the console's URL is not
+// known.
 func ClusterPage(region, name string) string {
 	console := Console(region)
 	if console == "" {
@@ -66,8 +66,8 @@ func ClusterPage(region, name string) string {
 	return console + "/eks/clusters/" + url.PathEscape(name) + "?region=" + region
 }
 
-// BucketPage is the page of the S3 console that lists what is below a prefix of a bucket,
-// "" where the console's address is not known.
+// BucketPage returns the URL of the S3 console that lists the objects under a prefix, "" if the
+// console's URL is not known.
 func BucketPage(region, bucket, prefix string) string {
 	console := Console(region)
 	if console == "" {

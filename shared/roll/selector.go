@@ -2,41 +2,40 @@ package roll
 
 import "strings"
 
-// Selector chooses the policy of an instance within its cluster. The zero value is
-// the cluster as a whole, and a Group alone the group as a whole. It is comparable,
-// so that what it chooses is worked out once.
+// Selector selects the policy of an instance in its cluster. The zero value selects the policy of
+// the cluster, a Group alone that of the group. It is comparable, so that the policy can be cached.
 type Selector struct {
 	Group Group
-	// Preset names the preset of the policy that the instance's platform and type
-	// suggest, such as windows; "" is none. It only lengthens times.
+	// Preset is the policy preset for the instance's platform and type, such as windows; "" if
+	// none. It only lengthens times.
 	Preset string
-	// Mode, Deadline and PresetTag are the values of the tags TagInstanceMode,
-	// TagDeadline and TagPreset of the instance, "" if it has none.
+	// Mode, Deadline and PresetTag are the values of the instance's tags TagInstanceMode,
+	// TagDeadline and TagPreset, "" if none.
 	Mode, Deadline, PresetTag string
 }
 
-// GroupSelector is that of a group as a whole.
+// GroupSelector returns the selector of a whole group.
 func GroupSelector(g Group) Selector { return Selector{Group: g} }
 
-// Presets for instances that take long to start.
+// Presets for instances that start slowly.
 const (
 	PresetGPU     = "gpu"
 	PresetMetal   = "metal"
 	PresetWindows = "windows"
 )
 
-// PresetOf is the preset that an instance's platform and type suggest, "" for none.
-// platform is EC2's Platform, which is "windows" or empty.
+// PresetOf returns the preset for an instance's platform and type, "" if none. platform is EC2's
+// Platform, which is "windows" or empty.
 //
-// Accelerated families are those of
-// https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html: their drivers and
-// device plugins start after the kubelet, and their images are large.
+// Accelerated families start slowly: their drivers and device plugins start after the kubelet, and
+// their images are large.
+// https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
 func PresetOf(platform, instanceType string) string {
 	if strings.EqualFold(platform, "windows") {
 		return PresetWindows
 	}
 	if _, size, _ := strings.Cut(instanceType, "."); size == "metal" || strings.HasPrefix(size, "metal-") {
-		return PresetMetal // before its family: it takes longest to boot
+		return PresetMetal // checked before the family: bare metal boots slowest
 	}
 	digit := strings.IndexAny(instanceType, "0123456789")
 	if digit <= 0 {
@@ -49,7 +48,7 @@ func PresetOf(platform, instanceType string) string {
 	return ""
 }
 
-// Selector is what chooses the member's policy.
+// Selector returns the selector of the member's policy.
 func (m Member) Selector() Selector {
 	s := Selector{Group: m.Group()}
 	if m.Instance != nil {

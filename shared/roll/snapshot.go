@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Snapshot is one look at one cluster: instances were listed before nodes, so
-// that a node which registers in between is seen and its instance is not taken
-// for one that never came.
+// Snapshot is one observation of one cluster. Instances are listed before nodes: if a node
+// registers in between, its instance does not look unregistered.
 type Snapshot struct {
 	At        time.Time
 	Cluster   Cluster
@@ -15,61 +14,61 @@ type Snapshot struct {
 	Nodes     []Node
 	Details   map[InstanceID]Detail // of suspects only
 	Groups    map[Group]GroupDetail // of groups with suspects only
-	NotFound  map[InstanceID]bool   // looked up by id, and EC2 said that it knows none
-	// Impaired are the instances of which EC2 says that a status check fails, and
-	// since when. It means nothing unless StatusRead is Yes.
+	NotFound  map[InstanceID]bool   // looked up by id, and unknown to EC2
+	// Impaired are the instances with a failing EC2 status check, and since when. It is valid only
+	// if StatusRead is Yes.
 	Impaired map[InstanceID]Impairment
-	// Scheduled is what EC2 has scheduled for instances and is to come, or goes on; of
-	// several events of one instance the first. StatusRead is about it too.
+	// Scheduled holds the scheduled event of each instance that is to come or in progress; the
+	// first one if there are several. It too is valid only if StatusRead is Yes.
 	Scheduled  map[InstanceID]Event
 	StatusRead Answer
-	// Shifts are the zones that ARC shifts the cluster away from now. ShiftsRead is
-	// NotAsked for a cluster that it may not shift.
+	// Shifts are the zones from which ARC shifts the cluster away now. ShiftsRead is NotAsked for a
+	// cluster that ARC may not shift.
 	Shifts     []Shift
 	ShiftsRead Answer
-	// Deleting are the NodeClaims that somebody deleted and that are still there. They are all
-	// of them if DeletingRead is Yes, as they are of a cluster without Karpenter.
+	// Deleting are the deleted NodeClaims that still exist. The list is complete if DeletingRead is
+	// Yes, as it is for a cluster without Karpenter.
 	Deleting     []NodeClaim
 	DeletingRead Answer
-	// Left are those of the volumes and interfaces that were asked for which are attached to
-	// nothing and claimed by no PersistentVolume. LeftRead is Yes of each of which EC2 and the
-	// Kubernetes API told that; what is NotAsked there is not left for all that is known.
+	// Left are the requested volumes and interfaces that are attached to nothing and claimed by no
+	// PersistentVolume. LeftRead is Yes for each one that EC2 and the Kubernetes API answered for.
+	// For one that is NotAsked, nothing shows that it is left.
 	Left     map[InstanceID]Leftover
 	LeftRead map[InstanceID]Answer
-	// Target: the snapshot shows one instance, beside all nodes. What is counted over a
-	// population is counted in it from nodes alone.
+	// Target: the snapshot covers one instance, and all nodes. Populations are then counted from
+	// nodes alone.
 	Target InstanceID
 	Gaps   []Gap
-	// Launches are the groups whose launches fail, or do not come about. ClaimsRead reports
-	// whether those of node pools were read, ScalingRead whether those of Auto Scaling were,
-	// and NodeGroupsRead whether EKS was asked about its managed node groups.
+	// Launches are the groups whose launches fail or stay pending. ClaimsRead reports whether those
+	// of node pools were read, ScalingRead those of Auto Scaling groups, NodeGroupsRead those of
+	// managed node groups from EKS.
 	Launches                                map[Group]Launch
 	ClaimsRead, ScalingRead, NodeGroupsRead Answer
-	// Suspended are groups that are short of instances, and are not to launch any.
+	// Suspended are groups that have too few instances and whose launches are suspended.
 	Suspended []Group
 }
 
-// Impairment is a failing status check of EC2.
+// Impairment is a failing EC2 status check.
 type Impairment struct {
-	Since  time.Time // impairedSince; zero if EC2 does not tell
-	System bool      // the system's check fails, not only the instance's
-	// Only is the check that fails while those of the instance and of the system do not:
-	// "attached EBS", "application" or "performance"; "" if one of these two fails.
+	Since  time.Time // impairedSince; zero if EC2 does not return it
+	System bool      // the system check fails, not only the instance check
+	// Only is the failing check if the instance and system checks pass: "attached EBS",
+	// "application" or "performance"; "" if one of these two fails.
 	Only string
 }
 
-// Event is something that EC2 has scheduled for an instance.
+// Event is an EC2 scheduled event of an instance.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instances-status-check_sched.html
 type Event struct {
 	ID        string
 	Code      string    // instance-reboot, system-reboot, system-maintenance, instance-retirement or instance-stop
 	NotBefore time.Time // the earliest start
-	NotAfter  time.Time // the latest end, zero if EC2 does not tell
-	Deadline  time.Time // until when the start can be moved to, zero if it cannot
+	NotAfter  time.Time // the latest end, zero if EC2 does not return it
+	Deadline  time.Time // latest time to which the start can be moved, zero if it cannot
 }
 
-// EventOver reports a scheduled event that is over but still listed: EC2 lists it for up to a
-// week, with a note before its description.
+// EventOver reports whether a listed event is over. EC2 lists it for up to a week, with a note
+// before its description.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
 func EventOver(description string) bool {
 	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
@@ -86,18 +85,18 @@ type Scope uint8
 
 // The scopes.
 const (
-	// ScopeCluster: the cluster itself could not be described, or is in a state
-	// in which nothing may be concluded about it.
+	// ScopeCluster: the cluster could not be described, or is in a state that allows no
+	// conclusions.
 	ScopeCluster Scope = iota
 	// ScopeInstances: the listing of instances is missing or partial.
 	ScopeInstances
 	// ScopeNodes: the listing of nodes is missing or partial.
 	ScopeNodes
-	// ScopeDetail: only something about single suspects could not be read.
+	// ScopeDetail: only details of single suspects could not be read.
 	ScopeDetail
 )
 
-// String is the scope as a word, for log lines.
+// String returns the scope as a word for log lines.
 func (s Scope) String() string {
 	return [...]string{"cluster", "instances", "nodes", "detail"}[s]
 }
@@ -108,18 +107,18 @@ type GapKind string
 // The kinds of gaps.
 const (
 	GapClusterNotActive   GapKind = "ClusterNotActive"
-	GapClusterGone        GapKind = "ClusterGone"        // EKS knows no such cluster
+	GapClusterGone        GapKind = "ClusterGone"        // EKS has no such cluster
 	GapClusterUnreachable GapKind = "ClusterUnreachable" // the API server did not answer
 	GapUnauthorized       GapKind = "Unauthorized"       // the API server refused the token (HTTP 401)
 	GapDenied             GapKind = "Denied"             // a permission is missing
 	GapThrottled          GapKind = "Throttled"
-	GapTimeout            GapKind = "Timeout"     // the time of the check ran out
+	GapTimeout            GapKind = "Timeout"     // the check ran out of time
 	GapUnavailable        GapKind = "Unavailable" // the service itself failed
-	GapLater              GapKind = "Later"       // one check reads only so much, and this comes in another
+	GapLater              GapKind = "Later"       // beyond what one check reads; another check reads it
 	GapFailed             GapKind = "Failed"
 )
 
-// Passing reports what another try may well not meet again.
+// Passing reports whether another try may well succeed.
 func (k GapKind) Passing() bool {
 	switch k {
 	case GapClusterUnreachable, GapThrottled, GapTimeout, GapUnavailable, GapLater:
@@ -128,7 +127,7 @@ func (k GapKind) Passing() bool {
 	return false
 }
 
-// The calls that tell about single suspects, as gaps name them.
+// Names in gaps of the calls about single suspects.
 const (
 	CallInstanceAttribute    = "ec2:DescribeInstanceAttribute"
 	CallAutoScalingInstances = "autoscaling:DescribeAutoScalingInstances"
@@ -145,20 +144,20 @@ const (
 	CallZonalShift           = "arc-zonal-shift:GetManagedResource"
 )
 
-// CallLedger is the Call of a gap for an unreadable ledger.
+// CallLedger is the Call of the gap for an unreadable ledger.
 const CallLedger = "ledger"
 
-// Gap is a missing part of a snapshot, and why. Partial is not empty: what a gap covers is
-// not judged.
+// Gap is a part of a snapshot that is missing, and why. What a gap covers is not judged, since
+// partial does not mean empty.
 type Gap struct {
 	Scope  Scope
 	Kind   GapKind
 	Call   string // the call that failed, such as ec2:DescribeInstances
-	Detail string // a sentence for a person: on what, why, and what to do
+	Detail string // a sentence for a person: what is missing, why, and what to do
 }
 
-// Whole reports whether everything that verdicts depend on was read: there are only gaps
-// about single suspects.
+// Whole reports whether everything that verdicts depend on was read: all gaps are about single
+// suspects.
 func (s *Snapshot) Whole() bool {
 	for _, g := range s.Gaps {
 		if g.Scope != ScopeDetail {
@@ -178,11 +177,10 @@ func (s *Snapshot) Has(scope Scope) bool {
 	return true
 }
 
-// Answer is the answer of AWS to a question about one instance.
+// Answer is the answer to a question about one instance.
 type Answer uint8
 
-// The answers. The zero value is NotAsked, so that what nobody read is never
-// mistaken for "no".
+// The answers. The zero value is NotAsked, so that what was not read never counts as "no".
 const (
 	NotAsked Answer = iota
 	Yes
@@ -190,54 +188,53 @@ const (
 	Unreadable
 )
 
-// Detail is read for suspects only, since it costs a call each.
+// Detail is read for suspects only, since each one costs a call.
 type Detail struct {
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer
-	// OtherCluster is the cluster that its user data bootstraps a node of, where Bootstraps
-	// is No and it does so of another one; "" if of none.
+	// OtherCluster is the cluster that its user data joins if Bootstraps is No, "" if it joins
+	// none.
 	OtherCluster string
 	// TerminationProtected: EC2's disableApiTermination is on.
 	TerminationProtected Answer
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Answer
-	// Lifecycle is its state in its Auto Scaling group, such as InService,
-	// Standby or Warmed:Running; "" when it has none or it was not read.
+	// Lifecycle is its state in its Auto Scaling group, such as InService, Standby or
+	// Warmed:Running; "" if it has none or it was not read.
 	Lifecycle string
-	// LifecycleRead: Yes when Auto Scaling told Lifecycle, No when it does not
-	// know the instance.
+	// LifecycleRead: Yes if Auto Scaling returned Lifecycle, No if it does not know the instance.
 	LifecycleRead Answer
-	// HasNodeClaim: a NodeClaim of Karpenter has the instance, and NodeClaim tells of
-	// it. No also when the cluster has no NodeClaims at all: Karpenter is gone.
+	// HasNodeClaim: a NodeClaim of Karpenter has the instance, and NodeClaim describes it. It is
+	// also No if the cluster has no NodeClaims at all: Karpenter is gone.
 	HasNodeClaim Answer
 	NodeClaim    *NodeClaim
-	// LeaseRead: Yes when its kubelet has a lease though no Node carries its id, and
-	// Unreadable when it may have one by a name that was not read. LeaseOf is the name of the
-	// lease that was renewed last of those that were read, and LeaseRenewed when.
+	// LeaseRead: Yes if its kubelet has a lease though no Node carries its id; Unreadable if it may
+	// have a lease under a name that was not read. LeaseOf and LeaseRenewed are the name and time
+	// of the lease that was renewed last.
 	LeaseRead    Answer
 	LeaseOf      string
 	LeaseRenewed time.Time
-	// Pods is what runs on its node, if that is silent; nil if nobody asked.
+	// Pods are the pods on its silent node; nil if they were not requested.
 	Pods *NodePods
 }
 
 // NodeClaim is Karpenter's record of an instance that it launched.
 type NodeClaim struct {
 	Node     string     // the name of its Node, "" before it has one
-	Instance InstanceID // "" before its launch; told of Snapshot.Deleting, and where one is asked about by name
-	Group    Group      // its node pool; likewise
+	Instance InstanceID // "" before its launch; set in Snapshot.Deleting, and in lookups by name
+	Group    Group      // its node pool, set under the same conditions
 	Name     string
 	UID      string
-	// DeletedAt is when somebody, as a rule Karpenter, began to delete it; zero if nobody did.
+	// DeletedAt is its deletion timestamp, usually set by Karpenter; zero if nobody deleted it.
 	DeletedAt time.Time
-	// Finalizers are what keeps it once somebody deletes it; nil before.
+	// Finalizers are its finalizers once it is deleted; nil before.
 	Finalizers []string
-	// Initialized is its condition of this name.
+	// Initialized is its condition of that name.
 	Initialized Condition
 }
 
-// GroupDetail is read for groups with suspects: what the group can do about them, and what it
-// does itself.
+// GroupDetail is read for groups with suspects: what the group can do about them, and what it does
+// itself.
 type GroupDetail struct {
 	// AutoRepair: EKS repairs unhealthy nodes of this managed node group itself. Status and
 	// Issues are read with it.
@@ -248,21 +245,21 @@ type GroupDetail struct {
 	Status string
 	// Issues are the health issues of a managed node group, as "code: message; ...".
 	Issues string
-	// LaunchSuspended: its Auto Scaling group launches nothing now.
+	// LaunchSuspended: launches are suspended in its Auto Scaling group.
 	LaunchSuspended Answer
 	// ReplaceSuspended: its Auto Scaling group does not replace unhealthy instances, since
-	// one or more of ReplaceUnhealthy, HealthCheck and Terminate are suspended. Suspended
-	// names them, as "HealthCheck, Terminate".
+	// ReplaceUnhealthy, HealthCheck or Terminate is suspended. Suspended names them, as
+	// "HealthCheck, Terminate".
 	ReplaceSuspended Answer
 	Suspended        string
-	// Desired is the desired capacity of its Auto Scaling groups together. It means nothing
-	// unless LaunchSuspended was read.
+	// Desired is the total desired capacity of its Auto Scaling groups. It is valid only if
+	// LaunchSuspended was read.
 	Desired int
-	// LaunchesRead: Yes when the latest launches of the group were read. Only then a zero
-	// LaunchFailed means that there is none.
+	// LaunchesRead: Yes if the latest launches of the group were read. Only then a zero
+	// LaunchFailed means that no launch failed.
 	LaunchesRead Answer
-	// LaunchFailed is when the latest launch of the group ended, if it failed; zero time if
-	// it did not. LaunchMessage says why.
+	// LaunchFailed is the end of the group's latest launch if it failed; zero if it did not.
+	// LaunchMessage is why.
 	LaunchFailed  time.Time
 	LaunchMessage string
 }

@@ -7,18 +7,18 @@ import (
 
 // Tags that people set on an instance.
 const (
-	// TagHold keeps an instance as it is: "true", or a date (2006-01-02 or
-	// RFC 3339) until which it is kept.
+	// TagHold protects an instance from acts: "true", or a date (2006-01-02 or RFC 3339) until
+	// which it holds.
 	TagHold = "rollcall:hold"
-	// TagIgnore set to "true" takes an instance out of Rollcall's care.
+	// TagIgnore set to "true" makes Rollcall ignore an instance.
 	TagIgnore = "rollcall:ignore"
 	// TagInstanceMode lowers the mode for one instance: observe, notify or remediate.
 	TagInstanceMode = "rollcall:mode"
 	// TagDeadline is how long one instance may take to register, and again to
 	// initialize, such as 45m.
 	TagDeadline = "rollcall:deadline"
-	// TagReplace set to "true" lets an instance go although nothing shows that its group
-	// brings another one.
+	// TagReplace set to "true" allows Rollcall to terminate an instance although nothing shows that
+	// its group replaces it.
 	TagReplace = "rollcall:replace"
 	// TagPreset chooses a preset of the policy for one instance.
 	TagPreset = "rollcall:preset"
@@ -29,16 +29,16 @@ const (
 // instances whose tags are exposed in instance metadata.
 const (
 	TagFinding = "rollcall:finding" // the kind of the finding
-	TagSince   = "rollcall:since"   // RFC 3339 time at which the trouble began
+	TagSince   = "rollcall:since"   // RFC 3339 time at which the fault began
 	TagCause   = "rollcall:cause"   // the first decisive cause
-	TagNext    = "rollcall:next"    // what follows, and when
+	TagNext    = "rollcall:next"    // what happens next, and when
 	TagOrder   = "rollcall:order"   // id of the order that may act on the instance
 )
 
-// TagMode on an EKS cluster lowers the mode for that cluster, and never raises it.
+// TagMode on an EKS cluster lowers the mode of that cluster. It never raises it.
 const TagMode = "rollcall:mode"
 
-// MarkKeys lists the tag keys that Rollcall writes, in a fixed order.
+// MarkKeys returns the tag keys that Rollcall writes, in a fixed order.
 func MarkKeys() []string {
 	return []string{TagFinding, TagSince, TagCause, TagNext, TagOrder}
 }
@@ -48,15 +48,14 @@ func MarkKeys() []string {
 // self-managed Kubernetes write the same key.
 const ClusterTagPrefix = "kubernetes.io/cluster/"
 
-// tagClusterByAWS holds the cluster's name, written by EKS once an instance has joined.
-// It is proof: only AWS can write keys that begin with "aws:".
+// tagClusterByAWS holds the cluster's name. EKS writes it once an instance has joined. It is proof:
+// only AWS can write keys that begin with "aws:".
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
 const tagClusterByAWS = "aws:eks:cluster-name"
 
-// clusterNameKeys hold a cluster's name as their value too. Each is written by EKS, by an
-// EKS-owned controller or by eksctl, so unlike ClusterTagPrefix they say that the cluster
-// is an EKS cluster. Anybody else can write them as well, and copies them from instance to
-// instance.
+// clusterNameKeys also hold a cluster's name as their value. EKS, an EKS controller or eksctl
+// writes each of them. So unlike ClusterTagPrefix they show that the cluster is an EKS cluster. But
+// anybody can write them or copy them to another instance.
 var clusterNameKeys = []string{
 	"eks:cluster-name",             // managed node groups
 	"eks:eks-cluster-name",         // Auto Mode and Karpenter
@@ -77,12 +76,12 @@ const (
 	operatorEKSPrincipal = "eks.amazonaws.com"
 )
 
-// Marks are the values of the five tags that Rollcall writes; "" is no tag.
+// Marks are the values of the five tags that Rollcall writes; "" means no tag.
 type Marks struct {
 	Finding, Since, Cause, Next, Order string
 }
 
-// Get returns the value of one of MarkKeys, "" if the key is none of them.
+// Get returns the value of one of MarkKeys, "" for any other key.
 func (m Marks) Get(key string) string {
 	if p := m.field(key); p != nil {
 		return *p
@@ -90,7 +89,7 @@ func (m Marks) Get(key string) string {
 	return ""
 }
 
-// Set changes the value of one of MarkKeys and reports whether the key is one.
+// Set changes the value of one of MarkKeys. It reports whether the key is one of them.
 func (m *Marks) Set(key, value string) bool {
 	p := m.field(key)
 	if p == nil {
@@ -116,8 +115,8 @@ func (m *Marks) field(key string) *string {
 	return nil
 }
 
-// TagSet is what Rollcall reads from an instance's tags. It does not keep the tags: at
-// 100,000 instances they would be most of the memory.
+// TagSet is what Rollcall reads from an instance's tags. It does not keep the tags themselves: at
+// 100,000 instances they would use most of the memory.
 type TagSet struct {
 	Name     string
 	Claims   []string // clusters named by kubernetes.io/cluster/<name> keys, sorted
@@ -127,7 +126,7 @@ type TagSet struct {
 	Mode     string // value of rollcall:mode
 	Deadline string // value of rollcall:deadline
 	Preset   string // value of rollcall:preset
-	Marks    *Marks // nil when the instance carries none of Rollcall's tags
+	Marks    *Marks // nil if the instance has none of Rollcall's tags
 
 	proven string   // cluster named by the tag that only AWS can write
 	named  []string // clusters named by the other tags of EKS and eksctl, sorted
@@ -136,8 +135,8 @@ type TagSet struct {
 	autoModePool, karpenterPool, karpenterOldPool, nodeGroup, asg string
 	clusterAPI                                                    bool
 
-	// ClusterAPIRole is what Cluster API made the machine for, such as node or bastion, ""
-	// if it did not.
+	// ClusterAPIRole is the role for which Cluster API created the machine, such as node or
+	// bastion, "" if it did not.
 	ClusterAPIRole string
 }
 
@@ -149,14 +148,14 @@ func (t *TagSet) Add(key, value string) {
 	case TagHold:
 		t.Hold = value
 		if strings.TrimSpace(value) == "" {
-			t.Hold = "true" // the console lets people add a key alone
+			t.Hold = "true" // the console allows a key without a value
 		}
 	case TagIgnore:
 		t.Ignore = !declined(value)
 	case TagInstanceMode:
 		t.Mode = value
 		if strings.TrimSpace(value) == "" {
-			t.Mode = "observe" // someone wanted to say something, and it was not "go on"
+			t.Mode = "observe" // a person wrote something, and it was not "go on"
 		}
 	case TagReplace:
 		t.Replace = strings.EqualFold(strings.TrimSpace(value), "true")
@@ -208,7 +207,7 @@ func insert(sorted []string, text string) []string {
 	return slices.Insert(sorted, i, text)
 }
 
-// declined reports the values with which a person negates a tag.
+// declined reports whether a tag value means "no".
 func declined(value string) bool {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "false", "no":
@@ -217,9 +216,9 @@ func declined(value string) bool {
 	return false
 }
 
-// Owner tells who owns an instance with these tags, and its group. operator is
-// the instance's Operator.Principal, "" if it has none: AWS service principals
-// such as eks.amazonaws.com mark instances that a service manages (Auto Mode).
+// Owner returns who owns an instance with these tags, and its group. operator is the instance's
+// Operator.Principal, "" if none. AWS service principals such as eks.amazonaws.com mark instances
+// that a service manages (Auto Mode).
 func (t *TagSet) Owner(operator string) (Owner, Group) {
 	switch {
 	case operator == operatorEKSPrincipal || t.autoModePool != "":
@@ -232,8 +231,8 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 	case t.karpenterOldPool != "":
 		return OwnerKarpenter, NodePoolGroup(t.karpenterOldPool)
 	case t.nodeGroup != "" && t.asg != "":
-		// People copy tags from one instance to another, but only Auto Scaling can
-		// write the one with its prefix: without it nobody would replace the instance.
+		// People copy tags from one instance to another, but only Auto Scaling can write the tag
+		// with its prefix. Without that tag nothing would replace the instance.
 		return OwnerManagedNodeGroup, NodeGroupGroup(t.nodeGroup)
 	case t.asg != "":
 		return OwnerAutoScalingGroup, AutoScalingGroup(t.asg)
@@ -247,8 +246,8 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 // managed node groups have one too.
 func (t *TagSet) AutoScalingGroupName() string { return t.asg }
 
-// LaunchTemplate returns the launch template of the instance as id:version, "" unless both
-// are known. The versions of a template may launch different things.
+// LaunchTemplate returns the launch template of the instance as id:version, "" unless both are
+// known. Versions of one template may launch different things.
 func (t *TagSet) LaunchTemplate() string {
 	if t.template == "" || t.templateVersion == "" {
 		return ""
@@ -256,8 +255,8 @@ func (t *TagSet) LaunchTemplate() string {
 	return t.template + ":" + t.templateVersion
 }
 
-// names returns the clusters that tags name by value: the one that AWS wrote, or else all in
-// the other tags of EKS and eksctl.
+// names returns the clusters that tags name by value: the one that AWS wrote, or else all in the
+// other tags of EKS and eksctl.
 func (t *TagSet) names() []string {
 	if t.proven != "" {
 		return []string{t.proven}
@@ -271,8 +270,8 @@ func (t *TagSet) NamedBy(cluster string) bool {
 	return len(names) == 1 && names[0] == cluster
 }
 
-// OtherCluster is the cluster that the tags name by their value, "" if they name none, or
-// the given one among several.
+// OtherCluster returns the cluster that the tags name by value. It is "" if they name none, or if
+// the given one is among them.
 func (t *TagSet) OtherCluster(than string) string {
 	names := t.names()
 	if len(names) == 0 || slices.Contains(names, than) {
@@ -281,8 +280,8 @@ func (t *TagSet) OtherCluster(than string) string {
 	return names[0]
 }
 
-// Clusters returns the clusters that the tags may mean, sorted: those named by value, or else
-// all that kubernetes.io/cluster/ keys claim.
+// Clusters returns the clusters that the tags may mean, sorted: those named by value, or else all
+// in kubernetes.io/cluster/ keys.
 func (t *TagSet) Clusters() []string {
 	if names := t.names(); len(names) > 0 {
 		return names
@@ -290,24 +289,24 @@ func (t *TagSet) Clusters() []string {
 	return t.Claims
 }
 
-// Belonging is the answer to "is this instance of that cluster?".
+// Belonging is whether an instance belongs to a cluster.
 type Belonging int
 
 // The answers.
 const (
-	BelongsNot       Belonging = iota // another cluster's, or nobody's
-	Belongs                           // this cluster's
-	BelongsAmbiguous                  // tags name several clusters, and nothing decides between them
+	BelongsNot       Belonging = iota // belongs to another cluster, or to none
+	Belongs                           // belongs to this cluster
+	BelongsAmbiguous                  // tags name several clusters, and no other tag decides
 )
 
-// Belonging decides whether the tags make an instance one of the named cluster. The order
-// of the tags decides nothing:
+// Belonging returns whether the tags show that an instance belongs to the cluster. The order of the
+// tags does not matter:
 //
-//   - the tag that only AWS can write proves it, whatever the others say;
-//   - without it, the other tags that hold a cluster's name must agree on one;
-//   - that one outranks kubernetes.io/cluster/ keys, of which an instance may carry
-//     several, if it is among them or there are none;
-//   - without any name, there must be one such key alone.
+//   - The tag that only AWS can write is proof, whatever the others say.
+//   - Without it, the other tags that hold a cluster's name must agree on one.
+//   - That name outranks kubernetes.io/cluster/ keys if it is among them or there are none. An
+//     instance may carry several such keys.
+//   - Without any name, there must be exactly one such key.
 func (t *TagSet) Belonging(cluster string) Belonging {
 	if t.proven != "" {
 		return belongs(t.proven == cluster)

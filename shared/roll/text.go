@@ -8,7 +8,7 @@ import (
 // Clock formats a time for a sentence, in UTC to the second.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// Plural chooses the word for a number of things.
+// Plural returns one or many, depending on n.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -16,9 +16,9 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Misleads reports a control character, or one without a width that changes the displayed
-// text: it could mislead a terminal or a reader. See https://trojansource.codes for
-// direction. Line feeds and tabs do not mislead.
+// Misleads reports whether a rune could mislead a terminal or a reader: a control character, or a
+// character without width that changes the displayed text (see https://trojansource.codes for
+// direction). Line feeds and tabs do not.
 func Misleads(r rune) bool {
 	switch {
 	case r == '\n', r == '\t', ' ' <= r && r <= '~':
@@ -29,16 +29,16 @@ func Misleads(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\u2060' || r == '\ufeff'
 }
 
-// Texts keeps one copy of each text that many values share, such as names of zones and
-// groups. The zero value is ready for one goroutine.
+// Texts keeps one copy of each text that many values share, such as names of zones and groups. The
+// zero value is ready for use by one goroutine.
 type Texts struct {
 	known map[string]string
 }
 
-// One returns the kept copy of the text.
+// One returns the shared copy of the text.
 func (t *Texts) One(s string) string {
 	if s == "" {
-		return "" // as most of the tags are that an instance can have
+		return "" // most of the tags that an instance can have are empty
 	}
 	if known, ok := t.known[s]; ok {
 		return known

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// repairing is a policy that has accelerators repaired, for a trial of one machine's GPU.
+// repairing returns a trial of one machine's failed GPU, under a policy that repairs accelerators.
 func repairing(group, value string) Scenario {
 	sc := trial(Fault{Kind: FaultAccelerator, At: 30 * time.Minute, Group: group, Count: 1, Value: value})
 	sc.Storm = 4 * time.Hour
@@ -13,7 +13,7 @@ func repairing(group, value string) Scenario {
 	return sc
 }
 
-// What cures an accelerator is done about it, and nothing else, in groups of each owner.
+// A failed accelerator leads only to the acts that cure it, in groups of each owner.
 func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
 	const ends = actTerminate
 	for _, group := range []string{api, workers, pool} {
@@ -40,7 +40,7 @@ func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
 					wanted = wanted || w == what
 				}
 				if value == gpuAgain && what == actUncordon {
-					continue // it is well for some minutes
+					continue // it is healthy for some minutes
 				}
 				if (acts[string(what)] > 0) != wanted {
 					t.Errorf("%s, %s: %s %d times, of %v", group, value, what, acts[string(what)], acts)

@@ -11,7 +11,7 @@ import (
 // zonalShiftAPI is ARC's zonal shift.
 type zonalShiftAPI struct{ v *env }
 
-// GetManagedResource tells whether a cluster is shifted away from a zone.
+// GetManagedResource returns a cluster and its active zonal shifts.
 func (s zonalShiftAPI) GetManagedResource(in *arczonalshift.GetManagedResourceInput, out *arczonalshift.GetManagedResourceOutput) error {
 	*out = arczonalshift.GetManagedResourceOutput{Arn: in.ResourceIdentifier, AppliedWeights: map[string]float32{}}
 	for _, c := range s.v.a.clusters {
@@ -24,7 +24,7 @@ func (s zonalShiftAPI) GetManagedResource(in *arczonalshift.GetManagedResourceIn
 	return noSuch("ResourceNotFoundException", "%s is not a managed resource", aws.ToString(in.ResourceIdentifier))
 }
 
-// shifts are those of the cluster that go on, at most one.
+// shifts returns the cluster's active zonal shifts, at most one.
 func (c *cluster) shifts() []types.ZonalShiftInResource {
 	if c.shifted == "" {
 		return nil
@@ -36,7 +36,7 @@ func (c *cluster) shifts() []types.ZonalShiftInResource {
 	}}
 }
 
-// shift is when the shift that goes on began and when it ends, as the scenario has it.
+// shift returns when the active shift began and when it ends, from the scenario.
 func (c *cluster) shift() (from, to time.Time) {
 	for _, f := range c.a.sc.Faults {
 		if f.Kind != FaultShift || f.Zone != c.shifted || f.Cluster != "" && f.Cluster != c.name || c.a.start.Add(f.At).After(c.a.Now()) {

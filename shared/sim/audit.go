@@ -14,44 +14,45 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Rule is one of the rules that must never be broken.
+// Rule names a rule that must never be broken.
 type Rule string
 
 // The rules.
 const (
-	// RuleHealthy: a node that remediate's own last look showed healthy is never
+	// RuleHealthy forbids acts on a node that remediate's own last read showed healthy: it is not
 	// terminated, rebooted, cordoned or drained, and its objects are not deleted.
 	RuleHealthy Rule = "healthy-node"
-	// RuleMode: in mode observe nothing is written or sent, in mode notify nothing is done.
+	// RuleMode forbids writes and notices in mode observe, and acts in mode notify.
 	RuleMode Rule = "mode"
-	// RuleBudget: the acts of any hour on one cluster stay within its budget.
+	// RuleBudget limits the acts on one cluster within any hour to its budget.
 	RuleBudget Rule = "budget"
-	// RuleShare: nothing is ordered while more nodes are past their tolerance than may be.
+	// RuleShare forbids orders while too many nodes are past their tolerance.
 	RuleShare Rule = "unhealthy-share"
-	// RuleWhole: nothing is ordered or done after a look that was not whole.
+	// RuleWhole forbids orders and acts after an incomplete observation.
 	RuleWhole Rule = "whole-look"
-	// RuleTwice: what is ordered was seen by two checks at least a minute apart.
+	// RuleTwice requires that two checks, at least a minute apart, found what is ordered about.
 	RuleTwice Rule = "seen-twice"
-	// RuleIntent: the intent of an act is on record before it.
+	// RuleIntent requires that the intent of an act is recorded before the act.
 	RuleIntent Rule = "intent"
-	// RuleEvidence: what an act takes away is kept before it.
+	// RuleEvidence requires that evidence of what an act removes is stored before the act.
 	RuleEvidence Rule = "evidence"
-	// RuleOnce: each order is carried out once, and an instance is rebooted once a day.
+	// RuleOnce requires that each order is carried out once, and that an instance is rebooted at most
+	// once a day.
 	RuleOnce Rule = "once"
-	// RuleRole: only remediate does anything to machines and nodes.
+	// RuleRole allows acts on machines and nodes by remediate only.
 	RuleRole Rule = "role"
-	// RuleKept: what a person holds or protects is not touched.
+	// RuleKept forbids acts on what a person holds or protects.
 	RuleKept Rule = "held-by-a-person"
-	// RuleReport: what is found, done or held is reported, once.
+	// RuleReport requires that what is found, done or held is reported once.
 	RuleReport Rule = "report"
-	// RuleCure: in a calm world what a replacement cures is remediated in time, or held
+	// RuleCure requires that, in a calm account, what a replacement cures is remediated in time or held
 	// with a reason.
 	RuleCure Rule = "cure"
-	// RuleTidy: once the world is well, tags and findings are gone.
+	// RuleTidy requires that tags and findings are removed once everything is healthy.
 	RuleTidy Rule = "tidy"
-	// RuleSchedule: no schedule outlives its time.
+	// RuleSchedule forbids schedules that outlive their time.
 	RuleSchedule Rule = "schedule"
-	// RuleChecked: in a calm world every cluster is checked again and again.
+	// RuleChecked requires that every cluster of a calm account is checked repeatedly.
 	RuleChecked Rule = "checked"
 )
 
@@ -62,8 +63,8 @@ type Violation struct {
 	Detail string
 }
 
-// auditor watches a run. It knows the rules by what they say and not by how the product
-// keeps them: it computes with what the APIs answered and what the account is like.
+// auditor watches a run. It applies the rules as they are documented, not as the product implements
+// them: it computes from the API answers and from the true state of the account.
 type auditor struct {
 	a          *account
 	violations []Violation
@@ -73,16 +74,16 @@ type auditor struct {
 	reboots map[string]time.Time
 	kept    map[string]bool // evidence, by cluster, instance and order
 	checks  map[string]looked
-	// held is for what something was held when the history was last told of it.
+	// held maps what is held to the reason that the history reported last.
 	held     map[string]map[about]string // by cluster
-	since    map[about]time.Time         // since when something is held for a passing reason
+	since    map[about]time.Time         // when the hold for a passing reason began
 	said     map[saidKey]saying
 	outcomes map[string]saying // notices of outcomes, by order and outcome
-	acted    map[string]owed   // outcomes that are to be told, by order
-	// firstSeen is what the checks of a cluster found.
+	acted    map[string]owed   // outcomes that must still be reported, by order
+	// firstSeen holds what the checks of a cluster found.
 	firstSeen map[string]map[about]foundThen
-	// queue is how many machines were ill at once since the last time that none was: those
-	// that wait are cured one after the other.
+	// queue is how many machines were ill at once since the last time that none was. They are cured one
+	// after the other.
 	queue    map[*cluster]int
 	policies policies
 	sense    sense
@@ -91,10 +92,10 @@ type auditor struct {
 	harms    harms
 	truths   truths
 	times    times
-	inVain   map[*node]time.Time             // since when nodes are cordoned for nothing
-	excused  map[string]int                  // how many receives of messages met a fault
+	inVain   map[*node]time.Time             // when a node began to be cordoned without a cause
+	excused  map[string]int                  // how many receives of a message met a fault
 	taken    map[string]map[string]time.Time // when an act was last done to a machine
-	// sightless is of clusters by name.
+	// sightless is by cluster name.
 	sightless map[string]*sightless
 }
 
@@ -112,20 +113,20 @@ type looked struct {
 	heldBack map[about]withheld
 }
 
-// saidKey is about whom a notice says something.
+// saidKey identifies what a notice is about.
 type saidKey struct{ cluster, group, kind, instance string }
 
-// saying is what was said, and by which invocation.
+// saying is what a notice said, and the invocation that sent it.
 type saying struct {
 	what string
 	inv  *invocation
-	read int64 // the version of the notices that it had read
+	read int64 // the version of the notices that the invocation had read
 }
 
-// said is a saying of an invocation.
+// said returns a saying of the invocation.
 func (inv *invocation) said(what string) saying { return saying{what, inv, inv.seen.notices} }
 
-// owed is an outcome that a person is to be told of.
+// owed is an outcome that must be reported.
 type owed struct {
 	at   time.Time
 	what string
@@ -139,19 +140,19 @@ func newAuditor(a *account) *auditor {
 	}
 }
 
-// broken notes that a rule was broken.
+// broken records a violation of a rule.
 func (u *auditor) broken(rule Rule, format string, args ...any) {
 	v := Violation{At: u.a.Now(), Rule: rule, Detail: fmt.Sprintf(format, args...)}
 	u.violations = append(u.violations, v)
 	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
 }
 
-// mode is the mode that an invocation had to keep to, by what it was told.
+// mode returns the mode that applied to an invocation, according to what it had read.
 func (u *auditor) mode(inv *invocation, c *cluster, group string) mode {
 	return u.policy(inv, c, group).mode
 }
 
-// destructive reports the acts that take something.
+// destructive reports whether the act interrupts or removes something.
 func (what act) destructive() bool {
 	switch what {
 	case actTag, actUntag, actUncordon, actOutOfService:
@@ -160,7 +161,7 @@ func (what act) destructive() bool {
 	return true
 }
 
-// did looks at an act at the moment at which it takes effect.
+// did audits an act at the moment at which it takes effect.
 func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node) {
 	group, id := "none", ""
 	if m != nil {
@@ -170,7 +171,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 		group, id = n.machine.g.groupName(), n.machine.id
 	}
 	if n != nil && n.provider != "" && n.guest == "" && what != actTerminate && what != actReboot {
-		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // it goes on naming the machine before
+		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // the Node still names the previous machine
 	}
 	mode := u.mode(inv, c, group)
 	if what == actTag || what == actUntag {
@@ -186,7 +187,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.a.note(e)
 	if what == actUncordon {
 		u.givenBack(inv, id)
-		return // it gives back what an act took
+		return // it undoes an act
 	}
 	if inv.v.fn != remediator {
 		u.broken(RuleRole, "%s: %s of %s", inv.name, what, id)
@@ -224,7 +225,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.effect(inv, what, c, id)
 }
 
-// whole checks that the look before an act was whole.
+// whole checks that the observation before an act was complete.
 func (u *auditor) whole(inv *invocation, what act, id string) {
 	s := &inv.seen
 	if s.status != "ACTIVE" {
@@ -238,7 +239,7 @@ func (u *auditor) whole(inv *invocation, what act, id string) {
 	}
 }
 
-// healthy checks an act against the last look at its target.
+// healthy checks an act against the last observation of its target.
 func (u *auditor) healthy(inv *invocation, what act, id string) {
 	if l := inv.seen.looked[id]; l.instance != nil {
 		for _, t := range l.instance.Tags {
@@ -255,8 +256,8 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 	}
 }
 
-// intent checks that the act was on record before it, and its evidence kept. It returns the
-// record, zero if there is none.
+// intent checks that the intent was recorded and the evidence stored before the act. It returns the
+// record, or the zero Action if there is none.
 func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledger.Action {
 	state := u.a.dep.state(c.name)
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
@@ -283,7 +284,7 @@ func evidenceKey(cluster, instance, order string) string {
 	return cluster + " " + instance + " " + order
 }
 
-// once checks that what ends or reboots something is not repeated.
+// once checks that a termination or a reboot is not repeated.
 func (u *auditor) once(inv *invocation, what act, id, order string) {
 	key := order + " " + string(what)
 	if u.done[key]++; u.done[key] > 1 && order != "" {
@@ -300,8 +301,8 @@ func (u *auditor) once(inv *invocation, what act, id, order string) {
 	}
 }
 
-// slack is by how much the times of intents, from which budgets count, may differ from
-// those of the acts: clocks, the length of a function, and dues that are rounded up.
+// slack is the most by which the times of intents, from which budgets count, may differ from those of
+// the acts. Clock skew, the duration of a function and rounded-up due times cause the difference.
 const slack = 4 * time.Minute
 
 // effect counts an act against the budget of its cluster.
@@ -321,7 +322,7 @@ func (u *auditor) effect(inv *invocation, what act, c *cluster, id string) {
 	}
 }
 
-// ordered looks at an order that is sent.
+// ordered audits an order that is sent.
 func (u *auditor) ordered(inv *invocation, body string) {
 	o, err := readOrder(body)
 	if err != nil {
@@ -356,8 +357,8 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.justly(inv, c, o)
 }
 
-// share counts from what the invocation was told how many are certainly past their
-// tolerance, and how many there are at most.
+// share counts, from the invocation's answers, the nodes certainly past their tolerance, and checks them
+// against the limit.
 func (u *auditor) share(inv *invocation, c *cluster, o order) {
 	of := func(group, instanceType string) *terms {
 		s := u.selects(c, group)
@@ -376,7 +377,7 @@ func (u *auditor) share(inv *invocation, c *cluster, o order) {
 	}
 }
 
-// allowedSick is the formula of the README, written anew.
+// allowedSick is a second implementation of the README's formula.
 func allowedSick(n, percent int) int {
 	share := n * percent / 100
 	if share*100 < n*percent {
@@ -385,13 +386,13 @@ func allowedSick(n, percent int) int {
 	return max(share, min(2, n-1), 1)
 }
 
-// stored notes that evidence was kept.
+// stored records that evidence was stored.
 func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]byte) {
 	u.complete(inv, key, files)
 	u.kept[evidenceKey(key.Cluster.Name, string(key.Instance), key.Stage)] = true
 }
 
-// planned notes what a check came to.
+// planned records the result of a check.
 func (u *auditor) planned(inv *invocation, c checkup) {
 	u.withheld(c)
 	u.truthful(inv, c)
@@ -421,8 +422,8 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.checks[c.cluster] = l
 }
 
-// withheld tells the history what is held back, once for each reason. A look that is not
-// whole holds too; what it did not see is held as before.
+// withheld reports held acts to the history, once for each reason. An incomplete check holds too. What
+// it did not observe stays held.
 func (u *auditor) withheld(c checkup) {
 	before, now := u.held[c.cluster], map[about]string{}
 	for _, h := range c.held {
@@ -438,11 +439,11 @@ func (u *auditor) withheld(c checkup) {
 	u.held[c.cluster] = now
 }
 
-// foundThen is since when something is found. A check that began before another one had not
-// found it any more goes on from there.
+// foundThen is since when something is found. A check keeps the earlier time if it began before another
+// check no longer found it.
 type foundThen struct{ first, gone time.Time }
 
-// sightings notes what a check found, and forgets what it did not find any more.
+// sightings records what a check found, and drops what it no longer finds.
 func (u *auditor) sightings(c checkup) {
 	at := u.a.Now()
 	before, now := u.firstSeen[c.cluster], map[about]foundThen{}
@@ -462,7 +463,7 @@ func (u *auditor) sightings(c checkup) {
 	u.firstSeen[c.cluster] = now
 }
 
-// forgets is told that a finding is over: what comes back may be told again.
+// forgets handles the end of a finding: if it comes back, it may be reported again.
 func (u *auditor) forgets(cluster string, key about) {
 	for said := range u.said {
 		if said.instance == key.instance && said.kind == key.kind {
@@ -472,7 +473,7 @@ func (u *auditor) forgets(cluster string, key about) {
 	delete(u.held[cluster], key)
 }
 
-// published looks at a notice.
+// published audits a notice.
 func (u *auditor) published(inv *invocation, subject, message string, attributes map[string]string) {
 	var parts struct{ Default, Email string }
 	var d noticed
@@ -519,7 +520,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	}
 }
 
-// explained checks that of a Spot Instance that EC2 took back it is said that it did.
+// explained checks that the notice about an interrupted Spot Instance says that EC2 interrupted it.
 func (u *auditor) explained(inv *invocation, d noticed) {
 	for _, e := range d.Ended {
 		m := u.a.machines[e.Instance]
@@ -529,11 +530,11 @@ func (u *auditor) explained(inv *invocation, d noticed) {
 	}
 }
 
-// outcome checks that what became of an order is told once.
+// outcome checks that the outcome of an order is reported once.
 func (u *auditor) outcome(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		key := i.Order + " " + d.Action + " " + i.Held + " " + i.Detail
-		// Whoever cannot read what was told tells it once too often.
+		// An invocation that cannot read what was reported may report it once more.
 		if before, ok := u.outcomes[key]; ok && before.inv.known(inv) && !inv.failed {
 			u.broken(RuleReport, "%s: the outcome of order %s (%s) is told a second time, first by %s", inv.name, i.Order, d.Action, before.inv.name)
 		}
@@ -542,7 +543,7 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 	}
 }
 
-// repeated checks that a notice does not give as news what was said last.
+// repeated checks that a notice does not report as news what was reported last.
 func (u *auditor) repeated(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		if !i.New {
@@ -557,13 +558,13 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 	}
 }
 
-// clean reports that the invocation came to its own end, and that no call of it failed
-// that could have kept it from remembering what it said.
+// clean reports whether the invocation completed, and no call failed that could have kept it from
+// recording what it sent.
 func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
 
-// known reports that a later invocation could know what this one said: it came to its
-// own end, remembered it, and was over before the other began. Two at once, as when a
-// message is delivered a second time, both tell.
+// known reports whether a later invocation could know what this one sent: this one completed, recorded
+// it, and ended before the other began. Two invocations at the same time, as after a duplicate delivery,
+// both report.
 func (inv *invocation) known(later *invocation) bool {
 	if inv == later {
 		return !inv.failed
@@ -571,19 +572,20 @@ func (inv *invocation) known(later *invocation) bool {
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
 }
 
-// bars reports that a later invocation may not say it again: it could know that it was said,
-// or it had read the same notices, and of all that did only one may tell.
+// bars reports whether a later invocation may not say it again. It could know that it was said, or it
+// had read the same version of the notices. Of all invocations that read one version, only one may
+// report.
 func (u *auditor) bars(before saying, later *invocation) bool {
 	same := before.inv != later && before.read == later.seen.notices && later.seen.told
 	return before.inv.known(later) || same && before.inv.seen.told && !u.verdicts.forgotten.After(before.inv.begun)
 }
 
-// sweepsOf is of how many sweeps one checks a cluster of that size: 1 up to 2,000 nodes, then one
-// more for every further 2,000, and 12 at most.
+// sweepsOf returns in how many sweeps a cluster of that size is checked once: 1 up to 2,000 nodes, one
+// more for every further 2,000, at most 12.
 func sweepsOf(nodes int) int { return min(max(1, (nodes+1999)/2000), 12) }
 
-// calm looks at the account while it is left alone: what is ill should be on its way to be
-// cured, or held with a reason.
+// calm audits the account while no new fault strikes. Machines that are ill must be on their way to
+// remediation, or held with a reason.
 func (u *auditor) calm() {
 	now := u.a.Now()
 	began := u.a.sc.Start.Add(u.a.sc.Storm)
@@ -618,12 +620,12 @@ func (u *auditor) calm() {
 	u.told()
 }
 
-// patience is how long what a replacement cures may take from its beginning to the act
-// that cures it by the default policy, without the wait that budgets impose: the longest
-// tolerance, what the owner is left, the steps of the longest ladder, and two sweeps.
+// patience is how long a fault that a replacement cures may last before the act that cures it, by the
+// default policy and without waits for budgets. It covers the longest tolerance, the owner's time, the
+// steps of the longest ladder, and two sweeps.
 const patience = 100 * time.Minute
 
-// cured checks one machine, of a cluster in which so many were ill at once.
+// cured checks one machine; ill is how many of the cluster were ill at once.
 func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last looked) {
 	if m.stays || m.muted || m.aside != "" || m.state != running || !m.ail.replaceable() {
 		return
@@ -648,10 +650,10 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 			return
 		}
 		if h.reason == "ReplacementPending" && u.owed(m.g) {
-			return // nothing shows that another one would come
+			return // nothing shows that another replacement would come
 		}
 		if !passes[h.reason] || pol.mode < mayRemediate {
-			return // what only the mode holds stands in the way of the rest too
+			return // the mode, or a reason that does not pass, holds it
 		}
 		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {
 			return
@@ -676,7 +678,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 	u.broken(RuleCure, "%s of %s (%s since %s, %s) is neither remediated nor held", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), m.g.owner)
 }
 
-// replaceable reports the ailments of which a ladder by default comes to an act.
+// replaceable reports whether a default ladder leads to an act for the fault.
 func (a ailment) replaceable() bool {
 	switch a {
 	case neverJoins, neverReady, notReady, silent, impaired:
@@ -685,7 +687,7 @@ func (a ailment) replaceable() bool {
 	return false
 }
 
-// told checks that outcomes are told.
+// told checks that outcomes are reported.
 func (u *auditor) told() {
 	for order, o := range u.acted {
 		if u.a.Now().Sub(o.at) > 20*time.Minute {
@@ -697,7 +699,7 @@ func (u *auditor) told() {
 	}
 }
 
-// end looks at the account after everything has been well for a while.
+// end audits the account after everything has been healthy for a while.
 func (u *auditor) end() {
 	for _, c := range u.a.clusters {
 		if !c.exists() {
@@ -708,7 +710,7 @@ func (u *auditor) end() {
 		for _, g := range c.groups {
 			for _, m := range g.members {
 				if m.state != running || m.ail != well || u.policyNow(c, g).mode < mayNotify {
-					continue // in mode observe nothing is written, not even that it is over
+					continue // in mode observe nothing is written, not even that the finding is over
 				}
 				for _, t := range m.tags {
 					if strings.HasPrefix(t.key, "rollcall:") {

@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// broke reports whether the auditor noted the rule.
+// broke reports whether the auditor recorded a violation of the rule.
 func (u *auditor) broke(rule Rule) bool {
 	for _, v := range u.violations {
 		if v.Rule == rule {
@@ -23,7 +23,7 @@ func (u *auditor) broke(rule Rule) bool {
 	return false
 }
 
-// No guard lets another function act, so one is made to here.
+// No guard lets another function act, so the test makes one act.
 func TestOnlyRemediateMayAct(t *testing.T) {
 	c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 	m := up(c.groups[0], "node-1")
@@ -40,7 +40,7 @@ func TestOnlyRemediateMayAct(t *testing.T) {
 	}
 }
 
-// A schedule for a moment that has passed stays for ever.
+// A schedule for a time that has passed stays forever.
 func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
 	a := bare(t, false)
 	a.until(dawn.Add(time.Hour))
@@ -53,7 +53,7 @@ func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
 	}
 }
 
-// What is broken is part of the history, where it happened.
+// A violation is part of the history, at the time when it happened.
 func TestAViolationIsTold(t *testing.T) {
 	a := bare(t, false)
 	var told []Event
@@ -64,8 +64,8 @@ func TestAViolationIsTold(t *testing.T) {
 	}
 }
 
-// A look that is not whole holds too. It is told once for each reason, and again when the
-// finding was over in between.
+// An incomplete check holds too. The hold is reported once for each reason, and again if the finding was
+// over in between.
 func TestWhatIsHeldAfterALookThatIsNotWholeIsTold(t *testing.T) {
 	a := bare(t, false)
 	var told []string
@@ -107,7 +107,7 @@ func TestWhatIsHeldAfterALookThatIsNotWholeIsTold(t *testing.T) {
 	}
 }
 
-// The formula of the README, at its edges.
+// The formula of the README, at its boundaries.
 func TestHowManyMayBePastTheirTolerance(t *testing.T) {
 	for _, tt := range []struct{ nodes, percent, want int }{
 		{0, 20, 1}, {1, 20, 1}, {2, 20, 1}, {3, 20, 2}, {4, 20, 2}, {10, 20, 2}, {11, 20, 3}, {100, 20, 20}, {101, 20, 21}, {9, 0, 2}, {9, 100, 9},

@@ -10,17 +10,17 @@ import (
 
 // The rule of accelerators, and the time that AWS gives them.
 const (
-	// RuleAccelerator: a node that is Ready is interrupted for its accelerator only where the
-	// policy opts in, after ten minutes, and only by what cures it: a machine is ended for what a
-	// reboot may cure only after a reboot, it is not rebooted for what a reboot does not cure,
-	// and nothing is done where neither cures it.
+	// RuleAccelerator limits the interruption of a Ready node whose accelerator failed. The policy must
+	// opt in, ten minutes must pass, and the act must cure the fault. A fault that a reboot may cure
+	// leads to a termination only after a reboot. A fault that a reboot does not cure leads to no
+	// reboot, and one that neither cures leads to no act.
 	RuleAccelerator Rule = "accelerator"
 	// repairAccelerated is how long AWS waits before it repairs an accelerator.
 	repairAccelerated = 10 * time.Minute
 )
 
-// repairing looks at an act on a machine whose node was last seen with a failed accelerator. It
-// reports whether it was.
+// repairing audits an act on a machine whose node was last seen with a failed accelerator. It reports
+// whether it was.
 func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Node) bool {
 	if m == nil || !failedAccelerator(n) {
 		return false
@@ -29,7 +29,7 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 	switch {
 	case !u.optedIn(inv, m):
 		u.broken(RuleAccelerator, "%s: %s of %s, which is Ready; the policy does not say that accelerators are repaired", inv.name, what, m.id)
-	case m.ail != failedGPU: // it is well by now, which the other rules are about
+	case m.ail != failedGPU: // it is healthy by now, which other rules cover
 	case m.gpu == gpuPerson:
 		u.broken(RuleAccelerator, "%s: %s of %s, which works: only the agent does not reach DCGM", inv.name, what, m.id)
 	case what == actReboot && m.gpu == gpuReplaced:
@@ -44,15 +44,15 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 	return true
 }
 
-// failedAccelerator reports a node of which the agent said so.
+// failedAccelerator reports whether the agent reported a failed accelerator of the node.
 func failedAccelerator(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == accelerated && c.Status == corev1.ConditionFalse
 	})
 }
 
-// rebootTried reports a reboot of the machine within the last day, or one that is on record:
-// where a function ended before it noted the outcome, nobody tries again.
+// rebootTried reports whether the machine was rebooted within the last day, or has a reboot on record.
+// If a function ended before it recorded the outcome, nothing tries again.
 func (u *auditor) rebootTried(m *machine) bool {
 	if at, ok := u.reboots[m.id]; ok && u.a.Now().Sub(at) < 24*time.Hour {
 		return true
@@ -65,12 +65,13 @@ func (u *auditor) rebootTried(m *machine) bool {
 	return false
 }
 
-// optedIn reports whether the policy has the fault of the machine repaired.
+// optedIn reports whether the policy repairs the fault of the machine.
 func (u *auditor) optedIn(inv *invocation, m *machine) bool {
 	return u.policy(inv, m.c, m.g.groupName()).repairs(gpuSays[m.gpu][0])
 }
 
-// needsRepair says why a machine should be rebooted or replaced for its accelerator, "" if not.
+// needsRepair returns why a machine should be rebooted or replaced for its accelerator, or "" if it
+// should not.
 func (u *auditor) needsRepair(m *machine) string {
 	if m.ail != failedGPU || m.gpu == gpuPerson || !u.policyNow(m.c, m.g).repairs(gpuSays[m.gpu][0]) {
 		return ""

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// What follows are rules of clusters that cannot be judged: that people are told, once it lasts and
-// not before, and when it is over, and that they are looked at again soon.
+// The rules of clusters that cannot be judged: people are notified once that lasts, not before, and
+// again when it is over. Such a cluster is checked again soon.
 
 const (
-	// blindAfter is how long a cluster must be unreadable before a person is told, and seesAfter how
+	// blindAfter is how long a cluster must be unreadable before people are notified. seesAfter is how
 	// long it must be readable again.
 	blindAfter = 15 * time.Minute
 	seesAfter  = 10 * time.Minute
-	// looksAgain is how long after the beginning of a check that could not read everything the next
-	// one begins: two minutes, a minute for the schedule's precision, and what it takes.
+	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
+	// two minutes, one minute for the schedule's precision, and the time that it takes.
 	looksAgain = 4*time.Minute + 30*time.Second
 )
 
@@ -22,13 +22,13 @@ const (
 type sightless struct {
 	last         *invocation // the last check
 	lastWhole    bool
-	tells        bool        // its mode let it tell
-	whole        *invocation // the last complete one
-	blind, again *invocation // the first incomplete one since, and the first complete one after people were told
-	told         *invocation // that told people, nil if none did or they know that it is over
+	tells        bool        // its mode allowed notices
+	whole        *invocation // the last complete check
+	blind, again *invocation // the first incomplete check since, and the first complete one after people were notified
+	told         *invocation // the check that notified people, nil if none did or the end was reported
 }
 
-// lookedAt notes a check, and looks at the one before it.
+// lookedAt records a check, and audits the one before it.
 func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	s := u.sightless[c.cluster]
 	if s == nil {
@@ -52,12 +52,12 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 			s.again = inv
 		}
 		if !s.tells && s.again != nil && inv.begun.Sub(s.again.begun) > seesAfter-slack {
-			s.told = nil // it is over, and nobody wants to hear that
+			s.told = nil // it is over, and its mode allows no notice of that
 		}
 	}
 }
 
-// cutShort is told that a function did not come to its end: its message comes again minutes later, and
+// cutShort handles a function that did not complete. Its message is delivered again minutes later, and
 // those behind it wait.
 func (u *auditor) cutShort() {
 	for _, s := range u.sightless {
@@ -65,7 +65,7 @@ func (u *auditor) cutShort() {
 	}
 }
 
-// remarked looks at what the last check, which is over, told or did not tell.
+// remarked audits what the last check, which has ended, did or did not report.
 func (u *auditor) remarked(s *sightless, cluster string) {
 	last := s.last
 	if last == nil || !s.tells || !u.judgeable(last, cluster) {
@@ -79,8 +79,8 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 	}
 }
 
-// judgeable reports a check that came to its own end, in a time since which nothing but the Kubernetes
-// API failed, of a cluster that EKS knows.
+// judgeable reports whether a check completed, EKS knows its cluster, and nothing but the Kubernetes API
+// failed since it began.
 func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	c := u.a.byName[cluster]
 	if c == nil || !c.exists() || !inv.clean() || inv.ended.IsZero() || inv.begun.Before(u.verdicts.forgotten) {
@@ -91,7 +91,7 @@ func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	})
 }
 
-// toldOfCluster looks at a notice about a cluster as a whole.
+// toldOfCluster audits a notice about a cluster as a whole.
 func (u *auditor) toldOfCluster(inv *invocation, d noticed) {
 	s := u.sightless[d.Cluster]
 	if d.Kind != "Cluster" || s == nil {

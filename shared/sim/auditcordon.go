@@ -8,13 +8,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleCordon is that a cordon of Rollcall's does not outlive its cause by an hour.
+// RuleCordon requires that a cordon of Rollcall's does not outlive its cause by an hour.
 const RuleCordon Rule = "cordoned"
 
-// cordonOutlives is for how long it may.
+// cordonOutlives is how long a cordon may outlive its cause.
 const cordonOutlives = time.Hour
 
-// cordons checks every minute for how long nodes are cordoned for nothing.
+// cordons checks every minute how long nodes are cordoned without a cause.
 func (u *auditor) cordons(c *cluster) {
 	now := u.a.Now()
 	for _, n := range c.nodes {
@@ -32,8 +32,8 @@ func (u *auditor) cordons(c *cluster) {
 	}
 }
 
-// cordonedFor reports that a node may rightly be cordoned: its machine is not in order, or is about
-// to go, or Rollcall may not, or cannot, lift the cordon.
+// cordonedFor reports whether a node may rightly be cordoned: its machine is not in order or is being
+// removed, or Rollcall may not, or cannot, lift the cordon.
 func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 	m, now := n.machine, u.a.Now()
 	if m == nil || m.ail != well || m.muted || m.state != running || m.booting || n.ready().Status != corev1.ConditionTrue || m.event != nil || m.claim != nil && !m.claim.deleting.IsZero() || !n.deleting.IsZero() {

@@ -6,8 +6,8 @@ import (
 	"rollcall/shared/evidence/archive"
 )
 
-// complete checks that evidence holds what could be read of a machine when it was kept: by a delivery
-// of which no call failed.
+// complete checks that evidence has everything that could be read of a machine when it was stored. It
+// applies to deliveries of which no call failed.
 func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]byte) {
 	m := u.a.machines[string(key.Instance)]
 	if m == nil || inv.v.fn != remediator || inv.missed || m.state != running || m.ail == well {

@@ -7,22 +7,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RuleHarm is that what worked is hardly ever interrupted. Between the last look and an act a
-// machine may come back, so it is not never.
+// RuleHarm limits the interruption of what worked. A machine may recover between the last observation
+// and an act, so zero is not possible.
 const RuleHarm Rule = "harm"
 
 const (
-	// harmful is for how many minutes pods of a cluster may be interrupted within a day.
+	// harmful is for how long the pods of a cluster may be interrupted within a day.
 	harmful = 20 * time.Minute
-	// restarts is how long a pod takes at least until it runs elsewhere: it stops, is bound, its
-	// image is pulled, and it becomes ready.
+	// restarts is the minimum time until a pod runs elsewhere: it stops, is bound, its image is pulled,
+	// and it becomes ready.
 	restarts = 2 * time.Minute
 )
 
-// Harm is what Rollcall's acts did to the workload, and the faults would not have done.
+// Harm is what Rollcall's acts did to the workload, beyond what the faults did.
 type Harm struct {
-	Pods    int           // that worked, and were evicted or killed
-	Minutes time.Duration // for which they did not run, taken together
+	Pods    int           // working pods that were evicted or killed
+	Minutes time.Duration // for which they did not run, in total
 }
 
 // harms is what the auditor knows of interruptions.
@@ -32,7 +32,7 @@ type harms struct {
 	of    map[*cluster][]harmed // within a day
 }
 
-// interruption is an act that took the pods of a machine that worked.
+// interruption is an act that interrupted the pods of a machine that worked.
 type interruption struct {
 	at   time.Time
 	m    *machine
@@ -45,7 +45,7 @@ type harmed struct {
 	time time.Duration
 }
 
-// interrupts notes what an act takes from the workload.
+// interrupts records the pods that an act interrupts.
 func (u *auditor) interrupts(what act, m *machine) {
 	if m == nil || !u.a.serving(m) {
 		return
@@ -67,7 +67,7 @@ func (u *auditor) interrupts(what act, m *machine) {
 	}
 }
 
-// pods are those that run on the machine, also while its Node is gone.
+// pods returns the pods that run on the machine, also while its Node is gone.
 func (m *machine) pods() []*pod {
 	switch {
 	case m.node != nil:
@@ -78,8 +78,8 @@ func (m *machine) pods() []*pod {
 	return nil
 }
 
-// serving reports a machine whose pods work, and would go on to: the fault neither stops them nor
-// cuts them off, and EC2 is not about to interrupt it.
+// serving reports whether the machine's pods work and would continue to: the fault neither stops them
+// nor cuts them off, and EC2 is not about to interrupt it.
 func (a *account) serving(m *machine) bool {
 	switch {
 	case m.state != running || m.booting || m.muted || a.silenced[m.zone] || !m.c.exists() || m.elsewhere != "":
@@ -100,7 +100,7 @@ func (a *account) serving(m *machine) bool {
 	return false
 }
 
-// interrupted counts a minute of what is interrupted.
+// interrupted counts a minute of each interruption.
 func (u *auditor) interrupted() {
 	now := u.a.Now()
 	u.harms.open = slices.DeleteFunc(u.harms.open, func(i interruption) bool {

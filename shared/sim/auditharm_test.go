@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Only what worked, and would have gone on to, is harm.
+// Only the interruption of what worked, and would have continued to, is harm.
 func TestOnlyWhatWorkedIsHarm(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -10,12 +10,12 @@ import (
 	"rollcall/shared/ledger"
 )
 
-// RuleLadder is that the acts of a ladder are taken in its order, each when its time has come, and
-// that none is left out but those that cannot apply.
+// RuleLadder requires that the acts of a ladder come in its order, each when it is due, and that no
+// applicable step is skipped.
 const RuleLadder Rule = "ladder"
 
-// climbed checks that the ladder of a finding comes to an act now: the ladder of its kind, or of the
-// cause that is on record.
+// climbed checks that the ladder of a finding allows an act now: the ladder of its kind, or of the
+// recorded cause.
 func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if m == nil {
 		return
@@ -25,10 +25,10 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		do = acts[actTerminate]
 	}
 	switch kind {
-	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules are about these
+	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules cover these
 	default:
 		if m.state != running {
-			break // its Node is all that is left
+			break // only its Node is left
 		}
 		pol := u.policyOf(inv, m)
 		why := u.leavesOut(inv, pol, pol.ladders[kind], do, m)
@@ -43,13 +43,14 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		u.taken[m.id] = map[string]time.Time{}
 	}
 	u.taken[m.id][do] = u.a.Now()
-	// Whoever cordoned the node that is drained: the step cordon is done, though somebody lifts it later.
+	// A node that is drained is cordoned, by whomever: the step cordon is done, even if somebody lifts
+	// it later.
 	if _, done := u.taken[m.id][acts[actCordon]]; !done && do == acts[actEvict] && m.node != nil && m.node.cordoned {
 		u.taken[m.id][acts[actCordon]] = u.a.Now()
 	}
 }
 
-// leavesOut says why a ladder does not come to an act now, "" if it does.
+// leavesOut returns why a ladder does not allow an act now, or "" if it does.
 func (u *auditor) leavesOut(inv *invocation, pol *terms, ladder []rung, do string, m *machine) string {
 	since, tolerated, known := u.tolerated(inv, m)
 	from, after, boots := since.Add(tolerated), time.Duration(0), time.Time{}
@@ -84,7 +85,7 @@ func (u *auditor) leavesOut(inv *invocation, pol *terms, ladder []rung, do strin
 	return "that ladder does not have the step"
 }
 
-// undrained names a pod that was to be evicted and is there still, "" if there is none.
+// undrained returns the name of a pod that was to be evicted and was not, or "" if there is none.
 func (u *auditor) undrained(pol *terms, m *machine) string {
 	if m.node == nil || m.node.ready().Status == corev1.ConditionUnknown || pol.values["drain.force"] != "never" {
 		return ""
@@ -97,8 +98,8 @@ func (u *auditor) undrained(pol *terms, m *machine) string {
 	return ""
 }
 
-// inapplicable reports that a step can do nothing for a machine: it has no node that hears it, is
-// cordoned already, or was rebooted, or tried to be, within a day; or a reboot does not cure it.
+// inapplicable reports whether a step can do nothing for a machine. A cordon needs a node that answers
+// and is not cordoned yet. A reboot must be able to cure the fault, and none was tried within a day.
 func (u *auditor) inapplicable(do string, m *machine) bool {
 	if do == "cordon" {
 		return m.node == nil || m.node.cordoned || m.node.ready().Status == corev1.ConditionUnknown

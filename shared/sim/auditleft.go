@@ -4,18 +4,17 @@ import (
 	"time"
 )
 
-// RuleLeft is that a volume or a network interface that outlived a machine which Rollcall ended,
-// or knew as an orphan, is told in time, and that nothing else is told to be left.
+// RuleLeft requires that a volume or a network interface is reported in time if it outlived a machine
+// that Rollcall terminated, or knew as an orphan. Nothing else may be reported as left.
 const RuleLeft Rule = "left"
 
-// leftAfter is how long after the end of its machine what outlived it is left.
+// leftAfter is how long after the termination of its machine a resource counts as left.
 const leftAfter = 3 * time.Hour
 
-// leftSlack is for how long a check may have known it otherwise: it reads, finds out why and
-// tells.
+// leftSlack is how long a check's knowledge may be out of date: it reads, diagnoses and reports.
 const leftSlack = 5 * time.Minute
 
-// leftover finds what a subject names, nil if it is of no fault.
+// leftover returns the leftover that a subject names, or nil if no fault made it.
 func (a *account) leftover(subject string) *leftover {
 	name, _ := leftName(subject)
 	for _, l := range a.left {
@@ -26,7 +25,7 @@ func (a *account) leftover(subject string) *leftover {
 	return nil
 }
 
-// left checks what a notice says to be left.
+// left audits what a notice reports as left.
 func (u *auditor) left(inv *invocation, d noticed) {
 	if d.Action == "resolved" {
 		return
@@ -51,7 +50,7 @@ func (u *auditor) left(inv *invocation, d noticed) {
 	}
 }
 
-// toldOfLeft checks every minute that what is left is told in time.
+// toldOfLeft checks every minute that what is left is reported in time.
 func (u *auditor) toldOfLeft(l *leftover) {
 	now, c, g := u.a.Now(), l.machine.c, l.machine.g
 	if l.told || l.state != leftFree || l.wanted() || !l.acted || u.verdicts.forgotten.After(l.ended.Add(-time.Hour)) {

@@ -4,25 +4,25 @@ import "time"
 
 // The rules of what others do: Karpenter, EKS, an upgrade, a person.
 const (
-	// RuleDisrupted: nothing is done to, or ordered about, a node that Karpenter removes, for as
-	// long as that may take it.
+	// RuleDisrupted forbids acts and orders about a node that Karpenter removes, for as long as that may
+	// take.
 	RuleDisrupted Rule = "disrupted"
-	// RuleFrozen: nothing is done to what works and is not heard for the minutes of an upgrade.
+	// RuleFrozen forbids acts on what works but is silent for the minutes of an upgrade.
 	RuleFrozen Rule = "frozen"
-	// RuleBeside: nothing is done to, or ordered about, what Auto Mode, Cluster API, Fargate or a
-	// hybrid machine brings into the cluster.
+	// RuleBeside forbids acts and orders about nodes of Auto Mode, Cluster API, Fargate or a hybrid
+	// machine.
 	RuleBeside Rule = "beside"
 )
 
 const (
 	// removedWithin is how long Karpenter has to remove a NodeClaim.
 	removedWithin = time.Hour
-	// frozenMost is for how long an upgrade in place may keep a kubelet silent: by default a node
-	// may be Unknown for longer.
+	// frozenMost is how long an upgrade in place may keep a kubelet silent: by default a node may be
+	// Unknown for longer.
 	frozenMost = 15 * time.Minute
 )
 
-// others looks at an act, or an order, about a machine that somebody else deals with.
+// others audits an act, or an order, about a machine that somebody else handles.
 func (u *auditor) others(inv *invocation, what string, m *machine) {
 	now := u.a.Now()
 	if !m.disrupted.IsZero() && m.disrupted.Before(inv.begun.Add(-5*time.Second)) && now.Sub(m.disrupted) < removedWithin {
@@ -42,7 +42,7 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 	}
 }
 
-// shownWithin is after how long at the latest EC2 shows an invocation what changed.
+// shownWithin returns the longest delay after which EC2 shows an invocation a change.
 func (u *auditor) shownWithin(inv *invocation) time.Duration {
 	for _, s := range u.a.weather.spells {
 		if s.what == FaultStale && s.from.Before(inv.begun) && s.to.Add(staleMost).After(inv.begun) {
@@ -52,7 +52,7 @@ func (u *auditor) shownWithin(inv *invocation) time.Duration {
 	return atTimes + 5*time.Second
 }
 
-// heldTruly checks what a hold of a person's tag rests on: one that is over holds nothing.
+// heldTruly reports whether the hold of a person's tag is still valid: an expired date holds nothing.
 func (u *auditor) heldTruly(m *machine, reason string) bool {
 	return reason != "InstanceHeld" || m.holds == nil || m.holds.keeps(u.a.Now().Add(-15*time.Minute))
 }

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What follows reads a policy by its documentation, shared/policy/README.md, and by nothing
-// that the product reads it with: a fault in how the product reads it is not shared.
+// This file reads a policy by its documentation, shared/policy/README.md, without the product's policy
+// reader. A fault in that reader is therefore not shared.
 
 // mode is how far Rollcall may go.
 type mode int
@@ -29,10 +29,10 @@ var modeWords = []string{"observe", "notify", "remediate"}
 
 func (m mode) String() string { return modeWords[m] }
 
-// modeOf reads a mode. What is none is observe: whoever wrote it wanted less.
+// modeOf returns the mode of a word. An unknown word means observe: whoever wrote it wanted less.
 func modeOf(word string) mode { return mode(max(slices.Index(modeWords, word), 0)) }
 
-// documented are the defaults and the built-in presets as the policy's page lists them.
+// documented has the defaults and the built-in presets, as the policy's page lists them.
 const documented = `
 apiVersion: rollcall/v1
 mode: observe
@@ -99,7 +99,7 @@ presets:
     reboot: {wait: 40m}
 `
 
-// words are the words that the settings may have which are words.
+// words has the allowed words of the settings whose values are words.
 var words = map[string][]string{
 	"mode": modeWords, "drain.force": {"never", "afterBudgetTimeout"},
 	"silentNode.doNotDisrupt": {"hold", "ignore"}, "silentNode.budgets": {"hold", "ignore"}, "silentNode.localVolumes": {"hold", "ignore"},
@@ -115,7 +115,7 @@ type rung struct {
 	Once  bool   `yaml:"once"`
 }
 
-// settings are what a part of a policy says.
+// settings holds one part of a policy.
 type settings struct {
 	values  map[string]string // by key, such as limits.unhealthy or conditions.Ready=False
 	ladders map[string][]rung // by kind, or kind and cause
@@ -125,7 +125,7 @@ func newSettings() settings {
 	return settings{values: map[string]string{}, ladders: map[string][]rung{}}
 }
 
-// over lays the settings over others.
+// over returns the settings, completed by those below for missing keys.
 func (s settings) over(below settings) settings {
 	out := newSettings()
 	maps.Copy(out.values, below.values)
@@ -135,7 +135,7 @@ func (s settings) over(below settings) settings {
 	return out
 }
 
-// written is a policy document that can be read.
+// written is a valid policy document.
 type written struct {
 	settings
 	presets   map[string]settings
@@ -143,7 +143,7 @@ type written struct {
 }
 
 type overriding struct {
-	cluster, group, preset string // that it matches
+	cluster, group, preset string // what the override matches
 	settings
 }
 
@@ -153,13 +153,13 @@ var (
 		if !ok {
 			panic("the documented policy cannot be read")
 		}
-		delete(d.values, "mode") // the default holds where nothing else names one
+		delete(d.values, "mode") // the default mode applies only where nothing else sets one
 		return d
 	}()
 	durationForm = regexp.MustCompile(`^([0-9]+[hms])+$`)
 )
 
-// readPolicy reads a document, over the one that has all keys and presets; it is false for one with a
+// readPolicy reads a document; base has all keys and presets. It returns false for a document with a
 // fault, which is not used at all.
 func readPolicy(text string, base *written) (*written, bool) {
 	var root yaml.Node
@@ -198,7 +198,7 @@ func readPolicy(text string, base *written) (*written, bool) {
 	return d, ok
 }
 
-// entriesOf are the keys and values of a mapping, in their order.
+// entriesOf returns the keys and values of a mapping, in their order.
 func entriesOf(n *yaml.Node) func(func(string, *yaml.Node) bool) {
 	return func(yield func(string, *yaml.Node) bool) {
 		if n.Kind == yaml.AliasNode {
@@ -260,7 +260,7 @@ func (d *written) override(list *yaml.Node, base *written) bool {
 	return true
 }
 
-// read reads one section.
+// read reads one section. It reports whether the section is valid.
 func (s settings) read(section string, n *yaml.Node, base *written) bool {
 	switch {
 	case n.Kind == yaml.ScalarNode:
@@ -306,7 +306,7 @@ func (s settings) read(section string, n *yaml.Node, base *written) bool {
 	return true
 }
 
-// set sets one value, if it has the form of the one that it is laid over.
+// set sets one value. It reports whether the value has the same form as in base.
 func (s settings) set(key, value string, base *written) bool {
 	s.values[key] = value
 	if base == nil {
@@ -340,7 +340,7 @@ func (s settings) set(key, value string, base *written) bool {
 
 func isDuration(text string) bool { return durationForm.MatchString(text) }
 
-// selection is what a policy is asked for: a cluster, or a group, or an instance with its tags.
+// selection is what the policy is resolved for: a cluster, a group, or an instance with its tags.
 type selection struct {
 	cluster, clusterTag string
 	permitted           mode
@@ -350,14 +350,14 @@ type selection struct {
 	modeTag, deadlineTag, presetTag string
 }
 
-// terms are what holds for a selection.
+// terms are the settings and the mode that apply to a selection.
 type terms struct {
 	settings
 	mode mode
 	of   selection
 }
 
-// terms finds what holds, the weakest source first.
+// terms resolves a selection, from the weakest source to the strongest.
 func (d *written) terms(of selection) *terms {
 	now := d.over(defaults.settings)
 	preset := of.suggested
@@ -370,7 +370,7 @@ func (d *written) terms(of selection) *terms {
 	} else if !tagged {
 		now = s.longer(now).over(now)
 	}
-	for _, named := range []bool{false, true} { // those that name a group go before
+	for _, named := range []bool{false, true} { // overrides that name a group take precedence
 		for _, o := range d.overrides {
 			if (o.group != "") == named && matches(o.cluster, of.cluster) && (o.group == "" || of.group != "" && matches(o.group, of.group)) && (o.preset == "" || o.preset == preset) {
 				now = o.over(now)
@@ -387,7 +387,7 @@ func (d *written) terms(of selection) *terms {
 	if said, ok := now.values["mode"]; ok {
 		t.mode = min(t.mode, modeOf(said))
 	}
-	if preset != "" { // it lowers the mode of the group, and does not raise it
+	if preset != "" { // a preset lowers the mode of the group, and does not raise it
 		t.mode = min(t.mode, d.terms(selection{cluster: of.cluster, clusterTag: of.clusterTag, permitted: of.permitted, group: of.group}).mode)
 	}
 	for _, tag := range []string{of.clusterTag, of.modeTag} {
@@ -408,7 +408,7 @@ func matches(pattern, name string) bool {
 	return pattern == "" || ok && err == nil
 }
 
-// longer are the times of a preset that are longer than those below, and nothing else of it.
+// longer returns only the times of a preset that are longer than those below.
 func (s settings) longer(below settings) settings {
 	out := newSettings()
 	for key, value := range s.values {
@@ -424,7 +424,7 @@ func (s settings) duration(key string) time.Duration {
 	return d
 }
 
-// count is a whole number, of a share the percents.
+// count returns a whole number, or the percentage of a share.
 func (s settings) count(key string) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(s.values[key], "%"))
 	return n
@@ -432,13 +432,14 @@ func (s settings) count(key string) int {
 
 func (s settings) is(key string) bool { return s.values[key] == "true" }
 
-// tolerance is how long a condition may have a status; false if the policy does not watch it.
+// tolerance returns how long a condition may have a status. It returns false if the policy does not
+// watch it.
 func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
 	_, ok := t.values["conditions."+condition+"="+status]
 	return t.duration("conditions." + condition + "=" + status), ok
 }
 
-// found are the kinds of findings that come of an ailment: of a young node it is Uninitialized.
+// found returns the kinds of findings that a fault leads to. On a young node the kind is Uninitialized.
 func (a ailment) found() []string {
 	switch a {
 	case neverJoins:
@@ -453,7 +454,7 @@ func (a ailment) found() []string {
 	return []string{"NotReady", "Uninitialized"}
 }
 
-// laddersOf are the ladders of kinds of findings, those by cause too.
+// laddersOf iterates over the ladders of kinds of findings, including those by cause.
 func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 	return func(yield func([]rung) bool) {
 		for key, ladder := range t.ladders {
@@ -464,8 +465,8 @@ func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 	}
 }
 
-// cures reports that every ladder for an ailment ends an instance, and how much longer than by the
-// default policy it may be until it does.
+// cures reports whether every ladder for a fault terminates an instance. It also returns how much longer
+// than by the default policy that may take.
 func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
 	for ladder := range t.laddersOf(a.found()...) {
 		if len(ladder) == 0 || ladder[len(ladder)-1].Do != "terminate" {
@@ -491,7 +492,7 @@ func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
 	return longer + tolerated, true
 }
 
-// tells reports that every ladder of a kind sends a notice.
+// tells reports whether every ladder of a kind sends a notice.
 func (t *terms) tells(kind string) bool {
 	for ladder := range t.laddersOf(kind) {
 		if !slices.ContainsFunc(ladder, func(r rung) bool { return r.Do == "notify" || r.Do == "warn" }) {
@@ -501,7 +502,7 @@ func (t *terms) tells(kind string) bool {
 	return true
 }
 
-// repairs reports that what AWS repairs of accelerators is repaired, or what has that reason is.
+// repairs reports whether the policy repairs a failed accelerator with that reason.
 func (t *terms) repairs(reason string) bool {
 	switch t.values["repair."+reason] {
 	case "reboot", "replace":
@@ -512,7 +513,7 @@ func (t *terms) repairs(reason string) bool {
 	return t.is("repair.accelerators")
 }
 
-// suggests is the preset that platform and type of an instance suggest.
+// suggests returns the preset that an instance's platform and type suggest, or "".
 func suggests(platform, instanceType string) string {
 	family, size, _ := strings.Cut(instanceType, ".")
 	switch {
@@ -526,11 +527,11 @@ func suggests(platform, instanceType string) string {
 	return ""
 }
 
-// acceleratedType are the families of https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
+// acceleratedType matches the families of https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
 var acceleratedType = regexp.MustCompile(`^(p|g|gr|inf|trn|dl|f|vt)[0-9]`)
 
-// stopsAll reports that a document says that nothing is to be done, whatever else it says: a stop of
-// any value but false counts, also in a document with a fault; or it is gone.
+// stopsAll reports whether a document stops Rollcall, whatever else it says. Any value of stop but false
+// does, even in a document with a fault. So does a policy that is gone.
 func stopsAll(text string) bool {
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(text), &root) != nil {
@@ -552,7 +553,7 @@ func stopsAll(text string) bool {
 	return false
 }
 
-// isGone reports that there is no policy, or nothing in it.
+// isGone reports whether the policy is missing or empty.
 func isGone(text string) bool {
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(text), &root) != nil {
@@ -561,7 +562,7 @@ func isGone(text string) bool {
 	return len(root.Content) == 0 || root.Content[0].Kind == yaml.MappingNode && len(root.Content[0].Content) == 0 || root.Content[0].ShortTag() == "!!null"
 }
 
-// policies are the documents that the auditor has read, and what they come to.
+// policies has the documents that the auditor has read, and their resolved terms.
 type policies struct {
 	documents map[string]*written
 	terms     map[question]*terms
@@ -577,7 +578,7 @@ func newPolicies() policies {
 	return policies{documents: map[string]*written{}, terms: map[question]*terms{}, stops: map[string]bool{}}
 }
 
-// document reads a policy; nil is one that is gone or has a fault.
+// document reads a policy. It returns nil for one that is gone or has a fault.
 func (p *policies) document(text string) *written {
 	d, ok := p.documents[text]
 	if !ok {
@@ -590,13 +591,13 @@ func (p *policies) document(text string) *written {
 	return d
 }
 
-// halts reports that a document says that nothing is to be done.
+// halts reports whether a document stops Rollcall.
 func (p *policies) halts(text string) bool {
 	p.document(text)
 	return p.stops[text]
 }
 
-// find finds what a document comes to for a selection; without one, the defaults.
+// find resolves a document for a selection. Without a usable document it returns the defaults.
 func (p *policies) find(text string, of selection) *terms {
 	key := question{text, of}
 	t, ok := p.terms[key]
@@ -611,8 +612,8 @@ func (p *policies) find(text string, of selection) *terms {
 	return t
 }
 
-// policyNow is what holds for a group by the document as it is now, whoever has read it. By one that
-// is gone or has a fault nothing is to be expected.
+// policyNow returns what applies to a group by the current document, whether or not an invocation has
+// read it. A document that is gone or has a fault allows nothing but observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
 	d, of := u.a.dep, u.selects(c, g.groupName())
 	switch text := d.parameters.policy; {
@@ -624,17 +625,17 @@ func (u *auditor) policyNow(c *cluster, g *group) *terms {
 	return u.policies.find(d.parameters.policy, of)
 }
 
-// selects is the selection of a group, or with "" of the cluster.
+// selects returns the selection of a group, or of the cluster if group is "".
 func (u *auditor) selects(c *cluster, group string) selection {
 	of := selection{cluster: c.name, clusterTag: c.mode, permitted: modeOf(u.a.sc.Permitted), group: group}
 	if !c.exists() {
-		of.clusterTag = "" // it went with the cluster
+		of.clusterTag = "" // the tag was deleted with the cluster
 	}
 	return of
 }
 
-// policy is what holds for a group, by what an invocation was told: the document that it read, or
-// the last good one, and then in mode notify at most; one that has read none only observes.
+// policy returns what applies to a group according to what an invocation read: the document, or the last
+// valid one with at most mode notify. An invocation that has read none only observes.
 func (u *auditor) policy(inv *invocation, c *cluster, group string) *terms {
 	return u.selected(inv, u.selects(c, group))
 }

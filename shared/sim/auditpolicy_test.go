@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The auditor reads policies by their documentation, and comes to what the product comes to.
+// The auditor, which reads policies by their documentation, gets the same result as the product.
 func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 	files, err := filepath.Glob("../policy/testdata/good/*.yaml")
 	if err != nil || len(files) < 5 {
@@ -38,7 +38,7 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 	}
 	for name, text := range texts {
 		mine, theirs := newPolicies(), (*policy.Document)(nil)
-		gone := name == "gone" || name == "emptied" || name == "nothing" // the product asks for that elsewhere
+		gone := name == "gone" || name == "emptied" || name == "nothing" // the product checks for that elsewhere
 		if doc, err := policy.Parse([]byte(text)); err == nil && !gone {
 			theirs = doc
 		}
@@ -62,7 +62,7 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 	}
 }
 
-// selections are some of each sort.
+// selections returns some selections of each sort.
 func selections() (all []selection) {
 	for _, cluster := range []string{"prod-eu", "research", "orders"} {
 		for _, group := range []string{"", "none", "nodepool/metal-a", "nodepool/training", "nodegroup/batch-1", "asg/training"} {
@@ -84,7 +84,7 @@ func selections() (all []selection) {
 	return all
 }
 
-// said is what the auditor came to, and wanted what the product did.
+// said formats the auditor's result, and wanted the product's.
 func said(t *terms) string {
 	out := []string{t.mode.String()}
 	for _, key := range []string{"registration.warnAfter", "registration.deadline", "initialization.warnAfter", "initialization.deadline", "reboot.wait", "scheduled.lead", "impaired.tolerate", "stuck.after", "limits.stormCooldown", "limits.replacementWait", "limits.provenAfter", "drain.timeout", "drain.budgetTimeout"} {
@@ -144,7 +144,7 @@ func wanted(p policy.Policy) string {
 	return strings.Join(out, "\n")
 }
 
-// The presets that types suggest, by the page of the policy.
+// The presets that instance types suggest, by the policy's page.
 func TestATypeSuggestsItsPreset(t *testing.T) {
 	for _, tt := range [][2]string{{"m5.large", ""}, {"m5.metal", "metal"}, {"g4dn.metal", "metal"}, {"c7i.metal-24xl", "metal"}, {"g4dn.xlarge", "gpu"}, {"p5.48xlarge", "gpu"}, {"trn1.2xlarge", "gpu"}, {"inf2.xlarge", "gpu"}, {"hpc7g.4xlarge", ""}, {"t3.large", ""}} {
 		if got := suggests("", tt[0]); got != tt[1] || got != roll.PresetOf("", tt[0]) {

@@ -10,45 +10,44 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What follows are the rules of what is on record and what people are told of it, beside
-// RuleReport.
+// The rules of the record and the notices, except RuleReport.
 const (
-	// RuleRecord: an act that is on record as done was done, and one that was done is not on
-	// record as failed.
+	// RuleRecord requires that the record of an act agrees with what happened: an act recorded as done
+	// was done, and one that was done is not recorded as failed.
 	RuleRecord Rule = "record"
-	// RuleFirst: what ends or reboots a machine was told of before.
+	// RuleFirst requires a notice before a machine is terminated or rebooted.
 	RuleFirst Rule = "told-first"
-	// RuleEnd: that an incident is over is told.
+	// RuleEnd requires a notice that an incident is over.
 	RuleEnd Rule = "end-told"
-	// RuleNoise: an incident has only so many notices a day.
+	// RuleNoise limits the notices of an incident per day.
 	RuleNoise Rule = "noise"
 )
 
-// records is what the auditor remembers for them.
+// records is what the auditor remembers for these rules.
 type records struct {
-	announced map[string]bool  // orders that a notice told of
-	reasons   map[saidKey]bool // for which acts were told to be held, in the place of the instance
-	ended     map[string]bool  // orders that ended or rebooted a machine
+	announced map[string]bool  // orders that a notice reported
+	reasons   map[saidKey]bool // reasons for holds that a notice reported, in the place of the instance
+	ended     map[string]bool  // orders that terminated or rebooted a machine
 	open      map[string]*openIncident
-	// later is the incident in which a machine, or what else it is about, was told of last.
+	// later is the incident that last reported a machine or other subject.
 	later map[string]string
-	// recovered is when a notice last told of it that an incident of it is over.
+	// recovered is when a notice last reported that an incident of a machine or subject is over.
 	recovered map[string]time.Time
-	// terminated is when a notice told of a machine that it was terminated.
+	// terminated is when a notice reported that a machine was terminated.
 	terminated map[string]time.Time
 }
 
-// openIncident is an incident of which the end was not told yet.
+// openIncident is an incident whose end is not yet reported.
 type openIncident struct {
 	cluster, group, kind string
 	members              map[string]bool
 	notices              []time.Time
-	counted              []time.Time // those within a day that tell of no new order
+	counted              []time.Time // within a day, without those that report a new order
 	last                 *invocation
 	told                 []toldOf
 }
 
-// toldOf is how many instances a notice told of, and with which cause.
+// toldOf is how many instances a notice reported, and with which cause.
 type toldOf struct {
 	saying
 	instances int
@@ -58,11 +57,11 @@ func newRecords() records {
 	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}}
 }
 
-// noticesADay is how many notices of one incident a person may get within a day, beside those
-// of outcomes, and one for each order: it opens, grows, and each machine of it may be held.
+// noticesADay is how many notices of one incident may be sent within a day, apart from those of outcomes
+// and one for each order. It covers the opening, the growth, and holds of single machines.
 const noticesADay = 24
 
-// tellsOf notes what a notice tells, and counts it.
+// tellsOf records what a notice reports, and counts the notice.
 func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	r := &u.records
 	orders := false
@@ -114,14 +113,14 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	}
 }
 
-// today are the times of the last 24 hours, and now.
+// today returns the times within the last 24 hours, and now.
 func (u *auditor) today(times []time.Time) []time.Time {
 	now := u.a.Now()
 	return append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= 24*time.Hour }), now)
 }
 
-// grew checks that one more instance with a cause that many have is no news: half as many again are.
-// A notice counts for those alone that could know of it.
+// grew checks that a notice of growth with the same cause reports at least half as many instances again.
+// An earlier notice counts only for invocations that could know of it.
 func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
 	now, most, cause := len(d.Instances)+d.Truncated, 0, ""
 	for _, t := range o.told {
@@ -137,8 +136,8 @@ func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
 	o.told = append(o.told, toldOf{inv.said(d.Cause), now})
 }
 
-// toldFirst checks that an act that nobody can take back was told of, and notes it.
-// A ladder without a notice acts without one.
+// toldFirst checks that a notice preceded an irreversible act, and records the act. A ladder without a
+// notice acts without one.
 func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string, intent ledger.Action) {
 	switch what {
 	case actTerminate, actReboot, actDeleteClaim, actDeleteNode:
@@ -156,9 +155,8 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	}
 }
 
-// onRecord compares the terminations and reboots that are on record with what became of their
-// machines.
-// Of several tries of one order the last one counts.
+// onRecord compares the recorded terminations and reboots with what happened to their machines. If an
+// order was tried several times, the last try counts.
 func (u *auditor) onRecord(c *cluster) {
 	last := map[string]ledger.Action{}
 	for _, a := range u.a.dep.state(c.name).Actions {
@@ -179,8 +177,8 @@ func (u *auditor) onRecord(c *cluster) {
 	}
 }
 
-// unended checks, when all has been well for long, that of no incident the end is still to be
-// told: of one whose members a person ignores, or that belong to another one by now, it is not.
+// unended checks, after everything has been healthy for long, that the end of each incident was
+// reported. It skips incidents whose members a person ignores, or that are in another incident by now.
 func (u *auditor) unended() {
 	for _, id := range slices.Sorted(maps.Keys(u.records.open)) {
 		o := u.records.open[id]
@@ -208,7 +206,7 @@ func (u *auditor) unended() {
 	}
 }
 
-// noticeOf is the notice that the ledger has of an incident.
+// noticeOf returns the ledger's notice of an incident.
 func (u *auditor) noticeOf(c *cluster, incident string) (ledger.Notice, bool) {
 	for _, n := range u.a.dep.state(c.name).Notices {
 		if n.Incident.ID == incident {
@@ -218,8 +216,8 @@ func (u *auditor) noticeOf(c *cluster, incident string) (ledger.Notice, bool) {
 	return ledger.Notice{}, false
 }
 
-// elsewhere reports that all of an incident's members are ignored by a person, or were told of
-// in another incident since: as another trouble, or that it is over.
+// elsewhere reports whether all members of an incident are ignored by a person, or were reported since
+// in another incident or as recovered.
 func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	for member := range o.members {
 		if at, told := u.records.terminated[member]; told && at.Before(o.notices[len(o.notices)-1]) {
@@ -237,7 +235,7 @@ func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	return true
 }
 
-// tookOver is told that a cordon of somebody else was taken for Rollcall's.
+// tookOver handles that another's cordon was marked as Rollcall's.
 func (u *auditor) tookOver(inv *invocation, n *node) {
 	u.broken(RuleKept, "%s: the cordon of node %s, which a person made, is marked as Rollcall's, or lifted", inv.name, n.name)
 }

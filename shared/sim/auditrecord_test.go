@@ -8,12 +8,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// An incident that is told of each half hour is noise, and one that goes on for days is not.
+// An incident that is reported every half hour is noise. One that lasts for days is not.
 func TestNoiseIsCountedByTheDay(t *testing.T) {
 	for _, tt := range []struct {
 		notices int
 		every   time.Duration
-		orders  int // of the first notices, each of another order
+		orders  int // of the first notices, each with a new order
 		noise   bool
 	}{
 		{noticesADay + 1, 30 * time.Minute, 0, false}, {noticesADay + 2, 30 * time.Minute, 0, true},
@@ -35,7 +35,7 @@ func TestNoiseIsCountedByTheDay(t *testing.T) {
 	}
 }
 
-// One more of three instances is no news. Where the notice of the three could not be remembered, it is.
+// One more than three instances is no news, unless the notice of the three could not be recorded.
 func TestOneMoreOfManyIsNoise(t *testing.T) {
 	for _, tt := range []struct {
 		what      string
@@ -68,7 +68,7 @@ func TestOneMoreOfManyIsNoise(t *testing.T) {
 	}
 }
 
-// Who cordons a node that a person cordoned leaves that cordon as it is.
+// A cordon by a person stays as it is when Rollcall cordons the node.
 func TestACordonOfAPersonIsNotTakenOver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mark, patch string

@@ -2,15 +2,15 @@ package sim
 
 import "time"
 
-// The rule of what need not be a node now.
+// The rule of machines that need not be a node now.
 const (
-	// RuleAtRest: what a person stopped is not ended, rebooted or ordered about, though its Node may
-	// be deleted; about what is hibernated, in Standby or in a warm pool nothing is done at all; what
-	// is protected from scale-in is not ended.
+	// RuleAtRest protects machines that are out of service. What a person stopped is not terminated,
+	// rebooted or ordered about, though its Node may be deleted. Nothing is done about what is
+	// hibernated, in Standby or in a warm pool. What is protected from scale-in is not terminated.
 	RuleAtRest Rule = "at-rest"
 )
 
-// atRest looks at an act, or an order, about a machine that is not to be a node now.
+// atRest audits an act, or an order, about a machine that is not to be a node now.
 func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	before := func(t time.Time, by time.Duration) bool { return !t.IsZero() && t.Before(inv.begun.Add(-by)) }
 	shown := u.shownWithin(inv)

@@ -4,18 +4,18 @@ import (
 	"time"
 )
 
-// The rule of what EC2 has scheduled, and the time that it leaves to Karpenter.
+// The rule of scheduled events of EC2, and the time that it leaves to Karpenter.
 const (
-	// RuleScheduled: what EC2 is going to interrupt is moved before: it is cordoned and
-	// drained, within the policy's lead, while the event is not over, and after the time that
-	// Karpenter has to move it. It is never ended or rebooted by Rollcall.
+	// RuleScheduled limits acts on a machine with a scheduled event to cordon and drain. They come
+	// within the policy's lead, while the event is not over, and after Karpenter's time to move it.
+	// Rollcall never terminates or reboots it.
 	RuleScheduled Rule = "scheduled"
 	// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
 	karpenterMoves = 10 * time.Minute
 )
 
-// moving looks at an act on a machine that works and for which EC2 scheduled an event. It
-// reports whether there is one.
+// moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
+// there is such an event.
 func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
 	if m == nil || m.event == nil {
 		return false

@@ -7,32 +7,32 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What follows are the rules of sense: an act that keeps to every limit on numbers can
-// still be one that no person would have done. They know better than Rollcall why a
-// machine is ill, and are broken only where there can be no doubt.
+// The rules of sense forbid acts that no person would do, although every numeric limit allows them. The
+// auditor knows better than Rollcall why a machine is ill. These rules are broken only where there can
+// be no doubt.
 const (
-	// RuleOwner: what an owner repairs by itself is left to it for as long as it takes.
+	// RuleOwner requires that an owner gets the time that it needs for what it repairs by itself.
 	RuleOwner Rule = "owner"
-	// RulePace: a group brings a replacement that works, however long that takes, before
-	// another of its machines is ended.
+	// RulePace requires that a group brings a working replacement, however long that takes, before
+	// another of its machines is terminated.
 	RulePace Rule = "pace"
-	// RuleRepeats: what fails like what it replaced is not replaced again and again.
+	// RuleRepeats forbids repeated replacements that fail like what they replaced.
 	RuleRepeats Rule = "repeats"
-	// RuleZone: nothing is ordered about what is in a zone of which most nodes are silent,
-	// or away from which the cluster is shifted.
+	// RuleZone forbids orders about a zone in which most nodes are silent, or away from which the
+	// cluster is shifted.
 	RuleZone Rule = "zone"
 )
 
 // sense is what the auditor remembers for the rules of sense.
 type sense struct {
-	replaced map[*group][]effect // of each group, the machines that Rollcall had replaced
+	replaced map[*group][]effect // the machines of each group that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
-	// brought is the latest launch of each group that worked: a machine is forgotten an hour
-	// after its end.
+	// brought is the launch time of the youngest machine of each group that worked. A machine itself is
+	// forgotten an hour after its termination.
 	brought map[*group]time.Time
-	shown   map[string]bool  // those that a complete check saw so
-	told    map[saidKey]bool // of whom a notice told; without the instance, of more than it names
-	// incidents are those that a notice opened, and by which invocation.
+	shown   map[string]bool  // machines that a complete check saw Ready
+	told    map[saidKey]bool // what a notice reported; without an instance if the notice was truncated
+	// incidents are the opened incidents, with the invocation that opened each.
 	incidents map[string]saying
 }
 
@@ -40,7 +40,7 @@ func newSense() sense {
 	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
 }
 
-// sensible looks at an act on a machine at the moment at which it takes effect.
+// sensible audits an act on a machine at the moment at which it takes effect.
 func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 	if m == nil || !what.destructive() || what == actDeleteNode {
 		return
@@ -54,9 +54,9 @@ func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 	u.sense.replaced[m.g] = append(u.sense.replaced[m.g], effect{u.a.Now(), m.id, what})
 }
 
-// owned checks that the time of the machine's owner is up. Karpenter ends what does not
-// register within 15 min, and with its node repair, of which nobody can tell whether it
-// is on, replaces what is not ready for 30; of EKS's node repair everybody can.
+// owned checks that the owner's time is over. Karpenter terminates what does not register within 15 min.
+// Its node repair, which may be on or off and cannot be read, replaces what is not ready for 30 min.
+// Whether EKS's node repair is on can be read.
 func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	now, g := u.a.Now(), m.g
 	switch {
@@ -81,7 +81,7 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	}
 }
 
-// paced checks that the group got over the last replacement.
+// paced checks that the group has recovered from the last replacement.
 func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)
 	proceeds := u.policy(inv, m.c, m.g.groupName()).values["limits.withoutReplacement"] == "proceed"
@@ -93,7 +93,7 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.a.Now(), instance: m.id, desired: m.g.desired})
 }
 
-// repeats checks that the replacements before did not fail too.
+// repeats checks that earlier replacements did not fail too.
 func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 	now, n := u.a.Now(), 0
 	var first time.Time
@@ -121,7 +121,7 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
 }
 
-// happened notes which machines worked once.
+// happened records which machines worked once.
 func (s *sense) happened(e Event, m *machine) {
 	if e.Kind != EventState || e.Stage != StateReady || m == nil {
 		return
@@ -132,7 +132,7 @@ func (s *sense) happened(e Event, m *machine) {
 	}
 }
 
-// sawReady notes which machines' nodes a complete check was shown Ready.
+// sawReady records which machines' nodes a complete check read as Ready.
 func (u *auditor) sawReady(inv *invocation) {
 	for _, page := range inv.seen.nodes.pages {
 		for i := range page {
@@ -144,7 +144,7 @@ func (u *auditor) sawReady(inv *invocation) {
 	}
 }
 
-// zoned checks that an order is not about the nodes of a zone that is down.
+// zoned checks that an order is not about a node of a zone that is down.
 func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 	zone, pol := inv.seen.zone(o.Instance), u.policy(inv, c, "")
 	if zone == "" {
@@ -159,7 +159,7 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 	}
 }
 
-// zone is where an instance was last seen.
+// zone returns the zone in which an instance was last seen.
 func (s *sight) zone(id string) string {
 	for _, page := range s.instances.pages {
 		for _, i := range page {
@@ -171,8 +171,8 @@ func (s *sight) zone(id string) string {
 	return ""
 }
 
-// inZone counts, of what was listed, the nodes of a zone, and those of them that are
-// certainly not ready: what was created since a time may still be starting.
+// inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
+// created after a time may still be starting.
 func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	running := map[string]bool{}
 	for _, page := range s.instances.pages {
@@ -195,7 +195,7 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	return nodes, silent
 }
 
-// tells notes of whom a notice tells.
+// tells records what a notice names.
 func (u *auditor) tells(d noticed) {
 	for _, i := range d.Instances {
 		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}] = true
@@ -205,8 +205,8 @@ func (u *auditor) tells(d noticed) {
 	}
 }
 
-// refers checks that what is said of an incident refers to what was said of it first: it is
-// opened once, and nothing else is said of one that nobody opened.
+// refers checks that a notice refers to an open incident: an incident is opened once, and before any
+// other notice of it.
 func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	if d.Incident == nil {
 		if d.Ordered == "" {
@@ -225,8 +225,8 @@ func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	}
 }
 
-// mentioned checks, while the account is left alone, that somebody was told of what is
-// found: of the instance, or of the incident that it is counted among.
+// mentioned checks, while the account is calm, that each finding is in a notice: by its instance, or as
+// a member of an incident.
 func (u *auditor) mentioned(c *cluster, began time.Time) {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		m := u.a.machines[string(key.Instance)]
@@ -247,8 +247,8 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 	}
 }
 
-// counted reports that the ledger counts a finding among those of an incident that
-// somebody was told of.
+// counted reports whether the ledger counts a finding among the members of an incident that was
+// reported.
 func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
 	for about, n := range u.a.dep.state(c.name).Notices {
 		if _, member := n.Members[key.Instance]; member && about.Group == g && about.Kind == key.Kind && u.sense.incidents[n.Incident.ID].inv != nil {
@@ -258,8 +258,8 @@ func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
 	return false
 }
 
-// leftovers checks, once everything has been well for a while, that nodes that Rollcall
-// cordoned take pods again, and that what is gone is forgotten.
+// leftovers checks, once everything has been healthy for a while, that nodes that Rollcall cordoned are
+// uncordoned, and that findings of what is gone are removed.
 func (u *auditor) leftovers(c *cluster) {
 	for _, n := range c.nodes {
 		m := n.machine
@@ -267,7 +267,7 @@ func (u *auditor) leftovers(c *cluster) {
 			continue
 		}
 		if m.claim != nil && !m.claim.deleting.IsZero() {
-			continue // it is about to go
+			continue // it is being removed
 		}
 		if u.policyNow(c, m.g).mode == mayRemediate {
 			u.broken(RuleTidy, "%s is well, and node %s still cordoned by order %s", m.id, n.name, n.annotations[roll.AnnotationCordoned])
@@ -275,10 +275,10 @@ func (u *auditor) leftovers(c *cluster) {
 	}
 	for key, f := range u.a.dep.state(c.name).Findings {
 		if deleted, known := c.deletedAt(string(key.Instance)); known && !deleted.IsZero() {
-			continue // it is there still
+			continue // it still exists
 		}
 		if l := u.a.leftover(string(key.Instance)); l != nil && (l.state != leftGone || f.Opened.IsZero() || u.a.Now().Sub(l.changed) < time.Hour) {
-			continue // it is there still, or another check is to ask for it
+			continue // it still exists, or another check has to read it again
 		}
 		if m := u.a.machines[string(key.Instance)]; m == nil || m.state == terminated && u.a.Now().Sub(m.ended) > time.Hour {
 			u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is gone", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))

@@ -14,21 +14,19 @@ import (
 	"rollcall/shared/sim/dynamo"
 )
 
-// sight is what an invocation was told, as the auditor has to know it: what the APIs
-// answered to it last, and whether that was whole.
+// sight is what an invocation observed: the latest answers of the APIs, and whether they were complete.
 type sight struct {
-	described string // how the cluster was last described
-	status    string // and how before the last listing
+	described string // the cluster's latest status
+	status    string // its status before the last listing
 	nodes     seenPages[corev1.Node]
 	instances seenPages[types.Instance]
 	looked    map[string]lookup // instances by id
 	policy    bool              // the policy was read
-	told      bool              // the ledger told the version of the notices
-	notices   int64             // which it is
+	told      bool              // the version of the notices was read
+	notices   int64             // that version
 }
 
-// sawNotices notes the version of the notices among the items of a cluster: 0 if there is
-// none.
+// sawNotices records the version of the notices among the items of a cluster, 0 if there is none.
 func (inv *invocation) sawNotices(items []item, first bool) {
 	if first {
 		inv.seen.told, inv.seen.notices = true, 0
@@ -40,7 +38,7 @@ func (inv *invocation) sawNotices(items []item, first bool) {
 	}
 }
 
-// seenPages is a listing page by page.
+// seenPages is a listing, page by page.
 type seenPages[T any] struct {
 	pages       [][]T
 	begun, last bool
@@ -48,7 +46,7 @@ type seenPages[T any] struct {
 	at          time.Time // of the last page
 }
 
-// page takes a page of it.
+// page adds a page.
 func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
 	if first {
 		*l = seenPages[T]{begun: true}
@@ -58,10 +56,10 @@ func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
 	l.pages, l.at = append(l.pages, page), at
 }
 
-// whole reports that the last listing came to its end.
+// whole reports whether the last listing was read to its end.
 func (l *seenPages[T]) whole() bool { return l.begun && l.last && !l.failed }
 
-// lookup is what EC2 said of one instance; nil if it does not know it.
+// lookup is EC2's answer about one instance, nil if EC2 does not know it.
 type lookup struct {
 	instance *types.Instance
 	ok       bool
@@ -71,7 +69,7 @@ type lookup struct {
 func (s *sight) nodesWhole() bool     { return s.nodes.whole() }
 func (s *sight) instancesWhole() bool { return s.instances.whole() }
 
-// nodesOf are the nodes that were last seen of an instance.
+// nodesOf returns the nodes that were last seen of an instance.
 func (s *sight) nodesOf(id string) (out []*corev1.Node) {
 	for _, page := range s.nodes.pages {
 		for i := range page {
@@ -83,19 +81,19 @@ func (s *sight) nodesOf(id string) (out []*corev1.Node) {
 	return out
 }
 
-// instanceOf is the id of the instance that a node says it runs on.
+// instanceOf returns the id of the instance that a node names.
 func instanceOf(n *corev1.Node) string {
 	return n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
 }
 
-// readyNode reports a node that is Ready, whatever else it says.
+// readyNode reports whether a node is Ready, whatever its other conditions.
 func readyNode(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// wellNode reports a node that is ready for work, in words.
+// wellNode reports whether a node is ready for work. If so, it also returns a description of its state.
 func wellNode(n *corev1.Node) (bool, string) {
 	if !readyNode(n) {
 		return false, ""
@@ -111,7 +109,7 @@ func wellNode(n *corev1.Node) (bool, string) {
 	return true, "Ready and ready for work"
 }
 
-// startupTaint reports the taints that a node has until it is ready for work, by the list of the
+// startupTaint reports whether a node has the taint until it is ready for work, by the list on the
 // policy's page.
 func startupTaint(key string) bool {
 	switch key {
@@ -122,10 +120,9 @@ func startupTaint(key string) bool {
 	return strings.HasPrefix(key, "readiness.k8s.io/")
 }
 
-// count counts, of what was listed, how many nodes there are and how many of them are
-// certainly past their tolerance at a time; in the cluster, and in one group. Of an instance
-// without a node that is not so if unsure says it.
-// pol is the policy of a group's instances of a type.
+// count counts the listed nodes, and those certainly past their tolerance at a time, in the cluster and
+// in one group. An instance for which unsure returns true never counts as past its tolerance. pol returns
+// the policy for a group and an instance type.
 func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
@@ -135,7 +132,7 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms,
 			}
 		}
 	}
-	for id, l := range s.looked { // asked for by its id since
+	for id, l := range s.looked { // read by its id since
 		if l.ok && (l.instance == nil || l.instance.State == nil || l.instance.State.Name != types.InstanceStateNameRunning) {
 			delete(running, id)
 		}
@@ -174,8 +171,8 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms,
 	return nodes, sick, groupNodes, groupSick
 }
 
-// overdueNode reports a node that is certainly past its tolerance: it was not ready for
-// that long by the last transition alone.
+// overdueNode reports whether a node is certainly past its tolerance: it has been not ready for that
+// long since its last transition alone.
 func overdueNode(n *corev1.Node, at time.Time, pol *terms) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
@@ -187,7 +184,7 @@ func overdueNode(n *corev1.Node, at time.Time, pol *terms) bool {
 	return false
 }
 
-// groupOf is the group of an instance by its tags, as Rollcall names it.
+// groupOf returns the group of an instance by its tags, as Rollcall names it.
 func groupOf(i *types.Instance) string {
 	tags := map[string]string{}
 	for _, t := range i.Tags {
@@ -204,7 +201,7 @@ func groupOf(i *types.Instance) string {
 	return "none"
 }
 
-// sawBefore reports that the ledger knew the order's finding from an earlier check.
+// sawBefore reports whether the ledger had the order's finding from an earlier check.
 func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	if o.gives() {
 		return true
@@ -213,11 +210,11 @@ func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	return ok && u.a.Now().Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
 }
 
-// sawCluster notes an answer of eks:DescribeCluster; "" if it failed.
+// sawCluster records an answer of eks:DescribeCluster; "" if it failed.
 func (inv *invocation) sawCluster(_, status string) { inv.seen.described = status }
 
-// sawInstances notes a page of a listing of a cluster's instances; ok is false if the page
-// failed. first and last say where in the listing it stands.
+// sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
+// first and last give the page's place in the listing.
 func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
@@ -225,8 +222,8 @@ func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last
 	inv.seen.instances.page(inv.v.a.Now(), page, first, last, ok)
 }
 
-// sawInstance notes an instance that was looked up by its id, nil if EC2 does not know it;
-// ok is false if the look-up failed.
+// sawInstance records an instance that was read by its id, nil if EC2 does not know it. ok is false if
+// the call failed.
 func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	if inv.seen.looked == nil {
 		inv.seen.looked = map[string]lookup{}
@@ -234,7 +231,7 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
 }
 
-// sawNodes notes a page of a listing of a cluster's nodes, like sawInstances.
+// sawNodes records a page of a listing of a cluster's nodes, like sawInstances.
 func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
@@ -245,15 +242,15 @@ func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok 
 // policySight is what an execution environment knows of the policy.
 type policySight struct {
 	text string // as it was read last
-	read bool   // that was whole
-	good string // the last one that validated
+	read bool   // that read succeeded
+	good string // the last valid one
 	had  bool
-	// stops: what was read last says that nothing is to be done, or is gone.
+	// stops is set if the document that was read last stops Rollcall, or is gone.
 	stops bool
 }
 
-// sawPolicy notes the policy document that the parameter was read with; ok is false if it
-// could not be read.
+// sawPolicy records the policy document that was read from the parameter. ok is false if it could not be
+// read.
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
 	p.text, p.read = document, ok && inv.v.a.audit.policies.document(document) != nil
@@ -283,30 +280,30 @@ const (
 	actUntag        act = "untag"
 )
 
-// did notes that a call took effect: it is called at that moment, before anything else
-// happens. m may be nil for a Node without a machine.
+// did records that a call took effect. It is called at that moment, before anything else happens. m may
+// be nil for a Node without a machine.
 func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
 	inv.v.a.audit.did(inv, what, c, m, n)
 }
 
-// sentOrder notes an order that was sent to its queue.
+// sentOrder records an order that was sent to its queue.
 func (inv *invocation) sentOrder(body string) {
 	inv.v.a.audit.ordered(inv, body)
 	inv.v.a.sprung(body)
 }
 
-// published notes a notice.
+// published records a notice.
 func (inv *invocation) published(subject, message string, attributes map[string]string) {
 	inv.v.a.audit.published(inv, subject, message, attributes)
 }
 
-// put notes an event on the bus.
+// put records an event on the bus.
 func (inv *invocation) put(detailType, detail string, resources []string) {
 	inv.v.a.usage.Events[detailType]++
 	inv.v.a.bus(inv.v.a.Now(), detailType, detail, resources)
 }
 
-// stored notes that evidence was put into the bucket.
+// stored records that evidence was put into the bucket.
 func (inv *invocation) stored(key archive.Key, files map[string][]byte) {
 	inv.v.a.audit.stored(inv, key, files)
 }

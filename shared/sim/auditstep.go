@@ -11,34 +11,34 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What follows are rules about one act: that nobody protected its machine, that what its ladder
-// does first is done, and that its group is not busy with another machine.
+// The rules of a single act: its machine is not protected, the earlier steps of its ladder are done, and
+// its group is not busy with another machine.
 
-// protects checks that what a person protected from termination is left alone altogether: to drain
-// it would take its pods from a machine that stays.
+// protects checks that what a person protected from termination is not touched: a drain would evict its
+// pods although the machine stays.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	if what != actDeleteNode && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 	}
 }
 
-// afterOwner checks an act on what an Auto Scaling group replaces by itself, and on what its owner
-// should have repaired: whoever is told that the owner does nothing may do something else first.
+// afterOwner checks an act on what an Auto Scaling group replaces by itself, or on what its owner should
+// have repaired. A person who learns that the owner did nothing may want to act first.
 func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledger.Action) {
 	g := m.g
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
-	read := !u.a.weather.stormySince(m.since, u.a.Now()) // or there is nobody to tell
+	read := !u.a.weather.stormySince(m.since, u.a.Now()) // a storm may have prevented the notice
 	if read && m.unacted && (m.ail != impaired || intent.Kind == roll.Impaired) && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !u.records.reasons[saidKey{m.c.name, g.groupName(), "", "OwnerDidNotAct"}] {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
 	}
 }
 
-// impairedFor is how long an Auto Scaling group is given to replace what is impaired.
+// impairedFor is how long an Auto Scaling group has to replace an impaired instance.
 const impairedFor = 30 * time.Minute
 
-// drained checks that a machine whose kubelet answers is not ended while pods are left that its
+// drained checks that a machine whose kubelet answers is not terminated while it has pods that its
 // ladder drains first, unless the policy forces that.
 func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if what != actTerminate && what != actDeleteClaim || m.node == nil || !m.reporting {
@@ -60,7 +60,7 @@ func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.A
 	}
 }
 
-// drainsFirst reports that each ladder for a kind drains before it ends anything.
+// drainsFirst reports whether each ladder for a kind drains before it terminates.
 func drainsFirst(pol *terms, kind string) bool {
 	drains := false
 	for ladder := range pol.laddersOf(kind) {
@@ -74,11 +74,11 @@ func drainsFirst(pol *terms, kind string) bool {
 	return drains
 }
 
-// turnLeast is how long at least a machine that was cordoned or rebooted keeps the others of its
-// group waiting while it is as ill as it was.
+// turnLeast is the minimum time for which a machine that was cordoned or rebooted keeps the others of
+// its group waiting, while it is still ill.
 const turnLeast = 10 * time.Minute
 
-// inTurn checks that no other machine of the group has its turn.
+// inTurn checks that no other machine of the group is being acted on.
 func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 	if m.g.owner == nobody {
 		return
@@ -100,8 +100,8 @@ func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 	}
 }
 
-// givenBack checks that a cordon is lifted from what came back, and from nothing that a person
-// holds.
+// givenBack checks that a cordon is lifted only from a node that is ready again, and never from one that
+// a person holds.
 func (u *auditor) givenBack(inv *invocation, id string) {
 	for _, n := range inv.seen.nodesOf(id) {
 		if n.Spec.Unschedulable && !readyNode(n) {
@@ -115,8 +115,8 @@ func (u *auditor) givenBack(inv *invocation, id string) {
 	}
 }
 
-// readWhole checks a check that takes its look for a complete one: what it knows nothing of counts
-// as gone.
+// readWhole checks that a check that counts as complete read everything: what it does not know counts as
+// gone.
 func (u *auditor) readWhole(inv *invocation, c checkup) {
 	s := &inv.seen
 	switch {
@@ -128,7 +128,7 @@ func (u *auditor) readWhole(inv *invocation, c checkup) {
 	}
 }
 
-// listed is how many nodes were listed last.
+// listed returns how many nodes were listed last.
 func (s *sight) listed() (n int) {
 	for range s.eachNode() {
 		n++

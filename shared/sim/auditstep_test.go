@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// stepped has remediate look at a machine as it is, and then the auditor at what it does.
+// stepped has remediate read a machine, and then the auditor audit what it does.
 func stepped(t *testing.T, m *machine, does func(*auditor, *invocation)) {
 	t.Helper()
 	a := m.c.a
@@ -21,7 +21,7 @@ func stepped(t *testing.T, m *machine, does func(*auditor, *invocation)) {
 	})
 }
 
-// A drain is over when nothing is left of what had to leave.
+// A drain is over when no pod is left that had to leave.
 func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -52,7 +52,7 @@ func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
 	}
 }
 
-// Pods are placed again on what is Ready again, unless a person holds it.
+// A node is uncordoned when it is Ready again, unless a person holds it.
 func TestACordonIsLiftedFromWhatCameBack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -78,7 +78,7 @@ func TestACordonIsLiftedFromWhatCameBack(t *testing.T) {
 	}
 }
 
-// What a check takes for all there is was all there is.
+// A check counts as complete only if it read every page.
 func TestACompleteLookLacksNoPage(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

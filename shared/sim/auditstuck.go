@@ -7,15 +7,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleStuck is that what was deleted and stays is told once it is so for the policy's time, and
-// nothing else is told to be so.
+// RuleStuck requires that an object that was deleted and stays is reported after the policy's time, and
+// that nothing else is reported as stuck.
 const RuleStuck Rule = "stuck"
 
-// keptWithin is how long after its time somebody must be told of what stays, if nothing
-// stands in the way of a check.
+// keptWithin is how long after its time a stuck object must be reported at the latest, if nothing
+// prevents a check.
 const keptWithin = 35 * time.Minute
 
-// stuck checks what a notice says to be stuck.
+// stuck audits what a notice reports as stuck.
 func (u *auditor) stuck(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]
 	if d.Kind != string(roll.Stuck) || d.Action == "resolved" || c == nil {
@@ -37,7 +37,7 @@ func (u *auditor) stuck(inv *invocation, d noticed) {
 	}
 }
 
-// deletedAt is when the object was deleted; the second result is false if it does not exist.
+// deletedAt returns when the object was deleted. It returns false if the object does not exist.
 func (c *cluster) deletedAt(subject string) (time.Time, bool) {
 	kind, name, _ := strings.Cut(subject, "/")
 	for _, cl := range c.claims {
@@ -53,7 +53,7 @@ func (c *cluster) deletedAt(subject string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// toldOfKept checks that somebody was told of a NodeClaim, or its Node, that was deleted long ago.
+// toldOfKept checks that a NodeClaim, or its Node, that was deleted long ago is reported.
 func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 	a, now := u.a, u.a.Now()
 	since, name := cl.deleting, ""

@@ -9,37 +9,37 @@ import (
 
 // The rules of when something is done.
 const (
-	// RuleTolerance: nothing is ordered about, or done to, a machine before its trouble has lasted
-	// for as long as the policy tolerates.
+	// RuleTolerance forbids orders and acts about a machine before its trouble has lasted for as long as
+	// the policy tolerates.
 	RuleTolerance Rule = "tolerance"
-	// RuleFresh: what an act rests on was read in the same delivery, a short while before, and its
-	// order has not expired.
+	// RuleFresh requires that an act depends only on what was read in the same delivery, a short while
+	// before, and that its order has not expired.
 	RuleFresh Rule = "fresh"
 )
 
 const (
-	// ahead is by how much a check may judge ahead of the time in the account: it judges as of the
-	// minute for which it was asked, and clocks differ.
+	// ahead is how far a check may judge ahead of the account's time: it judges as of the minute for
+	// which it was requested, and clocks differ.
 	ahead = time.Minute + 2*skewed
-	// freshFor is how old what an act rests on may be where no call failed, hung or was tried again:
-	// the protection is read after it, evidence kept and the intent recorded. Where one did, each of
-	// these has its bound.
+	// freshFor is the maximum age of what an act depends on, if no call failed, hung or was retried. The
+	// protection is read after it, evidence is stored and the intent is recorded. If a call did, each of
+	// these has its own bound.
 	freshFor = 10 * time.Second
 	oldest   = time.Minute
-	// evicting is how long one delivery may go on evicting pods.
+	// evicting is how long one delivery may continue to evict pods.
 	evicting = 2 * time.Minute
 )
 
-// tolerable checks that the trouble of a machine has lasted for as long as the policy tolerates,
-// counted from when it began.
+// tolerable checks that the trouble of a machine has lasted for as long as the policy tolerates, from
+// when it began.
 func (u *auditor) tolerable(inv *invocation, what string, m *machine) {
 	if since, tolerated, known := u.tolerated(inv, m); known && u.a.Now().Add(ahead).Before(since.Add(tolerated)) {
 		u.broken(RuleTolerance, "%s: %s of %s, %s since %s, and the policy tolerates that for %s", inv.name, what, m.id, state(m), since.Format(time.TimeOnly), tolerated)
 	}
 }
 
-// tolerated is since when a machine is in trouble, and for how long the policy tolerates that; false
-// where other rules are about it.
+// tolerated returns since when a machine is in trouble, and for how long the policy tolerates that. It
+// returns false where other rules apply.
 func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, tolerated time.Duration, known bool) {
 	if m.state != running || m.event != nil || m.ail == failedGPU || m.elsewhere != "" || !m.vanished.IsZero() || !m.unnamed.IsZero() || m.heirOf != nil {
 		return since, 0, false
@@ -52,7 +52,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 		since, tolerated = latest(m.launched, m.started, m.leftRest), pol.duration("registration.deadline")
 	case n.ready().Status == corev1.ConditionTrue:
 		if !m.settledAt.IsZero() {
-			return since, 0, false // it works, or came back this moment
+			return since, 0, false // it works, or just recovered
 		}
 		since, tolerated = n.created, pol.duration("initialization.deadline")
 	case n.ready().LastTransitionTime.After(inv.begun):
@@ -69,10 +69,10 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 	return since, tolerated, true
 }
 
-// latest is the latest of several times.
+// latest returns the latest of several times.
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// policyOf is what holds for a machine, by what an invocation was told.
+// policyOf returns what applies to a machine, according to what an invocation read.
 func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 	of := u.selects(m.c, m.g.groupName())
 	platform := ""
@@ -91,7 +91,7 @@ type times struct {
 
 func newTimes() times { return times{left: map[*node]time.Time{}, expires: map[string]time.Time{}} }
 
-// happened notes since when nodes are not Ready.
+// happened records since when nodes are not Ready.
 func (t *times) happened(e Event, m *machine) {
 	if e.Kind != EventState || m == nil || m.node == nil {
 		return
@@ -104,7 +104,7 @@ func (t *times) happened(e Event, m *machine) {
 	}
 }
 
-// away is since when a node has not been Ready.
+// away returns since when a node has not been Ready.
 func (t *times) away(n *node) time.Time {
 	if at, ok := t.left[n]; ok {
 		return at
@@ -112,8 +112,8 @@ func (t *times) away(n *node) time.Time {
 	return n.ready().LastTransitionTime.Time
 }
 
-// fresh checks that what an act rests on was read a short while before, and that its order has
-// not expired.
+// fresh checks that what an act depends on was read a short while before, and that its order has not
+// expired.
 func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 	now, bound := u.a.Now(), freshFor
 	if inv.missed || inv.slow {

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What is read long before an act proves nothing.
+// What was read long before an act proves nothing.
 func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 	for _, tt := range []struct {
 		node, instance time.Duration // between the reads and the act
@@ -49,7 +49,7 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 	}
 }
 
-// An order that expired is not carried out.
+// An expired order is not carried out.
 func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
 	for after, broken := range map[time.Duration]bool{0: false, time.Hour: true} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
@@ -66,7 +66,7 @@ func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
 	}
 }
 
-// The tolerance counts from when the trouble began, by what the machine is.
+// The tolerance counts from when the trouble began, by the true state of the machine.
 func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -104,7 +104,7 @@ func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A node that is in order, and stays cordoned by Rollcall, is noticed after an hour.
+// A node that is in order, but stays cordoned by Rollcall, breaks the rule after an hour.
 func TestACordonThatOutlivesItsCauseIsNoticed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		is     func(*machine)
@@ -132,7 +132,7 @@ func TestACordonThatOutlivesItsCauseIsNoticed(t *testing.T) {
 	}
 }
 
-// A message that a function did not finish for no reason must not end as a dead letter.
+// A message that a function did not finish, without a fault, must not end as a dead letter.
 func TestADeadLetterThatNoFaultExplainsIsNoticed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		does   func(*invocation, []message) []string

@@ -14,25 +14,25 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleTruth is that what is said to hold an act back does. Each reason is held against what the account is
-// like, and what the check was told, by what shared/plan/README.md says of the reason.
+// RuleTruth requires that the reason for a held act is true. Each reason is compared with the account
+// and with what the check read, by its description in shared/plan/README.md.
 const RuleTruth Rule = "truth"
 
 const (
-	// lag is for how long something may be over that a check still knows: EC2 shows it late, and a
-	// function takes minutes.
+	// lag is how long a check may still see something that is over: EC2 shows it late, and a function
+	// takes minutes.
 	lag = 10 * time.Minute
-	// turn is how long an instance may keep others of its group waiting: its ladder, and what its
-	// replacement is given.
+	// turn is how long an instance may keep others of its group waiting, for its ladder and its
+	// replacement.
 	turn = 3 * time.Hour
 	// ownersTurn is how long after the trouble began an owner may still be about to act.
 	ownersTurn = 75 * time.Minute
 )
 
-// truths is what the auditor remembers for it.
+// truths is what the auditor remembers for RuleTruth.
 type truths struct {
-	last    map[string]time.Time            // when something was so last, by what and of whom
-	trouble map[string]time.Time            // when the cluster as a whole was in trouble last
+	last    map[string]time.Time            // when something was last true, by condition and subject
+	trouble map[string]time.Time            // when the cluster as a whole was last in trouble
 	seen    map[string]map[about][]sighting // by cluster
 }
 
@@ -46,7 +46,7 @@ func newTruths() truths {
 	return truths{last: map[string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
 }
 
-// excuse is an act that is held back, with all that the auditor knows of it.
+// excuse is a held act, with everything that the auditor knows of it.
 type excuse struct {
 	u   *auditor
 	inv *invocation
@@ -64,7 +64,7 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 		return
 	}
 	if len(k.held) > 0 {
-		u.truths.remember(u.a) // what became so since the last full minute
+		u.truths.remember(u.a) // what became true since the last full minute
 	}
 	for _, h := range k.held {
 		switch h.reason {
@@ -81,7 +81,7 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	}
 }
 
-// remember notes every minute what is so, for the reasons that outlive it a little.
+// remember records every minute what is true, for reasons that remain valid for a while afterwards.
 func (t *truths) remember(a *account) {
 	now := a.Now()
 	note := func(what, whom string, is bool) {
@@ -105,7 +105,7 @@ func (t *truths) remember(a *account) {
 	}
 }
 
-// sighted notes what a complete check found, and for how long others did before.
+// sighted records what a complete check found, with the earlier checks that found it too.
 func (t *truths) sighted(c checkup, by sighting) {
 	now := map[about][]sighting{}
 	before := t.seen[c.cluster]
@@ -123,16 +123,16 @@ func (t *truths) sighted(c checkup, by sighting) {
 	t.seen[c.cluster] = now
 }
 
-// lately reports what is so, or was a short while ago.
+// lately reports whether the condition is true, or was a short while ago.
 func (e excuse) lately(what, whom string) bool {
 	at, ok := e.u.truths.last[what+" "+whom]
 	return ok && e.u.a.Now().Sub(at) <= lag
 }
 
-// false says why the reason is none, "" if it may be true.
+// false returns why the reason is false, or "" if it may be true.
 func (e excuse) false() string {
 	if e.inv.begun.Before(e.u.verdicts.forgotten.Add(lag)) {
-		return "" // what is remembered is made anew
+		return "" // the ledger was recreated, and with it what the auditor remembers
 	}
 	if check, ok := ofCluster[e.reason]; ok {
 		return check(e)
@@ -142,15 +142,15 @@ func (e excuse) false() string {
 	case !ok:
 		return "no rule knows the reason"
 	case e.m == nil:
-		return "" // of what is gone, or no instance, little can be said
+		return "" // too little is known of what is gone or is no instance
 	case check == nil || check(e):
 		return ""
 	}
 	return fmt.Sprintf("%s is %s since %s, in %s", e.m.id, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
 }
 
-// first are the instances that are ordered about, or would be but for the mode: what observe shows is
-// what remediate would do.
+// first returns the instances that are ordered about, or would be but for the mode: observe shows what
+// remediate would do.
 func (k checkup) first() []string {
 	out := slices.Clone(k.ordered)
 	for _, h := range k.held {
@@ -162,7 +162,7 @@ func (k checkup) first() []string {
 	return out
 }
 
-// state is how a machine is, for a person.
+// state describes a machine for a person.
 func state(m *machine) string {
 	out := []string{string(m.state), string(m.ail)}
 	for word, is := range map[string]bool{"without network": m.muted, "booting": m.booting, "protected": m.protected} {
@@ -174,7 +174,7 @@ func state(m *machine) string {
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), ", ")
 }
 
-// ofCluster are the reasons that lie in the cluster, the policy, or the check.
+// ofCluster has the reasons that concern the cluster, the policy or the check.
 var ofCluster = map[string]func(excuse) string{
 	"ClusterNotActive": func(e excuse) string {
 		return unless(e.inv.seen.status != "ACTIVE" || e.inv.seen.described != "ACTIVE" || e.lately("not active", e.c.name), "it is ACTIVE")
@@ -197,7 +197,7 @@ var ofCluster = map[string]func(excuse) string{
 		nodes, silent := 0, 0
 		for n := range e.inv.seen.eachNode() {
 			if m := e.u.a.machines[instanceOf(n)]; m == nil || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
-				continue // of Fargate, a hybrid node, of what is gone, or silent since a person stopped it
+				continue // a node of Fargate or a hybrid node, of a machine that is gone, or silent since a person stopped it
 			}
 			if nodes++; readyOf(n).Status == corev1.ConditionUnknown {
 				silent++
@@ -226,7 +226,7 @@ var ofCluster = map[string]func(excuse) string{
 			seen[id] = true
 			if i := instances[id]; i != nil {
 				if i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated) {
-					continue // it is on its way out, and counts for nothing
+					continue // it is being removed and does not count
 				}
 				group = groupOf(i)
 			}
@@ -277,8 +277,8 @@ var ofCluster = map[string]func(excuse) string{
 	},
 }
 
-// ofMachine are the reasons that lie in an instance or its group; nil is one that says nothing of how
-// it is.
+// ofMachine has the reasons that concern an instance or its group. A nil entry is a reason that depends
+// on neither.
 var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
 		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(func(i *types.Instance) bool { return i.State.Name == types.InstanceStateNameRunning })
@@ -318,7 +318,8 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
 	},
 	"OwnerNotifyOnly": func(e excuse) bool {
-		// What is launched with other tags is Auto Mode's or Cluster API's, which replace it themselves.
+		// Machines launched with other tags belong to Auto Mode or Cluster API, which replace them
+		// themselves.
 		return e.g.launchedWith != nil || e.u.policy(e.inv, e.c, e.g.groupName()).values["owners."+string(e.g.owner)] == "notify"
 	},
 	"GroupSuspended":     func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
@@ -333,16 +334,16 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"OwnerDidNotAct": func(e excuse) bool { return e.g.owner != nobody },
 	"ReplacementUnavailable": func(e excuse) bool {
-		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) // however long ago: nothing shows that the next one would work
+		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) // at any age: nothing shows that the next launch would work
 	},
 	"NoNodeIntent": func(e excuse) bool {
 		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
 	},
 	"TerminationProtected": func(e excuse) bool { return e.lately("protected", e.m.id) },
-	"ScaleInProtected":     nil, // nobody sets it here
+	"ScaleInProtected":     nil, // not compared with the account
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
 	"NotReadYet": func(e excuse) bool {
-		// Of silent nodes one check reads the pods of some; and of many suspects not all.
+		// One check reads the pods of only some silent nodes. Of many suspects it does not read all.
 		return e.inv.missed || len(e.k.found) >= 25 || e.kind == "Unknown" && slices.ContainsFunc(e.k.found, func(a about) bool { return a.kind == "Unknown" && a.instance != e.instance })
 	},
 	"NotInService": func(e excuse) bool {
@@ -365,7 +366,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"ZoneOutage": func(e excuse) bool {
 		// A diagnosis that a zone is at fault holds too, whatever share the policy sets.
 		of := min(e.u.policy(e.inv, e.c, "").count("limits.zone"), defaults.count("limits.zone"))
-		running := map[string]string{} // nodes of Fargate and of machines elsewhere are of no zone
+		running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
 		for i := range e.inv.seen.eachInstance() {
 			if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
 				running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
@@ -398,7 +399,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
 	},
 	"ReplacementRepeats": func(e excuse) bool {
-		open := e.actions(func(a ledger.Action) bool { // it may have taken effect for all that anybody knows
+		open := e.actions(func(a ledger.Action) bool { // its outcome is unknown: it may have taken effect
 			return a.Outcome == nil && string(a.Group) == e.group && (a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim])
 		})
 		return len(e.u.sense.replaced[e.g])+len(open) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
@@ -433,7 +434,7 @@ func (e excuse) mode() mode {
 	return e.u.selected(e.inv, of).mode
 }
 
-// troubled is since when the machine is in trouble, or cut off.
+// troubled returns since when the machine is in trouble, or cut off.
 func (e excuse) troubled() time.Time {
 	since := e.m.since
 	if e.m.ail == well || e.m.muted && e.m.mutedAt.Before(since) {
@@ -442,7 +443,7 @@ func (e excuse) troubled() time.Time {
 	if since.IsZero() {
 		since = e.m.launched
 	}
-	if e.m.node != nil { // it may be ill anew, or for what is no ailment
+	if e.m.node != nil { // it may be ill again, or not Ready without a fault
 		if r := e.m.node.ready(); r.Status != corev1.ConditionTrue && r.LastTransitionTime.After(since) {
 			return r.LastTransitionTime.Time
 		}
@@ -450,8 +451,8 @@ func (e excuse) troubled() time.Time {
 	return since
 }
 
-// found is since when there is what the check found. A node that turns from Unknown to False is in the
-// same trouble, and one whose instance is gone in another.
+// found returns since when the subject of the finding exists. A node that turns from Unknown to False is
+// in the same trouble. One whose instance is gone is in another.
 func (e excuse) found() time.Time {
 	since, n := e.troubled(), e.m.node
 	away := n != nil && n.ready().Status != corev1.ConditionTrue
@@ -474,7 +475,7 @@ func (e excuse) found() time.Time {
 			return left
 		}
 	}
-	if !e.m.since.IsZero() && e.m.since.Before(since) { // it may have been cured this moment
+	if !e.m.since.IsZero() && e.m.since.Before(since) { // it may have just recovered
 		since = e.m.since
 	}
 	e.node(func(n *corev1.Node) bool {
@@ -486,7 +487,7 @@ func (e excuse) found() time.Time {
 	return since
 }
 
-// ill is since when the machine has trouble of any kind, now if it has none.
+// ill returns since when the machine has trouble of any kind, or the current time if it has none.
 func (e excuse) ill() time.Time {
 	since := e.u.a.Now()
 	if e.m.ail != well {
@@ -498,14 +499,14 @@ func (e excuse) ill() time.Time {
 	return since
 }
 
-// others reports that another machine of the cluster is in trouble, or was a short while ago.
+// others reports whether another machine of the cluster is in trouble, or was a short while ago.
 func (e excuse) others() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
 		return o != e.m && (o.ail != well || o.muted || o.elsewhere != "" || o.node == nil || o.node.ready().Status != corev1.ConditionTrue || e.u.a.Now().Sub(o.ended) < time.Hour)
 	})
 }
 
-// actions are those on record in the cluster.
+// actions returns the recorded actions of the cluster.
 func (e excuse) actions(which func(ledger.Action) bool) (out []ledger.Action) {
 	for _, a := range e.u.a.dep.state(e.c.name).Actions {
 		if which(a) {
@@ -515,7 +516,7 @@ func (e excuse) actions(which func(ledger.Action) bool) (out []ledger.Action) {
 	return out
 }
 
-// acted reports that the instance was acted on within a time.
+// acted reports whether the instance was acted on within a time.
 func (e excuse) acted(within time.Duration) bool {
 	now := e.u.a.Now()
 	return len(e.actions(func(a ledger.Action) bool {
@@ -523,13 +524,13 @@ func (e excuse) acted(within time.Duration) bool {
 	})) > 0
 }
 
-// did reports that such an act on the instance is on record.
+// did reports whether such an act on the instance is on record.
 func (e excuse) did(what act) bool {
 	return len(e.actions(func(a ledger.Action) bool { return string(a.Instance) == e.instance && a.Do == acts[what] })) > 0
 }
 
-// sibling reports that another instance of the group was acted on, is ordered in this check, or was
-// ended and is not replaced for certain.
+// sibling reports whether another instance of the group was acted on, is ordered in this check, or was
+// terminated and is not certainly replaced.
 func (e excuse) sibling() bool {
 	now := e.u.a.Now()
 	for _, a := range e.u.a.dep.state(e.c.name).Actions {
@@ -538,19 +539,19 @@ func (e excuse) sibling() bool {
 		}
 	}
 	for _, id := range e.k.first() {
-		if m := e.u.a.machines[id]; id != e.instance && (m == nil || m.g == e.g) { // of a node whose machine is forgotten
+		if m := e.u.a.machines[id]; id != e.instance && (m == nil || m.g == e.g) { // a node whose machine is forgotten
 			return true
 		}
 	}
 	return slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
 }
 
-// serves reports a pod that must not be ended, for one of the reasons.
+// serves reports whether the machine has a pod that must not be terminated, for one of the reasons.
 func (e excuse) serves(why ...string) bool {
 	return slices.ContainsFunc(e.m.pods(), func(p *pod) bool { return slices.Contains(why, p.keep) })
 }
 
-// tagged reports a tag of the instance as the check was told, or as it is.
+// tagged reports whether the instance has the tag, as the check read it or now.
 func (e excuse) tagged(key string) bool {
 	if _, ok := get(e.m.tags, key); ok {
 		return true
@@ -560,7 +561,8 @@ func (e excuse) tagged(key string) bool {
 	})
 }
 
-// listed reports whether the instance is so as the check was told of it, in a listing or by its id.
+// listed reports whether the condition is true for the instance as the check read it, in a listing or by
+// its id.
 func (e excuse) listed(is func(*types.Instance) bool) bool {
 	for i := range e.inv.seen.eachInstance() {
 		if *i.InstanceId == e.m.id && is(i) {
@@ -571,12 +573,12 @@ func (e excuse) listed(is func(*types.Instance) bool) bool {
 	return i != nil && is(i)
 }
 
-// node reports whether a node of the instance that the check was told of is so.
+// node reports whether the condition is true for a node of the instance, as the check read it.
 func (e excuse) node(is func(*corev1.Node) bool) bool {
 	return slices.ContainsFunc(e.inv.seen.nodesOf(e.m.id), is)
 }
 
-// failedCondition reports a condition that says that something is wrong, though the node may be Ready.
+// failedCondition reports whether a condition shows a fault, though the node may be Ready.
 func failedCondition(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return strings.HasSuffix(string(c.Type), "Pressure") && c.Status == corev1.ConditionTrue || strings.HasSuffix(string(c.Type), "Ready") && c.Status == corev1.ConditionFalse
@@ -592,7 +594,7 @@ func readyOf(n *corev1.Node) corev1.NodeCondition {
 	return corev1.NodeCondition{}
 }
 
-// eachNode and eachInstance are what was listed last.
+// eachNode and eachInstance iterate over the last listing.
 func (s *sight) eachNode() func(func(*corev1.Node) bool)        { return each(s.nodes.pages) }
 func (s *sight) eachInstance() func(func(*types.Instance) bool) { return each(s.instances.pages) }
 

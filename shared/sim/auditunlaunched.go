@@ -7,10 +7,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// lackTold is how long after its first launch failed a group is told of at the latest.
+// lackTold is how long after its first failed launch a group is reported at the latest.
 const lackTold = 75 * time.Minute
 
-// lacks checks every minute that a group whose launches fail is told of in time.
+// lacks checks every minute that a group whose launches fail is reported in time.
 func (u *auditor) lacks(g *group) {
 	l, now := g.lacking, u.a.Now()
 	if l == nil || l.told {
@@ -27,7 +27,7 @@ func (u *auditor) lacks(g *group) {
 	}
 }
 
-// unlaunched looks at a notice about launches that fail.
+// unlaunched audits a notice about launches that fail.
 func (u *auditor) unlaunched(inv *invocation, d noticed) {
 	if d.Kind != string(roll.Unlaunched) || d.Action == "resolved" {
 		return
@@ -51,7 +51,7 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 		}
 		l.told = true
 		if d.Instances[0].Since.Before(l.began.Add(-time.Minute)) {
-			continue // its launches failed before, for what else
+			continue // its launches failed before, for another reason
 		}
 		if d.Cause != l.cause && !l.mixed {
 			u.broken(RuleUnlaunched, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)

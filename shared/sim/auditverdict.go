@@ -9,27 +9,30 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What follows are the rules of verdicts: what is done is right for what the machine is. They
-// know what became of it and why, which Rollcall has to find out, and are broken only where
-// it could have.
+// The rules of verdicts require that an act is right for the true state of the machine. The auditor
+// knows that state and its cause, which Rollcall has to find out. A rule is broken only where Rollcall
+// could have.
 const (
-	// RuleGroup: nothing is done in a group that may not, or cannot, replace what it loses.
+	// RuleGroup forbids acts in a group that may not, or cannot, replace what it loses.
 	RuleGroup Rule = "group"
-	// RuleStopped: nothing is done after a person said so, or took the policy away.
+	// RuleStopped forbids acts after a person stopped Rollcall, or removed the policy.
 	RuleStopped Rule = "stopped"
-	// RuleBacklog: what was ill before the first complete check is reported and left alone.
+	// RuleBacklog requires that what was ill before the first complete check is reported and left alone.
 	RuleBacklog Rule = "backlog"
-	// RuleForeign: what is no node of the cluster is not touched.
+	// RuleForeign forbids acts on what is no node of the cluster.
 	RuleForeign Rule = "foreign"
-	// RuleBooting: what Rollcall rebooted is not ended while it boots.
+	// RuleBooting forbids the termination of a machine while it boots after Rollcall's reboot.
 	RuleBooting Rule = "booting"
-	// RuleServing: a silent machine is not ended or rebooted while it serves what must not be.
+	// RuleServing forbids the termination or reboot of a silent machine while it runs a pod that must
+	// not be terminated.
 	RuleServing Rule = "serving"
-	// RuleExplained: what Karpenter ends since it has not registered was told of before.
+	// RuleExplained requires a notice before Karpenter terminates a machine that has not registered.
 	RuleExplained Rule = "explained"
-	// RuleVain: a machine that fails for what its template says is not ended, as far as that can be read.
+	// RuleVain forbids the termination of a machine that fails because of its template, as far as that
+	// can be read.
 	RuleVain Rule = "in-vain"
-	// RuleUnlaunched: a group whose launches fail is told of once, with the cause that EC2 gives, and no other one is.
+	// RuleUnlaunched requires one notice of a group whose launches fail, with the cause that EC2 gives,
+	// and no such notice of any other group.
 	RuleUnlaunched Rule = "unlaunched"
 )
 
@@ -39,26 +42,27 @@ type verdicts struct {
 	first map[string]time.Time
 	// whole is when the complete checks of a cluster began, by cluster.
 	whole map[string][]time.Time
-	// forgotten is when the ledger was made anew.
+	// forgotten is when the ledger was recreated.
 	forgotten time.Time
 	losses    map[*group][]*loss
-	// tried are the launch templates of which a machine was ended though it fails for them.
+	// tried has the launch templates of which a machine was terminated although it fails because of
+	// them.
 	tried map[launchedFrom]bool
-	// lowered is when the mode let nothing be done in a group.
+	// lowered is when the mode allowed no acts in a group.
 	lowered map[*group][]span
-	// quiet is when the mode last let nothing be told in a group.
+	// quiet is when the mode last allowed no notices for a group.
 	quiet map[*group]time.Time
 	// blind is when the cluster last could not be judged.
 	blind map[*cluster]time.Time
-	// alone is since when nothing stands in the way of the cure of a machine.
+	// alone is since when nothing prevents the cure of a machine.
 	alone map[*machine]time.Time
 }
 
-// span is from when to when something was so.
+// span is a period in which something was true.
 type span struct{ from, to time.Time }
 
-// foundLowered reports that the mode let nothing be done in a machine's group when its trouble began,
-// or in the time within which it was found.
+// foundLowered reports whether the mode allowed no acts in a machine's group when its trouble began, or
+// in the time within which it was found.
 func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	pol, found := u.policyNow(g.c, g), began.Add(lag+2*u.a.sc.Sweep)
 	for _, key := range []string{"registration.deadline", "initialization.deadline", "conditions.Ready=False", "conditions.Ready=Unknown", "impaired.tolerate", "orphaned.tolerate"} {
@@ -72,14 +76,14 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool { return s.from.Before(found) && s.to.Add(lag).After(began) })
 }
 
-// loss is a machine of a group that Rollcall had replaced. It is made good by one that was
+// loss is a machine of a group that Rollcall had replaced. It is made good by a machine that was
 // launched after it and became Ready, or when the group wants fewer.
 type loss struct {
 	at       time.Time
 	instance string
 	desired  int
 	good     bool
-	shown    bool // a complete check could see that it is good: what is Ready for seconds may be missed
+	shown    bool // a complete check could see that it is good: a node that is Ready for seconds may be missed
 }
 
 // launchedFrom is a version of a group's launch template.
@@ -92,7 +96,7 @@ func newVerdicts() verdicts {
 	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
-// forget is told that the ledger was made anew: what nobody can know any more is not asked.
+// forget handles a recreated ledger. It drops what Rollcall can no longer know.
 func (u *auditor) forget() {
 	u.verdicts.forgotten = u.a.Now()
 	clear(u.truths.seen)
@@ -113,12 +117,12 @@ func (u *auditor) forget() {
 	clear(u.sightless)
 	for _, c := range u.a.clusters {
 		for _, g := range c.groups {
-			g.diedYoung = 0 // which of them were replaced before, nobody knows
+			g.diedYoung = 0 // it is unknown which of them were replaced before
 		}
 	}
 }
 
-// checkedWhole notes a complete check of a cluster.
+// checkedWhole records a complete check of a cluster.
 func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	if _, ok := u.verdicts.first[cluster]; !ok && !inv.begun.Before(u.verdicts.forgotten) {
 		u.verdicts.first[cluster] = inv.begun
@@ -126,7 +130,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
 }
 
-// judged looks at an act at the moment at which it takes effect.
+// judged audits an act at the moment at which it takes effect.
 func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *node) {
 	if !what.destructive() {
 		return
@@ -165,7 +169,7 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	}
 }
 
-// justly looks at an order.
+// justly audits an order.
 func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
 	if inv.v.policy.stops {
@@ -189,8 +193,8 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	}
 }
 
-// working checks that a machine that works, and was in order once, is not interrupted: its
-// node was last seen Ready, or is not to be seen and its kubelet renews its lease.
+// working checks that a machine that works, and was in order once, is not interrupted: its node was last
+// read as Ready, or is missing while its kubelet renews its lease.
 func (u *auditor) working(inv *invocation, what string, m *machine) {
 	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) {
 		return
@@ -208,14 +212,14 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 		return
 	}
 	for _, n := range inv.seen.nodesOf(m.id) {
-		// What the agent has not taken back yet is no fault of who saw it.
+		// Rollcall is not at fault for what the agent still reports.
 		if readyNode(n) && !failedAccelerator(n) && !u.moving(inv, act(what), m) {
 			u.broken(RuleHealthy, "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
 		}
 	}
 }
 
-// boots checks that what was rebooted has come up, or had as long as it takes.
+// boots checks that a rebooted machine has come up, or had enough time to boot.
 func (u *auditor) boots(inv *invocation, what act, m *machine) {
 	if m.g.beside == besideWindows && m.booting && m.node == nil && (what == actTerminate || what == actDeleteClaim) {
 		u.broken(RuleBooting, "%s: %s of %s, a Windows machine that boots since %s", inv.name, what, m.id, m.launched.Format(time.TimeOnly))
@@ -225,7 +229,8 @@ func (u *auditor) boots(inv *invocation, what act, m *machine) {
 	}
 }
 
-// serves checks that a machine is not ended under what must not be.
+// serves checks that a machine is not terminated or rebooted while it runs a pod that must not be
+// terminated.
 func (u *auditor) serves(inv *invocation, what act, m *machine) {
 	if !m.serving || m.node == nil || what != actTerminate && what != actReboot && what != actDeleteClaim {
 		return
@@ -251,8 +256,8 @@ func (u *auditor) replaceable(inv *invocation, what act, m *machine) {
 	}
 }
 
-// backlog checks that the trouble began when somebody was looking. What never joined or never
-// got ready is in trouble only when it had its time.
+// backlog checks that the trouble began after the first complete check. A machine that never joined or
+// never became Ready counts as in trouble only after its deadline.
 func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	first, ok := u.verdicts.first[m.c.name]
 	if !ok || m.ail == well || inv.begun.Before(u.verdicts.forgotten) {
@@ -267,8 +272,8 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	}
 }
 
-// vain checks that no machine is ended that fails for its template: if that is plain to see,
-// or if one of those that fail for it cannot be read.
+// vain checks that no machine is terminated that fails because of its template, if that is evident, or
+// if another one that fails because of it cannot be read.
 func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	g := m.g
 	if !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
@@ -291,8 +296,8 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	}
 }
 
-// removed checks that somebody was told of a machine that Karpenter ends since it has not
-// registered, while its cluster could be looked at all the time.
+// removed checks that a notice reported a machine that Karpenter terminates because it has not
+// registered, if its cluster could be read all the time.
 func (u *auditor) removed(m *machine) {
 	a, c, now := u.a, m.c, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
@@ -310,23 +315,24 @@ func (u *auditor) removed(m *machine) {
 	}
 }
 
-// unjudged reports that nothing is concluded about the cluster.
+// unjudged reports whether Rollcall draws no conclusions about the cluster.
 func (c *cluster) unjudged() bool {
 	return c.status != "ACTIVE" || c.barred || c.shifted != "" || len(c.a.silenced) > 0
 }
 
-// toldWithin is the longest warning time that leaves a check and its notice time before
-// Karpenter ends what has not registered.
+// toldWithin is the longest warning time that leaves a check and its notice enough time before Karpenter
+// terminates what has not registered.
 const toldWithin = 10 * time.Minute
 
-// nodeless reports an instance that is without a node, but not since its launch, or for good, or that is
-// ended this moment: EC2 may list it as running, and its group knows better.
+// nodeless reports whether an instance has no node for another reason than that it never joined: it lost
+// its node, cannot have one, or is being terminated. EC2 may then list it as running, and its group
+// knows better.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
 	return m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.ail == neverJoins && m.since.After(m.launched))
 }
 
-// minute looks at the account every minute.
+// minute audits the account every minute.
 func (u *auditor) minute() {
 	u.interrupted()
 	u.truths.remember(u.a)
@@ -368,7 +374,7 @@ func (u *auditor) minute() {
 	}
 }
 
-// madeGood notes which losses of the group are made good by now.
+// madeGood records which losses of the group are made good by now.
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
 		l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))
@@ -378,16 +384,16 @@ func (u *auditor) madeGood(g *group) {
 	}
 }
 
-// How long a machine that is the only one in trouble, with nothing in the way of its cure,
-// may stay so: until it is reported, and until it is cured. The owner has its time in both.
+// These limit how long a machine that alone is in trouble may stay so, if nothing prevents its cure:
+// until it is reported, and until it is cured. Both include the owner's time.
 const (
 	reportedWithin = 75 * time.Minute
 	unhungWithin   = 150 * time.Minute
 	ownerWithin    = 3 * time.Hour
 )
 
-// awaits checks that a machine that is alone in its trouble is reported and cured, however its
-// pods or its owner behave.
+// awaits checks that a machine that alone is in trouble is reported and cured, however its pods or its
+// owner behave.
 func (u *auditor) awaits(m *machine) {
 	now := u.a.Now()
 	if why := u.hindered(m); why != "" {
@@ -431,7 +437,7 @@ func (u *auditor) awaits(m *machine) {
 	}
 }
 
-// reported reports whether a notice told of the machine, by itself or among others.
+// reported reports whether a notice named the machine, by itself or among others.
 func (u *auditor) reported(m *machine) bool {
 	for key := range u.sense.told {
 		if key.cluster == m.c.name && key.instance == m.id {
@@ -446,8 +452,8 @@ func (u *auditor) reported(m *machine) bool {
 	return false
 }
 
-// owed reports that a machine of the group that Rollcall had replaced is not seen made good, or
-// that one whose NodeClaim is being deleted is still there.
+// owed reports whether a machine of the group that Rollcall had replaced is not yet seen made good, or
+// whether one whose NodeClaim is being deleted still exists.
 func (u *auditor) owed(g *group) bool {
 	for _, m := range g.c.machines {
 		if m.g == g && m.alive() && m.claim != nil && !m.claim.deleting.IsZero() {
@@ -457,7 +463,7 @@ func (u *auditor) owed(g *group) bool {
 	return slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.shown })
 }
 
-// hindered is what may rightly stand in the way of the cure of a machine, "" if nothing does.
+// hindered returns what may rightly prevent the cure of a machine, or "" if nothing does.
 func (u *auditor) hindered(m *machine) string {
 	a, c, g, now := u.a, m.c, m.g, u.a.Now()
 	first, checked := u.verdicts.first[c.name]

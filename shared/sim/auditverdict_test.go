@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ended has Rollcall terminate a machine that it looked at as the world is, or reboot it.
+// ended has Rollcall terminate a machine, or reboot it, after it read the cluster's current nodes.
 func ended(t *testing.T, m *machine, what act) {
 	t.Helper()
 	a := m.c.a
@@ -33,17 +33,18 @@ func ended(t *testing.T, m *machine, what act) {
 	})
 }
 
-// world is two machines of a group, of which one is acted on.
+// world is two machines of a group, one of which is acted on.
 type world struct{ m, other *machine }
 
-// rebooted has Rollcall have rebooted the other one a short while before the act, and it be as ill since.
+// rebooted records a reboot of the other machine by Rollcall shortly before the act, after which it is
+// still ill.
 func (w world) rebooted(ail ailment) {
 	u := w.m.c.a.audit
 	u.effects["demo"] = append(u.effects["demo"], effect{w.m.c.a.Now().Add(5 * time.Minute), w.other.id, actReboot})
 	w.other.ail = ail
 }
 
-// Each rule of verdicts is broken by an act that is wrong for what the machine is, and by none
+// Each rule of verdicts is broken by an act that is wrong for the machine's true state, and by no act
 // that is right.
 func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 	sick := func(w world) { w.m.fall(silent, false, false) }

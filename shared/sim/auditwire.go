@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// What follows is what Rollcall says, in the auditor's own words: what it sends is read as whoever
-// gets it would, and not with what the product reads it with.
+// This file reads what Rollcall sends with the auditor's own types: as a recipient would, and without
+// the product's types.
 
-// order is an order as it stands in its queue.
+// order is an order as sent to its queue.
 type order struct {
 	ID        string    `json:"id"`
 	Cluster   string    `json:"cluster"`
@@ -41,17 +41,17 @@ func readOrder(body string) (order, error) {
 	return o, nil
 }
 
-// gives reports an order that gives back what an act took, or follows one: nothing is ended by it.
+// gives reports whether an order undoes an act or follows one: it terminates nothing.
 func (o order) gives() bool {
 	return o.Action == string(actUncordon) || o.Action == string(actOutOfService)
 }
 
-// acts are the acts as orders and the ledger name them, by what they do.
+// acts are the names of the acts in orders and in the ledger.
 var acts = map[act]string{
 	actTerminate: "terminate", actReboot: "reboot", actCordon: "cordon", actEvict: "drain", actDeleteNode: "delete-node", actDeleteClaim: "delete-nodeclaim",
 }
 
-// noticed is a notice, as a program that is subscribed reads it.
+// noticed is a notice as a subscribed program reads it.
 type noticed struct {
 	Cluster   string            `json:"cluster"`
 	Group     string            `json:"group"`
@@ -88,52 +88,52 @@ type noticedEnded struct {
 	Spot     string `json:"spot"`
 }
 
-// about is what something is said of: an instance, or another subject, and a kind of finding.
+// about identifies a finding: an instance or another subject, and the kind.
 type about struct{ instance, kind string }
 
-// checkup is what a check came to, as it is published: what it found, holds and will do.
+// checkup is the published result of a check: what it found, holds and will do.
 type checkup struct {
 	cluster string
 	whole   bool
-	nodes   int            // that it found
+	nodes   int            // nodes found
 	found   []about        // at any stage, and what is still starting
-	kept    map[about]bool // what it could not see and remembers
+	kept    map[about]bool // what it could not observe and remembers
 	held    []withheld
 	ordered []string // instances
 	steps   []following
 }
 
-// withheld is an act that is held back.
+// withheld is a held act.
 type withheld struct {
 	about
 	node, group, action, reason, detail string
 }
 
-// following is what follows for an instance.
+// following is the next step for an instance.
 type following struct {
 	instance, do string
 	at           time.Time
 }
 
-// passes are the reasons that end without a person: by time, by the next check, or by what Rollcall
-// does in its turn.
+// passes has the reasons that end without a person: by time, by the next check, or by Rollcall's next
+// act.
 var passes = map[string]bool{
 	"NotReadYet": true, "NotSeenTwice": true, "AlreadyBegun": true, "StormCooldown": true, "OtherFinding": true, "OneAtATime": true, "ActionFailed": true,
 	"ActionsPerHour": true, "ActionsPerCheck": true, "ActionUnresolved": true, "ReplacementPending": true,
-	// These end with the policy, of which the rules ask by themselves.
+	// These end with the policy, which other rules check.
 	"Stopped": true, "ModeObserve": true, "ModeNotify": true,
-	// These are of an order, and end with the next one.
+	// These concern an order, and end with the next one.
 	"OrderExpired": true, "OrderUnmarked": true, "TargetUnreadable": true, "NotRecorded": true, "EvidenceNotStored": true, "PolicyUnreadable": true, "NoticeNotSent": true,
 }
 
-// leftName is the name of a volume or an interface that a subject is, false if it is none.
+// leftName returns the name of the volume or interface that a subject is, and false if it is neither.
 func leftName(subject string) (string, bool) {
 	kind, name, _ := strings.Cut(subject, "/")
 	return name, kind == "volume" || kind == "eni"
 }
 
-// keepsAsIs reports whether the tag rollcall:hold keeps an instance as it is: with true, or through a
-// date.
+// keepsAsIs reports whether the tag rollcall:hold holds an instance: until a date, or with any other
+// value that does not mean no.
 func keepsAsIs(value string, now time.Time) bool {
 	value = strings.TrimSpace(value)
 	if day, err := time.Parse(time.DateOnly, value); err == nil {
@@ -145,7 +145,7 @@ func keepsAsIs(value string, now time.Time) bool {
 	return !declines(value)
 }
 
-// declines reports the values of a tag by which a person says no.
+// declines reports whether a tag's value means no.
 func declines(value string) bool {
 	value = strings.TrimSpace(value)
 	return strings.EqualFold(value, "false") || strings.EqualFold(value, "no")

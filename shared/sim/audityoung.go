@@ -1,7 +1,7 @@
 package sim
 
-// young checks that what dies young is not replaced without end: each replacement was in
-// order for minutes, and none for an hour.
+// young checks that machines that die young are not replaced without end: each replacement was in order
+// for minutes, and none for an hour.
 func (u *auditor) young(inv *invocation, what act, m *machine) {
 	if m.g.youth == 0 {
 		return // the fault is over: what replaces the machines that are left works

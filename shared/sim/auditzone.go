@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// out reports whether the network of a zone of the cluster has been gone since before a
-// time, or that of most of the cluster: of all its nodes there, or most, by what each
-// machine is. What it reports says which. A node that was not ready before the network went does
-// not count: of two that went one after the other, nobody can say that it is the zone.
+// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down
+// since before a time. It counts all nodes there, or most of them, by the true state of each machine.
+// The string says which part is down. A node that was not ready before the outage does not count: if two
+// fail one after the other, the zone is not certainly the cause.
 func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	count := func(of func(*machine) bool) (nodes, muted int) {
 		for _, n := range c.nodes {

@@ -13,13 +13,13 @@ import (
 // autoScalingAPI is EC2 Auto Scaling.
 type autoScalingAPI struct{ v *env }
 
-// What one call of Auto Scaling names at most.
+// The maximum number of names in one call of Auto Scaling.
 const (
 	groupsNamed    = 100
 	instancesNamed = 50
 )
 
-// scaled is the group behind an Auto Scaling group, nil if there is no such one.
+// scaled returns the group behind an Auto Scaling group, nil if there is none of that name.
 func (a *account) scaled(name string) *group {
 	for _, c := range a.clusters {
 		for _, g := range c.groups {
@@ -31,14 +31,14 @@ func (a *account) scaled(name string) *group {
 	return nil
 }
 
-// isScaled reports whether the group has an Auto Scaling group. A managed node group is
-// deleted before its cluster can be, and its Auto Scaling group with it.
+// isScaled reports whether the group has an Auto Scaling group. A managed node group is deleted
+// before its cluster, and its Auto Scaling group with it.
 func (g *group) isScaled() bool {
 	return g.owner == autoScaling || g.owner == nodeGroup && g.c.exists()
 }
 
-// DescribeAutoScalingGroups tells of groups by their names; those that do not exist are
-// left out.
+// DescribeAutoScalingGroups returns groups by name, without the names that do not exist, or by tag
+// key.
 func (s autoScalingAPI) DescribeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput, out *autoscaling.DescribeAutoScalingGroupsOutput) error {
 	if n := len(in.AutoScalingGroupNames); n > groupsNamed || (n == 0) != (len(in.Filters) == 1) || in.NextToken != nil {
 		s.v.unsimulated(in)
@@ -54,7 +54,7 @@ func (s autoScalingAPI) DescribeAutoScalingGroups(in *autoscaling.DescribeAutoSc
 	return nil
 }
 
-// scalingTagged are the Auto Scaling groups with a tag of one of the keys: their cluster's.
+// scalingTagged returns the Auto Scaling groups that have a cluster tag with one of the keys.
 func (a *account) scalingTagged(keys []string) (out []types.AutoScalingGroup) {
 	for _, c := range a.clusters {
 		for _, g := range c.groups {
@@ -103,7 +103,7 @@ func (t *template) specification() *types.LaunchTemplateSpecification {
 	return &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(t.id), Version: aws.String(fmt.Sprint(t.version))}
 }
 
-// lifecycle is where the machine is in the life of its group.
+// lifecycle returns the machine's lifecycle state in its group.
 func (m *machine) lifecycle() types.LifecycleState {
 	if state, ok := m.lifecycleOf(); ok {
 		return state
@@ -117,8 +117,8 @@ func (m *machine) lifecycle() types.LifecycleState {
 	return types.LifecycleStateTerminating
 }
 
-// health is the machine's as its group takes it: by the state alone, until the group acts
-// on a status check.
+// health returns the machine's health status in its group. It depends on the state alone until the
+// group acts on a status check.
 func (m *machine) health() string {
 	if m.alive() || m.aside != "" {
 		return "Healthy"
@@ -126,8 +126,7 @@ func (m *machine) health() string {
 	return "Unhealthy"
 }
 
-// DescribeAutoScalingInstances tells of instances by their ids; those of no group are left
-// out.
+// DescribeAutoScalingInstances returns instances by ID, without those that are in no group.
 func (s autoScalingAPI) DescribeAutoScalingInstances(in *autoscaling.DescribeAutoScalingInstancesInput, out *autoscaling.DescribeAutoScalingInstancesOutput) error {
 	if n := len(in.InstanceIds); n == 0 || n > instancesNamed || in.NextToken != nil {
 		s.v.unsimulated(in)
@@ -145,7 +144,7 @@ func (s autoScalingAPI) DescribeAutoScalingInstances(in *autoscaling.DescribeAut
 	return nil
 }
 
-// DescribeScalingActivities lists the latest activities of a group, the newest first.
+// DescribeScalingActivities returns the latest activities of a group, newest first.
 func (s autoScalingAPI) DescribeScalingActivities(in *autoscaling.DescribeScalingActivitiesInput, out *autoscaling.DescribeScalingActivitiesOutput) error {
 	if in.AutoScalingGroupName == nil || in.MaxRecords == nil || in.NextToken != nil || len(in.ActivityIds) > 0 {
 		s.v.unsimulated(in)
@@ -160,7 +159,7 @@ func (s autoScalingAPI) DescribeScalingActivities(in *autoscaling.DescribeScalin
 	return nil
 }
 
-// activity is one of the group: a launch, or a launch that failed.
+// activity returns a scaling activity of the group: a launch that succeeded or failed.
 func (g *group) activity(ok bool, message string) types.Activity {
 	at := g.c.a.Now()
 	out := types.Activity{

@@ -22,8 +22,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// shop is an account with a cluster whose groups have one owner each, in which nothing
-// happens by chance.
+// shop returns an account with a cluster of three groups, each with another owner, in which nothing
+// happens at random.
 func shop(t *testing.T) (*account, *cluster) {
 	t.Helper()
 	a := bare(t, false)
@@ -38,7 +38,7 @@ func shop(t *testing.T) (*account, *cluster) {
 	return a, c
 }
 
-// asked runs what a function asks in an invocation, and goes on when that is over.
+// asked runs API calls in one invocation of a function, and returns when that is over.
 func (a *account) asked(t *testing.T, ask func(v *env)) {
 	t.Helper()
 	v := &env{a: a, fn: inspect, d: a.d.of("asked")}
@@ -56,7 +56,7 @@ func (a *account) asked(t *testing.T, ask func(v *env)) {
 	t.Fatal("what was asked was not answered")
 }
 
-// need stops a test for an error that it does not expect.
+// need stops a test on an unexpected error.
 func need[T any](t *testing.T, what T, err error) T {
 	t.Helper()
 	if err != nil {
@@ -77,7 +77,7 @@ func byIDs(ids ...string) *ec2.DescribeInstancesInput {
 	return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 }
 
-// listed lists all instances of a cluster, page by page.
+// listed returns all instances of a cluster, read page by page.
 func listed(t *testing.T, v *env, cluster string, size int32) []types.Instance {
 	t.Helper()
 	var all []types.Instance
@@ -144,7 +144,7 @@ func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
 		}
 		first, err := ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, nil))
 		need(t, first, err)
-		c.machines[0].forget() // and what follows moves up
+		c.machines[0].forget() // those after it move up
 		second, err := ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, first.NextToken))
 		if got := idsOf(need(t, second, err).Reservations[0].Instances); !slices.Equal(got, whole[3:6]) {
 			t.Errorf("got %v after %v", got, whole[:3])
@@ -152,7 +152,7 @@ func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
 		if got := idsOf(first.Reservations[0].Instances); !slices.Equal(got, whole[:3]) {
 			t.Errorf("the page before turned into %v", got)
 		}
-		c.machines[1].forget() // the one with which the page before ended
+		c.machines[1].forget() // the last one of the page before
 		second, err = ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, first.NextToken))
 		if got := idsOf(need(t, second, err).Reservations[0].Instances); !slices.Contains(got, whole[3]) {
 			t.Errorf("got %v, which lacks %s", got, whole[3])

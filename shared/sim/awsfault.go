@@ -12,19 +12,19 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// principal is whom the account takes the functions for.
+// principal is the ARN of the functions' assumed role.
 const principal = "arn:aws:sts::" + accountID + ":assumed-role/rollcall/function"
 
-// refusal is a code with which a service answers, and the status of that answer.
+// refusal is a service's error code and its HTTP status.
 type refusal struct {
 	code   string
 	status int
 }
 
-// manner is how a service answers what befalls every service.
+// manner holds a service's answers to faults that affect every service.
 type manner struct{ throttled, failed, denied refusal }
 
-// manners are those of the services, from the error lists of their API references.
+// manners holds them by service, from the error lists of the API references.
 var manners = map[string]manner{
 	"ec2":             {refusal{"RequestLimitExceeded", 503}, refusal{"InternalError", 500}, refusal{"UnauthorizedOperation", 403}},
 	"autoscaling":     {refusal{"Throttling", 400}, refusal{"ServiceUnavailable", 503}, refusal{"AccessDenied", 403}},
@@ -41,7 +41,7 @@ var manners = map[string]manner{
 	"sts":             {refusal{"Throttling", 400}, refusal{"ServiceUnavailable", 503}, refusal{"AccessDenied", 403}},
 }
 
-// awsFault is the error of a call of AWS for what it meets.
+// awsFault returns the error of an AWS call that meets the fault.
 func awsFault(what string, name string) error {
 	service, _, _ := strings.Cut(name, ":")
 	m, known := manners[service]
@@ -67,25 +67,24 @@ func awsFault(what string, name string) error {
 
 func (r refusal) made(message string) error { return awserr.Made(r.code, message, r.status) }
 
-// notAllowed is the error of a call for which the functions' roles have no permission.
+// notAllowed returns the error of a call that the functions' roles do not permit.
 func notAllowed(name string) error {
 	service, _, _ := strings.Cut(name, ":")
 	return manners[service].denied.made(fmt.Sprintf("User: %s is not authorized to perform: %s because no identity-based policy allows the %s action", principal, name, name))
 }
 
-// badRequest is the error of a request that a service cannot fulfil for what is in it.
+// badRequest returns the error of a request that a service rejects because of its content.
 func badRequest(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusBadRequest)
 }
 
-// noSuch is the error of a service that has 404 for what does not exist.
+// noSuch returns the error of a service that answers 404 for what does not exist.
 func noSuch(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusNotFound)
 }
 
-// unsimulated ends the run: a client was asked for something in a way that it does not
-// know, and whatever it answered would hide that. What asked may recover from it, so it
-// is noted too.
+// unsimulated ends the run: a client received a request that is not simulated, and any answer
+// would hide that. The caller may recover from the panic, so it is also recorded.
 func (v *env) unsimulated(in any) {
 	asked, err := json.Marshal(in)
 	if err != nil {

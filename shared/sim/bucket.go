@@ -7,25 +7,25 @@ import (
 	"rollcall/shared/evidence/archive"
 )
 
-// bucket is the bucket of evidence. It knows what it holds by name only.
+// bucket is the evidence bucket. It keeps only the names of its objects.
 type bucket struct {
 	bundles map[string]bool // by the path of their keys
-	whole   map[string]bool // those whose findings are there too
+	whole   map[string]bool // those that also have their findings
 }
 
 func newBucket() *bucket { return &bucket{bundles: map[string]bool{}, whole: map[string]bool{}} }
 
-// holds reports whether all of the evidence of a key is kept.
+// holds reports whether all of the evidence of a key is stored.
 func (b *bucket) holds(key archive.Key) bool {
 	where, err := key.Path()
 	return err == nil && b.whole[where]
 }
 
-// evidenceStore is the bucket as an environment puts evidence into it: like archive.S3 in
-// two objects, the findings last, neither of which is ever written again.
+// evidenceStore is an environment's client of the bucket. Like archive.S3, it writes two objects,
+// the findings last, and never overwrites either.
 type evidenceStore struct{ v *env }
 
-// Put keeps files under a key. That they are kept already is a success.
+// Put stores files under a key. It succeeds if they are already stored.
 func (s evidenceStore) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
 	where, err := key.Path()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// ruled is how long an event takes from EC2 through the rule to the queue at most.
+// ruled is the maximum time from EC2 through the rule to the queue.
 const ruled = 3 * time.Second
 
-// stateChanged tells of the state that a machine has just entered, as the rule of the
-// template wants to know it: every state but pending.
+// stateChanged sends the event of the state that a machine has just entered, as the template's
+// rule matches it: every state but pending.
 func (a *account) stateChanged(m *machine) {
 	if a.dep == nil || m.state == pending {
 		return
@@ -24,29 +24,29 @@ func (a *account) stateChanged(m *machine) {
 	a.arrives(body, d.of("ruled").between(0, ruled), d)
 }
 
-// stateChangeEvent is the event as EventBridge hands it to a queue; events/ has samples.
+// stateChangeEvent returns the event as EventBridge delivers it to a queue; events/ has samples.
 func stateChangeEvent(id, instance string, state machineState, at time.Time) string {
 	return ec2Event(id, trigger.StateChangeDetailType, region+":"+accountID, instance, fmt.Sprintf(`"state":%q`, state), at)
 }
 
-// ec2Event is an event of EC2 about an instance. where is what its ARN has before the instance,
-// and said what the detail has beside its id.
+// ec2Event returns an EC2 event about an instance. where is the part of its ARN before the
+// instance, and said the part of the detail beside its ID.
 func ec2Event(id, detailType, where, instance, said string, at time.Time) string {
 	return fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
 		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q,%s}}`,
 		id, detailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region, where, instance, instance, said)
 }
 
-// spotWarning is how long before it takes a Spot Instance back EC2 says so.
+// spotWarning is how long before reclaiming a Spot Instance EC2 warns.
 const spotWarning = 2 * time.Minute
 
-// interrupted tells that EC2 takes the machine back.
+// interrupted sends the event that EC2 will reclaim the machine.
 func (a *account) interrupted(m *machine) {
 	body := ec2Event(uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, m.zone, m.id, `"instance-action":"terminate"`, a.Now())
 	a.arrives(body, m.d.of("announced").between(0, ruled), m.d.of("announced"))
 }
 
-// eventsAPI is EventBridge as an environment calls it.
+// eventsAPI is EventBridge, as an environment calls it.
 type eventsAPI struct{ v *env }
 
 // PutEvents puts at most ten events on the bus.

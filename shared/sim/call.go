@@ -14,30 +14,30 @@ import (
 	"rollcall/shared/observe/apistats"
 )
 
-// access says whether a call changes something.
+// access says whether a call reads or writes.
 type access bool
 
-// The two.
+// The kinds of access.
 const (
 	reads  access = false
 	writes access = true
 )
 
-// env is an execution environment of a function: its clients stay from one invocation to
-// the next, and so does what they remember. It has one invocation at a time.
+// env is an execution environment of a function. Its clients, and what they cache, live from one
+// invocation to the next. It runs one invocation at a time.
 type env struct {
 	a    *account
 	fn   functionName
 	d    dice
-	skew time.Duration // by which its clock is ahead
+	skew time.Duration // how far its clock is ahead
 	inv  *invocation   // nil between invocations
-	// run is the function's handler, made by the deployment when the environment starts.
+	// run calls the function's handler, which the deployment builds when the environment starts.
 	run func(inv *invocation, message []message) []string
-	// policy is what it knows of the policy, for the auditor.
+	// policy is what it has read of the policy, for the auditor.
 	policy policySight
 }
 
-// now is the time by the environment's clock.
+// now returns the time by the environment's clock.
 func (v *env) now() time.Time { return v.a.Now().Add(v.skew) }
 
 // invocation is one run of a function.
@@ -49,37 +49,36 @@ type invocation struct {
 	begun time.Time
 	ended time.Time // zero while it runs
 	calls int
-	// diesAt is the call at which the function is killed, 0 for never; after says that
-	// the call still takes effect.
+	// diesAt is the number of the call at which the function is killed, 0 for never. after: that
+	// call still takes effect.
 	diesAt int
 	after  bool
 	failed bool  // a call that writes failed, or its answer was lost
 	missed bool  // any call failed
-	slow   bool  // any call hung, or was tried again
-	seen   sight // what it was told, for the auditor
+	slow   bool  // any call hung, or was retried
+	seen   sight // what it has read, for the auditor
 	events putAway
 }
 
-// What a call takes, but for what hangs.
+// Bounds of a call's duration, unless it hangs.
 const (
 	quickest = 4 * time.Millisecond
 	slowest  = 60 * time.Millisecond
-	// hangs is how long a call waits for an answer that does not come.
+	// hangs is how long a call waits for an answer that never comes.
 	hangs = 30 * time.Second
 )
 
-// call makes one call of an invocation: it takes its time, in which other things happen,
-// it may fail as the weather has it, and do is what it does in the account. do must not
-// wait. name is the service and the operation, such as ec2:DescribeInstances or
-// kubernetes:list nodes; about is what the weather may be local to: a cluster's name for
-// calls of its Kubernetes API, or "".
+// call makes one call of an invocation. It takes time in which other things happen, and may fail
+// because of the weather. do is its effect on the account, and must not wait. name is the service
+// and operation, such as ec2:DescribeInstances or kubernetes:list nodes. about is what a fault may
+// be limited to: the cluster's name for calls of its Kubernetes API, otherwise "".
 func (v *env) call(ctx context.Context, name string, kind access, about string, do func() error) error {
 	return v.callAgain(ctx, name, kind, about, do, nil)
 }
 
-// callAgain makes a call that the service may carry out although it answers that it failed,
-// and that the SDK tries again when no answer comes: again is what the second try does, nil
-// for a service of which that is not simulated.
+// callAgain makes a call that the service may carry out even if it reports a failure. The SDK
+// retries the call after a timeout. again is the effect of the retry; nil if that is not simulated
+// for the service.
 func (v *env) callAgain(ctx context.Context, name string, kind access, about string, do, again func() error) error {
 	inv := v.inv
 	if inv == nil {
@@ -112,7 +111,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	case faultHang:
 		inv.hang(ctx)
 		err = errTimeout(name)
-	case faultLost: // it took effect, and nobody is told
+	case faultLost: // it took effect, but the caller gets no answer
 		if err = do(); err == nil {
 			inv.hang(ctx)
 			inv.failed = true
@@ -143,19 +142,19 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	return err
 }
 
-// met reports that the call met another writer of DynamoDB: that is no failure.
+// met reports whether the call conflicted with another writer of DynamoDB, which is not a failure.
 func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) }
 
-// takes is how long the call of these dice takes.
+// takes returns how long the call with these dice takes.
 func (v *env) takes(d dice) time.Duration { return d.of("time").between(quickest, slowest) }
 
-// hang waits for an answer that does not come, as long as the context lets it.
+// hang waits for an answer that never comes, until its timeout or the context's end.
 func (inv *invocation) hang(ctx context.Context) {
 	inv.slow = true
 	inv.wait(max(0, min(hangs, ends(ctx)-inv.e.now)))
 }
 
-// note tells of something that happened now.
+// note records an event that happens now.
 func (a *account) note(e Event) {
 	e.At = a.Now()
 	a.audit.sense.happened(e, a.machines[e.Instance])
@@ -163,9 +162,9 @@ func (a *account) note(e Event) {
 	a.tell(e)
 }
 
-// pageSize is how many of a list are handed out at once, where so many were asked for. It
-// may be fewer, as the references of EC2 and of Kubernetes say of theirs, and in a small
-// account that is how a list comes to have a second page, which may fail.
+// pageSize returns the number of items of a page, given the requested number. It may be fewer, as
+// the EC2 and Kubernetes references allow. That gives lists in a small account a second page,
+// which may fail.
 func (v *env) pageSize(asked, all int) int {
 	if d := v.inv.d.of("page").nth(v.inv.calls); v.a.sc.Quiet || !d.chance(0.25) {
 		return asked
@@ -173,9 +172,8 @@ func (v *env) pageSize(asked, all int) int {
 	return min(asked, max(2, all/3))
 }
 
-// reading answers calls by the operations of services: their methods of the shape
-// func(in *XInput, out *XOutput) error, which fill in the answer. Each is a call that reads.
-// What has no such method is passed on.
+// reading returns an interceptor that answers read calls with the methods of services. It uses
+// methods of the shape func(in *XInput, out *XOutput) error. It passes on every other operation.
 func (v *env) reading(services ...any) apistats.Interceptor {
 	operations := map[reflect.Type]reflect.Value{}
 	for _, s := range services {

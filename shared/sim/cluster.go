@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// newCluster makes a cluster of the account, with its groups and without machines.
+// newCluster creates a cluster of the account, with its groups and without machines.
 func (a *account) newCluster(s ClusterSpec) *cluster {
 	d := a.d.of("cluster").of(s.Name)
 	c := &cluster{
@@ -33,7 +33,7 @@ var nodeGroups = []string{"system:bootstrappers", "system:nodes"}
 // nodeUser is the user name of a node in aws-auth.
 const nodeUser = "system:node:{{EC2PrivateDNSName}}"
 
-// mapRoles maps the roles of all groups as they should be.
+// mapRoles maps the roles of all groups to nodes, as intended.
 func (c *cluster) mapRoles() {
 	c.mapped = nil
 	for _, g := range c.groups {
@@ -43,22 +43,22 @@ func (c *cluster) mapRoles() {
 	}
 }
 
-// maps reports whether the role is mapped as a node's.
+// maps reports whether aws-auth maps the role to nodes.
 func (c *cluster) maps(role string) bool {
 	return slices.Contains(c.mapped, role)
 }
 
-// endpoint is where the cluster's Kubernetes API is.
+// endpoint returns the endpoint of the cluster's Kubernetes API.
 func (c *cluster) endpoint() string {
 	return fmt.Sprintf("https://%s.gr7.%s.eks.amazonaws.com", strings.ToUpper(shortID(c.d.of("endpoint"), 32)), region)
 }
 
-// authority is the certificate authority of the cluster, in base64. It signs nothing.
+// authority returns the cluster's certificate authority, in base64. It signs nothing.
 func (c *cluster) authority() string {
 	return base64.StdEncoding.EncodeToString([]byte("certificate authority of " + c.name))
 }
 
-// group finds a group by its name.
+// group returns the group of a name, nil if there is none.
 func (c *cluster) group(name string) *group {
 	for _, g := range c.groups {
 		if g.name == name {
@@ -68,7 +68,7 @@ func (c *cluster) group(name string) *group {
 	return nil
 }
 
-// delete removes the cluster from EKS. Its machines stay.
+// delete removes the cluster from EKS. Its machines remain.
 func (c *cluster) delete() {
 	if !c.exists() {
 		return

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/observe/deadline"
 )
 
-// A context of an invocation ends by the account's clock, and not before.
+// A context of an invocation ends by the account's clock, and not earlier.
 func TestContextsEndByTheAccountsClock(t *testing.T) {
 	a := bare(t, false)
 	v := &env{a: a}
@@ -29,7 +29,7 @@ func TestContextsEndByTheAccountsClock(t *testing.T) {
 	}
 }
 
-// What is made from a context ends with it, or before.
+// A derived context ends with its parent, or earlier.
 func TestContextsEndWithThoseThatTheyAreMadeFrom(t *testing.T) {
 	a := bare(t, false)
 	long, cancel := deadline.In((&env{a: a}).context(), time.Minute)
@@ -55,8 +55,8 @@ func TestContextsEndWithThoseThatTheyAreMadeFrom(t *testing.T) {
 	}
 }
 
-// What is made to outlive a context has no end of its own, until it is given one: as the
-// outcome of an act is recorded, however late.
+// A context that is detached from another has no deadline until it is given one: the outcome of an act
+// is recorded, however late.
 func TestWhatOutlivesAContextHasNoEnd(t *testing.T) {
 	a := bare(t, false)
 	ctx, cancel := deadline.In((&env{a: a}).context(), time.Minute)
@@ -76,7 +76,7 @@ func TestWhatOutlivesAContextHasNoEnd(t *testing.T) {
 	}
 }
 
-// A call that hangs waits for as long as its context lets it, and no longer.
+// A call that hangs waits until its context ends, and no longer.
 func TestACallHangsUntilItsContextEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		within time.Duration

@@ -2,20 +2,19 @@ package sim
 
 import "time"
 
-// Situation is what Rollcall decided about a kind of finding in a group that a fault had
-// befallen. How many distinct ones the runs had says more about what they tried than how
-// many node-hours they took.
+// Situation is a decision of Rollcall about a kind of finding in a group that a fault affected.
+// The number of distinct situations says more about test coverage than node-hours do.
 type Situation struct {
-	// Fault is the latest fault of the group, its cluster or the account that is not over; ""
-	// if there is none.
+	// Fault is the latest unfinished fault of the group, its cluster or the account; "" if there
+	// is none.
 	Fault FaultKind `json:"fault,omitempty"`
-	// Finding is its kind.
+	// Finding is the kind of the finding.
 	Finding string `json:"finding"`
 	// Decision is the action that was ordered, or the reason why one was held.
 	Decision string `json:"decision"`
 }
 
-// latestFault is the fault that last befell the group, its cluster or the account, and is not over.
+// latestFault returns the latest unfinished fault of the group, its cluster or the account.
 func (a *account) latestFault(cluster, group string) (kind FaultKind) {
 	var latest time.Duration
 	for _, f := range a.sc.Faults {

@@ -25,7 +25,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The names of what the stack consists of.
+// The names of the stack's resources.
 const (
 	stack           = "rollcall"
 	policyParameter = "/rollcall/policy"
@@ -37,12 +37,12 @@ const (
 	eventBus        = "default"
 )
 
-// deployment is one stack of template.yaml: its functions, and what lies between and
-// beneath them. Its numbers are the template's, and a test holds them against it.
+// deployment is one stack of template.yaml: its functions, queues, schedules and table. Its
+// settings equal the template's; a test compares them.
 type deployment struct {
 	a      *account
 	guards Guards
-	// permitted is the mode that the stack was deployed with.
+	// permitted is the mode with which the stack was deployed.
 	permitted  policy.Mode
 	parameters parameters
 	table      *table
@@ -51,10 +51,10 @@ type deployment struct {
 
 	events, checks, orders *queue
 	functions              map[functionName]*function
-	sweeping               int // sweeps that run
+	sweeping               int // sweeps in progress
 }
 
-// deploy makes the account's deployment. It does nothing before it is started.
+// deploy creates the account's deployment. It does nothing until it is started.
 func (a *account) deploy(g Guards) error {
 	permitted, err := policy.ParseMode(a.sc.Permitted)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *deployment) newQueue(q queue) *queue {
 	return &q
 }
 
-// queue finds a queue by its name, nil if there is none.
+// queue returns the queue of a name, nil if there is none.
 func (d *deployment) queue(name string) *queue {
 	for _, q := range []*queue{d.events, d.checks, d.orders} {
 		if q.name == name {
@@ -102,18 +102,18 @@ func (d *deployment) queue(name string) *queue {
 	return nil
 }
 
-// state is what the ledger remembers of a cluster.
+// state returns the ledger's state of a cluster.
 func (d *deployment) state(cluster string) ledger.State {
 	return d.table.state(roll.ClusterID{Account: accountID, Region: region, Name: cluster})
 }
 
-// sweepsReserved is how many sweeps may run at once.
+// sweepsReserved is the maximum number of concurrent sweeps.
 const sweepsReserved = 1
 
-// sweepJitter is how late the schedule of the sweep fires at most.
+// sweepJitter is the maximum delay of the sweep's schedule.
 const sweepJitter = 20 * time.Second
 
-// start begins the sweeps. They go on as long as the run does.
+// start begins the sweeps, which continue for the whole run.
 func (d *deployment) start() { d.sweepAfter(d.a.Now()) }
 
 func (d *deployment) sweepAfter(t time.Time) {
@@ -129,7 +129,7 @@ func (d *deployment) sweepAfter(t time.Time) {
 	})
 }
 
-// build makes the handler of a function for a new environment, as its main does.
+// build returns a function's handler for a new environment, wired as in its main.
 func (d *deployment) build(v *env) func(*invocation, []message) []string {
 	switch v.fn {
 	case stateChange:
@@ -202,7 +202,7 @@ func (d *deployment) ledger(v *env) ledger.Ledger {
 	return guarded(d.guards.Ledger, ledger.Ledger(d.newLedger(v)))
 }
 
-// planner makes plans, and lets the auditor see them.
+// planner returns a function that makes plans and reports them to the auditor.
 func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 	planned := guarded(d.guards.Plan, plan.Make)
 	return func(in plan.Input) plan.Plan {
@@ -212,7 +212,7 @@ func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 	}
 }
 
-// aws is the configuration of the clients with which a function looks at the account.
+// aws returns the configuration of a function's read-only AWS clients.
 func (v *env) aws() aws.Config {
 	none := apistats.Intercept(aws.Config{Region: region}, func(_ context.Context, in any, _ apistats.Call) (any, error) {
 		v.unsimulated(in)
@@ -222,8 +222,7 @@ func (v *env) aws() aws.Config {
 	return apistats.Intercept(whole, v.reading(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
 }
 
-// view asks one question after the other: nothing else in the account does two things at
-// once.
+// view returns a View that reads serially: the account's simulation allows one call at a time.
 func (d *deployment) view(v *env) *view.View {
 	return view.New(
 		v.aws(), kubeDialer{v},
@@ -280,7 +279,7 @@ func (d *deployment) newRemediate(v *env) *lambdas.Remediate {
 		Clock:     v.now,
 	})
 	if err != nil {
-		panic(err) // the ledger persists, and there is a place for evidence
+		panic(err) // only without a persistent ledger or a store for evidence
 	}
 	return &lambdas.Remediate{
 		Ambient: v.ambient(), Remediator: remediator, Notices: d.notices(v), Events: dispatch.NewEvents(eventsAPI{v}, eventBus),

@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// resources are the parts of the template, by name.
+// resources returns the resources of the template, by name.
 func resources(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("../../template.yaml")
@@ -33,7 +33,7 @@ func resources(t *testing.T) map[string]string {
 	return all
 }
 
-// number is the value of a property, -1 if a resource has none of that name.
+// number returns the value of a property, or -1 if the resource does not have it.
 func number(resource, property string) int {
 	_, after, found := strings.Cut(resource, property+": ")
 	n := -1
@@ -78,7 +78,7 @@ func TestTheDeploymentIsTheTemplates(t *testing.T) {
 	}
 }
 
-// What the functions are given must be what their settings may be.
+// The environment variables of the functions must be known settings.
 func TestTheNamesOfTheStackAreSettings(t *testing.T) {
 	d := bare(t, false).dep
 	set := map[string]string{

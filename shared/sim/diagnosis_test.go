@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// diagnosed is what is found out about a machine that is said to be in trouble of a kind.
+// diagnosed returns the diagnosis of a machine with a finding of a kind.
 func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagnosis {
 	t.Helper()
 	var out roll.Diagnosis
@@ -39,8 +39,8 @@ func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagno
 	return out
 }
 
-// unproven are causes of which a console that does not show them, and a ledger that
-// remembers nothing, prove nothing.
+// unproven are causes that the simulation does not rule out: a console that does not show them, and an
+// empty ledger, do not prove their absence.
 var unproven = []string{"OutOfMemory", "KernelPanic", "DiskFull", "MemoryPressurePreceded", "DiskPressurePreceded", "PidPressurePreceded"}
 
 func TestTheAccountItselfIsNoCause(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The values are part of what a seed means: with others each seed would be another run.
+// The values are part of what a seed means: other values would make each seed another run.
 func TestDiceFallAsTheyAlwaysDid(t *testing.T) {
 	d := newDice(7)
 	for _, tt := range []struct {
@@ -25,7 +25,7 @@ func TestDiceFallAsTheyAlwaysDid(t *testing.T) {
 	}
 }
 
-// What has another name, or number, or seed, is decided independently.
+// Decisions with another name, number or seed are independent.
 func TestDiceOfOtherNamesFallIndependently(t *testing.T) {
 	seen := map[dice]string{}
 	note := func(what string, d dice) {
@@ -44,7 +44,7 @@ func TestDiceOfOtherNamesFallIndependently(t *testing.T) {
 			}
 		}
 	}
-	// Neighbours do not fall alike: of two, a quarter are below a half together.
+	// Neighbours are independent: of two, a quarter are both below a half.
 	both, n := 0, 20_000
 	d := newDice(1)
 	for i := range n {

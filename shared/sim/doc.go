@@ -1,8 +1,8 @@
-// Package sim simulates an AWS account with a clock of its own: EC2, Auto Scaling, EKS, IAM, the
+// Package sim simulates an AWS account with its own clock: EC2, Auto Scaling, EKS, IAM, the
 // Kubernetes API of each cluster, SQS, EventBridge Scheduler, SNS, Systems Manager and the
-// ledger's DynamoDB table. Machines live in it, with kubelets that register, report and fail, and
-// with owners that replace them. Rollcall's functions run in it unchanged: only the APIs and the
-// time are simulated. README.md says which file holds what.
+// ledger's DynamoDB table. Its machines have kubelets that register, report and fail, and owners
+// that replace them. Rollcall's functions run in it unchanged: only the APIs and the time are
+// simulated. README.md says which file holds what.
 //
 // # Vocabulary
 //
@@ -10,20 +10,20 @@
 // A machine is an EC2 instance with what runs on it. It has at most one ailment, caused by its
 // group's template, by its zone or by chance. An invocation is one run of a function. The auditor
 // sees every call of an invocation and the true state of the account, and records a Violation
-// when a rule is broken. A History tells what happened; the demo shows it.
+// when a rule is broken. The demo shows the Events of a run as its history.
 //
 // # Reproducible
 //
-// The same scenario makes the same run, byte for byte. Invocations are goroutines, and one runs
-// at any moment. A call takes time in which other things happen, other invocations included.
-// A random decision is computed from the seed and the name of what it decides, such as a machine
-// or a call of an invocation. So removing a fault changes no other decision, and a failing run
-// can be shrunk.
+// The same scenario gives the same run, byte for byte. Invocations are goroutines, of which only
+// one runs at a time. During a call, other things happen, including other invocations. A random
+// decision is computed from the seed and the name of what it decides, such as a machine or a call
+// of an invocation. Therefore removing a fault changes no other decision, and a failing run can be
+// shrunk.
 //
 // # What is not simulated
 //
-// Contexts keep real time. The functions' own time limits on parts of their work are not reached;
-// a call that hangs returns its timeout after the simulated time, and the end of a function is
-// simulated. AWS wire formats are left out. A call includes the SDK's retries: it returns what the
-// client would return after them, and takes as long.
+// Contexts keep real time, so the functions' own time limits on parts of their work are not
+// reached. A call that hangs returns its timeout after the simulated time, and a function's timeout
+// is simulated. AWS wire formats are left out. A call includes the SDK's retries: it returns what
+// the client returns after them, and takes as long.
 package sim

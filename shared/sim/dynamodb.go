@@ -18,11 +18,11 @@ type item = dynamo.Item
 
 const (
 	tableName = stack + "-Ledger-1A2B3C4D5E6F"
-	// expiredFor is how late TTL deletes: typically within two days.
+	// expiredFor is the maximum delay of TTL deletion: typically within two days.
 	expiredFor = 48 * time.Hour
 )
 
-// table is the DynamoDB table of the ledger: it outlives every invocation.
+// table is the ledger's DynamoDB table, which outlives every invocation.
 type table struct {
 	*dynamo.Table
 	states map[roll.ClusterID]*onlooker
@@ -36,8 +36,8 @@ func newTable(a *account) *table {
 	})}
 }
 
-// state is what is remembered of a cluster, for who looks on: it costs no call. It includes
-// what is being committed. Nobody may change it.
+// state returns the ledger's state of a cluster for observers, without a simulated call. It
+// includes transactions in progress. The result is read-only.
 func (t *table) state(cluster roll.ClusterID) ledger.State {
 	known := t.states[cluster]
 	if known == nil || known.version == 0 || known.version != t.Version(known.pk) {
@@ -51,24 +51,24 @@ func (t *table) state(cluster roll.ClusterID) ledger.State {
 	return known.state
 }
 
-// onlooker reads a partition of the table without a call. It asks nothing else.
+// onlooker reads a partition of the table without a call. Only Query works.
 type onlooker struct {
-	Table   // that is not there
+	Table   // nil
 	t       *table
 	state   ledger.State
 	pk      string
 	version int
 }
 
-// Query returns all of a partition.
+// Query returns all items of a partition.
 func (o *onlooker) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	o.pk = dynamo.TextOf(in.ExpressionAttributeValues[":pk"])
 	o.version = o.t.Version(o.pk)
 	return &dynamodb.QueryOutput{Items: o.t.All(o.pk)}, nil
 }
 
-// newLedger is the ledger of an environment. It waits by the account's clock for other
-// writers.
+// newLedger returns the ledger of an environment. It waits for other writers by the account's
+// clock.
 func (d *deployment) newLedger(v *env) *ledger.Dynamo {
 	l := ledger.NewDynamo(guarded(d.guards.Table, Table(dynamoAPI{v})), tableName)
 	l.Pause = func(ctx context.Context, conflicts int) error {
@@ -79,15 +79,15 @@ func (d *deployment) newLedger(v *env) *ledger.Dynamo {
 	return l
 }
 
-// dynamoAPI is DynamoDB as an environment calls it.
+// dynamoAPI is DynamoDB, as an environment calls it.
 type dynamoAPI struct{ v *env }
 
 func (d dynamoAPI) table() *table { return d.v.a.dep.table }
 
-// dice are those of the call that is being made.
+// dice returns the dice of the current call.
 func (d dynamoAPI) dice(name string) dice { return d.v.inv.d.of(name).nth(d.v.inv.calls) }
 
-// answered ends the run if the table does not know a request.
+// answered ends the run if the table does not simulate a request.
 func (d dynamoAPI) answered(in any, err error) error {
 	if errors.Is(err, dynamo.ErrUnsimulated) {
 		d.v.unsimulated(in)
@@ -95,8 +95,8 @@ func (d dynamoAPI) answered(in any, err error) error {
 	return err
 }
 
-// age is how old what a read returns is: an eventually consistent one may not show what was
-// written within the last second.
+// age returns the age of a read's result: an eventually consistent read may not show the writes of
+// the last second.
 func (d dynamoAPI) age(name string, consistent *bool) time.Duration {
 	if aws.ToBool(consistent) {
 		return 0
@@ -134,8 +134,8 @@ func (d dynamoAPI) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return answered(&dynamodb.UpdateItemOutput{}, err)
 }
 
-// TransactWriteItems makes all changes or none. The SDK gives a call a token, if it has none,
-// with which it also tries it again: what was made is not made twice.
+// TransactWriteItems applies all changes or none. The SDK adds a token to a call without one and
+// reuses it for retries: no change is applied twice.
 func (d dynamoAPI) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	const name = "dynamodb:TransactWriteItems"
 	token := aws.ToString(in.ClientRequestToken)
@@ -144,7 +144,7 @@ func (d dynamoAPI) TransactWriteItems(ctx context.Context, in *dynamodb.Transact
 		if token == "" {
 			token = uid(dice.of("token"))
 		}
-		left := d.v.takes(dice) / 2 // all of it is there when the answer is
+		left := d.v.takes(dice) / 2 // all changes appear before the answer
 		return d.answered(in, d.table().Transact(in, token, func(i int) time.Duration {
 			if dice.of("commit").nth(i).chance(0.5) {
 				return left / 3

@@ -20,9 +20,8 @@ import (
 // ec2API is EC2.
 type ec2API struct{ v *env }
 
-// DescribeInstances lists the instances of a cluster by the key of its tag, page by page,
-// or looks instances up by their ids: all of which EC2 must know, or, by a filter, those
-// of them that it knows.
+// DescribeInstances lists a cluster's instances by the key of its tag, page by page, or returns
+// instances by ID. An unknown ID in InstanceIds is an error; a filter by ID omits it.
 func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	const call = "ec2:DescribeInstances"
 	if !aws.ToBool(in.IncludeManagedResources) || len(in.Filters) > 1 {
@@ -48,10 +47,10 @@ func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstances
 	return nil, nil
 }
 
-// filterValues is the most values that one filter takes.
+// filterValues is the maximum number of values of one filter.
 const filterValues = 200
 
-// list is a page of the instances that carry a cluster's tag.
+// list returns a page of the instances that carry a cluster's tag.
 func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	out := new(ec2.DescribeInstancesOutput)
@@ -74,7 +73,7 @@ func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.Describe
 	return answered(out, err)
 }
 
-// list is what EC2 lists of the cluster. What it returned before is not changed.
+// list returns the instances that EC2 lists for the cluster. Earlier results are not modified.
 func (c *cluster) list() []types.Instance {
 	if c.listed == nil {
 		c.listed = make([]types.Instance, 0, len(c.machines))
@@ -91,8 +90,8 @@ func (c *cluster) list() []types.Instance {
 	return c.listed
 }
 
-// goesOn is where a listing goes on: after the instance with which the page before ended.
-// EC2 promises no more while instances come and go.
+// goesOn returns the index at which a listing continues: after the last instance of the previous
+// page. EC2 promises no more while instances come and go.
 func goesOn(all []types.Instance, token *string) int {
 	if token == nil {
 		return 0
@@ -108,7 +107,7 @@ func goesOn(all []types.Instance, token *string) int {
 	if i := slices.IndexFunc(all, func(i types.Instance) bool { return *i.InstanceId == last }); i >= 0 {
 		return i + 1
 	}
-	return 0 // it is forgotten: rather twice than not at all
+	return 0 // EC2 forgot that instance: repeating instances is better than omitting some
 }
 
 // reserved puts instances into a reservation.
@@ -119,8 +118,7 @@ func reserved(instances []types.Instance) []types.Reservation {
 	return []types.Reservation{{OwnerId: aws.String(accountID), Instances: instances}}
 }
 
-// lookUp tells of instances by their ids. all says that EC2 refuses the request for one
-// that it does not know.
+// lookUp returns instances by ID. If all is true, an unknown ID is an error.
 func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	var found []types.Instance
@@ -154,7 +152,7 @@ func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool)
 	return &ec2.DescribeInstancesOutput{Reservations: reserved(found)}, nil
 }
 
-// known is the machine of an id that EC2 knows, or the error that it does not know it.
+// known returns the machine with an ID, or EC2's error for an unknown ID.
 func (a *account) known(id string) (*machine, error) {
 	if m := a.machines[id]; m != nil && m.shown != nil {
 		return m, nil
@@ -162,7 +160,7 @@ func (a *account) known(id string) (*machine, error) {
 	return nil, awserr.UnknownInstances([]string{id})
 }
 
-// allKnown are the machines of ids, or the error that EC2 does not know some of them.
+// allKnown returns the machines with these IDs, or EC2's error for unknown IDs.
 func (a *account) allKnown(ids []string) ([]*machine, error) {
 	var out []*machine
 	var unknown []string
@@ -179,11 +177,11 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 	return out, nil
 }
 
-// statusIDs is the most ids that DescribeInstanceStatus takes.
+// statusIDs is the maximum number of IDs of DescribeInstanceStatus.
 const statusIDs = 100
 
-// DescribeInstanceStatus tells of the status of instances by their ids, or lists that of all
-// that run in the region, or of those of which a filter is true.
+// DescribeInstanceStatus returns the status of instances by ID. Without IDs, it lists the status
+// of the region's running instances, optionally by a filter.
 func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) error {
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
@@ -217,8 +215,8 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 	return nil
 }
 
-// statusFilters are the filters of statuses, by what they look at. AWS's own part is never
-// in trouble, nor are volumes, and nobody checks applications.
+// statusFilters holds the status filters by name. Volumes and applications always pass their
+// checks.
 var statusFilters = map[string]func(m *machine, value string) bool{
 	"instance-status.status":     func(m *machine, v string) bool { return v == string(m.checks()) },
 	"system-status.status":       func(m *machine, v string) bool { return v == string(m.systemChecks()) },
@@ -227,13 +225,13 @@ var statusFilters = map[string]func(m *machine, value string) bool{
 	"event.code":                 func(m *machine, v string) bool { return m.event != nil && string(m.event.told().Code) == v },
 }
 
-// after is how much of a list comes before the page of a token.
+// after returns how many items precede the page of a token.
 func after(token *string) int {
 	n, _ := strconv.Atoi(aws.ToString(token))
 	return n
 }
 
-// cut is a page of a list, and the token of the next.
+// cut returns a page of a list and the token of the next page.
 func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	from := min(after(token), len(all))
 	to := len(all)
@@ -246,12 +244,13 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// runs reports whether EC2 shows that the machine runs.
+// runs reports whether EC2 shows the machine as running.
 func (m *machine) runs() bool {
 	return m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning
 }
 
-// running are the first machines of the region that EC2 shows as running, as many at most.
+// running returns the first machines of the region that EC2 shows as running, at most as many as
+// given.
 func (a *account) running(most int) (out []*machine) {
 	for _, c := range a.clusters {
 		for _, m := range c.machines {
@@ -266,8 +265,8 @@ func (a *account) running(most int) (out []*machine) {
 	return out
 }
 
-// said are the running machines for which a filter is true, of those of which there is something
-// to say: no check of the others fails, and nothing is scheduled for them.
+// said returns the running machines that match a filter, among those that EC2 has something to
+// report about. All others pass their checks and have no scheduled event.
 func (a *account) said(filter func(*machine) bool) (out []*machine) {
 	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil || m.shown == nil })
 	for _, m := range a.reported {
@@ -278,14 +277,14 @@ func (a *account) said(filter func(*machine) bool) (out []*machine) {
 	return out
 }
 
-// report notes that EC2 has something to say of the machine.
+// report records that EC2 has something to report about the machine.
 func (a *account) report(m *machine) {
 	if !slices.Contains(a.reported, m) {
 		a.reported = append(a.reported, m)
 	}
 }
 
-// statuses are those of instances, of the running ones alone unless all are wanted.
+// statuses returns the status of instances, of the running ones only unless all is true.
 func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, error) {
 	machines, err := a.allKnown(ids)
 	if err != nil {
@@ -300,7 +299,7 @@ func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, erro
 	return out, nil
 }
 
-// failsCheck reports whether EC2 shows that status checks of the machine fail.
+// failsCheck reports whether EC2 shows failing status checks for the machine.
 func (m *machine) failsCheck() bool {
 	return m.ail == impaired && m.state == running && m.runs()
 }
@@ -308,7 +307,7 @@ func (m *machine) failsCheck() bool {
 // checking is how long the first status checks take.
 const checking = 2 * time.Minute
 
-// What EC2 shows of all instances alike. Nobody writes to it.
+// The parts of EC2's answers that all instances share. They are read-only.
 var (
 	volumesWork      = &types.EbsStatusSummary{Status: types.SummaryStatusOk}
 	applicationWorks = &types.ApplicationStatusSummary{Status: types.SummaryStatusOk}
@@ -323,7 +322,7 @@ func reachability(s types.SummaryStatus, d types.StatusType) *types.InstanceStat
 	return &types.InstanceStatusSummary{Status: s, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability, Status: d}}}
 }
 
-// checks is what EC2 shows of the checks of a running instance.
+// checks returns the result of a running instance's instance status checks.
 func (m *machine) checks() types.SummaryStatus {
 	switch {
 	case m.failsCheck() && m.checkFails != checksSystem:
@@ -334,7 +333,7 @@ func (m *machine) checks() types.SummaryStatus {
 	return types.SummaryStatusOk
 }
 
-// systemChecks is what EC2 shows of the checks of what a running instance runs on.
+// systemChecks returns the result of a running instance's system status checks.
 func (m *machine) systemChecks() types.SummaryStatus {
 	switch s := m.checks(); {
 	case m.failsCheck() && (m.checkFails == checksSystem || m.checkFails == checksBoth):
@@ -345,7 +344,7 @@ func (m *machine) systemChecks() types.SummaryStatus {
 	return types.SummaryStatusOk
 }
 
-// summary is a result of checks; what fails does so since the machine is ill.
+// summary returns a status check summary. A failing check is impaired since the ailment began.
 func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
 	if s != types.SummaryStatusImpaired {
 		return summaries[s]
@@ -359,7 +358,7 @@ func (m *machine) status() types.InstanceStatus {
 	out := types.InstanceStatus{
 		InstanceId: m.shown.InstanceId, InstanceState: m.shown.State, AvailabilityZone: m.shown.Placement.AvailabilityZone, AvailabilityZoneId: m.shown.Placement.AvailabilityZoneId,
 	}
-	if m.shown.State.Name == types.InstanceStateNameRunning { // what runs, and on what, is another matter
+	if m.shown.State.Name == types.InstanceStateNameRunning { // other states have none of these
 		out.AttachedEbsStatus, out.ApplicationStatus, out.PerformanceStatus = volumesWork, applicationWorks, performs
 	}
 	if m.event != nil && m.shown.State.Name == types.InstanceStateNameRunning {
@@ -374,8 +373,8 @@ func (m *machine) status() types.InstanceStatus {
 	return out
 }
 
-// DescribeInstanceAttribute tells the user data of an instance, or whether it is protected
-// from termination.
+// DescribeInstanceAttribute returns the user data of an instance, or whether it has termination
+// protection.
 func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) error {
 	if in.Attribute != types.InstanceAttributeNameUserData && in.Attribute != types.InstanceAttributeNameDisableApiTermination {
 		e.v.unsimulated(in)
@@ -394,7 +393,7 @@ func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput
 	return nil
 }
 
-// inBase64 is a text as EC2 gives it, nil for none.
+// inBase64 returns a text in base64, as EC2 does; nil for an empty one.
 func inBase64(text string) *string {
 	if text == "" {
 		return nil
@@ -402,7 +401,7 @@ func inBase64(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// DescribeTags lists the tags of instances whose key begins with a text.
+// DescribeTags lists the tags of instances whose key has a prefix.
 func (e ec2API) DescribeTags(in *ec2.DescribeTagsInput, out *ec2.DescribeTagsOutput) error {
 	prefix, ok := keysOfInstances(in.Filters)
 	if !ok {
@@ -416,8 +415,8 @@ func (e ec2API) DescribeTags(in *ec2.DescribeTagsInput, out *ec2.DescribeTagsOut
 	return nil
 }
 
-// keysOfInstances is the text with which the keys begin that the filters ask for; ok is
-// false if they ask for anything else.
+// keysOfInstances returns the prefix of the tag keys that the filters select. ok is false if the
+// filters select anything else.
 func keysOfInstances(filters []types.Filter) (prefix string, ok bool) {
 	instances := false
 	for _, f := range filters {

@@ -12,10 +12,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rollcall is who ends and reboots machines, for the record.
+// rollcall is the name under which Rollcall's terminations and reboots are recorded.
 const rollcall = "Rollcall"
 
-// TerminateInstances ends instances. One that is on its way out already stays so.
+// TerminateInstances terminates instances. It changes nothing for one that is already shutting
+// down or terminated.
 func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	const call = "ec2:TerminateInstances"
 	inv := e.v.inv
@@ -45,7 +46,7 @@ func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 	return answered(out, err)
 }
 
-// RebootInstances reboots instances, which must run.
+// RebootInstances reboots instances. They must be running.
 func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInput, _ ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error) {
 	const call = "ec2:RebootInstances"
 	inv := e.v.inv
@@ -68,8 +69,8 @@ func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 	return answered(new(ec2.RebootInstancesOutput), err)
 }
 
-// leashed are the machines of ids, or the refusal: the stack may end and reboot only what
-// carries the tag of an order, as far as IAM sees it.
+// leashed returns the machines with these IDs, or the error: the stack may terminate and reboot
+// only instances with an order's tag, as IAM sees the tags.
 func (a *account) leashed(call string, ids []string) ([]*machine, error) {
 	machines, err := a.allKnown(ids)
 	if err != nil {
@@ -83,10 +84,10 @@ func (a *account) leashed(call string, ids []string) ([]*machine, error) {
 	return machines, nil
 }
 
-// tagValue is the most characters that the value of a tag has.
+// tagValue is the maximum length of a tag's value, in characters.
 const tagValue = 256
 
-// CreateTags writes tags of instances. The stack may write those of Rollcall only.
+// CreateTags writes tags of instances. The stack may write only Rollcall's tags.
 func (e ec2API) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
 	const call = "ec2:CreateTags"
 	err := e.v.tags(ctx, call, actTag, in.Resources, in.Tags, func(m *machine) {
@@ -101,7 +102,7 @@ func (e ec2API) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...fu
 func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	const call = "ec2:DeleteTags"
 	if slices.ContainsFunc(in.Tags, func(t types.Tag) bool { return t.Value != nil }) {
-		e.v.unsimulated(in) // it removes only tags that have the value
+		e.v.unsimulated(in) // with a value, it removes only tags that have the value
 	}
 	err := e.v.tags(ctx, call, actUntag, in.Resources, in.Tags, func(m *machine) {
 		m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(old tag) bool {
@@ -111,10 +112,10 @@ func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...fu
 	return answered(new(ec2.DeleteTagsOutput), err)
 }
 
-// tags has the tags of instances changed, of all of them or of none.
+// tags changes the tags of all the instances, or of none.
 func (v *env) tags(ctx context.Context, call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
 	if len(ids) == 0 || len(tags) == 0 {
-		v.unsimulated(&ec2.DeleteTagsInput{Resources: ids, Tags: tags}) // without any, DeleteTags removes all that there are
+		v.unsimulated(&ec2.DeleteTagsInput{Resources: ids, Tags: tags}) // without keys, DeleteTags removes all tags
 	}
 	inv := v.inv
 	return v.call(ctx, call, writes, "", func() error {
@@ -139,7 +140,7 @@ func (v *env) tags(ctx context.Context, call string, what act, ids []string, tag
 	})
 }
 
-// with are tags and one more, in the place of the one with its key if there is one.
+// with returns the tags and one more, which replaces a tag with the same key.
 func with(tags []tag, t tag) []tag {
 	tags = slices.Clone(tags)
 	if i := slices.IndexFunc(tags, func(old tag) bool { return old.key == t.key }); i >= 0 {

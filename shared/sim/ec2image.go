@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// templates calls do with every template that launches, or launched, machines of the
-// account, until it returns false. The same one may come more than once.
+// templates calls do with every template that launches, or has launched, machines of the account,
+// until do returns false. It may pass the same template more than once.
 func (a *account) templates(do func(*group, *template) bool) {
 	for _, c := range a.clusters {
 		for _, g := range c.groups {
@@ -29,7 +29,7 @@ func (a *account) templates(do func(*group, *template) bool) {
 	}
 }
 
-// DescribeImages tells of AMIs by their ids.
+// DescribeImages returns AMIs by ID.
 func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeImagesOutput) error {
 	if len(in.ImageIds) == 0 || len(in.Filters) > 0 || !aws.ToBool(in.IncludeDeprecated) {
 		e.v.unsimulated(in)
@@ -48,11 +48,11 @@ func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeIma
 	return nil
 }
 
-// ownerEKS stands for the account from which EKS shares its AMIs. They are known by its
-// alias, amazon.
+// ownerEKS stands for the account from which EKS shares its AMIs. They are known by its alias,
+// amazon.
 const ownerEKS = "123456789012"
 
-// published is the date in the name of an AMI.
+// published matches the date in the name of an AMI.
 var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`)
 
 func (a *account) image(id string) (image types.Image, ok bool) {
@@ -80,8 +80,8 @@ func (a *account) image(id string) (image types.Image, ok bool) {
 	return image, ok
 }
 
-// built is the architecture for which an AMI is built. A group that turns to another one
-// has machines of the old one, so the AMI's name counts first.
+// built returns the architecture of an AMI. A group that changes its architecture still has
+// machines of the old one, so the AMI's name takes precedence.
 func built(t *template, g *group) types.ArchitectureValues {
 	switch {
 	case strings.Contains(t.amiName, "arm64"):
@@ -92,7 +92,7 @@ func built(t *template, g *group) types.ArchitectureValues {
 	return architecture(g.kind.Arch)
 }
 
-// DescribeLaunchTemplateVersions tells of versions of a launch template by their numbers.
+// DescribeLaunchTemplateVersions returns versions of a launch template by number.
 func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVersionsInput, out *ec2.DescribeLaunchTemplateVersionsOutput) error {
 	named := slices.ContainsFunc(in.Versions, func(v string) bool { return strings.HasPrefix(v, "$") }) // such as $Latest
 	if in.LaunchTemplateId == nil || len(in.Versions) == 0 || named || len(in.Filters) > 0 || in.NextToken != nil {
@@ -112,7 +112,7 @@ func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVer
 	return nil
 }
 
-// versions are those of a launch template, by their numbers.
+// versions returns the versions of a launch template, by number.
 func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	out := map[string]types.LaunchTemplateVersion{}
 	a.templates(func(g *group, t *template) bool {
@@ -129,7 +129,7 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 				MetadataOptions:    &types.LaunchTemplateInstanceMetadataOptions{HttpTokens: types.LaunchTemplateHttpTokensStateRequired, HttpPutResponseHopLimit: metadata.HttpPutResponseHopLimit},
 			},
 		}
-		if built(t, g) == architecture(g.kind.Arch) { // or the group launched another type then
+		if built(t, g) == architecture(g.kind.Arch) { // or the group launched another type at that time
 			out[number].LaunchTemplateData.InstanceType = types.InstanceType(g.kind.Type)
 		}
 		return true
@@ -137,11 +137,11 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	return out
 }
 
-// oldTypes are families of instances that are not on the Nitro system, and so have no
-// latest console output.
+// oldTypes are instance families that are not on the Nitro system, and therefore have no latest
+// console output.
 var oldTypes = []string{"t2", "m3", "m4", "c3", "c4", "r3", "r4"}
 
-// GetConsoleOutput tells what the console of an instance shows.
+// GetConsoleOutput returns the console output of an instance.
 func (e ec2API) GetConsoleOutput(in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) error {
 	out.InstanceId = in.InstanceId
 	m, err := e.v.a.known(aws.ToString(in.InstanceId))
@@ -156,7 +156,7 @@ func (e ec2API) GetConsoleOutput(in *ec2.GetConsoleOutputInput, out *ec2.GetCons
 	return nil
 }
 
-// console is what the console shows since the machine booted last: nothing before it does.
+// console returns the console output since the last boot: empty before the machine boots.
 func (m *machine) console() string {
 	if m.boots == 0 || m.booting {
 		return ""

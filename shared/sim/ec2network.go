@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Each cluster has a VPC of its own: a private subnet in each zone, which the main route
-// table leads to a NAT gateway, and a public one for that. All of it is in order.
+// Each cluster has its own VPC with a private subnet in each zone. The main route table leads to a
+// NAT gateway, which has a public subnet. All of it works.
 
-// ec2ID is a made-up id of a resource of EC2's that a cluster has.
+// ec2ID returns a generated ID of an EC2 resource of the cluster.
 func (c *cluster) ec2ID(prefix, what string) string {
 	return prefix + "-0" + shortID(c.d.of("ec2").of(what), 16)
 }
@@ -35,7 +35,7 @@ func (c *cluster) cidrOf(quarter int) string {
 }
 func (c *cluster) routeTable(s string) string { return c.ec2ID("rtb", s) }
 
-// subnets are the private ones, in the order of the zones.
+// subnets returns the private subnets, in the order of the zones.
 func (c *cluster) subnets() []string {
 	var ids []string
 	for _, z := range zones {
@@ -44,8 +44,8 @@ func (c *cluster) subnets() []string {
 	return ids
 }
 
-// lookedUp asks for things by their ids, of which EC2 must know all. found gives what one
-// cluster has of the kind; code and text are the refusal for ids that nobody has.
+// lookedUp returns resources by ID; EC2 must know all of them. found returns a cluster's resources
+// of the kind; code and text are the error for unknown IDs.
 func lookedUp[T any](out *[]T, a *account, ids []string, found func(*cluster) map[string]T, code, text string) error {
 	all := map[string]T{}
 	for _, c := range a.clusters {
@@ -67,8 +67,8 @@ func lookedUp[T any](out *[]T, a *account, ids []string, found func(*cluster) ma
 	return nil
 }
 
-// ofVPCs are the clusters whose VPCs the filters name; ok is false if they say anything
-// else.
+// ofVPCs returns the clusters whose VPCs the filters name; ok is false if the filters contain
+// anything else.
 func ofVPCs(a *account, filters []types.Filter) (of []*cluster, ok bool) {
 	if len(filters) != 1 || aws.ToString(filters[0].Name) != "vpc-id" {
 		return nil, false
@@ -81,7 +81,7 @@ func ofVPCs(a *account, filters []types.Filter) (of []*cluster, ok bool) {
 	return of, true
 }
 
-// DescribeSubnets tells of subnets by their ids.
+// DescribeSubnets returns subnets by ID.
 func (e ec2API) DescribeSubnets(in *ec2.DescribeSubnetsInput, out *ec2.DescribeSubnetsOutput) error {
 	if len(in.SubnetIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(in)
@@ -105,7 +105,7 @@ func (c *cluster) describeSubnets() map[string]types.Subnet {
 	return out
 }
 
-// DescribeRouteTables tells of the route tables of VPCs.
+// DescribeRouteTables returns the route tables of VPCs.
 func (e ec2API) DescribeRouteTables(in *ec2.DescribeRouteTablesInput, out *ec2.DescribeRouteTablesOutput) error {
 	of, ok := ofVPCs(e.v.a, in.Filters)
 	if !ok || len(in.RouteTableIds) > 0 || in.NextToken != nil {
@@ -137,7 +137,7 @@ func (c *cluster) routeTables() []types.RouteTable {
 	}
 }
 
-// DescribeNetworkAcls tells of the network ACLs of VPCs.
+// DescribeNetworkAcls returns the network ACLs of VPCs.
 func (e ec2API) DescribeNetworkAcls(in *ec2.DescribeNetworkAclsInput, out *ec2.DescribeNetworkAclsOutput) error {
 	of, ok := ofVPCs(e.v.a, in.Filters)
 	if !ok || len(in.NetworkAclIds) > 0 || in.NextToken != nil {
@@ -149,7 +149,7 @@ func (e ec2API) DescribeNetworkAcls(in *ec2.DescribeNetworkAclsInput, out *ec2.D
 	return nil
 }
 
-// describeACL is the default one, which allows everything.
+// describeACL returns the default ACL, which allows everything.
 func (c *cluster) describeACL() types.NetworkAcl {
 	acl := types.NetworkAcl{NetworkAclId: aws.String(c.networkACL()), VpcId: aws.String(c.vpc()), IsDefault: aws.Bool(true), OwnerId: aws.String(accountID)}
 	rule := func(number int32, egress bool, action types.RuleAction) types.NetworkAclEntry {
@@ -166,7 +166,7 @@ func (c *cluster) describeACL() types.NetworkAcl {
 	return acl
 }
 
-// DescribeSecurityGroups tells of security groups by their ids.
+// DescribeSecurityGroups returns security groups by ID.
 func (e ec2API) DescribeSecurityGroups(in *ec2.DescribeSecurityGroupsInput, out *ec2.DescribeSecurityGroupsOutput) error {
 	if len(in.GroupIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(in)
@@ -174,7 +174,7 @@ func (e ec2API) DescribeSecurityGroups(in *ec2.DescribeSecurityGroupsInput, out 
 	return lookedUp(&out.SecurityGroups, e.v.a, in.GroupIds, (*cluster).securityGroups, "InvalidGroup.NotFound", "The security group '%s' does not exist")
 }
 
-// securityGroups is the one that EKS makes for a cluster, as it makes it.
+// securityGroups returns the security group that EKS creates for a cluster, unchanged.
 // https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html
 func (c *cluster) securityGroups() map[string]types.SecurityGroup {
 	id := c.securityGroup()
@@ -187,7 +187,7 @@ func (c *cluster) securityGroups() map[string]types.SecurityGroup {
 	}}
 }
 
-// DescribeNatGateways tells of NAT gateways by their ids.
+// DescribeNatGateways returns NAT gateways by ID.
 func (e ec2API) DescribeNatGateways(in *ec2.DescribeNatGatewaysInput, out *ec2.DescribeNatGatewaysOutput) error {
 	if len(in.NatGatewayIds) == 0 || len(in.Filter) > 0 {
 		e.v.unsimulated(in)
@@ -204,8 +204,7 @@ func (c *cluster) natGateways() map[string]types.NatGateway {
 	}}
 }
 
-// DescribeVpcEndpoints tells of the endpoints of VPCs, of which there are none: what the
-// nodes need they reach over the NAT gateway.
+// DescribeVpcEndpoints returns the endpoints of VPCs. There are none: nodes use the NAT gateway.
 func (e ec2API) DescribeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput, _ *ec2.DescribeVpcEndpointsOutput) error {
 	if _, ok := ofVPCs(e.v.a, in.Filters); !ok || len(in.VpcEndpointIds) > 0 || in.NextToken != nil {
 		e.v.unsimulated(in)
@@ -213,7 +212,7 @@ func (e ec2API) DescribeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput, _ *ec2.D
 	return nil
 }
 
-// DescribeVpcs tells of VPCs by their ids.
+// DescribeVpcs returns VPCs by ID.
 func (e ec2API) DescribeVpcs(in *ec2.DescribeVpcsInput, out *ec2.DescribeVpcsOutput) error {
 	if len(in.VpcIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(in)
@@ -225,7 +224,7 @@ func (e ec2API) DescribeVpcs(in *ec2.DescribeVpcsInput, out *ec2.DescribeVpcsOut
 	}, "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
 }
 
-// DescribeVpcAttribute tells an attribute of a VPC: its two of DNS are on.
+// DescribeVpcAttribute returns an attribute of a VPC: both DNS attributes are enabled.
 func (e ec2API) DescribeVpcAttribute(in *ec2.DescribeVpcAttributeInput, out *ec2.DescribeVpcAttributeOutput) error {
 	out.VpcId = in.VpcId
 	switch in.Attribute {
@@ -242,7 +241,7 @@ func (e ec2API) DescribeVpcAttribute(in *ec2.DescribeVpcAttributeInput, out *ec2
 	return nil
 }
 
-// DescribeDhcpOptions tells of sets of DHCP options by their ids.
+// DescribeDhcpOptions returns DHCP option sets by ID.
 func (e ec2API) DescribeDhcpOptions(in *ec2.DescribeDhcpOptionsInput, out *ec2.DescribeDhcpOptionsOutput) error {
 	if len(in.DhcpOptionsIds) == 0 || len(in.Filters) > 0 {
 		e.v.unsimulated(in)
@@ -250,7 +249,7 @@ func (e ec2API) DescribeDhcpOptions(in *ec2.DescribeDhcpOptionsInput, out *ec2.D
 	return lookedUp(&out.DhcpOptions, e.v.a, in.DhcpOptionsIds, (*cluster).describeDHCP, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
 }
 
-// describeDHCP is the default set of the region.
+// describeDHCP returns the region's default set.
 func (c *cluster) describeDHCP() map[string]types.DhcpOptions {
 	option := func(key, value string) types.DhcpConfiguration {
 		return types.DhcpConfiguration{Key: aws.String(key), Values: []types.AttributeValue{{Value: aws.String(value)}}}
@@ -262,7 +261,7 @@ func (c *cluster) describeDHCP() map[string]types.DhcpOptions {
 	}}
 }
 
-// answered is what a client returns: an answer, or an error and nothing else.
+// answered returns the answer, or only the error if there is one, as a client does.
 func answered[T any](out *T, err error) (*T, error) {
 	if err != nil {
 		return nil, err

@@ -9,21 +9,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// EC2 is eventually consistent: what changed is seen a moment later by whoever asks, and
-// by the permission check.
+// EC2 is eventually consistent: API callers and the permission check see a change after a delay.
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 const (
 	mostly  = 3 * time.Second
 	atTimes = 10 * time.Second
-	// staleLeast and staleMost are the same while EC2 is in trouble.
+	// staleLeast and staleMost bound the delay during a fault of EC2.
 	staleLeast = time.Minute
 	staleMost  = 5 * time.Minute
-	// remembered is about how long a terminated instance can be looked up.
+	// remembered is about how long EC2 returns a terminated instance.
 	remembered = time.Hour
 )
 
-// lag is how long it takes at a time until a change of a cluster's instance is shown. The
-// dice are the fault's own, so that a run without another fault throws the same.
+// lag returns the delay until a change of a cluster's instance is shown. It uses the fault's own
+// dice, so that leaving out another fault does not change it.
 func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 	for i := range w.spells {
 		s := &w.spells[i]
@@ -37,14 +36,14 @@ func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 	return d.between(0, mostly)
 }
 
-// touch notes that the machine's state or tags changed: EC2 shows it after a while, and
-// never before what changed earlier. What has been there for long is shown already.
+// touch records a change of the machine's state or tags. EC2 shows it after a delay, and never
+// before an earlier change. Machines that predate the run are shown at once.
 func (m *machine) touch() {
 	a := m.c.a
-	state, tags, kind := m.state, m.tags, m.g.kind // whoever changes tags makes others in their place
+	state, tags, kind := m.state, m.tags, m.g.kind // a change of tags makes a new slice, so this one can be kept
 	started, why := m.started, m.stateReason(m.state)
 	if a.founding {
-		if state != pending { // it is still being made
+		if state != pending { // it is still being created
 			m.show(state, tags, kind)
 		}
 		return
@@ -57,8 +56,8 @@ func (m *machine) touch() {
 	})
 }
 
-// show is what EC2 tells of the machine from now on. What it told before is not changed:
-// answers may still hold it.
+// show sets what EC2 returns for the machine from now on. Earlier answers are not modified:
+// callers may still hold them.
 func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	c := m.c
 	if c.a.machines[m.id] != m {
@@ -99,7 +98,7 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 }
 
-// showRest is what EC2 tells of a machine that somebody stopped or started again.
+// showRest updates what EC2 returns for a machine that a person stopped or started again.
 func (m *machine) showRest(state machineState, started time.Time, why *types.StateReason) {
 	if m.shown == nil || started.IsZero() && why == nil || state == shuttingDown || state == terminated {
 		return
@@ -115,7 +114,7 @@ func (m *machine) showRest(state machineState, started time.Time, why *types.Sta
 	m.shown, m.c.listed = &next, nil
 }
 
-// forget is the end of what EC2 knows of the machine.
+// forget makes EC2 forget the machine.
 func (m *machine) forget() {
 	c := m.c
 	if c.a.machines[m.id] != m {
@@ -128,7 +127,7 @@ func (m *machine) forget() {
 	m.shown, m.shownTags, c.listed = nil, nil, nil
 }
 
-// instanceStates are the states as EC2 tells them. All instances share them.
+// instanceStates holds the states as EC2 returns them. All instances share them.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceState.html
 var instanceStates = map[machineState]*types.InstanceState{
 	pending:      {Code: aws.Int32(0), Name: types.InstanceStateNamePending},
@@ -145,14 +144,14 @@ var (
 		Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown"),
 	}
 	linux = aws.String("Linux/UNIX")
-	// metadata are the options of the instance metadata service, as EKS sets them.
+	// metadata holds the options of the instance metadata service, as EKS sets them.
 	metadata = &types.InstanceMetadataOptionsResponse{
 		HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
 		State: types.InstanceMetadataOptionsStateApplied,
 	}
 )
 
-// described is the machine as it was launched.
+// described returns the machine as EC2 describes it at launch.
 func (m *machine) described(kind machineKind) types.Instance {
 	out := m.g.pattern(m.zone)
 	out.InstanceId, out.ImageId, out.InstanceType, out.Architecture = &m.id, &m.template.ami, types.InstanceType(kind.Type), architecture(kind.Arch)
@@ -161,8 +160,8 @@ func (m *machine) described(kind machineKind) types.Instance {
 	return out
 }
 
-// pattern is what all machines of the group in a zone have in common. They share it: a
-// listing that looks at it again and again should find it where it was.
+// pattern returns the fields that all machines of the group in a zone share. Sharing them keeps
+// repeated listings fast.
 func (g *group) pattern(zone string) types.Instance {
 	if _, ok := g.patterns[zone]; !ok {
 		c := g.c
@@ -180,8 +179,7 @@ func (g *group) pattern(zone string) types.Instance {
 	return g.patterns[zone]
 }
 
-// shownAs are tags as EC2 tells them. Those with which the group launches are the same for
-// all its machines.
+// shownAs returns tags in EC2's form. The group's launch tags share one slice.
 func (g *group) shownAs(tags []tag) []types.Tag {
 	if l := &g.tagged; len(l.tags) > 0 && len(tags) == len(l.tags) && &tags[0] == &l.tags[0] {
 		return l.shown
@@ -189,7 +187,7 @@ func (g *group) shownAs(tags []tag) []types.Tag {
 	return tagsOf(tags)
 }
 
-// architecture is EC2's word for Kubernetes' one.
+// architecture returns EC2's name of a Kubernetes architecture.
 func architecture(arch string) types.ArchitectureValues {
 	if arch == "amd64" {
 		return types.ArchitectureValuesX8664
@@ -197,8 +195,8 @@ func architecture(arch string) types.ArchitectureValues {
 	return types.ArchitectureValues(arch)
 }
 
-// tagsOf are the tags as EC2 tells them. They point into the slice, which must not be
-// changed any more.
+// tagsOf returns tags in EC2's form. They point into the slice, which must not be changed
+// afterwards.
 func tagsOf(tags []tag) []types.Tag {
 	out := make([]types.Tag, len(tags))
 	for i := range tags {

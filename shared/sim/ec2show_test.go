@@ -13,7 +13,7 @@ import (
 func TestWhatChangedIsShownLaterAndInItsOrder(t *testing.T) {
 	a, c := shop(t)
 	g := c.group("general")
-	var seen []string // of the machines that are launched, as states by id
+	var seen []string // of the launched machines, as states by id
 	last := map[string]string{}
 	var m *machine
 	a.in(0, func() {

@@ -17,10 +17,10 @@ import (
 // eksAPI is EKS.
 type eksAPI struct{ v *env }
 
-// kubernetesVersion is that of every cluster.
+// kubernetesVersion is the version of every cluster.
 const kubernetesVersion = "1.33"
 
-// clustersOnPage is how many clusters EKS lists at once.
+// clustersOnPage is the default page size of ListClusters.
 const clustersOnPage = 100
 
 // ListClusters lists the names of the region's clusters.
@@ -39,7 +39,7 @@ func (e eksAPI) ListClusters(in *eks.ListClustersInput, out *eks.ListClustersOut
 	return nil
 }
 
-// eksCluster is a cluster that EKS knows, or the error that it does not know it.
+// eksCluster returns an existing cluster, or EKS's error for an unknown name.
 func (a *account) eksCluster(name *string) (*cluster, error) {
 	if c := a.byName[aws.ToString(name)]; c != nil && c.exists() {
 		return c, nil
@@ -47,7 +47,7 @@ func (a *account) eksCluster(name *string) (*cluster, error) {
 	return nil, noSuch("ResourceNotFoundException", "No cluster found for name: %s.", aws.ToString(name))
 }
 
-// DescribeCluster tells of a cluster.
+// DescribeCluster returns a cluster.
 func (e eksAPI) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	inv := e.v.inv
 	out := new(eks.DescribeClusterOutput)
@@ -100,7 +100,7 @@ func (e eksAPI) ListNodegroups(in *eks.ListNodegroupsInput, out *eks.ListNodegro
 	return nil
 }
 
-// DescribeNodegroup tells of a managed node group.
+// DescribeNodegroup returns a managed node group.
 func (e eksAPI) DescribeNodegroup(in *eks.DescribeNodegroupInput, out *eks.DescribeNodegroupOutput) error {
 	c, err := e.v.a.eksCluster(in.ClusterName)
 	if err != nil {
@@ -113,7 +113,7 @@ func (e eksAPI) DescribeNodegroup(in *eks.DescribeNodegroupInput, out *eks.Descr
 	return noSuch("ResourceNotFoundException", "No node group found for name: %s.", aws.ToString(in.NodegroupName))
 }
 
-// release is the date of a release of EKS's AMIs in their names.
+// release matches the release date in the names of EKS's AMIs.
 var release = regexp.MustCompile(`-v(20\d{6})$`)
 
 func (g *group) describe() *types.Nodegroup {
@@ -145,18 +145,18 @@ func (g *group) describe() *types.Nodegroup {
 	return out
 }
 
-// admin is the role that made the clusters, and has the only access entry in each: nodes
-// are let in by aws-auth.
+// admin is the role that created the clusters. It has the only access entry in each: aws-auth
+// admits the nodes.
 const admin = "Admin"
 
-// ListAccessEntries lists whom a cluster's access entries are for.
+// ListAccessEntries lists the principals of a cluster's access entries.
 func (e eksAPI) ListAccessEntries(in *eks.ListAccessEntriesInput, out *eks.ListAccessEntriesOutput) error {
 	_, err := e.v.a.eksCluster(in.ClusterName)
 	out.AccessEntries = []string{roleARN(admin)}
 	return err
 }
 
-// accessEntry checks that a cluster has an access entry for somebody.
+// accessEntry returns the cluster, or an error if it has no access entry for the principal.
 func (a *account) accessEntry(cluster, principal *string) (*cluster, error) {
 	c, err := a.eksCluster(cluster)
 	if err == nil && aws.ToString(principal) != roleARN(admin) {
@@ -165,7 +165,7 @@ func (a *account) accessEntry(cluster, principal *string) (*cluster, error) {
 	return c, err
 }
 
-// DescribeAccessEntry tells of an access entry.
+// DescribeAccessEntry returns an access entry.
 func (e eksAPI) DescribeAccessEntry(in *eks.DescribeAccessEntryInput, out *eks.DescribeAccessEntryOutput) error {
 	c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)
 	if err != nil {
@@ -178,7 +178,7 @@ func (e eksAPI) DescribeAccessEntry(in *eks.DescribeAccessEntryInput, out *eks.D
 	return nil
 }
 
-// ListAssociatedAccessPolicies lists what an access entry allows.
+// ListAssociatedAccessPolicies lists the access policies of an access entry.
 func (e eksAPI) ListAssociatedAccessPolicies(in *eks.ListAssociatedAccessPoliciesInput, out *eks.ListAssociatedAccessPoliciesOutput) error {
 	*out = eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn}
 	c, err := e.v.a.accessEntry(in.ClusterName, in.PrincipalArn)

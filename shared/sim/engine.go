@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// engine is the clock, and the queue of what happens. Whoever holds the baton runs: the
-// root, or one process. A process that waits drives the queue on by itself, so that
-// nothing is switched where nothing else happens meanwhile.
+// engine is the clock and the event queue. Only the holder of the baton runs: the root, or one
+// process. A waiting process drives the queue itself. Goroutines therefore switch only if another
+// process has an event in the meantime.
 type engine struct {
 	start time.Time
 	now   time.Duration // since start
 	queue []event       // a heap
 	seq   uint64
 	root  process
-	live  map[*process]bool // started and not ended
-	last  bool              // the run is over, processes are only ended
-	ended chan struct{}     // one of them did
+	live  map[*process]bool // started and not finished
+	last  bool              // the run is over; remaining processes are only stopped
+	ended chan struct{}     // receives when one of them has stopped
 }
 
-// event is something that happens at a time: a function is run, or a process goes on.
+// event happens at a time: a function runs, or a process continues.
 type event struct {
 	at   time.Duration
-	seq  uint64 // what was asked for first comes first
+	seq  uint64 // order of scheduling, for events at the same time
 	run  func()
 	proc *process
 }
 
-// process is an invocation that takes time.
+// process is an invocation that takes simulated time.
 type process struct {
 	e      *engine
 	body   func(*process)
@@ -42,34 +42,35 @@ func newEngine(start time.Time) *engine {
 	return e
 }
 
-// Now is the time in the account.
+// Now returns the account's current time.
 func (e *engine) Now() time.Time { return e.start.Add(e.now) }
 
-// at has a function run at a time, or right after what is happening now if that is past.
-// It must not wait.
+// at schedules a function for a time, or right after the current event if that time has passed.
+// The function must not wait.
 func (e *engine) at(t time.Time, run func()) { e.in(t.Sub(e.Now()), run) }
 
-// in has a function run after a while.
+// in schedules a function after a duration.
 func (e *engine) in(d time.Duration, run func()) {
 	e.push(event{at: e.now + max(d, 0), run: run})
 }
 
-// spawn starts a process after a while.
+// spawn starts a process after a duration.
 func (e *engine) spawn(d time.Duration, body func(*process)) {
 	p := &process{e: e, body: body, baton: make(chan struct{})}
 	e.push(event{at: e.now + max(d, 0), proc: p})
 }
 
-// until runs what happens up to a time.
+// until runs all events up to a time.
 func (e *engine) until(t time.Time) {
 	e.push(event{at: max(t.Sub(e.start), e.now), proc: &e.root})
 	e.drive(&e.root)
 }
 
-// wait lets time pass for the process. One that was killed meanwhile does not come back.
+// wait lets time pass for the process. It does not return if the process was killed in the
+// meantime.
 func (p *process) wait(d time.Duration) {
 	if p.killed {
-		runtime.Goexit() // what it deferred cannot do anything either
+		runtime.Goexit() // deferred functions must not continue either
 	}
 	p.e.push(event{at: p.e.now + max(d, 0), proc: p})
 	p.e.drive(p)
@@ -78,14 +79,13 @@ func (p *process) wait(d time.Duration) {
 	}
 }
 
-// die ends the process from within, as a function ends whose machine does.
+// die ends the process from within, as when its execution environment ends.
 func (p *process) die() {
 	p.killed = true
 	runtime.Goexit()
 }
 
-// drive runs what happens until it is the turn of the process that calls it; nil never
-// gets one.
+// drive runs events until it is the turn of the calling process; with nil, it never is.
 func (e *engine) drive(mine *process) {
 	for {
 		ev := e.pop()
@@ -110,7 +110,7 @@ func (e *engine) drive(mine *process) {
 	}
 }
 
-// live is the life of a process. Its end, natural or not, drives the queue on.
+// live runs a process. When the process ends, normally or not, it drives the queue.
 func (p *process) live() {
 	defer func() {
 		delete(p.e.live, p)
@@ -123,7 +123,7 @@ func (p *process) live() {
 	p.body(p)
 }
 
-// shutdown ends the processes that still wait when the run is over.
+// shutdown stops the processes that still wait when the run is over.
 func (e *engine) shutdown() {
 	e.last = true
 	for len(e.live) > 0 {
@@ -155,7 +155,7 @@ func (e *engine) push(ev event) {
 	e.queue = q
 }
 
-// pop takes what happens next. The queue is never empty: the root waits in it.
+// pop removes and returns the next event. The queue is never empty: the root waits in it.
 func (e *engine) pop() event {
 	q := e.queue
 	first, last := q[0], len(q)-1

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// log notes what happens, with the seconds since dawn.
+// log records events, with the seconds since dawn.
 type log struct {
 	e     *engine
 	lines []string
@@ -41,8 +41,8 @@ func TestEventsHappenInTheOrderOfTheirTimes(t *testing.T) {
 	l.want(t, "1 1", "3 3", "3 3", "5 5", "7 7", "9 9")
 }
 
-// Of what is asked for one time, what was asked for first comes first; what is asked for a
-// time that is past comes right after what happens now.
+// Events of the same time keep the order in which they were scheduled. An event for a past time comes
+// right after the current one.
 func TestEventsOfOneTimeKeepTheirOrder(t *testing.T) {
 	l := newLog()
 	l.e.in(time.Second, func() {
@@ -68,7 +68,7 @@ func TestEventsOfOneTimeKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Processes wait beside each other, and one thing happens at a time.
+// Processes wait concurrently, and one thing happens at a time.
 func TestProcessesWaitBesideEachOther(t *testing.T) {
 	l := newLog()
 	inside := 0
@@ -93,7 +93,7 @@ func TestProcessesWaitBesideEachOther(t *testing.T) {
 	}
 }
 
-// A process may wait for longer than whoever drives does.
+// A process may wait beyond the end of the current until.
 func TestAProcessGoesOnInTheNextStretch(t *testing.T) {
 	l := newLog()
 	l.e.spawn(0, func(p *process) {
@@ -106,8 +106,8 @@ func TestAProcessGoesOnInTheNextStretch(t *testing.T) {
 	l.want(t, "90 woke")
 }
 
-// A process that is killed while it waits does not come back, but what it deferred runs;
-// and that cannot wait either.
+// A process that is killed while it waits does not resume, but its deferred calls run. They cannot wait
+// either.
 func TestAProcessThatIsKilledWhileItWaitsDoesNotComeBack(t *testing.T) {
 	l := newLog()
 	var killed *process
@@ -146,7 +146,7 @@ func TestAProcessThatDiesEndsThere(t *testing.T) {
 	l.want(t, "2 the other lives")
 }
 
-// What is under way when a run is over is ended, and leaves no goroutine behind.
+// A process that is still running at the end of a run is ended, and leaves no goroutine behind.
 func TestShutdownLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	l := newLog()
@@ -168,12 +168,12 @@ func TestShutdownLeavesNoGoroutine(t *testing.T) {
 		if runtime.NumGoroutine() <= before {
 			return
 		}
-		time.Sleep(time.Millisecond) // they say that they end, and then do
+		time.Sleep(time.Millisecond) // they announce their end first, and end a moment later
 	}
 	t.Errorf("%d goroutines are left", runtime.NumGoroutine()-before)
 }
 
-// A run that ends early, in the midst of calls, leaves none behind either.
+// A run that ends early, during calls, leaves none behind either.
 func TestARunThatIsStoppedLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	steps := 0

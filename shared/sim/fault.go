@@ -9,8 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// arrange has the faults of the scenario befall the account when their time comes, and
-// everything healed when the calm is over.
+// arrange schedules the scenario's faults and the healing of the account after the calm.
 func (a *account) arrange() {
 	for _, f := range a.sc.Faults {
 		t := f.Kind.faultType()
@@ -39,7 +38,7 @@ func (a *account) arrange() {
 	a.at(a.sc.Start.Add(a.sc.Storm+a.sc.Calm), a.heal)
 }
 
-// String says what the fault is, for a history.
+// String returns the fault's description for a history.
 func (f Fault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fault %d: %s", f.ID, f.Kind)
@@ -63,7 +62,7 @@ func (f Fault) String() string {
 // lasting is the value of a fault that no reboot cures.
 const lasting = "lasting"
 
-// targets are the groups that a fault is about.
+// targets returns the groups that a fault affects.
 func (a *account) targets(f Fault) []*group {
 	var out []*group
 	for _, c := range a.clusters {
@@ -79,7 +78,7 @@ func (a *account) targets(f Fault) []*group {
 	return out
 }
 
-// victims are as many well machines with nodes as a fault is about.
+// victims returns healthy machines with nodes, as many as the fault affects.
 func (a *account) victims(f Fault) []*machine {
 	var able []*machine
 	for _, g := range a.targets(f) {
@@ -99,7 +98,7 @@ func (a *account) victims(f Fault) []*machine {
 	return out
 }
 
-// of are the clusters that a fault is about.
+// of returns the clusters that a fault affects.
 func (a *account) of(f Fault) []*cluster {
 	var out []*cluster
 	for _, c := range a.clusters {
@@ -110,17 +109,17 @@ func (a *account) of(f Fault) []*cluster {
 	return out
 }
 
-// how are the dice by which a fault befalls the account.
+// how returns the dice for the details of a fault.
 func (a *account) how(f Fault) dice { return a.d.of("fault").nth(f.ID).of("how") }
 
-// strike is the beginning of a fault.
+// strike starts a fault.
 func (a *account) strike(f Fault) {
 	if t := f.Kind.faultType(); t.strike != nil {
 		t.strike(a, f, a.how(f))
 	}
 }
 
-// relent is the end of a fault. Where its type has none, the machines that it made ill get well.
+// relent ends a fault. If its type has no relent, the machines that it affected recover.
 func (a *account) relent(f Fault) {
 	t := f.Kind.faultType()
 	if t.relent != nil {
@@ -136,7 +135,7 @@ func (a *account) relent(f Fault) {
 	}
 }
 
-// misfortune makes the next machines of the group ill, and has some of them launched.
+// misfortune makes the next machines of the group faulty, and launches some of them.
 func (g *group) misfortune(f Fault, d dice, ill ailment) {
 	g.unlucky, g.ill = f.Count, ill
 	for i := 0; i < f.Count && len(g.members) > 0; i++ {
@@ -145,7 +144,7 @@ func (g *group) misfortune(f Fault, d dice, ill ailment) {
 }
 
 // undeclared puts a startup taint on the group's next nodes that its NodePool does not declare.
-// Karpenter takes such a node for one that cannot be scheduled on, and launches another.
+// Karpenter considers such a node unschedulable and launches another.
 func (g *group) undeclared(f Fault) {
 	g.bounces = true
 	g.template.version++
@@ -155,7 +154,7 @@ func (g *group) undeclared(f Fault) {
 	g.c.a.in(40*time.Minute, func() { g.grow(-1) })
 }
 
-// takesBack has EC2 take a Spot Instance back, after its warning.
+// takesBack reclaims a Spot Instance after EC2's interruption warning.
 func (a *account) takesBack(m *machine, f Fault) {
 	a.interrupted(m)
 	a.in(spotWarning, func() {
@@ -166,7 +165,7 @@ func (a *account) takesBack(m *machine, f Fault) {
 	})
 }
 
-// zoneNetwork takes the network away from a zone, or gives it back.
+// zoneNetwork cuts or restores the network of a zone.
 func (a *account) zoneNetwork(zone string, off bool) {
 	if off {
 		a.silenced[zone] = true
@@ -182,7 +181,7 @@ func (a *account) zoneNetwork(zone string, off bool) {
 	}
 }
 
-// buryGhosts removes the Nodes of machines that are gone, also of those that EC2 forgot.
+// buryGhosts removes the Nodes of terminated machines, including machines that EC2 forgot.
 func (c *cluster) buryGhosts() {
 	for _, n := range slices.Clone(c.nodes) {
 		if n.machine != nil && n.machine.state == terminated {
@@ -191,20 +190,20 @@ func (c *cluster) buryGhosts() {
 	}
 }
 
-// grow adds to what the group wants.
+// grow increases the group's desired size.
 func (g *group) grow(by int) {
 	g.desired += by
 	g.reconcile()
 }
 
-// rotate has the owner replace some machines, as after a new version.
+// rotate makes the owner replace some machines, as after a new version.
 func (g *group) rotate(n int) {
 	for i := 0; i < n && len(g.members) > 0; i++ {
 		g.members[0].leave(string(g.owner) + ": rotation to a new version")
 	}
 }
 
-// breakBy gives the group a new version of its template, from which nothing joins.
+// breakBy gives the group a new version of its template whose machines do not join.
 func (g *group) breakBy(kind FaultKind) {
 	if g.spare == nil {
 		spare := g.template
@@ -215,31 +214,31 @@ func (g *group) breakBy(kind FaultKind) {
 	t.breaks = neverJoins
 	c := g.c
 	switch kind {
-	case FaultTaint: // a custom AMI whose flags, with the startup taint, are quoted once too often
+	case FaultTaint: // a custom AMI whose flags, including the startup taint, have one pair of quotes too many
 		t.ami, t.amiOwner, t.amiName = "ami-0"+shortID(g.d.of("custom"), 16), accountID, "golden-eks-1.33-20260301"
 		t.userData = fmt.Sprintf("#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh %s --apiserver-endpoint %s --b64-cluster-ca %s \\\n  --kubelet-extra-args '--register-with-taints=\\\\\\\"ebs.csi.aws.com/agent-not-ready=:NoExecute\\\\\\\" --max-pods=58'\n", c.name, c.endpoint(), c.authority())
 		t.console = strings.ReplaceAll(strings.ReplaceAll(bootLog("[   24.023378] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE"),
 			"Linux 2023.10.20260216", "Linux 2"), "6.12.68-92.122.amzn2023", "5.10.245-241.978.amzn2")
-	case FaultArchitect: // arm64, and a helper that is fetched for amd64
+	case FaultArchitect: // arm64, with a helper downloaded for amd64
 		g.kind = kindOf("m6g.large")
 		t.ami, t.amiOwner, t.amiName = "ami-0"+shortID(g.d.of("arm"), 16), accountID, "golden-eks-1.33-arm64-20260301"
 		t.userData = strings.Replace(t.userData, "--//\n", "--//\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n#!/bin/bash\nset -e\ncurl -fsSLo /usr/local/bin/fetch-ca https://artifacts.example.com/fetch-ca/linux_amd64/fetch-ca\nchmod +x /usr/local/bin/fetch-ca\n/usr/local/bin/fetch-ca\n--//\n", 1)
 		t.console = bootLog("[   12.553021] cloud-init[1893]: /var/lib/cloud/instance/scripts/part-001: line 5: /usr/local/bin/fetch-ca: cannot execute binary file: Exec format error",
 			"[FAILED] Failed to start cloud-final.service - Cloud-init: Final Stage.")
-	default: // YAML that nodeadm cannot read
+	default: // YAML that nodeadm cannot parse
 		t.userData = strings.Replace(t.userData, "    cidr:", "  cidr", 1)
 		t.console = bootLog(`[    9.710421] nodeadm[1701]: {"level":"fatal","caller":"nodeadm/main.go:36","msg":"Command failed","error":"yaml: line 8: could not find expected ':'"}`,
 			"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 	}
 }
 
-// bootLog is the console of an AL2023 boot with those lines in it.
+// bootLog returns the console output of an AL2023 boot that contains the lines.
 func bootLog(lines ...string) string {
 	all := append([]string{"[    0.000000] Linux version 6.12.68-92.122.amzn2023.x86_64", "[    4.310022] systemd[1]: Detected virtualization amazon."}, lines...)
 	return strings.Join(append(all, "", "Amazon Linux 2023.10.20260216", "Kernel 6.12.68-92.122.amzn2023.x86_64 on an x86_64 (-)", "", "localhost login: "), "\r\n")
 }
 
-// mend puts the group's template back, and replaces what was launched from the broken one.
+// mend restores the group's template and replaces the machines launched from the broken one.
 func (g *group) mend() {
 	g.bounces = false
 	if g.spare != nil {
@@ -256,7 +255,7 @@ func (g *group) mend() {
 	}
 }
 
-// modeTag is the cluster's tag rollcall:mode as the scenario has it.
+// modeTag returns the value of the cluster's tag rollcall:mode in the scenario.
 func (a *account) modeTag(c *cluster) string {
 	for _, s := range a.sc.Clusters {
 		if s.Name == c.name {
@@ -266,7 +265,7 @@ func (a *account) modeTag(c *cluster) string {
 	return ""
 }
 
-// spec is what the scenario says of the group.
+// spec returns the scenario's specification of the group.
 func (a *account) spec(g *group) GroupSpec {
 	for _, c := range a.sc.Clusters {
 		for _, s := range c.Groups {
@@ -278,8 +277,8 @@ func (a *account) spec(g *group) GroupSpec {
 	return GroupSpec{Type: g.kind.Type}
 }
 
-// unmap takes the group's role out of aws-auth and maps the controller's role in its
-// place. Its machines are shut out, but for those that are up if the fault is bare.
+// unmap replaces the group's role in aws-auth with the controller's role. Its machines lose
+// access; if the fault is bare, running ones keep it.
 func (g *group) unmap(bare bool) {
 	c := g.c
 	g.unmapped = true
@@ -295,13 +294,13 @@ func (g *group) unmap(bare bool) {
 	}
 }
 
-// remap maps the group's role again; its machines find their way by themselves.
+// remap maps the group's role again; its machines recover on their own.
 func (g *group) remap() {
 	if !g.unmapped {
 		return
 	}
 	g.unmapped = false
-	if !g.c.maps(g.role) { // or another group's role was mapped again, and this one's with it
+	if !g.c.maps(g.role) { // or the role was mapped again for another group that shares it
 		g.c.mapRoles()
 		g.c.changed()
 	}
@@ -313,7 +312,7 @@ func (g *group) remap() {
 	}
 }
 
-// What people do; a fault of FaultPeople may name one of them.
+// The actions of people; a fault of FaultPeople may name one of them.
 const (
 	peopleHold    = "hold"
 	peopleProtect = "protect"
@@ -324,7 +323,7 @@ const (
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
 
-// meddle is what a person does to the machine, or to Rollcall's tags.
+// meddle applies an action of a person to the machine or to Rollcall's tags.
 func (m *machine) meddle(f Fault, p dice) {
 	a := m.c.a
 	does := f.Value
@@ -347,18 +346,18 @@ func (m *machine) meddle(f Fault, p dice) {
 		m.untag("rollcall:order")
 	case peopleStop:
 		m.fall(silent, false, p.of("reboots").chance(0.5))
-		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when something would be done
+		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when an act would be due
 	}
 	m.touch()
 }
 
-// untag removes a tag, on a person's word.
+// untag removes a tag, as a person would.
 func (m *machine) untag(key string) {
 	m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool { return t.key == key })
 	m.touch()
 }
 
-// heal puts everything in order, as if somebody had mended all of it at once.
+// heal repairs everything in the account at once.
 func (a *account) heal() {
 	a.note(Event{Kind: EventFault, Stage: "healed", Detail: "everything is healed"})
 	a.silenced = map[string]bool{}
@@ -402,7 +401,7 @@ func (a *account) heal() {
 	}
 }
 
-// withMode is the policy with another mode.
+// withMode returns the policy with another mode.
 func withMode(policy, mode string) string {
 	lines := strings.Split(policy, "\n")
 	for i, line := range lines {

@@ -6,16 +6,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What becomes of a machine with a GPU that the node monitoring agent tells of.
+// The outcomes for a machine whose GPU the node monitoring agent reports on.
 const (
 	gpuReboots  = "reboot"      // a reboot cures it
-	gpuAgain    = "again"       // a reboot might, and it fails again soon after
-	gpuReplaced = "replace"     // only another machine works
+	gpuAgain    = "again"       // a reboot may cure it, but it fails again soon
+	gpuReplaced = "replace"     // only a replacement works
 	gpuPerson   = "person"      // the agent does not reach DCGM; the machine works
 	gpuWorks    = "application" // an application crashed on it; the machine works
 )
 
-// gpuSays is what the agent gives as reason, and says.
+// gpuSays holds the reason and the message that the agent writes.
 var gpuSays = map[string][2]string{
 	gpuReboots:  {"NvidiaXID48Error", "detected XID-48 on the instance, review kernel logs for additional information."},
 	gpuAgain:    {"NvidiaXID95Error", "detected XID-95 on the instance, review kernel logs for additional information."},
@@ -23,11 +23,11 @@ var gpuSays = map[string][2]string{
 	gpuPerson:   {"DCGMError", "failed to connect to the DCGM host engine"},
 }
 
-// accelerated is the condition that the agent writes, and nobody else.
+// accelerated is the condition type that only the agent writes.
 const accelerated = corev1.NodeConditionType("AcceleratedHardwareReady")
 
-// accelerators: the node monitoring agent says of Ready nodes that their GPU failed, or that
-// an application on it did. Policies that opt in have what AWS repairs repaired.
+// accelerators: the node monitoring agent reports that the GPU of a Ready node, or an application
+// on it, failed. Policies can opt in to the repairs that AWS recommends.
 var accelerators = faultType{
 	kind: FaultAccelerator, weight: 2, need: 100 * time.Minute, count: 2,
 	values: []string{gpuReboots, gpuAgain, gpuReplaced, gpuPerson, gpuWorks},
@@ -47,8 +47,8 @@ var accelerators = faultType{
 	}),
 }
 
-// gpuTold has the agent write the condition: as the machine is, or as it is while the agent
-// has seen nothing yet.
+// gpuTold makes the agent write the condition: the machine's state, or the state before the agent
+// has seen a fault.
 func (m *machine) gpuTold(seen bool) {
 	n, changed := m.node, false
 	switch {
@@ -63,8 +63,8 @@ func (m *machine) gpuTold(seen bool) {
 	}
 }
 
-// gpuStarts is the agent after a boot: its condition is the old one until its pod is up, and
-// then True until it sees the fault.
+// gpuStarts runs the agent after a boot. Its condition stays the old one until its pod runs, and
+// is then True until it detects the fault.
 func (m *machine) gpuStarts() {
 	if m.gpu == "" {
 		return
@@ -83,5 +83,5 @@ func (m *machine) gpuStarts() {
 	})
 }
 
-// repairsAccelerators is the line of a policy that has what AWS repairs repaired.
+// repairsAccelerators is the policy line that opts in to accelerator repairs.
 const repairsAccelerators = "repair: {accelerators: true}\n"

@@ -9,21 +9,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// What an Auto Scaling group, or a person, does with instances beside having them in service.
+// The ways in which an Auto Scaling group or a person takes instances out of service or protects
+// them.
 const (
-	asideStandby   = "standby"           // a person put them into Standby, and works on them
-	asideWarm      = "warm"              // a warm pool of instances that were stopped
-	asideWarmRun   = "warm-running"      // one of instances that run, and are no nodes
-	asideHibernate = "warm-hibernated"   // one of instances that were hibernated
-	asideProtected = "scale-in-protects" // they are protected from scale-in, and fall ill
-	asideRefresh   = "instance-refresh"  // an instance refresh replaces one after the other
+	asideStandby   = "standby"           // a person puts them into Standby to work on them
+	asideWarm      = "warm"              // a warm pool of stopped instances
+	asideWarmRun   = "warm-running"      // a warm pool of running instances that are not nodes
+	asideHibernate = "warm-hibernated"   // a warm pool of hibernated instances
+	asideProtected = "scale-in-protects" // they are protected from scale-in, and fail
+	asideRefresh   = "instance-refresh"  // an instance refresh replaces them one by one
 )
 
-// warmed begins the lifecycle states of a warm pool.
+// warmed is the prefix of a warm pool's lifecycle states.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/warm-pool-instance-lifecycle.html
 const warmed = "Warmed:"
 
-// setAside: an Auto Scaling group has instances that are not in service, or not to be ended.
+// setAside: an Auto Scaling group has instances that are not in service, or must not be
+// terminated.
 var setAside = faultType{
 	kind: FaultSetAside, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{asideStandby, asideWarm, asideWarmRun, asideHibernate, asideProtected, asideRefresh},
@@ -74,7 +76,7 @@ var setAside = faultType{
 	}),
 }
 
-// setAside changes what the group of the machine does with it; "" puts it into service.
+// setAside sets the machine's lifecycle state in its group; "" puts it into service.
 func (m *machine) setAside(state string) {
 	m.aside = state
 	if state != "" {
@@ -84,9 +86,8 @@ func (m *machine) setAside(state string) {
 	m.leftRest = m.c.a.Now()
 }
 
-// warm launches an instance into the warm pool of the group. It boots as any other, and as a
-// rule its user data runs, so that it registers; then it is stopped. Later it is put into
-// service.
+// warm launches an instance into the group's warm pool. It boots like any other. Usually its user
+// data runs, so it registers; then it is stopped. Later it is put into service.
 func (g *group) warm(f Fault, form string, d dice) {
 	a := g.c.a
 	m := g.launch(g.zone())
@@ -132,7 +133,7 @@ func (g *group) warm(f Fault, form string, d dice) {
 	})
 }
 
-// drainPool ends what is left of the group's warm pool.
+// drainPool terminates the remaining instances of the group's warm pool.
 func (g *group) drainPool() {
 	for _, m := range slices.Clone(g.pool) {
 		m.end(string(g.owner) + ": the warm pool is deleted")
@@ -140,13 +141,13 @@ func (g *group) drainPool() {
 	g.pool = nil
 }
 
-// refresh replaces the members of the group one after the other by a new version, and lets one of
-// them fall ill meanwhile.
+// refresh replaces the group's members one by one with a new version. One of them fails in the
+// meantime.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-refresh-overview.html
 func (g *group) refresh(f Fault, d dice) {
 	a := g.c.a
 	if g.spare != nil || g.template.breaks != well {
-		return // nobody rolls out a version beside a broken one
+		return // no rollout starts beside a broken version
 	}
 	g.template.version++
 	version := g.template.version
@@ -162,7 +163,7 @@ func (g *group) refresh(f Fault, d dice) {
 			return
 		}
 		a.in(d.of("next").nth(n).between(4*time.Minute, 9*time.Minute), func() {
-			if len(g.members) >= g.desired { // the last one is there
+			if len(g.members) >= g.desired { // the previous replacement is there
 				for _, m := range g.members {
 					if m.template.version < version && m.state == running && m.aside == "" {
 						m.leave(string(g.owner) + ": instance refresh")
@@ -176,7 +177,7 @@ func (g *group) refresh(f Fault, d dice) {
 	next(0)
 }
 
-// lifecycleOf is where the machine is in the life of its group, by what it is set aside for.
+// lifecycleOf returns the lifecycle state of a machine that is set aside; ok is false for others.
 func (m *machine) lifecycleOf() (types.LifecycleState, bool) {
 	if m.aside == "" || m.state == shuttingDown || m.state == terminated {
 		return "", false
@@ -184,10 +185,12 @@ func (m *machine) lifecycleOf() (types.LifecycleState, bool) {
 	return types.LifecycleState(m.aside), true
 }
 
-// inPool reports whether the machine is in a warm pool: it is none of the group's instances.
+// inPool reports whether the machine is in a warm pool, and therefore not one of the group's
+// instances.
 func (m *machine) inPool() bool { return strings.HasPrefix(m.aside, warmed) }
 
-// inStandby is how many of the group are in Standby, which its desired capacity leaves out.
+// inStandby returns how many of the group's instances are in Standby, which the desired capacity
+// leaves out.
 func (g *group) inStandby() int {
 	n := 0
 	for _, m := range g.members {
@@ -207,7 +210,7 @@ func (m *machine) setAtEase() {
 	m.restart()
 }
 
-// resting reports a machine that need not be a node now, or need not have been until a while ago.
+// resting reports whether the machine is not required to be a node now, or was not until recently.
 func (m *machine) resting(now time.Time) bool {
 	return m.aside != "" || !m.leftRest.IsZero() && now.Sub(m.leftRest) < 40*time.Minute
 }

@@ -7,14 +7,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The ways in which Rollcall meets a cluster for the first time.
+// The ways in which Rollcall observes a cluster for the first time.
 const (
-	accessGranted = "granted" // its API server let Rollcall in only now
-	tableLost     = "table"   // the ledger was made anew
+	accessGranted = "granted" // its API server granted Rollcall access only now
+	tableLost     = "table"   // the ledger's table was recreated
 )
 
-// backlog: machines are ill before Rollcall's first complete check of their cluster, and
-// some were for long. Somebody may know why, so it only says so.
+// backlog: machines were already failing before Rollcall's first complete check of their cluster,
+// some for long. Somebody may know why, so Rollcall only reports it.
 var backlog = faultType{
 	kind: FaultBacklog, weight: 2, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
 	values: []string{accessGranted, tableLost},
@@ -30,7 +30,7 @@ var backlog = faultType{
 		for i, m := range a.victims(f) {
 			m.illLong(oneOf(d.nth(i), ills...))
 		}
-		if f.Value == tableLost && f.For > 14*time.Minute { // or it would have been seen to before
+		if f.Value == tableLost && f.For > 14*time.Minute { // otherwise the faults would have been handled before
 			a.in(14*time.Minute, func() { a.dep.lose() })
 		}
 	},
@@ -57,8 +57,8 @@ var backlog = faultType{
 	},
 }
 
-// illLong makes the machine ill. As one that never joins it is as it would be if it never
-// had.
+// illLong makes the machine faulty. A machine that never joins loses what joining left: its Node
+// and NodeClaim.
 func (m *machine) illLong(ail ailment) {
 	if ail != neverJoins {
 		m.fall(ail, false, false)
@@ -76,11 +76,11 @@ func (m *machine) illLong(ail ailment) {
 	}
 }
 
-// anewAfter is how long the ledger's table is not there when it is made anew.
+// anewAfter is how long the ledger's table is missing while it is recreated.
 const anewAfter = 40 * time.Second
 
-// lose makes the ledger anew, once nothing is being done: who does that lifts Rollcall's
-// cordons and tags, as nobody else knows of them now.
+// lose recreates the ledger, once nothing is in progress. Whoever does that removes Rollcall's
+// cordons and tags, which nothing else knows about now.
 func (d *deployment) lose() {
 	if d.orders.running > 0 || d.functions[inspect].busy() {
 		d.a.in(time.Second, d.lose)

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FaultBeside is nodes that are not of the kinds that the cluster has.
+// FaultBeside is nodes of other kinds than the cluster's groups have.
 const FaultBeside FaultKind = "beside"
 
-// What is beside the nodes of a cluster.
+// The kinds of other nodes of a cluster.
 const (
 	besideAuto    = "auto-mode"
 	besideCAPI    = "cluster-api"
@@ -23,8 +23,8 @@ const (
 	besideWindows = "windows"
 )
 
-// besideNodes: there are nodes beside those of the groups, which another keeps, and they fall
-// silent for hours; or Windows nodes, which boot in two stages.
+// besideNodes: some nodes belong to another owner than the groups' and stop reporting for hours.
+// Or they are Windows nodes, which boot in two stages.
 var besideNodes = faultType{
 	kind: FaultBeside, weight: 2, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{besideAuto, besideCAPI, besideFargate, besideHybrid, besideWindows},
@@ -51,7 +51,7 @@ var besideNodes = faultType{
 	}),
 }
 
-// joinBeside makes a group of machines that another keeps, or of Windows machines.
+// joinBeside creates a group of machines with another owner, or of Windows machines.
 func (c *cluster) joinBeside(f Fault, d dice) {
 	a := c.a
 	owner := nobody
@@ -88,7 +88,7 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 	}
 }
 
-// leaves ends the group on its owner's word.
+// leaves terminates the group on behalf of its owner.
 func (g *group) leaves() {
 	g.desired = 0
 	for _, m := range slices.Clone(g.members) {
@@ -96,8 +96,8 @@ func (g *group) leaves() {
 	}
 }
 
-// guest is a node without an instance of this account's EC2: a pod's of Fargate, or a machine on
-// somebody's premises. It falls silent after a while.
+// guest creates a node without an EC2 instance of this account: of a Fargate pod, or of a machine
+// on premises. It stops reporting after a while.
 func (c *cluster) guest(f Fault, d dice) {
 	a := c.a
 	address := fmt.Sprintf("10-%d-%d-%d", 200+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
@@ -130,7 +130,7 @@ func (c *cluster) guest(f Fault, d dice) {
 	})
 }
 
-// guestsLeave removes the nodes that are no machines of the account.
+// guestsLeave removes the nodes without machines of the account.
 func (c *cluster) guestsLeave() {
 	for _, n := range slices.Clone(c.nodes) {
 		if n.guest != "" {
@@ -139,7 +139,7 @@ func (c *cluster) guestsLeave() {
 	}
 }
 
-// shape makes what EC2 tells of a machine what its group's are.
+// shaped sets the fields of EC2's description that depend on what the group's machines are.
 func (g *group) shaped(i *types.Instance) {
 	switch g.beside {
 	case besideAuto:

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FaultDisrupted is Karpenter, which replaces a node for reasons of its own.
+// FaultDisrupted is Karpenter replacing a node for its own reasons.
 const FaultDisrupted FaultKind = "disrupted"
 
 // Why Karpenter disrupts a node.
@@ -17,8 +17,8 @@ const (
 	expired      = "expiration"    // it is too old: at once
 )
 
-// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of which are ill, about
-// when something is due about them, or between an order and its act.
+// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of them unhealthy. It
+// does so about when an act is due, or between an order and its act.
 // https://karpenter.sh/docs/concepts/disruption/
 var disruptedNodes = faultType{
 	kind: FaultDisrupted, weight: 2, need: 100 * time.Minute, count: 2,
@@ -39,14 +39,14 @@ var disruptedNodes = faultType{
 		case 2:
 			m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 			a.traps = append(a.traps, &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(10*time.Second, 3*time.Minute), springs: begin})
-			a.in(75*time.Minute, begin) // should there be no order
+			a.in(75*time.Minute, begin) // in case there is no order
 		}
 	}),
 }
 
-// disrupt has Karpenter end the machine in the order in which it does: a taint, a replacement, the
-// deletion of the NodeClaim and of the Node, a drain, and the end of the instance. A node whose
-// replacement does not come is left as it was.
+// disrupt makes Karpenter terminate the machine in Karpenter's order: a taint, a replacement, the
+// deletion of the NodeClaim and of the Node, a drain, and the termination of the instance. If the
+// replacement does not come, the node stays.
 func (m *machine) disrupt(f Fault, d dice) {
 	a, g, n := m.c.a, m.g, m.node
 	if !m.alive() || n == nil || m.claim == nil || !m.claim.deleting.IsZero() || m.disrupting || a.healedNow() {
@@ -109,17 +109,17 @@ func (g *group) launchedReady(since time.Time) bool {
 	return false
 }
 
-// FaultFrozen is heartbeats that stop while something is upgraded.
+// FaultFrozen is heartbeats that stop during an upgrade.
 const FaultFrozen FaultKind = "frozen"
 
-// What an upgrade freezes.
+// The heartbeats that an upgrade stops.
 const (
 	frozenAll  = "control-plane" // all heartbeats, for minutes
 	frozenEach = "rolling"       // those of one node after the other
 )
 
-// frozenHeartbeats: the control plane is upgraded, or the kubelets are in place, one after the
-// other. No heartbeat of what works comes through meanwhile.
+// frozenHeartbeats: the control plane is upgraded, or the kubelets are upgraded in place, one by
+// one. No heartbeat of the working nodes arrives in the meantime.
 var frozenHeartbeats = faultType{
 	kind: FaultFrozen, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{frozenAll, frozenEach},
@@ -167,7 +167,7 @@ var frozenHeartbeats = faultType{
 	}),
 }
 
-// freeze stops the heartbeats of a machine that works for a while, and reports whether it did.
+// freeze stops the heartbeats of a working machine for a while, and reports whether it did.
 func (m *machine) freeze(long time.Duration) bool {
 	a := m.c.a
 	if m.state != running || m.ail != well || m.muted || m.node == nil || m.elsewhere != "" || a.healedNow() {

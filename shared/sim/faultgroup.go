@@ -10,18 +10,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// The ways in which a group does not replace what it loses.
+// The ways in which a group does not replace lost machines.
 const (
 	haltedProcesses = "processes"
 	failingLaunches = "launches"
 	unwellNodeGroup = "nodegroup"
 )
 
-// replacing are the processes without which an Auto Scaling group replaces nothing.
+// replacing are the processes that an Auto Scaling group needs to replace machines.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
 var replacing = []string{"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy"}
 
-// launchFailures are messages of launches that fail, but for lack of capacity.
+// launchFailures are messages of failed launches, except for lack of capacity.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
 var launchFailures = []string{
 	"The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist. Launching EC2 instance failed.",
@@ -34,15 +34,15 @@ var launchFailures = []string{
 	"You've reached your quota for maximum Fleet Requests for this account. Launching EC2 instance failed.",
 }
 
-// issueCodes are those of health issues of managed node groups.
+// issueCodes are codes of managed node groups' health issues.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 var issueCodes = []string{
 	string(ekstypes.NodegroupIssueCodeAutoScalingGroupNotFound), string(ekstypes.NodegroupIssueCodeEc2LaunchTemplateNotFound), string(ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures),
 	string(ekstypes.NodegroupIssueCodeIamNodeRoleNotFound), string(ekstypes.NodegroupIssueCodeInsufficientFreeAddresses), string(ekstypes.NodegroupIssueCodeAccessDenied),
 }
 
-// noReplacement: for hours a group brings nothing for what it loses, or is not to be
-// disturbed, and one of its machines after the other falls ill.
+// noReplacement: for hours a group replaces nothing or must not be disturbed, and its machines
+// fail one after the other.
 var noReplacement = faultType{
 	kind: FaultNoReplacement, weight: 3, need: 150 * time.Minute, least: 3 * time.Hour, most: 5 * time.Hour, count: 3,
 	values: []string{haltedProcesses, failingLaunches, unwellNodeGroup},
@@ -88,7 +88,7 @@ var noReplacement = faultType{
 		ails := []ailment{notReady, silent, notReady, impaired}
 		for at := time.Minute; at < f.For-30*time.Minute && n < 2*f.Count+1; at += d.of("next").nth(n).between(20*time.Minute, 50*time.Minute) {
 			ail := oneOf(d.of("ail").nth(n), ails...)
-			one.ID = f.ID + 1000*(n+1) // another victim
+			one.ID = f.ID + 1000*(n+1) // a different victim each time
 			next := one
 			a.in(at, func() {
 				if a.healedNow() {
@@ -103,7 +103,7 @@ var noReplacement = faultType{
 	},
 	relent: eachGroup(func(g *group, f Fault, _ dice) {
 		if g.unwell() {
-			g.refused = g.c.a.Now() // up to now EKS said so
+			g.refused = g.c.a.Now() // EKS reported the failure until now
 		}
 		g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
 		g.failed(f)
@@ -111,7 +111,7 @@ var noReplacement = faultType{
 	}),
 }
 
-// fail makes each of the group's launches fail, unless they fail for another fault.
+// fail makes each of the group's launches fail, unless another fault already does.
 func (g *group) fail(f Fault, message string) bool {
 	if g.failing != "" {
 		return false
@@ -120,19 +120,19 @@ func (g *group) fail(f Fault, message string) bool {
 	return true
 }
 
-// failed ends what the fault made fail.
+// failed ends the launch failures of the fault.
 func (g *group) failed(f Fault) {
 	if g.failedBy == f.ID {
 		g.failing, g.failedBy = "", 0
 	}
 }
 
-// healedNow reports whether everything was healed: what falls ill later would stay so.
+// healedNow reports whether the final healing has happened: later faults would not be repaired.
 func (a *account) healedNow() bool {
 	return !a.Now().Before(a.sc.Start.Add(a.sc.Storm + a.sc.Calm))
 }
 
-// halts reports whether a process without which the group replaces nothing is suspended.
+// halts reports whether a process that the group needs for replacements is suspended.
 func (g *group) halts() bool {
 	return slices.ContainsFunc(g.halted, func(p string) bool { return slices.Contains(replacing, p) })
 }
@@ -140,12 +140,12 @@ func (g *group) halts() bool {
 // halt reports whether a process of the group is suspended.
 func (g *group) halt(process string) bool { return slices.Contains(g.halted, process) }
 
-// unwell reports whether the managed node group is not as it should be.
+// unwell reports whether EKS shows a problem of the managed node group.
 func (g *group) unwell() bool {
 	return g.status != "" || len(g.issues) > 0 || g.lacking != nil && g.lacking.value == nodeGroupIssue
 }
 
-// nodeGroupHealth is the health of a managed node group as EKS tells it.
+// nodeGroupHealth returns the health of a managed node group as EKS shows it.
 func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	out := &ekstypes.NodegroupHealth{}
 	for _, code := range g.issues {
@@ -157,7 +157,7 @@ func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	return out
 }
 
-// unlaunched is Karpenter's NodeClaim of which no instance comes.
+// unlaunched creates a Karpenter NodeClaim that gets no instance.
 func (g *group) unlaunched() {
 	c := g.c
 	if slices.ContainsFunc(c.claims, func(cl *claim) bool { return cl.g == g && cl.failure != "" }) {
@@ -170,8 +170,8 @@ func (g *group) unlaunched() {
 	cl.version = c.changed()
 }
 
-// relaunched removes the NodeClaims of which no instance came: the next launch brings one, or
-// none is wanted any more.
+// relaunched removes the NodeClaims without an instance: the next launch succeeds, or none is
+// wanted any more.
 func (g *group) relaunched() {
 	for _, cl := range slices.Clone(g.c.claims) {
 		if cl.g == g && cl.failure != "" {

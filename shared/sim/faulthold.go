@@ -7,19 +7,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// FaultDatedHold is a person who keeps a machine until a date.
+// FaultDatedHold is a person who holds a machine until a date.
 const FaultDatedHold FaultKind = "dated-hold"
 
-// What the value of the hold says.
+// The forms of the hold's value.
 const (
 	holdDay   = "day"   // today: it holds to the end of the day, in UTC
 	holdTime  = "time"  // a time in some hours
-	holdOver  = "over"  // yesterday: it holds nothing any more
-	holdTyped = "typed" // words, which hold until the tag is gone
+	holdOver  = "over"  // yesterday: the hold has expired
+	holdTyped = "typed" // words, which hold until the tag is removed
 )
 
-// datedHold: machines are ill, and a person keeps them by a hold with a date, before they fall ill
-// or about when something is due. When it is over, they are to be cured.
+// datedHold: machines fail, and a person holds them until a date. The hold begins before they
+// fail, or about when an act is due. They must be cured once it is over.
 var datedHold = faultType{
 	kind: FaultDatedHold, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{holdDay, holdTime, holdTime, holdOver, holdTyped},
@@ -57,10 +57,10 @@ var datedHold = faultType{
 	}),
 }
 
-// hold is a person's word that a machine is kept, until a time or, without one, until the tag goes.
+// hold is a person's hold of a machine, until a time or, without one, until the tag is removed.
 type hold struct{ from, until time.Time }
 
-// keeps reports whether it does at a time.
+// keeps reports whether the hold applies at a time.
 func (h *hold) keeps(now time.Time) bool {
 	return h != nil && (h.until.IsZero() || now.Before(h.until))
 }

@@ -2,16 +2,16 @@ package sim
 
 import "time"
 
-// Which status checks of a machine fail.
+// The status checks that fail.
 const (
-	checksInstance = "instance" // those of the instance
-	checksSystem   = "system"   // those of what it runs on
-	checksBoth     = "both"     // a host that is gone takes the instance's with it
+	checksInstance = "instance" // the instance status checks
+	checksSystem   = "system"   // the system status checks
+	checksBoth     = "both"     // both: a failed host also fails the instance's checks
 )
 
 var checkForms = []string{checksInstance, checksSystem, checksBoth}
 
-// impair has status checks of the machine fail.
+// impair makes status checks of the machine fail.
 func (m *machine) impair(f Fault) {
 	m.checkFails = f.Value
 	m.fall(impaired, false, false)

@@ -14,18 +14,18 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What outlives a machine, and what becomes of it then.
+// What outlives a machine, and what happens to it afterwards.
 const (
-	leftVolume    = "volume"    // an EBS volume that nobody wants any more
-	leftInterface = "interface" // a network interface likewise
+	leftVolume    = "volume"    // an EBS volume that nobody needs
+	leftInterface = "interface" // a network interface that nobody needs
 	leftClaimed   = "claimed"   // a volume of a PersistentVolume that is bound
 	leftAttached  = "attached"  // a volume that is attached to another machine within the hour
-	leftDeleted   = "deleted"   // a volume that somebody deletes within the hour
-	leftOrphan    = "orphan"    // a volume of an orphan, which a person ends if Rollcall does not
+	leftDeleted   = "deleted"   // a volume that is deleted within the hour
+	leftOrphan    = "orphan"    // a volume of an orphan, which a person terminates if Rollcall does not
 )
 
-// leftBehind: machines have something that outlives them, and fall ill for good; or they lose
-// their Nodes and NodeClaims, too.
+// leftBehind: machines with a resource that outlives them become permanently faulty, or also lose
+// their Nodes and NodeClaims.
 var leftBehind = faultType{
 	kind: FaultLeft, weight: 1, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
@@ -48,27 +48,27 @@ var leftBehind = faultType{
 	}),
 }
 
-// leftover is a volume or a network interface that is to outlive its machine.
+// leftover is a volume or a network interface that outlives its machine.
 type leftover struct {
 	a       *account
 	id      string
 	value   string
 	machine *machine
 	state   leftState
-	changed time.Time // when it last became so
-	ended   time.Time // when its machine was ended, zero while it is there
-	// acted: Rollcall ended its machine, or knew it as an orphan before.
+	changed time.Time // when it last entered its state
+	ended   time.Time // when its machine was terminated, zero while the machine exists
+	// acted: Rollcall terminated its machine, or knew it as an orphan before.
 	acted bool
-	since time.Time // when nothing stood in the way of its being told any more
+	since time.Time // when nothing prevented its report any more
 	told  bool
 }
 
-// leftState is where it is.
+// leftState is the state of a leftover.
 type leftState int
 
 const (
 	leftInUse leftState = iota // attached to a machine
-	leftFree                   // attached to nothing
+	leftFree                   // not attached
 	leftGone                   // deleted
 )
 
@@ -76,11 +76,11 @@ func (l *leftover) becomes(s leftState) { l.state, l.changed = s, l.a.Now() }
 
 func (l *leftover) isInterface() bool { return l.value == leftInterface }
 
-// wanted reports that somebody wants it: it is never left.
+// wanted reports whether the leftover is still in use, and so must never be reported.
 func (l *leftover) wanted() bool { return l.value == leftClaimed }
 
-// keep gives the machine something that outlives it, as EC2 shows from now on. What it told
-// before is not changed.
+// keep gives the machine a resource that outlives it, and EC2 shows it from now on. Earlier
+// answers are not modified.
 func (m *machine) keep(f Fault, d dice) {
 	a := m.c.a
 	l := &leftover{a: a, id: "vol-0" + shortID(d.of("volume"), 16), value: f.Value, machine: m}
@@ -95,7 +95,7 @@ func (m *machine) keep(f Fault, d dice) {
 	m.leaves, a.left = l, append(a.left, l)
 }
 
-// outlive is what becomes of it at the end of its machine.
+// outlive decides what happens to the leftover when its machine is terminated.
 func (l *leftover) outlive(by string) {
 	a, m := l.a, l.machine
 	l.ended, l.since = a.Now(), a.Now()
@@ -115,12 +115,12 @@ func (l *leftover) outlive(by string) {
 		a.in(after, func() { l.becomes(leftInUse) })
 	case leftDeleted:
 		a.in(after, func() { l.becomes(leftGone) })
-	default: // a person deletes it at last
+	default: // a person deletes it eventually
 		a.in(6*time.Hour, func() { l.becomes(leftGone) })
 	}
 }
 
-// outlived are those of the ids that there are.
+// outlived returns the existing leftovers with these IDs.
 func (a *account) outlived(ids []string, interfaces bool) (out []*leftover) {
 	for _, l := range a.left {
 		if l.state != leftGone && l.isInterface() == interfaces && slices.Contains(ids, l.id) {
@@ -130,7 +130,7 @@ func (a *account) outlived(ids []string, interfaces bool) (out []*leftover) {
 	return out
 }
 
-// DescribeVolumes tells of volumes by a filter for their ids.
+// DescribeVolumes returns volumes by a filter of their IDs.
 func (e ec2API) DescribeVolumes(in *ec2.DescribeVolumesInput, out *ec2.DescribeVolumesOutput) error {
 	if len(in.VolumeIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
 		e.v.unsimulated(in)
@@ -148,7 +148,7 @@ func (e ec2API) DescribeVolumes(in *ec2.DescribeVolumesInput, out *ec2.DescribeV
 	return nil
 }
 
-// DescribeNetworkInterfaces tells of network interfaces by a filter for their ids.
+// DescribeNetworkInterfaces returns network interfaces by a filter of their IDs.
 func (e ec2API) DescribeNetworkInterfaces(in *ec2.DescribeNetworkInterfacesInput, out *ec2.DescribeNetworkInterfacesOutput) error {
 	if len(in.NetworkInterfaceIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
 		e.v.unsimulated(in)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// The ways in which a machine of another cluster looks like one of this.
+// The ways in which a machine of another cluster looks like one of this cluster.
 const (
-	tagsForeignLast  = "tags"      // eksctl's tag names this cluster, EKS's the other one
+	tagsForeignLast  = "tags"      // eksctl's tag names this cluster, EKS's tag the other one
 	tagsForeignFirst = "tags-back" // the same in the other order
-	userDataForeign  = "user-data" // only the user data tells
+	userDataForeign  = "user-data" // only the user data shows it
 )
 
-// foreignTags: machines are launched that carry the cluster's tags, in an Auto Scaling group or
-// from a launch template that nodes of it come from too. They are, and work as, nodes of
-// another one.
+// foreignTags: machines are launched that carry the cluster's tags. They come from an Auto Scaling
+// group, or from a launch template that its nodes also use. They are working nodes of another
+// cluster.
 var foreignTags = faultType{
 	kind: FaultForeignTags, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
@@ -38,8 +38,8 @@ var foreignTags = faultType{
 	relent: leaveStrays,
 }
 
-// bastion: a machine is launched from the launch template of the nodes, of which a version
-// without their user data was made for it.
+// bastion: a machine is launched from the nodes' launch template. Its template version was made
+// for it, without their user data.
 var bastion = faultType{
 	kind: FaultBastion, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour,
 	fits:  fitsScaled,
@@ -61,8 +61,8 @@ var bastion = faultType{
 	relent: leaveStrays,
 }
 
-// newStrays is a group that launches what is no node of the cluster: by itself, or in an Auto
-// Scaling group of nodes, or by nobody.
+// newStrays creates a group of machines that are not nodes of the cluster: in their own Auto
+// Scaling group, in one of nodes, or without an owner.
 func (c *cluster) newStrays(name string, f Fault, d dice, count int) *group {
 	var nodes *group
 	for _, g := range c.groups {
@@ -82,7 +82,7 @@ func (c *cluster) newStrays(name string, f Fault, d dice, count int) *group {
 	return g
 }
 
-// scaledTags are tags, and that of the group if it has an Auto Scaling group.
+// scaledTags returns the tags, with that of the group's Auto Scaling group if it has one.
 func (g *group) scaledTags(tags []tag) []tag {
 	if g.asgName() != "" {
 		tags = append(tags, tag{"aws:autoscaling:groupName", g.asgName()})
@@ -90,7 +90,7 @@ func (g *group) scaledTags(tags []tag) []tag {
 	return tags
 }
 
-// joinStrays launches the machines of a group that are no nodes of the cluster.
+// joinStrays launches the machines of a group that are not nodes of the cluster.
 func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 	c.groups = append(c.groups, g)
 	for len(g.members) < g.desired {
@@ -106,7 +106,7 @@ func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 	})
 }
 
-// leaveStrays is when they are ended by who launched them.
+// leaveStrays terminates them on behalf of whoever launched them.
 func leaveStrays(a *account, f Fault, _ dice) {
 	for _, c := range a.of(f) {
 		for _, g := range slices.Clone(c.groups) {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// FaultNameReused is a machine that gets the address, and so the Node's name, of one before it;
-// FaultNoProviderID a Node that does not say on which instance it runs.
+// FaultNameReused is a machine that gets the address, and therefore the Node name, of an earlier
+// one. FaultNoProviderID is a Node that does not identify its instance.
 const (
 	FaultNameReused   FaultKind = "name-reused"
 	FaultNoProviderID FaultKind = "no-provider-id"
 )
 
-// What becomes of the Node of the machine before.
+// What happens to the Node of the earlier machine.
 const (
-	nameRecreated = "recreated" // it was removed, and the name comes back on another Node
-	nameAdopted   = "adopted"   // it stays, and the kubelet of the next machine takes it over
+	nameRecreated = "recreated" // it was removed, and another Node gets its name
+	nameAdopted   = "adopted"   // it remains, and the next machine's kubelet adopts it
 )
 
-// nameReused: a machine is ended, and its replacement gets its private address. The name of a Node
-// is made from that. Where the old Node is still there, the new kubelet takes it over as it is: a
-// provider id, once set, stays.
+// nameReused: a machine is terminated, and its replacement gets its private address, from which
+// the Node's name is derived. If the old Node still exists, the new kubelet adopts it unchanged: a
+// provider ID cannot be changed once set.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_node_status.go
 var nameReused = faultType{
 	kind: FaultNameReused, weight: 1, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour, count: 1,
@@ -31,7 +31,7 @@ var nameReused = faultType{
 		m.bequeaths = &f
 		m.fall(oneOf(d.of("ail"), silent, notReady), false, false)
 		if f.Value == nameAdopted {
-			m.keepsNode = true // the cloud's node controller is slow, or down
+			m.keepsNode = true // the cloud node controller is slow, or down
 		}
 		if f.Value == nameAdopted || d.of("taken").chance(0.4) {
 			m.c.a.in(d.of("ends").between(time.Minute, 40*time.Minute), func() {
@@ -55,7 +55,7 @@ var nameReused = faultType{
 }
 
 // noProviderID: machines join from an image whose kubelet has another host name and no provider
-// id, and no controller sets it. Their Nodes work.
+// ID, and no controller sets it. Their Nodes work.
 var noProviderID = faultType{
 	kind: FaultNoProviderID, weight: 1, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
 	fits:  func(g GroupSpec, _ string) bool { return g.Owner != string(karpenter) && g.Owner != string(nobody) },
@@ -72,7 +72,7 @@ var noProviderID = faultType{
 	}),
 }
 
-// inherit gives a machine that is being launched the address of one before it, if that left it.
+// inherit gives a new machine the address that an earlier machine left to it, if any.
 func (g *group) inherit(m *machine) {
 	if len(g.heirs) == 0 {
 		return
@@ -83,8 +83,8 @@ func (g *group) inherit(m *machine) {
 	m.muted = g.c.a.silenced[m.zone]
 }
 
-// takesOver reports whether the kubelet of the machine finds a Node of its name, which it takes
-// over then as it is. A Node that nobody keeps is removed before.
+// takesOver reports whether the machine's kubelet finds a Node of its name, and adopts that Node
+// unchanged. A Node that nothing keeps is removed first.
 func (m *machine) takesOver() bool {
 	old := m.c.byNode[m.dnsName]
 	if old == nil || old.machine == m || m.heirOf == nil {
@@ -110,8 +110,8 @@ func (m *machine) takesOver() bool {
 	return true
 }
 
-// unname makes the Node of the machine one that does not say on which instance it runs, if its
-// group's next ones do not. It returns the name of the Node.
+// unname returns the name of the machine's Node. bare reports that the Node gets no provider ID,
+// as the group's next Nodes do.
 func (g *group) unname(m *machine) (name string, bare bool) {
 	if g.nameless <= 0 {
 		return m.dnsName, false
@@ -122,8 +122,8 @@ func (g *group) unname(m *machine) (name string, bare bool) {
 	return "node-" + shortID(m.d.of("host"), 8), true
 }
 
-// rename makes the Node of the machine say on which instance it runs, as when a person deletes it
-// and starts the kubelet again.
+// rename makes the machine's Node identify its instance, as when a person deletes the Node and
+// restarts the kubelet.
 func (m *machine) rename() {
 	if m.unnamed.IsZero() {
 		return

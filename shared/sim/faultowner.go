@@ -2,14 +2,14 @@ package sim
 
 import "time"
 
-// The owners that do not do what they should.
+// The owners that do not act as they should.
 const (
-	idleRepair = "repair"   // the node auto repair of a managed node group
-	idleClaim  = "claim"    // Karpenter, which does not finish a NodeClaim that is being deleted
+	idleRepair = "repair"   // node auto repair of a managed node group
+	idleClaim  = "claim"    // Karpenter, which does not finish the deletion of a NodeClaim
 	idleHealth = "impaired" // an Auto Scaling group, whose health check replaces nothing
 )
 
-// ownerIdle: an owner would repair the machine by itself, and does not.
+// ownerIdle: an owner should repair the machine itself, but does not.
 var ownerIdle = faultType{
 	kind: FaultOwnerIdle, weight: 2, need: 75 * time.Minute, count: 1,
 	values: []string{idleRepair, idleClaim, idleHealth},

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// evictedAfter is how long a pod stays bound to a node that is not ready before it is
-// deleted: the toleration that every pod is given.
+// evictedAfter is how long a pod stays bound to a node that is not ready before it is deleted: the
+// default toleration of every pod.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 const evictedAfter = 5 * time.Minute
 
-// hangingPods: the container runtime is dead. The kubelet says that the node is not ready,
-// and no pod of it ever stops.
+// hangingPods: the container runtime is dead. The kubelet reports that the node is not ready, and
+// its pods never stop.
 var hangingPods = faultType{
 	kind: FaultHangingPods, weight: 2, need: 20 * time.Minute, count: 1,
 	fits:  fitsUnrepaired,
@@ -47,7 +47,7 @@ var hangingPods = faultType{
 	}),
 }
 
-// leaves deletes a pod: it goes once its kubelet has stopped it.
+// leaves deletes a pod: it is removed once its kubelet has stopped it.
 func (n *node) leaves(p *pod) {
 	if !p.leaving.IsZero() {
 		return
@@ -57,7 +57,7 @@ func (n *node) leaves(p *pod) {
 	n.c.a.in(n.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest), func() { n.stop(p) })
 }
 
-// Why a pod must not be ended; keptNode says that its node says so.
+// Why a pod must not be terminated; with keptNode, its node has the annotation.
 const (
 	keptAnnotated = "do-not-disrupt"
 	keptUnsafe    = "safe-to-evict"
@@ -67,8 +67,8 @@ const (
 	keptNodeSafe  = "node-safe-to-evict"
 )
 
-// silentServing: the kubelet is dead, and the machine goes on serving what must not be
-// ended: a database with its data on a local disk, say.
+// silentServing: the kubelet is dead, but the machine serves a workload that must not be
+// terminated. An example is a database with its data on a local disk.
 var silentServing = faultType{
 	kind: FaultSilentServing, weight: 2, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},
@@ -80,7 +80,7 @@ var silentServing = faultType{
 		m.fall(silent, false, d.of("reboots").chance(0.5))
 		n := m.node
 		if d.of("deleted").chance(0.5) {
-			a.in(graceful+evictedAfter, func() { // the control plane deletes it; nobody stops it
+			a.in(graceful+evictedAfter, func() { // the control plane deletes it, but no kubelet stops it
 				if m.node == n && !m.reporting {
 					n.leaves(p)
 				}
@@ -100,13 +100,13 @@ var silentServing = faultType{
 	}),
 }
 
-// serves has the machine serve from a pod that must not be ended, for that reason.
+// serves makes the machine serve from a pod that must not be terminated, for that reason.
 func (m *machine) serves(why string) *pod {
 	m.serving = true
 	return m.keeps(why)
 }
 
-// keeps puts a pod on the machine that must not be ended, for that reason.
+// keeps puts a pod on the machine that must not be terminated, for that reason.
 func (m *machine) keeps(why string) *pod {
 	n, d := m.node, m.d.of("serves").nth(m.silence)
 	p := &pod{namespace: "shop", name: "db-" + shortID(d, 5), uid: uid(d), keep: why, guarded: why == keptBudget}
@@ -121,7 +121,7 @@ func (m *machine) keeps(why string) *pod {
 	return p
 }
 
-// annotate writes an annotation of the node. What was answered before is not changed.
+// annotate writes an annotation of the node. Earlier answers are not modified.
 func (n *node) annotate(key, value string) {
 	next := map[string]string{key: value}
 	for k, v := range n.annotations {
@@ -135,7 +135,7 @@ func (n *node) annotate(key, value string) {
 	n.annotations = next
 }
 
-// unkept lets what is on the machine be ended again.
+// unkept allows the machine's workload to be terminated again.
 func (m *machine) unkept() {
 	m.serving = false
 	n := m.node
@@ -148,7 +148,7 @@ func (m *machine) unkept() {
 	n.version = n.c.changed()
 }
 
-// kept shows in a Pod why it must not be ended.
+// kept shows in a Pod why it must not be terminated.
 func (p *pod) kept(o *corev1.Pod) {
 	switch p.keep {
 	case keptAnnotated:
@@ -167,7 +167,7 @@ func (p *pod) kept(o *corev1.Pod) {
 func (p *pod) volumeClaim() string { return "data-" + p.name }
 func (p *pod) volume() string      { return "local-pv-" + p.uid[:8] }
 
-// pods are the pods of the cluster's nodes in a namespace, "" for all.
+// pods returns the pods of the cluster's nodes in a namespace, "" for all.
 func (c *cluster) pods(namespace string) iter.Seq2[*node, *pod] {
 	return func(yield func(*node, *pod) bool) {
 		for _, n := range c.nodes {
@@ -180,7 +180,7 @@ func (c *cluster) pods(namespace string) iter.Seq2[*node, *pod] {
 	}
 }
 
-// listBudgets lists the disruption budgets of the pods that have one, each of its own.
+// listBudgets lists the disruption budgets; each pod with a budget has its own.
 func (q *kubeQuery) listBudgets(to *kubeList) {
 	for n, p := range q.c.pods(q.namespace) {
 		if p.guarded {
@@ -189,7 +189,7 @@ func (q *kubeQuery) listBudgets(to *kubeList) {
 	}
 }
 
-// budget is a disruption budget that lets the pod not go.
+// budget returns a disruption budget that does not allow the pod's eviction.
 func (n *node) budget(p *pod) policyv1.PodDisruptionBudget {
 	two := intstr.FromInt32(2)
 	return policyv1.PodDisruptionBudget{
@@ -200,7 +200,7 @@ func (n *node) budget(p *pod) policyv1.PodDisruptionBudget {
 	}
 }
 
-// listVolumeClaims and listVolumes list the local volumes of pods, and their claims.
+// listVolumeClaims and listVolumes list the local volumes of pods and their claims.
 func (q *kubeQuery) listVolumeClaims(to *kubeList) {
 	for n, p := range q.c.pods(q.namespace) {
 		if p.keep == keptLocal {
@@ -236,7 +236,7 @@ func (q *kubeQuery) getVolume() (any, error) {
 	return nil, q.notFound()
 }
 
-// localStorage is the class of volumes that nobody provisions.
+// localStorage is the storage class of volumes without a provisioner.
 // https://kubernetes.io/docs/concepts/storage/volumes/#local
 var localStorage = "local-storage"
 

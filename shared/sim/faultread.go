@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// How the user data of a machine is read.
+// The results of reading a machine's user data.
 const (
 	unreadDenied  = "denied"
 	unreadFailing = "failing"
@@ -17,8 +17,8 @@ const (
 	unreadGarbled = "garbled"
 )
 
-// unreadSibling: a new version of a template breaks two machines, and of one of them nobody
-// can read why.
+// unreadSibling: a new template version breaks two machines, and the user data of one is
+// unreadable.
 var unreadSibling = faultType{
 	kind: FaultUnreadSibling, weight: 2, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{unreadDenied, unreadFailing, unreadRemoved, unreadCut, unreadGarbled},
@@ -56,8 +56,8 @@ var unreadSibling = faultType{
 	}),
 }
 
-// loneCause: a new version of a template breaks the one machine that comes from it, and its
-// user data shows why.
+// loneCause: a new template version breaks the only machine launched from it, and its user data
+// shows why.
 var loneCause = faultType{
 	kind: FaultLoneCause, weight: 2, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{string(FaultTemplate), string(FaultTaint)},
@@ -89,7 +89,7 @@ var loneCause = faultType{
 	}),
 }
 
-// readUserData is the machine's user data as EC2 gives it now.
+// readUserData returns the machine's user data as EC2 returns it now.
 func (m *machine) readUserData(call string) (*types.AttributeValue, error) {
 	text := m.template.userData
 	switch m.unread {

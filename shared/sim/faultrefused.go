@@ -8,9 +8,9 @@ const (
 	refusedEmpty = "nothing"
 )
 
-// refused: machines of a new version of a template never join, or join as nodes that Karpenter
-// does not call registered. It ends each after 15 minutes and launches another, so who looks
-// later finds nothing.
+// refused: machines of a new template version never join, or join as nodes that Karpenter does not
+// register. Karpenter terminates each after 15 minutes and launches another, so a later check
+// finds nothing.
 var refused = faultType{
 	kind: FaultRefused, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{refusedNode, refusedEmpty},

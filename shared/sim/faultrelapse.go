@@ -2,20 +2,20 @@ package sim
 
 import "time"
 
-// FaultRelapse is a machine that falls ill again and again; FaultSuspended an Auto Scaling group of
-// which one process is suspended.
+// FaultRelapse is a machine that fails repeatedly. FaultSuspended is an Auto Scaling group with
+// one suspended process.
 const (
 	FaultRelapse   FaultKind = "relapse"
 	FaultSuspended FaultKind = "suspended"
 )
 
-// How a machine gets well in between.
+// How a machine recovers in between.
 const (
-	relapseRebooted = "rebooted" // a reboot cures it, for less than an hour
-	relapseAlone    = "alone"    // it does so by itself
+	relapseRebooted = "rebooted" // a reboot cures it for less than an hour
+	relapseAlone    = "alone"    // it recovers by itself
 )
 
-// relapses: a machine degrades again and again: after each reboot, or by itself.
+// relapses: a machine fails again after each reboot, or after it recovered by itself.
 var relapses = faultType{
 	kind: FaultRelapse, weight: 2, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{relapseRebooted, relapseAlone},
@@ -34,7 +34,7 @@ var relapses = faultType{
 	}),
 }
 
-// remits has a machine that gets well by itself do so after a while, and fall ill again.
+// remits makes a machine that recovers by itself do so after a while, and fail again.
 func (m *machine) remits() {
 	if m.relapse == nil || m.relapse.Value != relapseAlone {
 		return
@@ -48,7 +48,7 @@ func (m *machine) remits() {
 	})
 }
 
-// relapses has a machine that got well fall ill again.
+// relapses makes a recovered machine fail again.
 func (m *machine) relapses() {
 	if m.relapse == nil {
 		return
@@ -65,12 +65,12 @@ func (m *machine) relapses() {
 	})
 }
 
-// processes are those of an Auto Scaling group that can be suspended.
+// processes are the processes of an Auto Scaling group that can be suspended.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
 var processes = []string{"Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh", "ReplaceUnhealthy", "ScheduledActions"}
 
-// suspendedProcess: one process of an Auto Scaling group is suspended, and a machine of it falls
-// ill. Without some processes nothing is replaced; the others have no part in that.
+// suspendedProcess: one process of an Auto Scaling group is suspended, and one of its machines
+// fails. Without some processes nothing is replaced; the others do not matter.
 var suspendedProcess = faultType{
 	kind: FaultSuspended, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
 	values: processes,

@@ -10,13 +10,13 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// What becomes of an event that EC2 has scheduled for a machine that works.
+// The outcomes of an event that EC2 scheduled for a working machine.
 const (
-	eventRetires  = "retirement" // EC2 ends the machine
-	eventReboots  = "reboot"     // EC2 reboots it, and it is back
-	eventCanceled = "canceled"   // nothing: EC2 takes it back
-	eventFar      = "far"        // nothing for a day
-	eventMoved    = "karpenter"  // Karpenter moves what runs there, as it does if it is told
+	eventRetires  = "retirement" // EC2 terminates the machine
+	eventReboots  = "reboot"     // EC2 reboots it, and it recovers
+	eventCanceled = "canceled"   // none: EC2 cancels the event
+	eventFar      = "far"        // none for a day
+	eventMoved    = "karpenter"  // Karpenter moves its pods, as it does when it receives the event
 )
 
 // scheduledEvent is an event that EC2 has scheduled for a machine.
@@ -24,11 +24,11 @@ type scheduledEvent struct {
 	code      types.EventCode
 	announced time.Time
 	notBefore time.Time
-	over      time.Time // when EC2 said that it is over, zero if it did not
-	why       string    // Completed or Canceled, once it is
+	over      time.Time // when EC2 reported that it is over, zero if it did not
+	why       string    // Completed or Canceled, once it is over
 }
 
-// scheduledEvents: EC2 is going to interrupt a machine that works.
+// scheduledEvents: EC2 schedules an interruption of a working machine.
 var scheduledEvents = faultType{
 	kind: FaultScheduled, weight: 3, need: 80 * time.Minute, count: 2,
 	values: []string{eventRetires, eventReboots, eventCanceled, eventFar, eventMoved},
@@ -44,7 +44,7 @@ var scheduledEvents = faultType{
 	}),
 }
 
-// schedule has EC2 schedule an event of that form for the machine.
+// schedule makes EC2 schedule an event of that form for the machine.
 func (m *machine) schedule(form string, d dice) {
 	a := m.c.a
 	e := &scheduledEvent{code: types.EventCodeInstanceRetirement, announced: a.Now()}
@@ -58,7 +58,7 @@ func (m *machine) schedule(form string, d dice) {
 	e.notBefore, m.event = a.Now().Add(in), e
 	a.report(m)
 	a.tellHealth(m, d)
-	// then does something unless the event is another one by then.
+	// then calls do after a while, unless the machine has another event by then or does not run.
 	then := func(after time.Duration, do func()) {
 		a.in(after, func() {
 			if m.event == e && m.state == running {
@@ -80,7 +80,7 @@ func (m *machine) schedule(form string, d dice) {
 	}
 }
 
-// told is the event as DescribeInstanceStatus lists it.
+// told returns the event as DescribeInstanceStatus lists it.
 func (e *scheduledEvent) told() types.InstanceStatusEvent {
 	description := "scheduled"
 	if !e.over.IsZero() {
@@ -92,8 +92,8 @@ func (e *scheduledEvent) told() types.InstanceStatusEvent {
 	}
 }
 
-// tellHealth has AWS Health tell of the machine, as the rule of the template wants to know
-// it. It may take its time, or come too late to be of use.
+// tellHealth sends the AWS Health event about the machine, as the template's rule matches it. It
+// may be late, or too late to be of use.
 func (a *account) tellHealth(m *machine, d dice) {
 	if a.dep == nil || d.of("told").chance(0.3) {
 		return

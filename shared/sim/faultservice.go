@@ -10,18 +10,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 )
 
-// Faults of AWS's own services, which lose, delay or repeat what lies between Rollcall's functions.
+// Faults of AWS services that lose, delay or repeat the messages between Rollcall's functions.
 const (
-	FaultLostEvents   FaultKind = "lost-events"     // events of EC2 and AWS Health do not arrive
+	FaultLostEvents   FaultKind = "lost-events"     // EC2 and AWS Health events do not arrive
 	FaultMissedSweeps FaultKind = "missed-sweeps"   // the sweep's schedule does not fire
-	FaultPartialPut   FaultKind = "partial-put"     // PutEvents takes some of the events only
-	FaultRetries      FaultKind = "retries"         // calls are throttled, and tried again after a while
+	FaultPartialPut   FaultKind = "partial-put"     // PutEvents accepts only some of the events
+	FaultRetries      FaultKind = "retries"         // calls are throttled, and retried after a delay
 	FaultNotInvoked   FaultKind = "lambda-throttle" // Lambda throttles the functions
 	FaultMemory       FaultKind = "out-of-memory"   // functions run out of memory
 )
 
-// befalls reports whether a fault of that kind befalls what the dice are for, and tells the history
-// when it does so first in that form.
+// befalls reports whether a fault of that kind affects what the dice decide. It records the first
+// time in each form in the history.
 func (a *account) befalls(what FaultKind, form string, d dice, detail string) bool {
 	if !d.chance(a.share(what)) {
 		return false
@@ -35,8 +35,8 @@ func (a *account) befalls(what FaultKind, form string, d dice, detail string) bo
 	return true
 }
 
-// arrives hands an event of AWS to the queue of the rule that wants it, unless it is lost.
-// EventBridge delivers at least once as a rule, and EC2 emits its events on a best-effort basis.
+// arrives delivers an AWS event to the queue of its rule, unless the event is lost. EventBridge
+// usually delivers at least once, and EC2 emits events on a best-effort basis.
 func (a *account) arrives(body string, after time.Duration, d dice) {
 	if a.befalls(FaultLostEvents, "", d.of("lost"), "an event does not arrive") {
 		return
@@ -44,24 +44,24 @@ func (a *account) arrives(body string, after time.Duration, d dice) {
 	a.in(after, func() { a.dep.events.send(body, "", "") })
 }
 
-// retry is how a client tries a call again that was throttled: how often in all, and how long it
-// waits before the n-th further try.
+// retry describes how a client retries a throttled call: the total number of tries, and the wait
+// before the n-th retry.
 type retry struct {
-	of    string // whose way it is
+	of    string // sdkBackoff or retryAfter
 	tries int
 	waits func(n int, d dice) time.Duration
 }
 
-// Whose way it is to try a call again.
+// The retry behaviors.
 const (
 	sdkBackoff = "backoff"     // the AWS SDK's
 	retryAfter = "retry-after" // an API server's
 )
 
-// retryOf is how a call of that name is tried again: by the SDK's standard retryer (three
-// tries, a random part of 2^n s), or, of a Kubernetes API, as often as client-go comes back
-// after Retry-After, which is a second with priority and fairness. What ends or reboots
-// instances is sent once.
+// retryOf returns how a call of that name is retried. AWS calls use the SDK's standard retryer:
+// three tries, with a random part of 2^n s. Kubernetes API calls follow client-go's limit after
+// Retry-After, which is one second with priority and fairness. Calls that terminate or reboot
+// instances are sent once.
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 func retryOf(name string) retry {
 	switch {
@@ -75,8 +75,7 @@ func retryOf(name string) retry {
 	}}
 }
 
-// retried is how long an answer takes beyond a call for the tries that are throttled, and whether
-// they all are.
+// retried returns the additional time for throttled tries, and whether all tries are throttled.
 func (a *account) retried(name string, d dice) (waits time.Duration, throttled bool) {
 	r := retryOf(name)
 	for n := 1; a.befalls(FaultRetries, r.of, d.nth(n), name+" is throttled"); n++ {
@@ -88,12 +87,12 @@ func (a *account) retried(name string, d dice) (waits time.Duration, throttled b
 	return waits, false
 }
 
-// putAway is what became of events that an invocation put on the bus: those that the bus refused
-// once, by their text, and those that it took.
+// putAway counts the events of an invocation by their text: those that the bus refused once, and
+// those that it accepted.
 type putAway struct{ refused, taken map[string]int }
 
-// puts decides about each event of a call of PutEvents, and notes it. It takes or refuses each by
-// itself.
+// puts decides for each event of a PutEvents call whether the bus accepts it, and records that.
+// Entries succeed or fail individually.
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEventsResultEntry, refused int32) {
 	inv := v.inv
@@ -119,8 +118,7 @@ func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEv
 	return results, refused
 }
 
-// givenUp checks that an invocation that came to its own end tried each event again that the bus
-// refused.
+// givenUp checks that an invocation that ended normally retried each event that the bus refused.
 func (u *auditor) givenUp(inv *invocation) {
 	if inv.failed {
 		return
@@ -133,19 +131,19 @@ func (u *auditor) givenUp(inv *invocation) {
 	}
 }
 
-// throttledFor is how long Lambda waits until it tries to invoke a throttled function the n-th time.
+// throttledFor returns how long Lambda waits before its n-th try to invoke a throttled function.
 func throttledFor(n int) time.Duration { return time.Duration(n+1) * 20 * time.Second }
 
-// memoryWithin is the number of calls in one of which a function runs out of memory: the listings
+// memoryWithin is the number of calls within which a function runs out of memory: the listings
 // come first.
 const memoryWithin = 12
 
-// FaultDegraded is a degradation of the region as one event.
+// FaultDegraded is a degradation of the whole region.
 const FaultDegraded FaultKind = "regional"
 
-// regional: the region is degraded. Calls fail, are throttled and tried again, EC2 shows what was,
-// events and sweeps get lost, nothing can be launched, a zone has no network, and some machines
-// fall silent for good.
+// regional: the region is degraded. Calls fail or are throttled and retried, and EC2's answers are
+// stale. Events and sweeps are lost, and launches fail. A zone has no network, and some machines
+// stop reporting permanently.
 var regional = faultType{
 	kind: FaultDegraded, weight: 1, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
 	shape: []GroupSpec{

@@ -9,20 +9,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// How a machine is stopped, and comes back.
+// The ways in which a machine is stopped and started again.
 const (
 	stopsAndStarts = "stopped"    // for hours
-	stopsShortly   = "shortly"    // for minutes: its type is changed, say
-	hibernated     = "hibernated" // its memory is kept, and its kubelet goes on where it was
+	stopsShortly   = "shortly"    // for minutes, for example to change its type
+	hibernated     = "hibernated" // its memory is kept, and its kubelet continues where it was
 	stopsForGood   = "kept"       // until everything is healed
 )
 
-// standby is the state in which a person keeps an instance of an Auto Scaling group, such as
-// before it is stopped: the group would replace it otherwise.
+// standby is the state in which a person puts an instance of an Auto Scaling group before stopping
+// it: otherwise the group would replace it.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 const standby = "Standby"
 
-// stoppedMachines: a person stops or hibernates machines that work, and starts them again.
+// stoppedMachines: a person stops or hibernates working machines, and starts them again.
 var stoppedMachines = faultType{
 	kind: FaultStopped, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 4 * time.Hour, count: 2,
 	values: []string{stopsAndStarts, stopsShortly, hibernated, stopsForGood},
@@ -38,7 +38,8 @@ var stoppedMachines = faultType{
 			m.stop(f.Value == hibernated)
 			m.arose(f, fmt.Sprintf("%s by a person", m.state))
 			if m.g.owner == karpenter && d.of("queue").chance(0.3) {
-				// Its interruption queue tells Karpenter, which takes it for one that is gone.
+				// Karpenter gets the event through its interruption queue, and treats the machine
+				// as gone.
 				a.in(d.of("noticed").between(time.Minute, 3*time.Minute), func() {
 					if m.state == stopped {
 						m.leave("karpenter: it was stopped")
@@ -60,8 +61,8 @@ var stoppedMachines = faultType{
 	}),
 }
 
-// stop stops the machine, on a person's word. Its Node stays; the cloud's node lifecycle
-// controller marks it.
+// stop stops the machine, as a person would. Its Node remains; the cloud node lifecycle controller
+// taints it.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/how-ec2-instance-stop-start-works.html
 func (m *machine) stop(hibernates bool) {
 	if m.state != running {
@@ -74,7 +75,7 @@ func (m *machine) stop(hibernates bool) {
 	}
 	m.hush()
 	m.booting = false
-	m.boots++ // what boots it now is off
+	m.boots++ // cancels a boot in progress
 	m.touch()
 	a.stateChanged(m)
 	m.tell(EventAilment, "is stopped by a person")
@@ -91,17 +92,17 @@ func (m *machine) stop(hibernates bool) {
 	})
 }
 
-// startedAgain tells that a machine which was stopped has booted.
+// startedAgain is the detail of the event that a stopped machine has booted.
 const startedAgain = "is started again"
 
-// restart starts the machine again that somebody stopped. LaunchTime is that of the start. One
-// that was hibernated goes on where it was: its kubelet does not register again.
+// restart starts a stopped machine again. LaunchTime is the time of the start. A hibernated
+// machine continues where it was: its kubelet does not register again.
 func (m *machine) restart() {
 	if m.state != stopped && m.state != stopping {
 		return
 	}
 	a := m.c.a
-	if m.state == stopping { // EC2 starts only what is stopped
+	if m.state == stopping { // EC2 starts only stopped instances
 		a.in(time.Minute, m.restart)
 		return
 	}
@@ -134,7 +135,7 @@ func (m *machine) restart() {
 	}
 }
 
-// rejoins has the kubelet of a machine come back that was started again.
+// rejoins brings back the kubelet of a machine that was started again.
 func (m *machine) rejoins() {
 	if n := m.node; n != nil {
 		n.untaint("node.cloudprovider.kubernetes.io/shutdown")
@@ -147,22 +148,22 @@ func (m *machine) rejoins() {
 	slept := m.asleep
 	m.hibernates, m.asleep = false, nil
 	if slept != nil && m.node == nil {
-		// Its kubelet goes on and finds no Node: it renews its lease, and registers only when it is
-		// started again.
+		// Its kubelet continues without a Node: it renews its lease, and registers only when the
+		// kubelet restarts.
 		m.vanished, m.lost, m.reporting = m.c.a.Now(), slept, true
 		return
 	}
 	m.join()
 }
 
-// back ends the Standby in which a person kept the machine.
+// back ends the Standby in which a person put the machine.
 func (m *machine) back() {
 	if m.aside == standby {
 		m.setAside("")
 	}
 }
 
-// stateReason is why the machine is stopped, as EC2 tells it, nil if it is not.
+// stateReason returns why the machine is stopped, as EC2 shows it, nil if it is not.
 func (m *machine) stateReason(state machineState) *types.StateReason {
 	switch {
 	case state != stopping && state != stopped:

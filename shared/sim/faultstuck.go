@@ -7,11 +7,11 @@ import (
 // What is deleted, and for how long.
 const (
 	stuckBoth = "drain" // the NodeClaim and its Node: a pod cannot be evicted
-	stuckNode = "node"  // the Node alone: Karpenter does not run
-	stuckSoon = "soon"  // both, and they are gone before anybody need be told
+	stuckNode = "node"  // only the Node: Karpenter does not run
+	stuckSoon = "soon"  // both, and they are gone before anybody must be notified
 )
 
-// stuckNodes: somebody deletes a node that works, and its finalizer keeps it.
+// stuckNodes: a person deletes a working node, and its finalizer keeps it.
 var stuckNodes = faultType{
 	kind: FaultStuck, weight: 2, need: 3 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{stuckBoth, stuckNode, stuckSoon},
@@ -43,7 +43,7 @@ var stuckNodes = faultType{
 	}),
 }
 
-// letGo has Karpenter end the machine at last.
+// letGo makes Karpenter terminate the machine.
 func (m *machine) letGo() {
 	if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
 		m.leave("karpenter: it was deleted")

@@ -4,24 +4,24 @@ import (
 	"time"
 )
 
-// The ways in which a person stops Rollcall, or lets it only look on.
+// The ways in which a person stops Rollcall or restricts it to observing or notifying.
 const (
-	policyDeleted = "deleted" // the parameter is gone
-	policyEmptied = "emptied" // there is nothing in it
-	policyStopped = "stopped" // stop: true is added to it
+	policyDeleted = "deleted" // the parameter is deleted
+	policyEmptied = "emptied" // the document is empty
+	policyStopped = "stopped" // stop: true is added
 	policyObserve = "observe" // its mode is observe, and the cluster's tag says remediate
-	policyOlder   = "older"   // an older one is put back, which says notify and knows less
+	policyOlder   = "older"   // an older document with mode notify and fewer settings is restored
 	policyNotify  = "notify"  // its mode is notify, and the cluster's tag says remediate
 )
 
-// olderPolicy is what the parameter had once.
+// olderPolicy is an earlier document of the parameter.
 const olderPolicy = "apiVersion: rollcall/v1\nmode: notify\nlimits: {actionsPerHour: 1}\n"
 
-// stopLine halts every act.
+// stopLine stops every act.
 const stopLine = "stop: true"
 
-// killSwitch: machines are ill, and about when the first act is due the policy says that
-// nothing is to be done. The cluster's tag says remediate: it may lower the mode only.
+// killSwitch: machines fail, and about when the first act is due the policy forbids all acts. The
+// cluster's tag says remediate, but a tag may only lower the mode.
 var killSwitch = faultType{
 	kind: FaultKillSwitch, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
 	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify, policyOlder},
@@ -52,7 +52,7 @@ var killSwitch = faultType{
 				a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
 			}
 		})
-		a.in(f.For-time.Minute, func() { // all that was due came while it was off
+		a.in(f.For-time.Minute, func() { // every act came due while it was off
 			for _, m := range ill {
 				if m.ail == notReady {
 					m.arose(f, "not ready since "+m.since.Format(time.TimeOnly)+", and still nothing may be done")

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// markLost is the form in which no taint comes back: somebody takes the label off by which
-// Karpenter marks an initialized node. Karpenter does not write it again.
+// markLost is the form in which no taint returns: a person removes the label with which Karpenter
+// marks an initialized node. Karpenter does not write it again.
 const markLost = "the label of an initialized node is gone"
 
-// taintReturns: Cilium's operator puts the taint of its agent on the node whenever the
-// agent is down, and readiness gates do so by design. The node does its work all the time.
+// taintReturns: Cilium's operator taints the node whenever its agent is down, and readiness gates
+// do so by design. The node works all the time.
 // https://docs.cilium.io/en/stable/installation/taints/
 var taintReturns = faultType{
 	kind: FaultTaintReturns, weight: 2, need: time.Hour, least: 20 * time.Minute, most: 3 * time.Hour, count: 2,
@@ -19,7 +19,7 @@ var taintReturns = faultType{
 	shape:  groupsOfFour,
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
 		if m.settledAt.IsZero() {
-			return // it was not in order before
+			return // it was not healthy before
 		}
 		if f.Value == markLost {
 			m.loseMark(f)
@@ -29,7 +29,7 @@ var taintReturns = faultType{
 		m.arose(f, fmt.Sprintf("%s is back on %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
 	}),
 	relent: eachMember(func(m *machine, f Fault) {
-		for _, n := range []*node{m.node, m.lost} { // also of a Node that is away, and comes back
+		for _, n := range []*node{m.node, m.lost} { // including a Node that disappeared and will return
 			switch {
 			case n == nil || m.settledAt.IsZero():
 			case f.Value == markLost:
@@ -41,7 +41,7 @@ var taintReturns = faultType{
 	}),
 }
 
-// loseMark takes Karpenter's mark off the node of a machine of its own.
+// loseMark removes Karpenter's label from the node of a Karpenter machine.
 func (m *machine) loseMark(f Fault) {
 	if m.claim == nil || m.claim.initialized.IsZero() {
 		return
@@ -51,7 +51,7 @@ func (m *machine) loseMark(f Fault) {
 	m.arose(f, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
 }
 
-// giveMark puts it back.
+// giveMark restores it.
 func (n *node) giveMark(m *machine) {
 	if m.claim != nil && !m.claim.initialized.IsZero() {
 		n.labels["karpenter.sh/initialized"] = "true"

@@ -6,44 +6,44 @@ import (
 	"time"
 )
 
-// faultType is how faults of a kind are drawn, befall the account and pass.
+// faultType defines how faults of a kind are drawn, started and ended.
 type faultType struct {
 	kind   FaultKind
-	weight int // how often it is drawn, relative to the others
-	// draw chooses the details of a fault. Without it the fields from values to count do.
+	weight int // how often it is drawn, relative to the other kinds
+	// draw chooses the details of a fault. If it is nil, the fields from values to count do.
 	draw   func(*Fault, drawing)
 	values []string // the forms of the fault
 	// fits reports whether a form can arise in a group; nil means in every group.
 	fits func(g GroupSpec, value string) bool
-	// shape is the cluster of a run that is made for this fault.
+	// shape is the cluster of a run made for this fault.
 	shape []GroupSpec
-	// need is the time before the end of the storm at which it begins at the latest. least and
-	// most bound how long it lasts; 0 lasts until everything is healed.
+	// need is the minimum time between its start and the end of the storm. least and most bound
+	// its duration; 0 lasts until everything is healed.
 	need, least, most time.Duration
-	count             int // of machines, at most
+	count             int // the maximum number of machines
 
-	// prepare runs when the account is made, strike when the fault begins, relent when it ends.
+	// prepare runs when the account is created, strike when the fault starts, relent when it ends.
 	prepare, strike, relent func(*account, Fault, dice)
-	ails                    ailment // of the machines that it befalls
+	ails                    ailment // the ailment of the affected machines
 
-	// spell marks a fault of calls, messages or invocations, for which the weather stands.
-	// It meets the calls that calls names, and answer is what such a call meets.
+	// spell marks a fault of calls, messages or invocations, which the account's weather applies.
+	// calls selects the affected calls, and answer returns what such a call meets.
 	spell  bool
 	calls  func(name string) bool
 	answer func(kind access, d dice) string
 }
 
-// isSituation reports a fault of which each brings about one case in which a verdict that looks
-// right does harm, or leaves alone what is sick.
+// isSituation reports whether the kind is a situation. Each such fault creates one case in which a
+// plausible verdict does harm or leaves a fault unrepaired.
 func (t *faultType) isSituation() bool { return t.shape != nil }
 
-// faultTypes are all kinds of faults, in the order in which they are drawn. Those from
-// firstNewer on are drawn apart.
+// faultTypes holds all kinds of faults, in drawing order. Those from firstNewer on are drawn
+// separately.
 var faultTypes []faultType
 
 const firstNewer = FaultStopped
 
-func init() { // the functions of a fault look others up
+func init() { // set in init because the functions of a fault use this table
 	faultTypes = []faultType{
 		{kind: FaultSilence, weight: 14, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, _ Fault, d dice) { m.fall(silent, false, d.chance(0.5)) })},
 		{kind: FaultPressure, weight: 4, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, f Fault, d dice) {
@@ -160,7 +160,7 @@ func init() { // the functions of a fault look others up
 	}
 }
 
-// faultType is the type of the fault; nil if there is none of that name.
+// faultType returns the type of the fault; nil if there is none of that name.
 func (k FaultKind) faultType() *faultType {
 	if i := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == k }); i >= 0 {
 		return &faultTypes[i]
@@ -168,7 +168,7 @@ func (k FaultKind) faultType() *faultType {
 	return nil
 }
 
-// Kinds are the faults that a random scenario may have.
+// Kinds returns the faults that a random scenario may have.
 func Kinds() (all []FaultKind) {
 	for _, t := range faultTypes {
 		all = append(all, t.kind)
@@ -176,7 +176,7 @@ func Kinds() (all []FaultKind) {
 	return all
 }
 
-// drawing is what the details of a fault are drawn from.
+// drawing holds what the details of a fault are drawn from.
 type drawing struct {
 	d     dice
 	s     *Scenario
@@ -198,7 +198,7 @@ func drawIll(f *Fault, w drawing) {
 	if f.Kind == FaultFlapping || w.d.of("heals").chance(0.25) {
 		f.For = w.long
 	}
-	if f.Kind == FaultNotReady && f.Value == "" && w.d.of("keeps").chance(0.15) { // what runs there must not be ended
+	if f.Kind == FaultNotReady && f.Value == "" && w.d.of("keeps").chance(0.15) { // its workload must not be terminated
 		f.Value = oneOf(w.d.of("kept"), keptAnnotated, keptUnsafe, keptBudget)
 	}
 }
@@ -215,7 +215,7 @@ func drawTemplate(f *Fault, w drawing) {
 	}
 }
 
-// drawSituation draws the form of a situation, and a group that it fits.
+// drawSituation draws the form of a situation, and a group that fits it.
 func (t *faultType) drawSituation(f *Fault, w drawing) {
 	d := w.d
 	if f.Value == "" && len(t.values) > 0 {
@@ -244,7 +244,7 @@ func (t *faultType) drawSituation(f *Fault, w drawing) {
 	}
 }
 
-// eachVictim is a strike on each machine that the fault befalls, with dice of its own.
+// eachVictim returns a strike that calls do for each affected machine, with separate dice.
 func eachVictim(do func(*machine, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for i, m := range a.victims(f) {
@@ -253,7 +253,7 @@ func eachVictim(do func(*machine, Fault, dice)) func(*account, Fault, dice) {
 	}
 }
 
-// eachGroup is a strike on each group that the fault is about.
+// eachGroup returns a strike that calls do for each affected group.
 func eachGroup(do func(*group, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
@@ -262,7 +262,7 @@ func eachGroup(do func(*group, Fault, dice)) func(*account, Fault, dice) {
 	}
 }
 
-// eachMember is the end of a fault for each machine of the groups that it is about.
+// eachMember returns a relent that calls do for each machine of the affected groups.
 func eachMember(do func(*machine, Fault)) func(*account, Fault, dice) {
 	return eachGroup(func(g *group, f Fault, _ dice) {
 		for _, m := range slices.Clone(g.members) {
@@ -271,7 +271,7 @@ func eachMember(do func(*machine, Fault)) func(*account, Fault, dice) {
 	})
 }
 
-// eachCluster is a strike on each cluster that the fault is about.
+// eachCluster returns a strike that calls do for each affected cluster.
 func eachCluster(do func(*cluster, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {
@@ -280,12 +280,12 @@ func eachCluster(do func(*cluster, Fault, dice)) func(*account, Fault, dice) {
 	}
 }
 
-// fell is a strike that makes machines ill of an ailment that no reboot cures.
+// fell returns a strike that gives machines an ailment no reboot cures.
 func fell(ail ailment) func(*account, Fault, dice) {
 	return eachVictim(func(m *machine, _ Fault, _ dice) { m.fall(ail, false, false) })
 }
 
-// The ends of faults that several kinds have, and the strike of those of templates.
+// Relent functions that several kinds share, and the strike of template faults.
 var (
 	breakTemplate = eachGroup(func(g *group, f Fault, _ dice) {
 		g.breakBy(f.Kind)
@@ -295,7 +295,7 @@ var (
 	restorePolicy = func(a *account, _ Fault, _ dice) { a.dep.setPolicy(a.sc.Policy) }
 )
 
-// callsOf are the calls whose names begin with one of those.
+// callsOf returns a function that reports whether a call's name has one of the prefixes.
 func callsOf(prefixes ...string) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
@@ -308,31 +308,32 @@ func anyError(_ access, d dice) string {
 	return oneOf(d, faultThrottle, faultServer, faultServer, faultHang)
 }
 
-// The groups of clusters that are made for faults.
+// The groups of clusters made for faults.
 var (
 	groupsOfFour = []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
 	}
-	// groupsOfRepair are the same, and EKS repairs the nodes of the managed node group.
+	// groupsOfRepair are groupsOfFour, with EKS node repair on the managed node group.
 	groupsOfRepair = []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, groupsOfFour[1], groupsOfFour[2],
 	}
-	// groupsOfSix are large enough that one of their machines is no large share.
+	// groupsOfSix are large enough that one of their machines is not a large share.
 	groupsOfSix = []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
 	}
-	// groupsScaled are without Karpenter.
+	// groupsScaled are groups without Karpenter.
 	groupsScaled = []GroupSpec{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
 	}
 )
 
-// actedOnSoon reports a group whose owner leaves what is not ready to Rollcall at once.
+// actedOnSoon reports whether the group's owner leaves nodes that are not ready to Rollcall at
+// once.
 func actedOnSoon(g GroupSpec) bool {
 	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
 }
 
-// Which groups a fault fits, whatever its form.
+// The groups that a fault fits, whatever its form.
 func fitsActedOnSoon(g GroupSpec, _ string) bool { return actedOnSoon(g) }
 func fitsOwned(g GroupSpec, _ string) bool       { return g.Owner != string(nobody) }
 func fitsUnrepaired(g GroupSpec, _ string) bool  { return g.Owner != string(nobody) && !g.Repair }

@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// denial is how EC2 refuses a launch, and the cause that it gives, "" for one that nobody knows.
+// denial is the message with which EC2 refuses a launch. cause is the cause that Rollcall should
+// report, "" for an unknown one.
 type denial struct{ message, cause string }
 
 var denials = map[string]denial{
@@ -20,8 +21,8 @@ var denials = map[string]denial{
 	"subnet":   {"InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.", "SubnetIpsExhausted"},
 	"profile":  {"Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name. Launching EC2 instance failed.", "InstanceProfileMissing"},
 	"unknown":  {"SomethingElse: it did not work out", ""},
-	// Of these two, Auto Scaling and Karpenter do not say why: EKS does, by a health issue, and
-	// EC2, of the instances that it terminates at their launch.
+	// Auto Scaling and Karpenter do not report the reason of these two. EKS reports it as a health
+	// issue, and EC2 reports it for instances that it terminates at launch.
 	nodeGroupIssue: {"SomethingElse: it did not work out", "LaunchSubnetInvalid"},
 	endedAtLaunch:  {"Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied"},
 }
@@ -37,8 +38,8 @@ type dropped struct {
 	claim string
 }
 
-// unlaunchedGroup: a group is to have one machine more, and for an hour or more each of its
-// launches fails for one reason. Of some, Karpenter deletes the NodeClaims at once.
+// unlaunchedGroup: a group needs one more machine, and for an hour or more each launch fails for
+// the same reason. For some reasons, Karpenter deletes the NodeClaims at once.
 var unlaunchedGroup = faultType{
 	kind: FaultUnlaunched, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch, "profile"},
@@ -65,19 +66,20 @@ var unlaunchedGroup = faultType{
 	}),
 }
 
-// lack is a group whose launches fail, and what was told of it.
+// lack is the state of a group whose launches fail, and of the reports about it.
 type lack struct {
 	began  time.Time
-	since  time.Time // when nothing stood in the way of its being told any more
+	since  time.Time // when nothing prevented its report any more
 	cause  string
 	value  string    // of the fault
-	next   time.Time // when a machine is launched again that EC2 terminates
-	mixed  bool      // EKS reports issues of the group that are another fault's
+	next   time.Time // when the next machine is launched that EC2 terminates
+	mixed  bool      // EKS also reports issues of the group from another fault
 	opened []saying
 	told   bool
 }
 
-// drop is Karpenter's NodeClaim for which there is no capacity: only its event is left.
+// drop records the event of a Karpenter NodeClaim that was deleted at once for lack of capacity:
+// nothing else of it remains.
 func (g *group) drop() {
 	c := g.c
 	c.dropped = append(c.dropped, dropped{
@@ -89,8 +91,8 @@ func (g *group) drop() {
 	}
 }
 
-// breakOff launches a machine that EC2 terminates before it runs. The owner takes it for a
-// launch that succeeded, and waits before the next one.
+// breakOff launches a machine that EC2 terminates before it runs. The owner treats that launch as
+// successful, and waits before the next one.
 func (g *group) breakOff() {
 	a := g.c.a
 	if a.Now().Before(g.lacking.next) {
@@ -106,7 +108,7 @@ func (g *group) breakOff() {
 	a.in(2*time.Second, func() { m.end("EC2, at its launch") })
 }
 
-// atOnce reports failures after which Karpenter deletes the NodeClaim.
+// atOnce reports whether the failure makes Karpenter delete the NodeClaim at once.
 func (g *group) atOnce() bool {
 	return strings.HasPrefix(g.failing, "Insufficient") || strings.HasPrefix(g.failing, "VcpuLimitExceeded")
 }

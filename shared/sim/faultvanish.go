@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// The ways in which the Node of a machine that works is not to be seen.
+// The ways in which the Node of a working machine is not visible.
 const (
-	nodeDeleted  = "deleted"  // it is gone, and its kubelet goes on renewing its lease
-	nodeUnlisted = "unlisted" // it is there, and listings leave it out
+	nodeDeleted  = "deleted"  // it is deleted, and its kubelet continues to renew its lease
+	nodeUnlisted = "unlisted" // it exists, but lists omit it
 )
 
-// vanishedNode: a machine works, and the list of nodes does not have it.
+// vanishedNode: a machine works, but the list of nodes omits it.
 var vanishedNode = faultType{
 	kind: FaultVanishedNode, weight: 2, need: 80 * time.Minute, least: 45 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{nodeDeleted, nodeUnlisted},
@@ -38,8 +38,8 @@ var vanishedNode = faultType{
 	}),
 }
 
-// leased are the nodes that may have a lease: a kubelet renews it, or makes it anew, whether
-// its Node is there or not.
+// leased returns the nodes that may have a lease: a kubelet renews or recreates it, whether its
+// Node exists or not.
 func (c *cluster) leased() []*node {
 	out := c.nodes
 	for _, m := range c.machines {
@@ -50,7 +50,7 @@ func (c *cluster) leased() []*node {
 	return out
 }
 
-// restore makes the Node again that vanished, and reports whether there was one.
+// restore recreates a deleted Node, and reports whether there was one.
 func (m *machine) restore() bool {
 	if m.vanished.IsZero() {
 		return false

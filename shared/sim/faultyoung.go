@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// diesYoung: what is launched in a group works for some minutes and is no longer Ready, as when an
-// agent in the image, or a pod that goes to each new node, stops the container runtime. One of its
-// machines falls ill first, so that there is something to replace.
+// diesYoung: new machines of a group work for some minutes and then stop being Ready. For example,
+// an agent in the image or a pod on each new node stops the container runtime. One existing
+// machine fails first, so that there is something to replace.
 var diesYoung = faultType{
 	kind: FaultDiesYoung, weight: 2, need: 4 * time.Hour, least: 4 * time.Hour, most: 8 * time.Hour,
 	fits:  fitsUnrepaired,
@@ -30,7 +30,7 @@ var diesYoung = faultType{
 	}),
 }
 
-// ages has a machine that has come to work fall ill, where its group's machines do.
+// ages makes a machine that has become ready fail, if its group's machines do.
 func (m *machine) ages() {
 	if m.g.youth == 0 {
 		return
@@ -43,8 +43,8 @@ func (m *machine) ages() {
 	})
 }
 
-// cured reports that a machine of the group that was launched since its first one was replaced
-// has been Ready for an hour: another fault's end healed it.
+// cured reports whether a machine that was launched after the first replacement has been Ready for
+// an hour: the end of another fault healed the group.
 func (g *group) cured(now time.Time) bool {
 	return slices.ContainsFunc(g.members, func(m *machine) bool {
 		if m.ail != well || m.node == nil || !m.launched.After(g.youngSince) {

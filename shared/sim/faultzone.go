@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// What falls silent in a small cluster.
+// What goes silent in a small cluster.
 const (
 	allOfZone  = "zone"  // all nodes of a zone, which are few
 	pairOfFew  = "pair"  // two of a group of three
-	bareMetal  = "metal" // a bare metal machine, which boots for twenty minutes and more
+	bareMetal  = "metal" // a bare metal machine, which boots for 20 minutes or longer
 	metalTypes = ".metal"
 )
 
-// smallZone: too little falls silent for a share to be telling.
+// smallZone: too few machines go silent for their share to be significant.
 var smallZone = faultType{
 	kind: FaultSmallZone, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{allOfZone, pairOfFew, bareMetal},
@@ -57,7 +57,7 @@ var smallZone = faultType{
 			pair := f
 			pair.Count = 2
 			for _, g := range a.targets(f) {
-				switch d.of("replaced").below(3) { // by nothing that works, for as long
+				switch d.of("replaced").below(3) { // by nothing that works, for the duration of the fault
 				case 0:
 					g.fail(f, oneOf(d.of("message"), launchFailures...))
 				case 1:
@@ -87,21 +87,21 @@ var smallZone = faultType{
 type trap struct {
 	f        Fault
 	m        *machine
-	left     int           // orders that go by before
-	waits    time.Duration // for which the order then waits in its queue
-	over     time.Duration // after which the network is back
-	whole    bool          // of all zones, not of the machine's only
+	left     int           // orders that pass before
+	waits    time.Duration // how long the order then waits in its queue
+	over     time.Duration // when the network is back, after the trap springs
+	whole    bool          // all zones, not only the machine's
 	disarmed bool
-	springs  func() // what happens in place of that, nil for that
+	springs  func() // replaces the network outage, if not nil
 }
 
-// What falls silent between an order and its act.
+// The network outages between an order and its act.
 const (
 	zoneBetween  = "zone"
 	wholeBetween = "network"
 )
 
-// outageBetween: an order was right when it was given, and waits. Then the network goes.
+// outageBetween: an order was right when it was given, and waits. Then the network fails.
 var outageBetween = faultType{
 	kind: FaultOutageBetween, weight: 2, need: 90 * time.Minute, least: 80 * time.Minute, most: 2 * time.Hour, count: 1,
 	values: []string{zoneBetween, wholeBetween},
@@ -125,7 +125,7 @@ var outageBetween = faultType{
 	},
 }
 
-// sprung looks at an order that is being sent, and springs the trap that waits for it.
+// sprung checks an order that is being sent, and springs the trap that waits for it.
 func (a *account) sprung(body string) {
 	o, err := readOrder(body)
 	if err != nil || o.Action == string(actUncordon) {

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Options are what a random scenario is made for.
+// Options define a random scenario.
 type Options struct {
 	Seed     uint64
 	Hours    int // of the whole run; at least 6
 	Clusters int // at least 1
 	Nodes    int // of each cluster, at least 4
-	// Faults is how many faults befall the account; 0 is about one an hour and cluster, or
-	// two where some are certain.
+	// Faults is the number of random faults; 0 is about one per hour and cluster, or two if
+	// Certain is set.
 	Faults int
-	// Policy is the account's policy; "" is one drawn by chance. It is YAML with its sections on
-	// lines of their own.
+	// Policy is the account's policy; "" draws one. It is YAML with each section on a line of its
+	// own.
 	Policy string
-	// Certain are faults that befall it beside those, each in a cluster that suits it.
+	// Certain are additional faults, each in a cluster that suits it.
 	Certain []FaultKind
-	// Values are the forms that these have, in the same order; "" and none are drawn by chance.
+	// Values are the forms of these faults, in the same order; "" or a missing one is drawn.
 	Values []string
 }
 
-// LeastHours is how long a run is at least: what is ill has to be cured in it, and what
-// is cured to be forgotten.
+// LeastHours is the minimum length of a run in hours: it must suffice to cure faults and to forget
+// what was cured.
 const LeastHours = 6
 
-// began is when every random scenario starts, a Monday.
+// began is the start of every random scenario, a Monday.
 var began = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// Random makes a scenario by chance: the same for the same options.
+// Random returns a random scenario: the same one for the same options.
 func Random(o Options) Scenario {
 	if len(o.Certain) > 0 && o.Hours == 0 {
 		o.Hours = CertainHours
@@ -75,7 +75,7 @@ func Random(o Options) Scenario {
 	return s
 }
 
-// randomCluster is a cluster with about as many nodes.
+// randomCluster returns a cluster with about that many nodes.
 func randomCluster(d dice, i, nodes int) ClusterSpec {
 	c := ClusterSpec{Name: []string{"orders", "search", "media", "batch", "edge", "staging"}[i%6]}
 	if i >= 6 {
@@ -100,7 +100,7 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 	return c
 }
 
-// randomFault is the n-th fault of the scenario.
+// randomFault returns the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
 	older := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == firstNewer })
 	all, total := faultTypes[:older], 0
@@ -111,7 +111,7 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	for _, t := range faultTypes[older:] {
 		newer += t.weight
 	}
-	// The newer kinds are drawn apart, so that they leave most scenarios as they were.
+	// The newer kinds are drawn separately, so that they leave most scenarios unchanged.
 	draw := d.of("kind").below(total)
 	if d.of("newer").chance(float64(newer) / float64(total+newer)) {
 		all, draw = faultTypes[older:], d.of("newer kind").below(newer)
@@ -127,7 +127,8 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	return s.fault(kind, "", oneOf(d.of("which"), s.Clusters...), d, id)
 }
 
-// fault is a fault of a kind, and of a form of it if one is named, in a cluster if it is about one.
+// fault returns a fault of a kind: of the given form, if one is named, and in the given cluster,
+// if it affects one.
 func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id int) Fault {
 	f := Fault{ID: id, Kind: kind, Value: value}
 	f.At = d.of("at").between(10*time.Minute, s.Storm-20*time.Minute).Truncate(time.Second)
@@ -143,7 +144,7 @@ func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id
 		t.drawSituation(&f, w)
 	}
 	if f.For > 0 {
-		f.For = min(f.For, s.Storm-f.At) // or the calm would be none
+		f.For = min(f.For, s.Storm-f.At) // otherwise there would be no calm
 	}
 	return f
 }

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/policy"
 )
 
-// sound checks that a random scenario is one that can be run, and is about what there is.
+// sound checks that a random scenario can be run, and that its faults name existing targets.
 func sound(t *testing.T, o Options) {
 	t.Helper()
 	sc := Random(o)
@@ -79,7 +79,7 @@ func FuzzRandom(f *testing.F) {
 	})
 }
 
-// Over many scenarios each fault is drawn about as often as it is meant to be.
+// Over many scenarios, each fault is drawn about as often as its weight says.
 func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 	weight, drawn := map[FaultKind]int{}, map[FaultKind]int{}
 	total, n := 0, 0
@@ -95,7 +95,7 @@ func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 	}
 	for kind, w := range weight {
 		if kind == FaultDeleted || kind == FaultSilence {
-			continue // what must not be deleted falls silent instead
+			continue // a machine that must not be deleted falls silent instead
 		}
 		want := float64(n) * float64(w) / float64(total)
 		if got := float64(drawn[kind]); got < want*0.75 || got > want*1.25 {
@@ -104,8 +104,8 @@ func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 	}
 }
 
-// However the account was treated, it is well in the end, by itself: so whatever is left
-// over then is Rollcall's.
+// Whatever happened to the account, it is healthy in the end by itself. What is left over then is
+// therefore Rollcall's.
 func TestEverythingIsHealedInTheEnd(t *testing.T) {
 	for seed := range uint64(12) {
 		sc := Random(Options{Seed: 9000 + seed, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25})

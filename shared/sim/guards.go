@@ -16,34 +16,33 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Guards put something wrong into the functions of a run, to see that the auditor notices:
-// each is handed the real thing and returns what is used in its place. The zero value is
-// the real thing throughout.
+// Guards replace parts of the functions with wrong versions, to test that the auditor notices.
+// Each receives the real part and returns its replacement. The zero value replaces nothing.
 type Guards struct {
-	// Plan makes the plan of a check, and the one that is made anew before an act.
+	// Plan makes the plan of a check, and the plan that is made again before an act.
 	Plan func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan
-	// Observer looks at a cluster for a check, and Targets at one instance before an act.
+	// Observer reads a cluster for a check. Targets reads one instance before an act.
 	Observer func(Observer) Observer
 	Targets  func(Targets) Targets
-	// Ledger is that of a check and of an act.
+	// Ledger is the ledger of checks and acts.
 	Ledger func(ledger.Ledger) ledger.Ledger
-	// Table is DynamoDB, in which the ledger is kept.
+	// Table is the DynamoDB table of the ledger.
 	Table func(Table) Table
 	Tags  func(Tags) Tags
-	// Notices are those of a check and of an act's outcome.
+	// Notices publishes the notices of checks and of the outcome of acts.
 	Notices func(Notices) Notices
-	// Check and Act find out why, and what they return keeps the evidence.
+	// Check and Act find the causes. The results they return also store the evidence.
 	Check func(run.Why) run.Why
 	Act   func(remediate.Why) remediate.Why
-	// Store keeps the evidence.
+	// Store stores the evidence.
 	Store func(view.Store) view.Store
 	// Policy reads the policy before an act.
 	Policy func(remediate.PolicySource) remediate.PolicySource
-	// Permitted is the most that the functions may do.
+	// Permitted returns the highest mode that the functions may use.
 	Permitted func(policy.Mode) policy.Mode
 }
 
-// Observer looks at a cluster.
+// Observer reads a cluster.
 type Observer interface {
 	Snapshot(ctx context.Context, cluster string, at time.Time, watch roll.Watch) *roll.Snapshot
 	LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.InstanceID)
@@ -51,19 +50,19 @@ type Observer interface {
 	Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID)
 }
 
-// Targets looks at one instance again.
+// Targets reads one instance again.
 type Targets interface {
 	Target(ctx context.Context, cluster string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot
 	Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question)
 }
 
-// Tags marks instances.
+// Tags writes and removes tags of instances.
 type Tags interface {
 	Tag(ctx context.Context, instances []roll.InstanceID, set map[string]string) error
 	Untag(ctx context.Context, instances []roll.InstanceID, keys []string) error
 }
 
-// Table is what the ledger asks of DynamoDB.
+// Table is the part of DynamoDB that the ledger uses.
 type Table interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -76,7 +75,7 @@ type Notices interface {
 	Publish(context.Context, report.Message) error
 }
 
-// guarded is what a guard makes of the real thing.
+// guarded returns the guard's replacement for the thing, or the thing itself without a guard.
 func guarded[T any](guard func(T) T, thing T) T {
 	if guard == nil {
 		return thing

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// inside runs a body as one invocation of a function, in an execution environment of its
-// own, and returns when it is over: as much time has passed as its calls took.
+// inside runs a body as one invocation of a function, in its own execution environment, and returns when
+// it is over. The clock then has advanced by the time that its calls took.
 func inside(t *testing.T, a *account, fn functionName, body func(v *env)) {
 	t.Helper()
 	v := &env{a: a, fn: fn, d: a.d.of(string(fn))}
@@ -30,7 +30,7 @@ func inside(t *testing.T, a *account, fn functionName, body func(v *env)) {
 	}
 }
 
-// handmade is a cluster of which nothing is launched: its machines are added by hand.
+// handmade returns a cluster in which nothing is launched: tests add its machines.
 func handmade(t *testing.T, groups ...GroupSpec) *cluster {
 	t.Helper()
 	a, err := newAccount(Scenario{Seed: 1, Start: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), Permitted: "remediate", Sweep: 5 * time.Minute, Quiet: true}, Watch{})
@@ -41,8 +41,8 @@ func handmade(t *testing.T, groups ...GroupSpec) *cluster {
 	return a.newCluster(ClusterSpec{Name: "demo", Groups: groups})
 }
 
-// up is a machine of the group that has been up for an hour, with its node, which is Ready,
-// and what its owner keeps of it.
+// up adds a machine to the group that has been up for an hour, with its Ready node and the objects that
+// its owner keeps of it.
 func up(g *group, name string) *machine {
 	c := g.c
 	then := c.stamp().Add(-time.Hour)

@@ -11,27 +11,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// iamAPI is IAM: the instance profile of each group with its role, and the roles that
-// clusters map in the place of those.
+// iamAPI is IAM: each group's instance profile with its role, and the roles that clusters map in
+// their place.
 type iamAPI struct{ v *env }
 
 func roleARN(name string) string    { return "arn:aws:iam::" + accountID + ":role/" + name }
 func profileARN(name string) string { return "arn:aws:iam::" + accountID + ":instance-profile/" + name }
 
-// uniqueID is IAM's own id of what has the name.
+// uniqueID returns IAM's unique ID for a name.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
 func uniqueID(prefix, name string) string {
 	return prefix + strings.ToUpper(shortID(newDice(0).of(prefix).of(name), 17))
 }
 
-// role is a role, by who may assume it.
+// role is a role with its trust policy.
 type role struct {
 	name     string
 	trust    string
 	policies []string
 }
 
-// role finds a role of the account.
+// role returns a role of the account.
 func (a *account) role(name string) (role, bool) {
 	other := false
 	for _, c := range a.clusters {
@@ -45,16 +45,16 @@ func (a *account) role(name string) (role, bool) {
 		}
 		other = other || c.maps(name)
 	}
-	// Karpenter's controller is a pod, and assumes its role as one.
+	// Karpenter's controller is a pod, and assumes its role with EKS Pod Identity.
 	return role{name: name, trust: trusting(`"Service":"pods.eks.amazonaws.com"`, "sts:AssumeRole", "sts:TagSession")}, other
 }
 
-// trusting is a trust policy.
+// trusting returns a trust policy.
 func trusting(principal string, actions ...string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{%s},"Action":["%s"]}]}`, principal, strings.Join(actions, `","`))
 }
 
-// existing is a role, or the error that there is none.
+// existing returns a role, or the error that there is none.
 func (a *account) existing(name *string) (role, error) {
 	if r, ok := a.role(aws.ToString(name)); ok {
 		return r, nil
@@ -62,7 +62,7 @@ func (a *account) existing(name *string) (role, error) {
 	return role{}, noSuch("NoSuchEntity", "The role with name %s cannot be found.", aws.ToString(name))
 }
 
-// describe is the role as IAM tells it. All are a year old.
+// describe returns the role as IAM does. All roles are a year old.
 func (a *account) describe(r role) *types.Role {
 	return &types.Role{
 		RoleName: aws.String(r.name), Arn: aws.String(roleARN(r.name)), RoleId: aws.String(uniqueID("AROA", r.name)), Path: aws.String("/"),
@@ -70,7 +70,7 @@ func (a *account) describe(r role) *types.Role {
 	}
 }
 
-// GetRole tells of a role.
+// GetRole returns a role.
 func (i iamAPI) GetRole(in *iam.GetRoleInput, out *iam.GetRoleOutput) error {
 	r, err := i.v.a.existing(in.RoleName)
 	if err == nil {
@@ -79,11 +79,11 @@ func (i iamAPI) GetRole(in *iam.GetRoleInput, out *iam.GetRoleOutput) error {
 	return err
 }
 
-// GetInstanceProfile tells of an instance profile and the role in it, which has its name.
+// GetInstanceProfile returns an instance profile and its role, which has the same name.
 func (i iamAPI) GetInstanceProfile(in *iam.GetInstanceProfileInput, out *iam.GetInstanceProfileOutput) error {
 	name := aws.ToString(in.InstanceProfileName)
 	r, _ := i.v.a.role(name)
-	if len(r.policies) == 0 { // no node's
+	if len(r.policies) == 0 { // not a node's
 		return noSuch("NoSuchEntity", "Instance Profile %s cannot be found.", name)
 	}
 	described := i.v.a.describe(r)
@@ -103,14 +103,14 @@ func (i iamAPI) ListAttachedRolePolicies(in *iam.ListAttachedRolePoliciesInput, 
 	return err
 }
 
-// controllerPolicy is written into the role of Karpenter's controller.
+// controllerPolicy is the name of the inline policy of the Karpenter controller's role.
 // https://karpenter.sh/docs/reference/cloudformation/
 const (
 	controllerPolicy = "KarpenterController"
 	controllerMay    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet","ec2:TerminateInstances","iam:PassRole"],"Resource":"*"}]}`
 )
 
-// inline are the names of the policies that are written into a role.
+// inline returns the names of a role's inline policies.
 func (r role) inline() []string {
 	if len(r.policies) > 0 { // a node's
 		return []string{}
@@ -118,14 +118,14 @@ func (r role) inline() []string {
 	return []string{controllerPolicy}
 }
 
-// ListRolePolicies lists the policies that are written into a role.
+// ListRolePolicies lists the inline policies of a role.
 func (i iamAPI) ListRolePolicies(in *iam.ListRolePoliciesInput, out *iam.ListRolePoliciesOutput) error {
 	r, err := i.v.a.existing(in.RoleName)
 	out.PolicyNames = r.inline()
 	return err
 }
 
-// GetRolePolicy tells what a policy says that is written into a role.
+// GetRolePolicy returns an inline policy of a role.
 func (i iamAPI) GetRolePolicy(in *iam.GetRolePolicyInput, out *iam.GetRolePolicyOutput) error {
 	*out = iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String(url.PathEscape(controllerMay))}
 	r, err := i.v.a.existing(in.RoleName)
@@ -135,12 +135,12 @@ func (i iamAPI) GetRolePolicy(in *iam.GetRolePolicyInput, out *iam.GetRolePolicy
 	return err
 }
 
-// GetPolicy tells of a managed policy of the account: it has none.
+// GetPolicy returns a managed policy of the account: there are none.
 func (i iamAPI) GetPolicy(in *iam.GetPolicyInput, _ *iam.GetPolicyOutput) error {
 	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }
 
-// GetPolicyVersion likewise.
+// GetPolicyVersion returns a version of such a policy: there are none.
 func (i iamAPI) GetPolicyVersion(in *iam.GetPolicyVersionInput, _ *iam.GetPolicyVersionOutput) error {
 	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }

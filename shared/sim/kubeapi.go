@@ -21,11 +21,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// kubeDialer makes an execution environment's clients of Kubernetes APIs. It stands where
-// *kube.Dialer does.
+// kubeDialer makes an execution environment's Kubernetes clients. It replaces *kube.Dialer.
 type kubeDialer struct{ v *env }
 
-// Dial prepares a client, and sends nothing, so it succeeds for a cluster that is gone.
+// Dial prepares a client and sends nothing, so it succeeds even for a deleted cluster.
 func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
 	if to.Endpoint == "" {
 		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", to.ID.Name, kube.ErrNoEndpoint)
@@ -34,25 +33,24 @@ func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
 	return kube.NewClientOverPages(api, api.nodePage, api.itemPage)
 }
 
-// kubeAPI is the Kubernetes API of a cluster, as one client reaches it. It has one request
-// at a time.
+// kubeAPI is the Kubernetes API of a cluster for one client. It serves one request at a time.
 type kubeAPI struct {
 	v    *env
 	name string // of the cluster
-	// nodes and items are the listings that were begun last, of nodes as they are and of
-	// anything as JSON: with one client there is never a second one under way.
+	// nodes and items are the latest listings, of nodes as objects and of other kinds as JSON. A
+	// client never has two in progress.
 	nodes listing[corev1.Node]
 	items listing[*kube.Item]
 }
 
-// listing is a list that is handed out in pages, as it was when that began.
+// listing is a paged list, with the objects as of its first page.
 type listing[T any] struct {
 	of   *cluster
-	next string // the token by which the next page is asked for
+	next string // the continue token of the next page
 	rest []T
 }
 
-// page takes the next so many, and tells the token of those after them.
+// page returns the next page of at most limit objects and its continue token.
 func (l *listing[T]) page(limit int) ([]T, string) {
 	if limit <= 0 || limit >= len(l.rest) {
 		all := l.rest
@@ -65,7 +63,7 @@ func (l *listing[T]) page(limit int) ([]T, string) {
 	return some, l.next
 }
 
-// resume is nil if the listing goes on with that token.
+// resume returns nil if the listing continues with that token, otherwise the error.
 func (l *listing[T]) resume(q *kubeQuery, token string) error {
 	if l.of != q.c || l.next != token || q.api.v.a.weather.compacted(q.c.a.Now(), q.c.name, q.d) {
 		*l = listing[T]{}
@@ -77,19 +75,19 @@ func (l *listing[T]) resume(q *kubeQuery, token string) error {
 // kubeQuery is one request.
 type kubeQuery struct {
 	api                      *kubeAPI
-	verb                     string // as RBAC has it
-	group, version, resource string // of /apis itself the resource is /apis
+	verb                     string // as in RBAC
+	group, version, resource string // for /apis itself, the resource is /apis
 	namespace, name, sub     string
-	selectors                metav1.ListOptions // of a list, and what asks for a page
+	selectors                metav1.ListOptions // of a list, with its paging options
 	body                     []byte
 
-	// What follows is known once the request arrives.
+	// Set once the request arrives.
 	c *cluster
 	d dice
 }
 
-// send sends the request, which takes its time and may fail as every call does. serve is
-// what the API server does about it.
+// send sends the request, which takes time and may fail like every call. serve is the API server's
+// part of it.
 func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 	v, kind := q.api.v, writes
 	if q.verb == "get" || q.verb == "list" {
@@ -117,13 +115,13 @@ func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 	return nil
 }
 
-// dice are those of the call that the request is.
+// dice returns the dice of the request's call.
 func (q *kubeQuery) dice() dice {
 	inv := q.api.v.inv
 	return inv.d.of("kubernetes").nth(inv.calls)
 }
 
-// nodePage answers a request for a page of nodes; it is a kube.NodePages.
+// nodePage returns a page of nodes; it is a kube.NodePages.
 func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*corev1.NodeList, error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
 	var page *corev1.NodeList
@@ -147,8 +145,7 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*cor
 	return page, nil
 }
 
-// itemPage answers a request for a page of a list of anything else, or for one object; it is a
-// kube.ItemPages.
+// itemPage returns a page of a list of any other kind, or one object; it is a kube.ItemPages.
 func (k *kubeAPI) itemPage(ctx context.Context, path string, o metav1.ListOptions) (items []*kube.Item, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", selectors: o}
 	q.locate(path)
@@ -212,8 +209,8 @@ func respond(r *http.Request, code int, kind string, body []byte) *http.Response
 	}
 }
 
-// query reads a request for /api/v1/RESOURCE/NAME, for
-// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and the like.
+// query parses a request for /api/v1/RESOURCE/NAME,
+// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and similar paths.
 func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 	asked := r.URL.Query()
 	q := &kubeQuery{api: k, selectors: metav1.ListOptions{FieldSelector: asked.Get("fieldSelector"), LabelSelector: asked.Get("labelSelector"), Continue: asked.Get("continue")}}
@@ -240,7 +237,7 @@ func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 	return q, nil
 }
 
-// locate reads a path.
+// locate parses a path.
 func (q *kubeQuery) locate(path string) {
 	rest := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -261,7 +258,7 @@ func (q *kubeQuery) locate(path string) {
 	}
 }
 
-// karpenterGroups are the API groups that Karpenter brings.
+// karpenterGroups are Karpenter's API groups.
 var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"}
 
 // hasKarpenter reports whether Karpenter is installed in the cluster.
@@ -274,7 +271,7 @@ func (c *cluster) hasKarpenter() bool {
 	return false
 }
 
-// path is what the request is about: the group, the version and the resource.
+// path returns the group, version and resource of the request.
 func (q *kubeQuery) path() string {
 	what := strings.TrimPrefix(q.group+"/"+q.version+"/"+q.resource, "/")
 	if q.sub != "" {
@@ -288,7 +285,7 @@ func (q *kubeQuery) served() bool {
 	return !slices.Contains(karpenterGroups, q.group) || q.c.hasKarpenter()
 }
 
-// serve is what the API server does about the request.
+// serve is the API server's part of the request.
 func (q *kubeQuery) serve() (any, error) {
 	if !q.served() {
 		return nil, errUnserved
@@ -311,7 +308,7 @@ func (q *kubeQuery) serve() (any, error) {
 	return nil, errUnserved
 }
 
-// get is the object that the request names.
+// get returns the object that the request names.
 func (q *kubeQuery) get() (*kube.Item, error) {
 	one, ok := kubeObjects[q.path()]
 	if !ok || !q.served() {
@@ -327,7 +324,7 @@ func (q *kubeQuery) get() (*kube.Item, error) {
 	return q.c.a.item(object)
 }
 
-// page is what the API server lists.
+// page returns a page of the requested list.
 func (q *kubeQuery) page() (items []*kube.Item, next string, err error) {
 	list, ok := kubeLists[q.path()]
 	switch {
@@ -347,7 +344,7 @@ func (q *kubeQuery) page() (items []*kube.Item, next string, err error) {
 	return items, next, nil
 }
 
-// list answers with the pods that a drain asks for. What else is listed comes as items.
+// list returns the pods that a drain requests. All other lists are served as items.
 func (q *kubeQuery) list() (any, error) {
 	if q.path() != "v1/pods" {
 		return nil, errUnserved
@@ -373,13 +370,12 @@ type objectList struct {
 	Items           []json.RawMessage `json:"items"`
 }
 
-// done is the answer to a change that leaves nothing to be shown.
+// done returns the answer to a change without an object to return.
 func done() any {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
 }
 
-// decode reads what the request carries. What is not known here is refused: it must not be
-// left out silently.
+// decode decodes the request's body. It rejects unknown fields, so that none is silently ignored.
 func (q *kubeQuery) decode(into any) error {
 	d := json.NewDecoder(bytes.NewReader(q.body))
 	d.DisallowUnknownFields()

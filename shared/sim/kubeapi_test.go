@@ -25,12 +25,12 @@ var (
 	withNodeGroup = GroupSpec{Name: "core", Owner: "managed-nodegroup", Type: "m6g.large"}
 )
 
-// reached is the cluster as EKS describes it to a client.
+// reached returns the cluster as EKS describes it to a client.
 func (c *cluster) reached() roll.Cluster {
 	return roll.Cluster{ID: roll.ClusterID{Account: accountID, Region: region, Name: c.name}, Endpoint: c.endpoint()}
 }
 
-// reaching runs a body inside of an invocation of remediate, with a client of the cluster.
+// reaching runs a body within an invocation of remediate, with a client of the cluster.
 func reaching(t *testing.T, c *cluster, body func(k *kube.Client, v *env)) {
 	t.Helper()
 	inside(t, c.a, remediator, func(v *env) {
@@ -42,7 +42,7 @@ func reaching(t *testing.T, c *cluster, body func(k *kube.Client, v *env)) {
 	})
 }
 
-// spell has a fault of calls befall the account from now on.
+// spell injects a fault of calls into the account from now on.
 func (a *account) spell(what FaultKind, share float64) {
 	a.weather.spells = append(a.weather.spells, spell{from: a.Now(), to: a.Now().Add(24 * time.Hour), what: what, share: share})
 }
@@ -52,7 +52,7 @@ func nodesOf(k *kube.Client) (nodes []roll.Node, restarts int, err error) {
 	return nodes, restarts, err
 }
 
-// read asks a question and decodes the answer.
+// read performs a read and decodes the answer.
 func read[T any](t *testing.T, k *kube.Client, q kube.Question) (out T) {
 	t.Helper()
 	data, err := k.Read(context.Background(), q)
@@ -98,7 +98,7 @@ func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
 	for i := range 1201 {
 		up(c.group("core"), fmt.Sprintf("n%04d", i))
 	}
-	for i := range 20 { // at each of the times at which a page may be on its way
+	for i := range 20 { // at each of the times at which a page may be in transit
 		c.a.in(time.Duration(i)*10*time.Millisecond, func() {
 			c.removeNode(c.nodes[0])
 			c.nodes[len(c.nodes)-1].turn(corev1.ConditionFalse, fmt.Sprint(i), "")
@@ -123,8 +123,8 @@ func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
 	})
 }
 
-// What the API server lists is shared, and stays as it was; it is made anew when something
-// changed, and only then.
+// The list that the API server returns is shared and never changes. It is built again only when
+// something changed.
 func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
 	c := handmade(t, withNodeGroup)
 	n := up(c.group("core"), "a").node
@@ -204,7 +204,7 @@ func TestAClusterThatIsGoneHasNoAPI(t *testing.T) {
 	})
 }
 
-// What a call meets is what the client would make of the real thing.
+// A call fails as it would with the real API server and client.
 func TestFaultsOfAnAPIServer(t *testing.T) {
 	c := handmade(t, withNodeGroup)
 	q := &kubeQuery{verb: "list", resource: "nodes"}
@@ -310,7 +310,7 @@ func TestANodeIsCordonedAndUncordoned(t *testing.T) {
 	})
 }
 
-// A node that changes, or is another, between being read and being changed.
+// A node that changes, or is replaced by another, between the read and the change.
 func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
 	c := handmade(t, withNodeGroup)
 	n := up(c.group("core"), "a").node
@@ -333,8 +333,7 @@ func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	// Again and again something else changes it: the client gives up in the end, with a
-	// conflict, or comes through.
+	// Something else keeps changing it: the client gives up in the end, with a conflict, or succeeds.
 	n.cordoned = false
 	for i := range 400 {
 		c.a.in(time.Duration(i)*5*time.Millisecond, func() { n.version = c.changed() })
@@ -372,7 +371,8 @@ func TestNodesAndClaimsAreDeletedByUID(t *testing.T) {
 	})
 }
 
-// load puts pods on the node: a daemon's, two that may go and one whose budget keeps it.
+// load puts pods on the node: one of a DaemonSet, two that may be evicted, and one that its budget
+// keeps.
 func load(n *node) {
 	n.pods = append(n.pods,
 		&pod{namespace: "kube-system", name: "aws-node-x1", uid: "d", daemon: true},
@@ -441,7 +441,7 @@ func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
 	m := up(c.group("core"), "a")
 	load(m.node)
 	m.node.happened("Normal", "Starting", "Starting kubelet.")
-	m.node.events[0].at = m.node.events[0].at.Add(-2 * time.Hour) // longer than events live
+	m.node.events[0].at = m.node.events[0].at.Add(-2 * time.Hour) // longer than events are kept
 	m.node.happened("Warning", "NodeNotReady", "Node a status is now: NodeNotReady")
 	type lease struct {
 		Spec struct {

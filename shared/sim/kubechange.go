@@ -17,7 +17,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// kubeChanges are the changes that the API server makes, by verb and resource.
+// kubeChanges holds the changes that the API server supports, by verb and resource.
 var kubeChanges = map[string]func(*kubeQuery) (any, error){
 	"patch v1/nodes":                    (*kubeQuery).patchNode,
 	"delete v1/nodes":                   (*kubeQuery).deleteNode,
@@ -25,8 +25,9 @@ var kubeChanges = map[string]func(*kubeQuery) (any, error){
 	"create v1/pods/eviction":           (*kubeQuery).evict,
 }
 
-// nodePatch is a JSON merge patch of a node, as far as it may go: a nil annotation is
-// removed, and so is spec.unschedulable. https://www.rfc-editor.org/rfc/rfc7386
+// nodePatch is a JSON merge patch of a node, limited to the permitted fields: a nil annotation is
+// removed, and so is spec.unschedulable.
+// https://www.rfc-editor.org/rfc/rfc7386
 type nodePatch struct {
 	Metadata struct {
 		UID             string             `json:"uid"`
@@ -36,9 +37,8 @@ type nodePatch struct {
 	Spec map[string]json.RawMessage `json:"spec"`
 }
 
-// patchNode changes a node if it is still what the patch was made for. The version is
-// compared first, as the API server does: of a node that was made anew under the old name
-// both differ.
+// patchNode changes a node if it is still the one that the patch was made for. The version is
+// compared first, as the API server does: for a Node recreated under the same name, both differ.
 func (q *kubeQuery) patchNode() (any, error) {
 	var patch nodePatch
 	if err := q.decode(&patch); err != nil {
@@ -98,21 +98,20 @@ func (q *kubeQuery) patchNode() (any, error) {
 	return n.read(), nil
 }
 
-// tainted gives the node other taints. What is out of service loses its pods at once.
+// tainted sets the node's taints. Its pods are removed at once if it has the out-of-service taint.
 func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
-	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // that of the cordon
+	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the cordon's taint
 	if slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
 		q.did(actOutOfService, n.machine, n)
 		n.pods = nil
 	}
 }
 
-// did tells the auditor of an act right before it changes anything, so that it sees what
-// the act met.
+// did reports an act to the auditor right before it changes anything. The auditor thus sees the
+// state that the act met.
 func (q *kubeQuery) did(what act, m *machine, n *node) { q.api.v.inv.did(what, q.c, m, n) }
 
-// meant reads the options of a deletion, and refuses one that is meant for another object
-// than the one with the uid.
+// meant reads the options of a deletion, and refuses one for an object with another UID.
 func (q *kubeQuery) meant(uid string) error {
 	var options metav1.DeleteOptions
 	if len(q.body) > 0 {
@@ -143,8 +142,8 @@ func (q *kubeQuery) deleteNode() (any, error) {
 	return done(), nil
 }
 
-// removeNode removes a Node object, and its pods with it. Its machine, if there is one,
-// goes on: a kubelet registers only when it starts.
+// removeNode removes a Node object and its pods. Its machine, if there is one, keeps running: a
+// kubelet registers only when it starts.
 func (c *cluster) removeNode(n *node) {
 	if c.byNode[n.name] == n {
 		delete(c.byNode, n.name)
@@ -156,8 +155,8 @@ func (c *cluster) removeNode(n *node) {
 	c.changed()
 }
 
-// deleteClaim marks a NodeClaim for deletion: its finalizer keeps it until Karpenter has
-// ended its instance.
+// deleteClaim marks a NodeClaim for deletion. Its finalizer keeps it until Karpenter has
+// terminated its instance.
 func (q *kubeQuery) deleteClaim() (any, error) {
 	i := slices.IndexFunc(q.c.claims, func(cl *claim) bool { return cl.name == q.name })
 	if i < 0 {
@@ -187,7 +186,7 @@ const (
 	stopsSlowest  = time.Minute
 )
 
-// evict has a pod leave its node unless its disruption budget keeps it.
+// evict evicts a pod from its node unless its disruption budget refuses that.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
 func (q *kubeQuery) evict() (any, error) {
 	var eviction policyv1.Eviction
@@ -215,10 +214,10 @@ func (q *kubeQuery) evict() (any, error) {
 	return done(), nil
 }
 
-// budgetHealthy is how many healthy pods a disruption budget wants, and has.
+// budgetHealthy is both the desired and the current number of healthy pods of a disruption budget.
 const budgetHealthy = 2
 
-// budgeted refuses the eviction of a pod, in the API server's words.
+// budgeted returns the API server's refusal to evict a pod.
 func budgeted(p *pod) error {
 	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -237,7 +236,7 @@ func (c *cluster) findPod(namespace, name string) (*node, *pod) {
 	return nil, nil
 }
 
-// stop is the end of a pod that leaves. Without word from its kubelet it stays leaving.
+// stop removes a pod that is terminating. If its kubelet does not report, it stays terminating.
 func (n *node) stop(p *pod) {
 	i := slices.Index(n.pods, p)
 	if i < 0 || n.c.byNode[n.name] != n {

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kubeFault is what a call of a Kubernetes API meets in place of its answer. What the API
-// server says then depends on what it was asked: see kubeQuery.told.
+// kubeFault is the fault that a Kubernetes API call meets in place of its answer. The API server's
+// error then depends on the request: see kubeQuery.told.
 type kubeFault string
 
 func (f kubeFault) Error() string { return "kubernetes: " + string(f) }
 
-// kubernetesFault is the error of a call of a Kubernetes API that meets that.
+// kubernetesFault returns the error of a Kubernetes API call that meets the fault.
 func kubernetesFault(what string) error {
 	switch what {
 	case faultHang, faultLost:
@@ -27,9 +27,9 @@ func kubernetesFault(what string) error {
 	return kubeFault(what)
 }
 
-// told makes an error what the client is told: what the API server answers is a
-// StatusError, and any other is a request without an answer. None says when to come back:
-// the client would wait for that in real time.
+// told converts an error to the client's error: an answer of the API server is a StatusError, any
+// other error is a request without an answer. None has a retry-after time: the client would wait
+// for it in real time.
 func (q *kubeQuery) told(err error) error {
 	fault, ok := errors.AsType[kubeFault](err)
 	if !ok {
@@ -47,30 +47,30 @@ func (q *kubeQuery) told(err error) error {
 	return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 }
 
-// target is what the question is about, as errors name it.
+// target returns the resource of the request, as errors name it.
 func (q *kubeQuery) target() schema.GroupResource {
 	return schema.GroupResource{Group: q.group, Resource: q.resource}
 }
 
 func (q *kubeQuery) notFound() error { return apierrors.NewNotFound(q.target(), q.name) }
 
-// otherUID answers a change that is meant for another object of the name.
+// otherUID returns the error of a change that is meant for an object with another UID.
 func (q *kubeQuery) otherUID(wanted, has string) error {
 	return apierrors.NewConflict(q.target(), q.name, verbatim("Precondition failed: UID in precondition: %s, UID in object meta: %s", wanted, has))
 }
 
-// verbatim is an error in the API server's own words.
+// verbatim returns an error in the API server's own words.
 func verbatim(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// errUnserved answers what the API server has no path for: without a Status.
+// errUnserved is the answer for a path that the API server does not serve: it has no Status.
 var errUnserved = errors.New("404 page not found")
 
-// errExpired answers a token of a listing that the API server forgot.
+// errExpired returns the error for a continue token that the API server forgot.
 func errExpired() error {
 	return apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.")
 }
 
-// unresolved is a request to the endpoint of a cluster that is deleted, or never was.
+// unresolved returns the error of a request to the endpoint of a deleted or unknown cluster.
 func unresolved(c *cluster, name string) error {
 	host := name + ".gr7." + region + ".eks.amazonaws.com"
 	if c != nil {
@@ -79,12 +79,12 @@ func unresolved(c *cluster, name string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 }
 
-// compacts is how often the API server of a cluster that fails now and then forgets a
-// listing before its next page.
+// compacts is how often an API server that fails occasionally forgets a listing before its next
+// page.
 const compacts = 0.1
 
-// compacted reports whether the API server of the cluster forgot how its objects were when
-// a listing began.
+// compacted reports whether the cluster's API server forgot the state of its objects when a
+// listing began.
 func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
 	for i := range w.spells {
 		s := &w.spells[i]
@@ -95,8 +95,7 @@ func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
 	return false
 }
 
-// statusOf is the Status that the API server answers with, nil if the error is none of its
-// answers.
+// statusOf returns the API server's Status for an error, nil if the API server did not answer.
 func statusOf(err error) *metav1.Status {
 	refused, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The objects of Karpenter, as much of them as is looked at.
+// Karpenter's objects, with the fields that are read.
 // https://github.com/kubernetes-sigs/karpenter/tree/main/pkg/apis/crds
 type (
 	nodeClaim struct {
@@ -74,8 +74,8 @@ type (
 	}
 )
 
-// claimSpec is the spec of the group's NodePool for NodeClaims, by that version and kind of
-// what is launched. Its EC2NodeClass has its name.
+// claimSpec returns the NodeClaim spec of the group's NodePool for a template version and machine
+// kind. Its EC2NodeClass has the same name.
 func (g *group) claimSpec(t template, kind machineKind) claimSpec {
 	spec := claimSpec{
 		NodeClassRef: nodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: g.name},
@@ -90,8 +90,8 @@ func (g *group) claimSpec(t template, kind machineKind) claimSpec {
 	return spec
 }
 
-// condition is one of Karpenter's: True since a time, or Unknown for a reason since
-// another.
+// condition returns a condition as Karpenter writes it: True since a time, or Unknown for a reason
+// since another time.
 func condition(what string, since time.Time, reason, message string, unknown time.Time) metav1.Condition {
 	if since.IsZero() {
 		return metav1.Condition{Type: what, Status: metav1.ConditionUnknown, LastTransitionTime: stamped(unknown), Reason: reason, Message: message}
@@ -99,16 +99,16 @@ func condition(what string, since time.Time, reason, message string, unknown tim
 	return metav1.Condition{Type: what, Status: metav1.ConditionTrue, LastTransitionTime: stamped(since), Reason: what}
 }
 
-// claimState is all that a NodeClaim shows of what changes.
+// claimState holds everything that can change in a NodeClaim.
 type claimState struct {
 	version  int
-	kind     machineKind // that its NodePool asks for
-	template int         // the version of it, where there is no machine
+	kind     machineKind // the one that its NodePool requests
+	template int         // its version, if there is no machine
 	node     *node
 	nodes    int // version of the node
 }
 
-// json is the NodeClaim as JSON, which is made anew only when it changed.
+// json returns the NodeClaim as JSON, encoded again only when it changed.
 func (cl *claim) json() (*kube.Item, error) {
 	s := claimState{version: cl.version, kind: cl.g.kind}
 	if cl.machine == nil {
@@ -119,7 +119,7 @@ func (cl *claim) json() (*kube.Item, error) {
 	return cl.made.of(s, func() any { return cl.object() })
 }
 
-// object is the NodeClaim.
+// object returns the NodeClaim.
 func (cl *claim) object() nodeClaim {
 	g, m := cl.g, cl.machine
 	o := nodeClaim{
@@ -156,7 +156,7 @@ func (cl *claim) object() nodeClaim {
 	return o
 }
 
-// uninitialized is why Karpenter does not call the node ready for work yet.
+// uninitialized returns why Karpenter does not consider the node initialized yet.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/initialization.go
 func (cl *claim) uninitialized(startup []corev1.Taint) (reason, message string) {
 	if cl.registered.IsZero() || cl.machine == nil || cl.machine.node == nil {
@@ -179,7 +179,7 @@ func (cl *claim) uninitialized(startup []corev1.Taint) (reason, message string) 
 	return "AwaitingReconciliation", "object is awaiting reconciliation"
 }
 
-// pool finds the group whose NodePool has the name in the question.
+// pool returns the group whose NodePool the request names.
 func (q *kubeQuery) pool() *group {
 	if g := q.c.group(q.name); g != nil && g.owner == karpenter {
 		return g
@@ -187,7 +187,7 @@ func (q *kubeQuery) pool() *group {
 	return nil
 }
 
-// metadata is that of an object of the group.
+// metadata returns the metadata of an object of the group.
 func (g *group) metadata(kind string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: g.name, UID: types.UID(uid(g.d.of(kind))), ResourceVersion: strconv.Itoa(g.template.version), CreationTimestamp: stamped(g.c.created)}
 }
@@ -202,8 +202,8 @@ func (q *kubeQuery) getNodePool() (any, error) {
 	return o, nil
 }
 
-// getNodeClass answers about the EC2NodeClass of a group. With an image of Amazon's its
-// user data is what Karpenter adds its own to; with another it is all that there is.
+// getNodeClass returns the EC2NodeClass of a group. With an Amazon image, Karpenter adds its own
+// user data; with another image, this user data is all there is.
 func (q *kubeQuery) getNodeClass() (any, error) {
 	g := q.pool()
 	if g == nil {

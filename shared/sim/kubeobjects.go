@@ -23,7 +23,7 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// kubeObjects are the kinds of which the API server answers about one object.
+// kubeObjects holds the kinds that the API server serves as single objects.
 var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"v1/nodes":                            (*kubeQuery).getNode,
 	"v1/configmaps":                       (*kubeQuery).getConfigMap,
@@ -34,8 +34,8 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
 }
 
-// kubeLists are those of which it answers lists. No webhook stands between a kubelet and
-// this API server.
+// kubeLists holds the kinds that it serves as lists. The cluster has no admission webhooks for
+// kubelets' requests.
 var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"v1/nodes":                       (*kubeQuery).listNodes,
 	"v1/pods":                        (*kubeQuery).listPods,
@@ -45,7 +45,7 @@ var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"policy/v1/poddisruptionbudgets": (*kubeQuery).listBudgets,
 	"v1/persistentvolumes":           (*kubeQuery).listVolumes,
 	"v1/persistentvolumeclaims":      (*kubeQuery).listVolumeClaims,
-	"v1/serviceaccounts":             none, // Karpenter's has its role by EKS Pod Identity, and says nothing of it
+	"v1/serviceaccounts":             none, // Karpenter's gets its role by EKS Pod Identity, and does not show it
 	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   none,
 	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": none,
 	"discovery.k8s.io/v1/endpointslices":                              none,
@@ -53,7 +53,7 @@ var kubeLists = map[string]func(*kubeQuery, *kubeList){
 
 func none(*kubeQuery, *kubeList) {}
 
-// kubeList is the objects of a list, or why there is none.
+// kubeList holds the objects of a list, or the error.
 type kubeList struct {
 	a     *account
 	items []*kube.Item
@@ -74,13 +74,13 @@ func (l *kubeList) fail(err error) {
 	}
 }
 
-// made is an object as JSON, as it was in a state S.
+// made is an object as JSON, encoded in a state S.
 type made[S comparable] struct {
 	state S
 	item  *kube.Item
 }
 
-// of is the object as JSON in that state.
+// of returns the object as JSON in that state, encoded again only if the state changed.
 func (m *made[S]) of(state S, object func() any) (*kube.Item, error) {
 	if m.item == nil || m.state != state {
 		data, err := json.Marshal(object())
@@ -92,8 +92,8 @@ func (m *made[S]) of(state S, object func() any) (*kube.Item, error) {
 	return m.item, nil
 }
 
-// item is an object as JSON: the same item again while it is the same, with what it was decoded
-// into.
+// item returns an object as JSON. An unchanged object gives the same item, with its cached decoded
+// form.
 func (a *account) item(object any) (*kube.Item, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *account) item(object any) (*kube.Item, error) {
 // kindNode is the kind of nodes, as errors name it.
 var kindNode = schema.GroupKind{Kind: "Node"}
 
-// apiGroups are the API groups that the cluster serves.
+// apiGroups returns the API groups that the cluster serves.
 func (c *cluster) apiGroups() metav1.APIGroupList {
 	names := []string{"admissionregistration.k8s.io", "apps", "coordination.k8s.io", "discovery.k8s.io", "policy"}
 	if c.hasKarpenter() {
@@ -119,10 +119,10 @@ func (c *cluster) apiGroups() metav1.APIGroupList {
 	return out
 }
 
-// stamped is a time as an object tells it, which has whole seconds.
+// stamped returns a time as objects show it, in whole seconds.
 func stamped(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
 
-// stampedOr is nil for the zero time.
+// stampedOr returns nil for the zero time, otherwise stamped.
 func stampedOr(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
@@ -131,8 +131,8 @@ func stampedOr(t time.Time) *metav1.Time {
 	return &at
 }
 
-// listNodes are the nodes of the cluster as its API server lists them. The slice is shared
-// by all who list them, and never changed.
+// listNodes returns the nodes of the cluster as its API server lists them. All callers share the
+// slice; it is never modified.
 func (c *cluster) listNodes() []corev1.Node {
 	if c.objects == nil {
 		c.objects = make([]corev1.Node, 0, len(c.nodes))
@@ -149,7 +149,7 @@ func (c *cluster) listNodes() []corev1.Node {
 	return c.objects
 }
 
-// What runs on the machines.
+// The versions that run on the machines.
 const (
 	kubeletVersion = "v1.33.8-eks-efcacff"
 	osImage        = "Amazon Linux 2023.10.20260202"
@@ -157,13 +157,13 @@ const (
 	runtimeVersion = "containerd://2.1.5"
 )
 
-// capacity is what a kubelet says that its node has room for, as far as anybody asks.
+// capacity is the part of a node's reported capacity that is read.
 var capacity = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(29, resource.DecimalSI)}
 
-// providerID is how Kubernetes names the machine.
+// providerID returns the machine's provider ID.
 func (m *machine) providerID() string { return "aws:///" + m.zone + "/" + m.id }
 
-// object is the Node as the API server lists it.
+// object returns the Node as the API server lists it.
 func (n *node) object() corev1.Node {
 	o := corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -186,7 +186,7 @@ func (n *node) object() corev1.Node {
 		o.DeletionTimestamp = stampedOr(n.deleting)
 		o.Finalizers = []string{"karpenter.sh/termination"}
 	}
-	if n.cordoned { // the node lifecycle controller follows the field
+	if n.cordoned { // the node lifecycle controller derives the taint from the field
 		o.Spec.Taints = append(o.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	}
 	for i := range o.Status.Conditions {
@@ -204,15 +204,15 @@ func (n *node) object() corev1.Node {
 }
 
 const (
-	// statusEvery is how often a kubelet writes its conditions though nothing changed:
+	// statusEvery is how often a kubelet writes its conditions without a change:
 	// nodeStatusReportFrequency.
 	statusEvery = 5 * time.Minute
-	// renewEvery is how often it renews its lease, and leaseSeconds the lease's term.
+	// renewEvery is how often it renews its lease. leaseSeconds is the lease's duration.
 	renewEvery   = 10 * time.Second
 	leaseSeconds = 40
 )
 
-// heard is when the kubelet did last what it does every so often, by the machine's clock.
+// heard returns when the kubelet last performed a periodic task, by the machine's clock.
 func (m *machine) heard(what string, every time.Duration) time.Time {
 	if !m.reporting {
 		if m.renewed.IsZero() {
@@ -225,8 +225,8 @@ func (m *machine) heard(what string, every time.Duration) time.Time {
 	return now.Add(-phase).Truncate(every).Add(phase + m.c.skew)
 }
 
-// read is the Node as it is read alone, with when its conditions were written last. Lists
-// leave that out, because a node would have to be made anew for it and nobody looks.
+// read returns the Node as a single read does, with the time of the last condition update. Lists
+// omit that time: they would have to rebuild each node, and nobody reads it there.
 func (n *node) read() corev1.Node {
 	o := n.object()
 	o.TypeMeta = metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}
@@ -246,13 +246,13 @@ func (n *node) read() corev1.Node {
 	return o
 }
 
-// nodeState is all that changes of a Node that is read alone.
+// nodeState holds everything that can change in a Node that is read alone.
 type nodeState struct {
 	version int
 	heard   time.Time
 }
 
-// item is the Node as it is read alone, as JSON, which is made anew only when it changed.
+// item returns the Node as a single read does, as JSON, encoded again only when it changed.
 func (n *node) item() (*kube.Item, error) {
 	s := nodeState{version: n.version}
 	if n.machine != nil {
@@ -277,8 +277,8 @@ func (q *kubeQuery) listNodes(to *kubeList) {
 	}
 }
 
-// lease is the Lease of a node. It lives as long as the node does; one whose kubelet never
-// came to renew it has none.
+// lease returns the Lease of a node, and whether there is one. It lives as long as the node. A
+// kubelet that never ran to renew it has none.
 func (n *node) lease() (coordinationv1.Lease, bool) {
 	if n.machine == nil {
 		return coordinationv1.Lease{}, false
@@ -318,7 +318,7 @@ func (q *kubeQuery) listLeases(to *kubeList) {
 	}
 }
 
-// fields are what the field selector asks to be exactly so, and labels what the label selector does.
+// fields returns the query's field selector, and labels its label selector.
 func (q *kubeQuery) fields(to *kubeList) fields.Selector {
 	selector, err := fields.ParseSelector(q.selectors.FieldSelector)
 	if err != nil {
@@ -337,8 +337,8 @@ func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 	return selector
 }
 
-// listPods lists the pods that the field selector asks for by their node, or the label
-// selector by their labels.
+// listPods lists the pods that the field selector selects by node, or the label selector by
+// labels.
 func (q *kubeQuery) listPods(to *kubeList) {
 	like := q.labels(to)
 	node, one := q.fields(to).RequiresExactMatch("spec.nodeName")
@@ -349,7 +349,7 @@ func (q *kubeQuery) listPods(to *kubeList) {
 	}
 }
 
-// controller is the name of what the pod belongs to.
+// controller returns the name of the pod's controller.
 func (p *pod) controller() string {
 	if i := strings.LastIndexByte(p.name, '-'); i > 0 {
 		return p.name[:i]
@@ -357,7 +357,7 @@ func (p *pod) controller() string {
 	return p.name
 }
 
-// labels are those of all pods of the controller.
+// labels returns the labels of all pods of the controller.
 func (p *pod) labels() map[string]string {
 	if p.daemon {
 		return map[string]string{"k8s-app": p.controller()}
@@ -365,22 +365,22 @@ func (p *pod) labels() map[string]string {
 	return map[string]string{"app": p.controller()}
 }
 
-// graceSeconds is how long a pod may take to stop.
+// graceSeconds is a pod's termination grace period.
 const graceSeconds = 30
 
-// podJSON is the Pod as JSON, which is made anew only when it changed.
+// podJSON returns the Pod as JSON, encoded again only when it changed.
 func (n *node) podJSON(p *pod) (*kube.Item, error) {
 	return p.made.of(podState{n.ready().Status, p.leaving}, func() any { return n.pod(p) })
 }
 
-// podState is all that changes of a Pod.
+// podState holds everything that can change in a Pod.
 type podState struct {
 	ready   corev1.ConditionStatus // of its node
 	leaving time.Time
 }
 
-// pod is a Pod of the node, whose containers run. Of a node of which nothing is heard the
-// control plane says that its pods are not ready.
+// pod returns a Pod of the node with running containers. If the node's kubelet does not report,
+// the control plane sets its pods to not ready.
 func (n *node) pod(p *pod) corev1.Pod {
 	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	if p.daemon {
@@ -425,8 +425,8 @@ func (n *node) pod(p *pod) corev1.Pod {
 // eventsLive is how long EKS keeps events: the API server's default.
 const eventsLive = time.Hour
 
-// listEvents lists the events about the object that the field selector names. Of pods none
-// are told.
+// listEvents lists the events about the object that the field selector names. There are none about
+// pods.
 func (q *kubeQuery) listEvents(to *kubeList) {
 	selector := q.fields(to)
 	if reason, ok := selector.RequiresExactMatch("reason"); ok {
@@ -452,7 +452,7 @@ func (q *kubeQuery) listEvents(to *kubeList) {
 	}
 }
 
-// listDropped lists the events of one reason about NodeClaims that were deleted at once.
+// listDropped lists the events with one reason about NodeClaims that were deleted at once.
 func (q *kubeQuery) listDropped(to *kubeList, reason string) {
 	for i, e := range q.c.dropped {
 		if e.reason == reason && q.c.stamp().Sub(e.at) < eventsLive {
@@ -461,7 +461,7 @@ func (q *kubeQuery) listDropped(to *kubeList, reason string) {
 	}
 }
 
-// event is the i-th Event about an object.
+// event returns the i-th Event about an object.
 func (o occurrence) event(about corev1.ObjectReference, i int) corev1.Event {
 	at, by := stamped(o.at), o.reporter(about.Kind)
 	return corev1.Event{
@@ -472,7 +472,7 @@ func (o occurrence) event(about corev1.ObjectReference, i int) corev1.Event {
 	}
 }
 
-// reporter is who writes such an Event.
+// reporter returns the component that writes such an Event.
 func (o occurrence) reporter(kind string) string {
 	switch {
 	case kind == "NodeClaim":
@@ -483,7 +483,7 @@ func (o occurrence) reporter(kind string) string {
 	return "kubelet"
 }
 
-// getConfigMap answers about aws-auth; there is no other.
+// getConfigMap returns aws-auth, the only ConfigMap.
 func (q *kubeQuery) getConfigMap() (any, error) {
 	if q.namespace != metav1.NamespaceSystem || q.name != "aws-auth" || q.c.mapped == nil {
 		return nil, q.notFound()
@@ -495,7 +495,7 @@ func (q *kubeQuery) getConfigMap() (any, error) {
 	}, nil
 }
 
-// mapRoles is the YAML of mapRoles, as eksctl writes it.
+// mapRoles returns the YAML of mapRoles, as eksctl writes it.
 func mapRoles(roles []string) string {
 	if len(roles) == 0 {
 		return "[]\n"
@@ -507,10 +507,10 @@ func mapRoles(roles []string) string {
 	return b.String()
 }
 
-// labelPool is the label by which Karpenter names a node pool.
+// labelPool is the label with which Karpenter names a node pool.
 const labelPool = "karpenter.sh/nodepool"
 
-// listClaims lists the NodeClaims that the label selector asks for by their node pool.
+// listClaims lists the NodeClaims that the label selector selects by node pool.
 func (q *kubeQuery) listClaims(to *kubeList) {
 	selector := q.labels(to)
 	wanted := map[*group]bool{}

@@ -16,23 +16,23 @@ const (
 	remediator  functionName = "remediate"
 )
 
-// message is what a queue hands to a function.
+// message is a queue's message for a function.
 type message struct {
 	id, body, group string
 	receives        int
 }
 
-// function is a Lambda function, and its execution environments.
+// function is a Lambda function with its execution environments.
 type function struct {
 	a       *account
 	name    functionName
 	timeout time.Duration
-	// build makes the handler of a new environment, which returns the ids of the messages
-	// that failed.
+	// build returns the handler of a new environment, which returns the IDs of the messages that
+	// failed.
 	build func(v *env) func(inv *invocation, batch []message) (failed []string)
 
 	started int
-	warm    []*place // that wait for an invocation; the one used last is last
+	warm    []*place // idle ones; the last used is last
 }
 
 // busy reports whether an invocation of the function runs.
@@ -45,25 +45,25 @@ func (f *function) busy() bool {
 	return false
 }
 
-// place is where invocations run, one after the other.
+// place is an execution environment and its lifetime.
 type place struct {
 	v     *env
-	since time.Time     // when its last invocation ended
-	idle  time.Duration // after which it is given up
-	until time.Time     // when it is given up in any case
+	since time.Time     // end of its last invocation
+	idle  time.Duration // how long it may stay idle
+	until time.Time     // when it is discarded in any case
 }
 
 const (
-	// skewed is how much a clock differs at most.
+	// skewed is the maximum clock difference.
 	skewed = 2 * time.Second
-	// killedAnyway is the share of invocations that are killed where no fault says more.
+	// killedAnyway is the share of invocations that are killed without a fault.
 	killedAnyway = 0.002
-	// killedWithin is the number of calls in one of which an invocation is killed.
+	// killedWithin is the number of calls within which an invocation is killed.
 	killedWithin = 40
 )
 
-// invoke runs the function once. done is told how it ended: ok is false if it was killed
-// or ran out of time.
+// invoke runs the function once. It passes the outcome to done: ok is false if the function was
+// killed or timed out.
 func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []string)) {
 	f.started++
 	name := fmt.Sprintf("%s#%d", f.name, f.started)
@@ -95,7 +95,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 			if fault := recover(); fault != nil {
 				panic(fmt.Sprintf("%s: %v", name, fault))
 			}
-			end(false, nil) // unless it ended well, it was killed
+			end(false, nil) // unless it ended normally, it was killed
 		}()
 		f.a.in(f.timeout, func() {
 			if !over {
@@ -115,8 +115,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 	})
 }
 
-// place finds where an invocation runs, and how long that takes: a warm environment, or a
-// new one.
+// place returns an environment for an invocation, warm or new, and how long its start takes.
 func (f *function) place(d dice) (*place, time.Duration) {
 	now := f.a.Now()
 	for len(f.warm) > 0 {
@@ -136,8 +135,8 @@ func (f *function) place(d dice) (*place, time.Duration) {
 	}, d.of("cold").between(200*time.Millisecond, 900*time.Millisecond)
 }
 
-// fate decides at which call an invocation is killed, 0 for none, and whether that call
-// takes effect.
+// fate decides at which call an invocation is killed, 0 for none, and whether that call takes
+// effect.
 func (f *function) fate(d dice) (diesAt int, after bool) {
 	if f.a.befalls(FaultMemory, "", d.of("memory"), string(f.name)+" runs out of memory") {
 		return 1 + d.of("full at").below(memoryWithin), false
@@ -148,15 +147,15 @@ func (f *function) fate(d dice) (diesAt int, after bool) {
 	return 1 + d.of("dies at").below(killedWithin), d.of("dies after").chance(0.5)
 }
 
-// What an asynchronous invocation is tried again for: EventInvokeConfig in the template.
+// Retry limits of an asynchronous invocation: EventInvokeConfig in the template.
 const (
 	asyncRetries = 1
 	asyncAge     = 5 * time.Minute
-	// asyncPause is how long Lambda waits before it tries again.
+	// asyncPause is how long Lambda waits before a retry.
 	asyncPause = time.Minute
 )
 
-// async is an event that is handed to a function without a queue.
+// async is an event that invokes a function without a queue.
 type async struct {
 	f     *function
 	m     message
@@ -165,7 +164,8 @@ type async struct {
 	tries int
 }
 
-// begin invokes the function, unless as many as are reserved run already.
+// begin invokes the function. If it is throttled or the reserved number of invocations already
+// runs, it tries again later.
 func (e *async) begin(running *int, reserved int) {
 	now := e.f.a.Now()
 	if now.Sub(e.born) > asyncAge {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// told collects what an account tells.
+// told collects the events that an account reports.
 func (a *account) told() *[]Event {
 	var all []Event
 	a.tell = func(e Event) { all = append(all, e) }
@@ -157,5 +157,5 @@ func TestTheSweepComesByAndIsTriedOnceMore(t *testing.T) {
 	c.got = nil
 	c.does = func(inv *invocation, _ []message) []string { inv.wait(time.Hour); return nil }
 	a.pass(10 * time.Minute)
-	c.want(t, "25:{}", "28:{}", "30:{}") // each times out after two minutes, and is tried again after one
+	c.want(t, "25:{}", "28:{}", "30:{}") // each times out after two minutes, and is retried after one
 }

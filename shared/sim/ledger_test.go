@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/sim/dynamo"
 )
 
-// invoked is a ledger each of whose methods is called within an invocation of its own.
+// invoked is a ledger each of whose methods is called within its own invocation.
 type invoked struct {
 	mu *sync.Mutex
 	v  *env
@@ -105,7 +105,7 @@ func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
 	for _, tt := range []struct {
 		dies     int
 		after    bool
-		findings int // the first item of all is the trouble
+		findings int // the trouble is the very first item
 	}{{1, false, 0}, {1, true, 98}, {2, false, 98}, {2, true, 197}, {3, false, 197}, {3, true, 250}} {
 		a := bare(t, false)
 		v := a.environment(inspect)

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How long things take that the account does by itself.
+// Durations of the account's own processes.
 const (
-	// graceful is after how long without a report the control plane says that it does not
-	// know: the node monitor's grace period.
+	// graceful is how long the control plane waits for a report before it sets Ready to Unknown:
+	// the node monitor's grace period.
 	graceful = 40 * time.Second
 )
 
-// launch starts a machine of the group in a zone. by is who launched it, for the record.
+// launch starts a machine of the group in a zone.
 func (g *group) launch(zone string) *machine {
 	c, a := g.c, g.c.a
 	d := g.d.of("machine").nth(g.launches)
@@ -42,7 +42,7 @@ func (g *group) launch(zone string) *machine {
 		g.unlucky--
 		m.ail, m.stays = g.ill, false
 		if m.ail == neverReady && len(m.template.taints) == 0 {
-			m.ail = neverJoins // there is no taint by now that could stay
+			m.ail = neverJoins // its startup taint would be gone by now, so it cannot be kept
 		}
 	}
 	if g.unread != "" && m.stays && !slices.ContainsFunc(g.members, func(o *machine) bool { return o.unread != "" }) {
@@ -73,7 +73,7 @@ func (g *group) launch(zone string) *machine {
 	return m
 }
 
-// tags are those that the owner writes when it launches a machine. All machines of one
+// tags returns the tags that the owner writes when it launches a machine. All machines of one
 // version share them.
 func (g *group) tags(t template) []tag {
 	if g.tagged.tags == nil || g.tagged.version != t.version {
@@ -102,7 +102,7 @@ func (g *group) launchTags(t template) []tag {
 	return out
 }
 
-// index is the cluster's place in the account.
+// index returns the cluster's position in the account.
 func (c *cluster) index() int {
 	for i, other := range c.a.clusters {
 		if other == c {
@@ -119,7 +119,7 @@ func (m *machine) boot() {
 	boot := m.boots
 	takes := m.g.kind.Boots / 3
 	if m.g.beside == besideWindows {
-		takes = m.g.kind.Boots // in two stages, each time
+		takes = m.g.kind.Boots // in two stages, on every boot
 	}
 	m.c.a.in(takes+m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
 		if m.state != running || m.boots != boot {
@@ -132,8 +132,8 @@ func (m *machine) boot() {
 	})
 }
 
-// join has the kubelet start: it registers a Node, or finds the one it had. Without a
-// network it does when there is one again.
+// join starts the kubelet: it registers a Node, or reuses its existing one. Without a network, it
+// does so once the network is back.
 func (m *machine) join() {
 	if m.state != running || m.booting || m.muted || m.kubeletDown() {
 		return
@@ -148,12 +148,12 @@ func (m *machine) join() {
 	m.report()
 }
 
-// kubeletDown reports whether the machine's own trouble keeps its kubelet from reporting.
+// kubeletDown reports whether the machine's own fault keeps its kubelet from reporting.
 func (m *machine) kubeletDown() bool {
 	return m.ail == silent || m.ail == impaired || m.ail == neverJoins || m.elsewhere != "" || m.dormant != ""
 }
 
-// kind is what the machine was launched as, whatever its group launches by now.
+// kind returns what the machine was launched as, even if its group now launches another kind.
 func (m *machine) kind() machineKind {
 	if m.shown == nil {
 		return m.g.kind
@@ -205,7 +205,7 @@ func (m *machine) register() {
 	m.starts(n)
 }
 
-// starts is the start of a registered node up to where it is ready for work.
+// starts runs the start of a registered node until it is ready for work.
 func (m *machine) starts(n *node) {
 	a, d := m.c.a, m.d.of("start").nth(m.boots)
 	if m.claim != nil && !m.template.refused {
@@ -236,8 +236,8 @@ func (m *machine) starts(n *node) {
 	a.in(ready+after, func() { m.settle(n) })
 }
 
-// settle is what the agents and the owner do to a node that is up: its startup taints go,
-// and Karpenter calls it initialized.
+// settle applies what agents and the owner do to a node that is up: they remove its startup
+// taints, and Karpenter marks it initialized.
 func (m *machine) settle(n *node) {
 	if m.node != n || m.ail == neverReady {
 		return
@@ -256,7 +256,7 @@ func (m *machine) settle(n *node) {
 	}
 }
 
-// initialized marks a ready node of Karpenter's.
+// initialized marks a ready node of Karpenter as initialized.
 func (m *machine) initialized(n *node) {
 	if m.claim == nil || !m.claim.initialized.IsZero() || n.ready().Status != corev1.ConditionTrue || m.claim.registered.IsZero() {
 		return
@@ -267,7 +267,7 @@ func (m *machine) initialized(n *node) {
 	m.claim.version = m.c.changed()
 }
 
-// bounce restarts the kubelet while the node starts: a flap that is no fault.
+// bounce restarts the kubelet while the node starts: a flap that is not a fault.
 func (m *machine) bounce(n *node) {
 	a := m.c.a
 	for i := range 2 {
@@ -282,7 +282,7 @@ func (m *machine) bounce(n *node) {
 	}
 }
 
-// report is the kubelet's word on how its node is, given anew.
+// report makes the kubelet report its node's conditions again.
 func (m *machine) report() {
 	n := m.node
 	if n == nil || m.state != running || m.booting || m.muted || m.kubeletDown() {
@@ -301,7 +301,7 @@ func (m *machine) report() {
 	m.initialized(n)
 }
 
-// hush ends the reports of the kubelet; the control plane notices after a while.
+// hush stops the kubelet's reports. The control plane notices after the grace period.
 func (m *machine) hush() {
 	if !m.reporting {
 		return
@@ -316,7 +316,7 @@ func (m *machine) hush() {
 		}
 		for i := range n.conditions {
 			if n.conditions[i].Type == accelerated {
-				continue // no kubelet wrote it, so the control plane leaves it
+				continue // no kubelet wrote it, so the control plane does not change it
 			}
 			n.set(n.conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 		}
@@ -328,8 +328,8 @@ func (m *machine) hush() {
 	})
 }
 
-// fall makes the machine ill. stays says that a replacement would be too; reboots, that a
-// reboot helps.
+// fall gives the machine an ailment. stays: a replacement would have it too. reboots: a reboot
+// cures it.
 func (m *machine) fall(ail ailment, stays, reboots bool) {
 	if m.state != running || m.ail != well {
 		return
@@ -339,7 +339,7 @@ func (m *machine) fall(ail ailment, stays, reboots bool) {
 	m.ails()
 }
 
-// ails lets the ailment show.
+// ails applies the effects of the ailment.
 func (m *machine) ails() {
 	switch m.ail {
 	case silent, impaired:
@@ -359,7 +359,7 @@ func (m *machine) ails() {
 	}
 }
 
-// flap has the kubelet go and come back every few minutes.
+// flap stops and restarts the kubelet every few minutes.
 func (m *machine) flap() {
 	if m.ail != flapping || m.state != running {
 		return
@@ -372,7 +372,7 @@ func (m *machine) flap() {
 	})
 }
 
-// starve has the machine run short of memory, and fall silent after a while.
+// starve makes the machine run short of memory, and stop reporting after a while.
 func (m *machine) starve(after time.Duration, reboots bool) {
 	if m.state != running || m.ail != well || m.node == nil {
 		return
@@ -385,7 +385,7 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 	})
 }
 
-// press has the kubelet say that it runs short of memory.
+// press makes the kubelet report memory pressure.
 func (m *machine) press() {
 	if m.node == nil {
 		return
@@ -395,7 +395,7 @@ func (m *machine) press() {
 	m.report()
 }
 
-// cure makes the machine well.
+// cure ends the machine's ailment.
 func (m *machine) cure() {
 	was := m.ail
 	m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
@@ -417,7 +417,7 @@ func (m *machine) cure() {
 	})
 }
 
-// mute cuts the machine off the network, or puts it back.
+// mute cuts the machine off the network, or reconnects it.
 func (m *machine) mute(off bool) {
 	if m.muted == off {
 		return
@@ -431,7 +431,7 @@ func (m *machine) mute(off bool) {
 	m.c.a.in(m.d.of("unmute").between(time.Second, time.Minute), m.join)
 }
 
-// reboot restarts the machine, on somebody's word.
+// reboot restarts the machine.
 func (m *machine) reboot() {
 	if m.state != running {
 		return
@@ -461,7 +461,7 @@ func (m *machine) reboot() {
 	})
 }
 
-// end terminates the machine, on somebody's word.
+// end terminates the machine. by is who requested it.
 func (m *machine) end(by string) {
 	if !m.alive() && m.state != stopped && m.state != stopping {
 		return
@@ -487,15 +487,15 @@ func (m *machine) end(by string) {
 	})
 }
 
-// forgetNode is what the cloud's node controller does about the Node of a machine that is
-// gone, unless it is out of order itself.
+// forgetNode removes the Node of a terminated machine, as the cloud node controller does. It does
+// nothing while that controller is out of order.
 func (m *machine) forgetNode() {
 	if n := m.node; n != nil && !m.c.ghosts && !m.keepsNode {
 		m.c.removeNode(n)
 	}
 }
 
-// tell notes something that happened to the machine.
+// tell records an event of the machine.
 func (m *machine) tell(kind EventKind, detail string) {
 	e := Event{Kind: kind, Cluster: m.c.name, Instance: m.id, Group: m.g.groupName(), Detail: detail}
 	if m.node != nil {
@@ -504,13 +504,13 @@ func (m *machine) tell(kind EventKind, detail string) {
 	m.c.a.note(e)
 }
 
-// uid is a made-up UUID.
+// uid returns a generated UUID.
 func uid(d dice) string {
 	s := shortID(d, 32)
 	return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-8" + s[17:20] + "-" + s[20:32]
 }
 
-// zoneID is the id of a zone, which is the same in every account.
+// zoneID returns the ID of a zone, which is the same in every account.
 func zoneID(zone string) string {
 	return "euw1-az" + string('1'+zone[len(zone)-1]-'a')
 }

@@ -22,7 +22,7 @@ func (n *node) condition(what corev1.NodeConditionType) corev1.ConditionStatus {
 	return ""
 }
 
-// settledShop is a shop in which all is well and has been for an hour.
+// settledShop returns a shop in which everything has been healthy for an hour.
 func settledShop(t *testing.T) (*account, *cluster) {
 	t.Helper()
 	a, c := untended(t)
@@ -74,8 +74,8 @@ func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
 	}
 }
 
-// The control plane notices after its grace period that a kubelet is silent, and takes the
-// taints off when it reports again.
+// The control plane notices after its grace period that a kubelet is silent. It removes the taints when
+// the kubelet reports again.
 func TestASilentKubelet(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]
@@ -123,7 +123,7 @@ func TestWhatARebootCures(t *testing.T) {
 	} {
 		a, c := settledShop(t)
 		g := c.group("batch")
-		g.suspended = true // or what is impaired is replaced
+		g.suspended = true // otherwise an impaired machine is replaced
 		m := g.members[0]
 		m.fall(tt.ail, false, tt.cures)
 		a.passes(2 * time.Minute)
@@ -168,7 +168,7 @@ func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
 	}
 }
 
-// A monitoring agent's word stands beside Ready.
+// The monitoring agent's condition is independent of Ready.
 func TestAPartThatFailed(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]
@@ -206,8 +206,8 @@ func TestAFlappingKubeletComesAndGoes(t *testing.T) {
 	}
 }
 
-// Machines without a network fall silent, and come back; new ones register when there is
-// one again.
+// Machines without a network fall silent, and recover with it. New ones register when there is a network
+// again.
 func TestAZoneWithoutANetwork(t *testing.T) {
 	a, c := settledShop(t)
 	zone := zones[0]
@@ -234,8 +234,8 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 	}
 }
 
-// The Node goes after its machine, unless who removes it is out of order; then it goes when
-// that is mended, even if EC2 has forgotten the machine.
+// The Node is deleted after its machine, unless what deletes it is broken. Then it is deleted when that
+// is fixed, even if EC2 has forgotten the machine.
 func TestTheNodeOfWhatIsGone(t *testing.T) {
 	for name, ghosts := range map[string]bool{"it goes": false, "it stays": true} {
 		a, c := settledShop(t)
@@ -263,8 +263,8 @@ func TestTheNodeOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// A fault meets as many as it says, of what is well, has a node, and is where it strikes;
-// the same ones each time.
+// A fault affects as many machines as it says: healthy ones that have a node and match its target. It
+// affects the same ones each time.
 func TestWhomAFaultMeets(t *testing.T) {
 	a, c := settledShop(t)
 	c.group("general").members[0].fall(silent, false, false)

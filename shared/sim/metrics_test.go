@@ -24,8 +24,8 @@ func (c counting) Handle(_ context.Context, r slog.Record) error {
 func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }
 func (c counting) WithGroup(string) slog.Handler      { return c }
 
-// What CloudWatch cannot read it drops without a word, so every line of some stormy hours
-// is read as it does; and whatever is written must be in the catalogue, as it says.
+// CloudWatch silently drops what it cannot read. The test therefore reads every line of some stormy
+// hours as CloudWatch does. Each metric must match the catalogue.
 func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 	catalogue := map[string]report.Series{}
 	for _, s := range report.Catalogue() {

@@ -23,20 +23,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// mutant is a version of Rollcall that is wrong in one way, as somebody could make it by
-// mistake.
+// mutant is a version of Rollcall with one fault, such as somebody could make by mistake.
 type mutant struct {
 	name   string
-	guards func() Guards // made anew for each run: some remember
+	guards func() Guards // created for each run: some keep state
 	sc     Scenario
-	seeds  int    // in one of so many it is caught; 0 is one
-	rules  []Rule // of which one is the first that it breaks
-	// survives says why it breaks none: what else in the product keeps it from harm.
+	seeds  int    // it is caught in one of this many seeds; 0 means one
+	rules  []Rule // one of which it must break first
+	// survives says why it breaks no rule: what else in the product prevents harm.
 	survives string
 }
 
-// A rule that no wrong version breaks proves nothing, and neither does one that the right
-// version breaks too.
+// A rule that no wrong version breaks proves nothing. Neither does a rule that the right version breaks
+// too.
 func TestWrongVersionsAreCaught(t *testing.T) {
 	caught := map[Rule]bool{}
 	for _, m := range mutants() {
@@ -81,7 +80,7 @@ func (m mutant) check(t *testing.T) {
 	}
 }
 
-// allRules are the rules that the sources name.
+// allRules returns the rules that the sources name.
 func allRules(t *testing.T) (all []Rule) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -104,8 +103,8 @@ func allRules(t *testing.T) (all []Rule) {
 	return all
 }
 
-// byHand are the rules that no guard can break, for lack of a seam: audit_test.go and
-// auditverdict_test.go do.
+// byHand has the rules that no guard can break, for lack of a seam. audit_test.go and
+// auditverdict_test.go break them.
 var byHand = map[Rule]bool{
 	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
 	RuleAtRest: true, RuleDisrupted: true, RuleFrozen: true, RuleBeside: true,
@@ -129,7 +128,7 @@ const (
 	pool    = "pool"
 )
 
-// trial is a short run of one cluster, in which nothing happens by chance but the faults.
+// trial returns a short run of one cluster, in which nothing but the faults happens at random.
 func trial(faults ...Fault) Scenario {
 	for i := range faults {
 		faults[i].ID = cmp.Or(faults[i].ID, i+1)
@@ -145,41 +144,39 @@ func trial(faults ...Fault) Scenario {
 	}
 }
 
-// one is a group of one machine, of which it is certain whom a fault meets, in the first
-// of the zones.
+// one is a group of one machine in the first zone, so that it is certain which machine a fault affects.
 var one = GroupSpec{Name: "one", Owner: "autoscaling-group", Type: "m5.large", Desired: 1}
 
-// calmly is the scenario with hours in which nothing else goes wrong, after which what is
-// ill should have been seen to.
+// calmly returns the scenario with calm hours at its end, in which what is ill should be remediated.
 func calmly(sc Scenario) Scenario {
 	sc.Storm, sc.Calm = time.Hour, 6*time.Hour
 	return sc
 }
 
-// longer is the scenario with the hours that it takes until something is left.
+// longer returns the scenario, longer by the hours until something counts as left.
 func longer(sc Scenario) Scenario {
 	sc.Storm += 3 * time.Hour
 	return sc
 }
 
-// notifying is the scenario in which Rollcall only tells.
+// notifying returns the scenario in mode notify.
 func notifying(sc Scenario) Scenario {
 	sc.Policy = withMode(sc.Policy, "notify")
 	return sc
 }
 
-// ill has machines of a group fall ill at that many minutes.
+// ill makes machines of a group ill at that minute.
 func ill(kind FaultKind, minute int, group string, count int) Fault {
 	return Fault{Kind: kind, At: time.Duration(minute) * time.Minute, Group: group, Count: count}
 }
 
-// lasts is the fault for that many minutes.
+// lasts returns the fault with a duration in minutes.
 func (f Fault) lasts(minutes int) Fault {
 	f.For = time.Duration(minutes) * time.Minute
 	return f
 }
 
-// The ways in which people meddle with a machine; see meddle.
+// The ways in which people interfere with a machine; see meddle.
 const (
 	holds = iota
 	protects
@@ -188,7 +185,7 @@ const (
 	cures
 )
 
-// people has people meddle in that way with one machine of a group.
+// people has people interfere in that way with one machine of a group.
 func people(way, minute int, group string) Fault {
 	f := ill(FaultPeople, minute, group, 1)
 	for f.ID = 100; newDice(1).of("fault").nth(f.ID).of("how").nth(0).below(5) != way; f.ID++ {
@@ -196,12 +193,12 @@ func people(way, minute int, group string) Fault {
 	return f
 }
 
-// mutants are the wrong versions.
+// mutants returns the wrong versions.
 func mutants() []mutant {
 	return slices.Concat(mutantsOfLooks(), mutantsOfLimits(), mutantsOfSense(), mutantsOfMode(), mutantsOfMemory(), mutantsOfWords())
 }
 
-// mutantsOfLooks believe what they should not.
+// mutantsOfLooks trust observations that they should not.
 func mutantsOfLooks() []mutant {
 	rarely := trial(ill(FaultNotReady, 62, api, 1))
 	rarely.Sweep = 20 * time.Minute
@@ -407,7 +404,7 @@ func mutantsOfLooks() []mutant {
 	}
 }
 
-// mutantsOfLimits do too much.
+// mutantsOfLimits exceed limits.
 func mutantsOfLimits() []mutant {
 	three := trial(ill(FaultNotReady, 30, api, 3))
 	spread := trial(ill(FaultNotReady, 30, api, 2), ill(FaultNotReady, 30, workers, 2), ill(FaultNotReady, 30, pool, 2))
@@ -457,7 +454,7 @@ func mutantsOfLimits() []mutant {
 	}
 }
 
-// mutantsOfSense keep to the limits on numbers, and do what no person would.
+// mutantsOfSense keep to the numeric limits, and do what no person would.
 func mutantsOfSense() []mutant {
 	corner := trial(Fault{Kind: FaultZone, Zone: zones[2], At: 30 * time.Minute, For: 80 * time.Minute})
 	corner.Clusters[0].Groups = nil
@@ -542,7 +539,7 @@ func mutantsOfSense() []mutant {
 	}
 }
 
-// mutantsOfMode do what they may not.
+// mutantsOfMode do what their mode forbids.
 func mutantsOfMode() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
 	notify, observe, permits := sick.clone(), sick.clone(), sick.clone()
@@ -590,7 +587,7 @@ func mutantsOfMode() []mutant {
 	}
 }
 
-// mutantsOfMemory do not record what they should, or do not look at it.
+// mutantsOfMemory do not record what they should, or do not read it.
 func mutantsOfMemory() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
 	two := calmly(trial(ill(FaultSilence, 30, api, 2)))
@@ -669,7 +666,7 @@ func mutantsOfMemory() []mutant {
 	}
 }
 
-// mutantsOfWords do not tell, or tell too often; or leave things lying about.
+// mutantsOfWords send no notices, or too many; or leave objects behind.
 func mutantsOfWords() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
 	calm := calmly(trial(ill(FaultSilence, 30, api, 1)))

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stamp is the time as the cluster's machines write it, in whole seconds.
+// stamp returns the time as the cluster's machines write it, in whole seconds.
 func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
 
-// ready is the node's condition Ready.
+// ready returns the node's condition Ready.
 func (n *node) ready() corev1.NodeCondition {
 	for _, c := range n.conditions {
 		if c.Type == corev1.NodeReady {
@@ -22,8 +22,7 @@ func (n *node) ready() corev1.NodeCondition {
 	return corev1.NodeCondition{}
 }
 
-// set changes a condition, adding it if the node has none of the type, and reports whether
-// that is news.
+// set changes or adds a condition, and reports whether its status or reason changed.
 func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) bool {
 	now := metav1.NewTime(n.c.stamp())
 	changed := corev1.NodeCondition{Type: what, Status: status, LastTransitionTime: now, LastHeartbeatTime: now, Reason: reason, Message: message}
@@ -37,7 +36,7 @@ func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus,
 		if c.Status == status {
 			changed.LastTransitionTime = c.LastTransitionTime
 		}
-		n.conditions = append([]corev1.NodeCondition{}, n.conditions...) // an answer may hold the old ones
+		n.conditions = append([]corev1.NodeCondition{}, n.conditions...) // earlier answers may still hold the old ones
 		n.conditions[i] = changed
 		return true
 	}
@@ -63,7 +62,7 @@ func (n *node) turn(status corev1.ConditionStatus, reason, message string) {
 	}
 }
 
-// tell notes how the node is now.
+// tell records the node's new state in the history.
 func (n *node) tell(state string) {
 	if n.machine == nil || n.c.a.founding {
 		return
@@ -71,7 +70,7 @@ func (n *node) tell(state string) {
 	n.c.a.note(Event{Kind: EventState, Cluster: n.c.name, Instance: n.machine.id, Node: n.name, Group: n.machine.g.groupName(), Stage: state})
 }
 
-// pressures renews the conditions that the kubelet tells of what it runs short of.
+// pressures renews the kubelet's pressure conditions.
 func (n *node) pressures(memory bool) {
 	changed := false
 	if memory {
@@ -86,7 +85,7 @@ func (n *node) pressures(memory bool) {
 	}
 }
 
-// part is the condition that the node monitoring agent writes.
+// part sets the condition that the node monitoring agent writes.
 func (n *node) part(failed bool) {
 	const kernel = corev1.NodeConditionType("KernelReady")
 	changed := false
@@ -134,17 +133,18 @@ func (n *node) untaintIf(gone func(corev1.Taint) bool) {
 	}
 }
 
-// parseTaint reads key=value:Effect or key:Effect.
+// parseTaint parses key=value:Effect or key:Effect.
 func parseTaint(s string) corev1.Taint {
 	rest, effect, _ := strings.Cut(s, ":")
 	key, value, _ := strings.Cut(rest, "=")
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
 }
 
-// eventsKept is how many of an object's events its cluster keeps.
+// eventsKept is the maximum number of events per object that a cluster keeps.
 const eventsKept = 12
 
-// happened notes an Event about the node. The same again is counted, as Kubernetes does.
+// happened records an Event about the node. A repeated Event increases its count, as in
+// Kubernetes.
 func (n *node) happened(kind, reason, message string) {
 	n.events = noted(n.events, occurrence{at: n.c.stamp(), kind: kind, reason: reason, message: message, count: 1})
 }
@@ -156,7 +156,7 @@ func noted(events []occurrence, o occurrence) []occurrence {
 	return append(events, o)
 }
 
-// daemons are the pods that every node has.
+// daemons returns the pods that every node has.
 func (n *node) daemons() []*pod {
 	var out []*pod
 	for _, name := range []string{"aws-node", "kube-proxy"} {
@@ -166,7 +166,7 @@ func (n *node) daemons() []*pod {
 	return out
 }
 
-// schedule puts some workload on the node.
+// schedule puts some workload pods on the node.
 func (n *node) schedule() {
 	d := n.machine.d.of("pods").nth(n.machine.boots)
 	for i := range 1 + d.below(3) {

@@ -16,7 +16,7 @@ import (
 	"rollcall/shared/report"
 )
 
-// kept are the notices that the functions of a run sent.
+// kept has the notices that the functions of a run sent.
 type kept struct {
 	mu  sync.Mutex
 	all []report.Message
@@ -35,8 +35,8 @@ func (p keeping) Publish(ctx context.Context, m report.Message) error {
 	return p.to.Publish(ctx, m)
 }
 
-// What really happens in a day, and in accounts where anything may, is told in the
-// published form, in words that mail and chats take.
+// Everything that happens in the demo's day, and in random accounts, is reported in the published form,
+// in words that mail and chat systems accept.
 func TestNoticesHaveThePublishedFormWhateverHappens(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
 	if err != nil {

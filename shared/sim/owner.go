@@ -8,20 +8,20 @@ import (
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// The times that owners keep, from their sources.
+// Durations of the owners' own actions, from their sources.
 const (
-	// registrationTTL is after how long Karpenter gives up on a NodeClaim that has not
-	// registered: registrationTTL in its liveness controller.
+	// registrationTTL is when Karpenter gives up on a NodeClaim that has not registered:
+	// registrationTTL in its liveness controller.
 	registrationTTL = 15 * time.Minute
-	// repairAfter is after how long Karpenter and EKS replace a node that is not ready, if
-	// their node repair is on.
+	// repairAfter is when Karpenter and EKS replace a node that is not ready, if their node repair
+	// is on.
 	repairAfter = 30 * time.Minute
-	// replaceImpaired is about how long an Auto Scaling group lets a status check fail.
+	// replaceImpaired is about how long an Auto Scaling group tolerates a failing status check.
 	replaceImpaired = 4 * time.Minute
 )
 
-// reconcile has the owner look after its group soon: what is missing is launched, what is
-// too much is ended.
+// reconcile makes the owner soon launch the machines that its group is missing and terminate
+// surplus ones.
 func (g *group) reconcile() {
 	if g.due || g.owner == nobody {
 		return
@@ -37,7 +37,7 @@ func (g *group) reconcile() {
 	})
 }
 
-// balance launches what the group lacks and ends what it has too much.
+// balance launches missing machines and terminates surplus ones.
 func (g *group) balance() {
 	if !g.c.exists() {
 		return
@@ -58,7 +58,7 @@ func (g *group) balance() {
 	}
 }
 
-// refuse is a launch that does not come about; the owner tries again later.
+// refuse records a failed launch; the owner retries later.
 func (g *group) refuse() {
 	g.refused = g.c.a.Now()
 	switch {
@@ -77,7 +77,7 @@ func (g *group) refuse() {
 	g.c.a.in(g.d.of("again").nth(g.launches).between(time.Minute, 2*time.Minute), g.reconcile)
 }
 
-// active notes a scaling activity.
+// active records a scaling activity.
 func (g *group) active(ok bool, message string) {
 	if g.asgName() == "" {
 		return
@@ -99,7 +99,7 @@ func (g *group) add() *machine {
 	return m
 }
 
-// patience is after how long at the earliest the owner repairs a machine that it launched.
+// patience returns the minimum time after which the owner repairs a machine that it launched.
 func (g *group) patience() time.Duration {
 	if g.owner == karpenter {
 		return repairAfter
@@ -107,8 +107,8 @@ func (g *group) patience() time.Duration {
 	return replaceImpaired
 }
 
-// zone is where the next machine goes: where the group has the fewest, and not where a
-// zone is known to be down.
+// zone returns the zone of the next machine: the one with the fewest machines, except zones known
+// to be down.
 func (g *group) zone() string {
 	count := map[string]int{}
 	for _, m := range g.members {
@@ -130,8 +130,8 @@ func (g *group) zone() string {
 	return best
 }
 
-// shrink ends a machine, as a scale-in does, after its pods moved on. It reports whether there was
-// one that may go: neither protected from scale-in nor in Standby.
+// shrink terminates a machine, as a scale-in does, after its pods moved. It reports whether there
+// was one that may go: neither protected from scale-in nor in Standby.
 func (g *group) shrink() bool {
 	able := g.members
 	if slices.ContainsFunc(able, (*machine).kept) {
@@ -148,11 +148,11 @@ func (g *group) shrink() bool {
 // kept reports whether a scale-in leaves the machine.
 func (m *machine) kept() bool { return m.aside != "" || !m.shielded.IsZero() }
 
-// leave ends a machine on its owner's word: no pod is on it any more.
+// leave terminates a machine on behalf of its owner, without pods on it.
 func (m *machine) leave(by string) {
 	if m.node != nil {
 		if m.g.owner == karpenter && m.node.deleting.IsZero() {
-			m.node.deleting = m.c.stamp() // its finalizer holds the node until the instance is gone
+			m.node.deleting = m.c.stamp() // its finalizer keeps the node until the instance is terminated
 		}
 		m.node.version = m.c.changed()
 	}
@@ -160,8 +160,8 @@ func (m *machine) leave(by string) {
 	m.end(by)
 }
 
-// deleteClaim marks the machine's NodeClaim, if there is one, as deleted. Like the API server,
-// it keeps the time of the first delete.
+// deleteClaim marks the machine's NodeClaim, if there is one, as deleted. Like the API server, it
+// keeps the time of the first deletion.
 func (m *machine) deleteClaim() {
 	if m.claim != nil && m.claim.deleting.IsZero() {
 		m.claim.deleting = m.c.stamp()
@@ -169,7 +169,7 @@ func (m *machine) deleteClaim() {
 	}
 }
 
-// lost is told of a machine of the group that is on its way out.
+// lost is called when a machine of the group begins to terminate.
 func (g *group) lost(m *machine) {
 	g.members = slices.DeleteFunc(g.members, func(other *machine) bool { return other == m })
 	if cl := m.claim; cl != nil {
@@ -181,7 +181,7 @@ func (g *group) lost(m *machine) {
 	g.reconcile()
 }
 
-// claimFor makes the NodeClaim of a machine that Karpenter launches.
+// claimFor creates the NodeClaim of a machine that Karpenter launches.
 func (g *group) claimFor(m *machine) {
 	a := g.c.a
 	cl := &claim{g: g, name: g.name + "-" + shortID(m.d.of("claim"), 5), uid: uid(m.d.of("claim")), created: g.c.stamp(), launched: g.c.stamp(), machine: m}
@@ -197,9 +197,9 @@ func (g *group) claimFor(m *machine) {
 	})
 }
 
-// watch has the owner repair machines that are ill for too long, again and again while they
-// live. Those that were there when the account began are watched together: an event for
-// each of them and minute would be most of what happens in a large account.
+// watch makes the owner repair machines that stay unhealthy too long, for as long as they live.
+// The machines that predate the run are watched together: an event per machine and minute would
+// dominate the run of a large account.
 func (g *group) watch(machines ...*machine) {
 	watched := machines[:0]
 	for _, m := range machines {
@@ -212,8 +212,8 @@ func (g *group) watch(machines ...*machine) {
 	}
 }
 
-// tends has the owner repair a machine that is ill for too long, and reports whether it goes
-// on watching it.
+// tends makes the owner repair a machine that is unhealthy for too long. It reports whether the
+// owner continues to watch the machine.
 func (g *group) tends(m *machine) bool {
 	if !m.alive() || !g.c.exists() {
 		return false
@@ -232,7 +232,7 @@ func (g *group) tends(m *machine) bool {
 	return true
 }
 
-// mayRepair is the owners' own breaker: not while more than a fifth is ill.
+// mayRepair is the owners' own circuit breaker: no repairs while more than a fifth is unhealthy.
 func (g *group) mayRepair() bool {
 	ill := 0
 	for _, m := range g.members {
@@ -243,8 +243,8 @@ func (g *group) mayRepair() bool {
 	return ill*5 <= len(g.members)+4
 }
 
-// claimDeleted is what Karpenter does about a NodeClaim that somebody deleted: the instance
-// is ended, and then the claim goes.
+// claimDeleted does what Karpenter does about a deleted NodeClaim: it terminates the instance,
+// then removes the claim.
 func (c *cluster) claimDeleted(cl *claim) {
 	m := cl.machine
 	if m == nil || !m.alive() {
@@ -270,7 +270,7 @@ func (c *cluster) dropClaim(cl *claim) {
 	}
 }
 
-// populate launches what the groups want, as if long ago: the machines are up and well.
+// populate launches the groups' desired machines as if long ago: they are up and healthy.
 func (c *cluster) populate() {
 	for _, g := range c.groups {
 		for len(g.members) < g.desired {
@@ -283,7 +283,7 @@ func (c *cluster) populate() {
 	}
 }
 
-// settled is a machine that was launched a while ago and has been well since.
+// settled creates a machine that was launched a while ago and has been healthy since.
 func (g *group) settled(zone string) {
 	m := g.add()
 	m.zone = zone
@@ -310,7 +310,7 @@ func (g *group) settled(zone string) {
 	m.settledAt = n.created.Add(20 * time.Second)
 }
 
-// newGroup makes a group of a cluster.
+// newGroup creates a group of a cluster.
 func (c *cluster) newGroup(s GroupSpec) *group {
 	g := &group{
 		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), desired: s.Desired, repair: s.Repair,
@@ -324,7 +324,7 @@ func (c *cluster) newGroup(s GroupSpec) *group {
 	return g
 }
 
-// nodeConfig is the user data of a node that joins: what EKS writes for AL2023.
+// nodeConfig returns the user data of a node that joins: what EKS writes for AL2023.
 func (c *cluster) nodeConfig(g *group) string {
 	taints := ""
 	if g.owner == karpenter {
@@ -351,7 +351,8 @@ spec:
 `, c.name, c.endpoint(), c.authority(), taints)
 }
 
-// kindOf is what a machine of a type is. The prices are on demand, Linux, in us-east-1:
+// kindOf returns the machine kind of an instance type. The prices are on demand, Linux, in
+// us-east-1:
 // https://aws.amazon.com/ec2/pricing/on-demand/
 func kindOf(instanceType string) machineKind {
 	k := machineKind{Type: instanceType, Arch: "amd64", Price: 0.096}

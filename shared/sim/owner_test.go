@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// untended is a shop in which Rollcall only looks on.
+// untended returns a shop in which Rollcall only observes.
 func untended(t *testing.T) (*account, *cluster) {
 	t.Helper()
 	a, c := shop(t)
@@ -14,10 +14,10 @@ func untended(t *testing.T) (*account, *cluster) {
 	return a, c
 }
 
-// passes lets time pass.
+// passes advances the account's clock.
 func (a *account) passes(d time.Duration) { a.until(a.Now().Add(d)) }
 
-// endings are the events that tell of the end of a machine.
+// endings collects the events of terminated machines.
 func endings(a *account) *[]Event {
 	var ends []Event
 	tell := a.tell
@@ -30,7 +30,7 @@ func endings(a *account) *[]Event {
 	return &ends
 }
 
-// Karpenter gives up on what has not registered within 15 min, and launches another.
+// Karpenter gives up on what has not registered within 15 min, and launches another machine.
 func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
 	a, c := untended(t)
 	ends := endings(a)
@@ -70,7 +70,7 @@ func TestKarpenterKeepsWhatRegisters(t *testing.T) {
 	}
 }
 
-// An Auto Scaling group replaces what fails its status checks, unless that is suspended.
+// An Auto Scaling group replaces what fails its status checks, unless that process is suspended.
 func TestAutoScalingReplacesWhatIsImpaired(t *testing.T) {
 	for name, suspended := range map[string]bool{"it does": false, "it is suspended": true} {
 		a, c := untended(t)
@@ -92,15 +92,15 @@ func TestAutoScalingReplacesWhatIsImpaired(t *testing.T) {
 	}
 }
 
-// Node repair replaces what is not ready for half an hour, where it is on, and not where
-// too much is ill at once.
+// Node repair, where it is on, replaces what is not ready for half an hour, unless too many nodes are
+// ill at once.
 func TestNodeRepair(t *testing.T) {
 	tests := map[string]struct {
 		group string
 		on    bool
 		ill   int
 		ail   ailment
-		want  bool // that the first is ended
+		want  bool // that the first machine is terminated
 	}{
 		"a node group that repairs":         {"system", true, 1, notReady, true},
 		"one that does not":                 {"system", false, 1, notReady, false},
@@ -144,7 +144,7 @@ func TestGroupsHaveWhatTheyWant(t *testing.T) {
 	}
 }
 
-// Without capacity nothing is launched, the group tells so, and tries again.
+// Without capacity nothing is launched. The group reports that, and tries again.
 func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
 	a, c := untended(t)
 	g := c.group("batch")
@@ -160,7 +160,7 @@ func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
 	}
 }
 
-// What nobody owns nobody replaces.
+// A machine without an owner is not replaced.
 func TestWhatNobodyOwnsIsNotReplaced(t *testing.T) {
 	a := bare(t, false)
 	a.founding = true
@@ -174,7 +174,7 @@ func TestWhatNobodyOwnsIsNotReplaced(t *testing.T) {
 	}
 }
 
-// Machines are launched where there are the fewest, and not where a zone is down.
+// Machines are launched in the zone with the fewest, and not where a zone is down.
 func TestMachinesAreSpreadOverTheZonesThatAreUp(t *testing.T) {
 	a, c := untended(t)
 	g := c.group("batch")
@@ -197,7 +197,7 @@ func TestMachinesAreSpreadOverTheZonesThatAreUp(t *testing.T) {
 	}
 }
 
-// Karpenter ends the instance of a NodeClaim that somebody deleted.
+// Karpenter terminates the instance of a deleted NodeClaim.
 func TestKarpenterEndsWhatItsClaimIsDeletedOf(t *testing.T) {
 	a, c := untended(t)
 	ends := endings(a)

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 )
 
-// parameters are what Systems Manager keeps for a deployment: the policy.
+// parameters holds a deployment's parameters in Systems Manager: the policy.
 type parameters struct {
 	policy string // the document, "" if there is no parameter
 }
@@ -18,7 +18,7 @@ func (d *deployment) setPolicy(yaml string) {
 	d.parameters.policy = yaml
 }
 
-// ssmAPI is Systems Manager as an environment calls it.
+// ssmAPI is Systems Manager, as an environment calls it.
 type ssmAPI struct{ v *env }
 
 // GetParameter reads the policy document.

@@ -7,7 +7,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// planned tells the auditor, and the history, what a check came to.
+// planned reports the result of a check to the auditor and the history.
 func (inv *invocation) planned(in plan.Input, out plan.Plan) {
 	if inv.v.fn != inspect {
 		return
@@ -17,7 +17,7 @@ func (inv *invocation) planned(in plan.Input, out plan.Plan) {
 	u.planned(inv, checkupOf(in, out))
 }
 
-// checkupOf is the plan as the auditor knows it: in plain words.
+// checkupOf converts a plan to the auditor's form, with plain strings.
 func checkupOf(in plan.Input, out plan.Plan) checkup {
 	c := checkup{cluster: in.Snapshot.Cluster.ID.Name, whole: in.Snapshot.Whole(), nodes: len(in.Snapshot.Nodes), kept: map[about]bool{}}
 	for _, f := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
@@ -40,7 +40,7 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 
 func aboutOf(key roll.FindingKey) about { return about{string(key.Instance), string(key.Kind)} }
 
-// found tells the history which findings are news.
+// found records new findings in the history.
 func (u *auditor) found(in plan.Input, out plan.Plan) {
 	for _, found := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
 		f, ok := out.Changes.Put.Findings[found.Key()]

@@ -2,5 +2,5 @@
 
 package sim
 
-// raced: the race detector watches, and everything takes ten times as long.
+// raced is whether the race detector is on, with which everything takes ten times as long.
 const raced = true

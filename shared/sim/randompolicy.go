@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// randomPolicy is the account's policy. Half of them have ladders, tolerances, limits, presets and
-// overrides of their own, if they may: situations are made for the default ones.
+// randomPolicy returns a random account policy. If mayOwn, half of them have their own ladders,
+// tolerances, limits, presets and overrides; situations are made for the defaults.
 func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
 	mode := "remediate"
 	switch {
@@ -36,10 +36,10 @@ func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
 	return p.text.String()
 }
 
-// policyWriter writes a policy by chance.
+// policyWriter writes a random policy.
 type policyWriter struct {
 	d    dice
-	own  bool // more than a few limits
+	own  bool // it has more settings than a few limits
 	text strings.Builder
 }
 
@@ -47,12 +47,12 @@ func (p *policyWriter) line(format string, args ...any) {
 	fmt.Fprintf(&p.text, format+"\n", args...)
 }
 
-// minutes is a duration of whole minutes.
+// minutes returns a duration in whole minutes.
 func minutes(d dice, least, most int) string {
 	return fmt.Sprintf("%dm", least+d.below(most-least+1))
 }
 
-// limits are the entries of the section.
+// limits returns the entries of the section limits.
 func (p *policyWriter) limits() []string {
 	d := p.d
 	out := []string{fmt.Sprintf("actionsPerHour: %d", 2+d.of("hour").below(6)), fmt.Sprintf("actionsPerCheck: %d", 1+d.of("check").below(2))}
@@ -76,7 +76,7 @@ func (p *policyWriter) limits() []string {
 	return out
 }
 
-// times are sections that an override may have too, each indented likewise.
+// times writes sections that an override may also contain, with the given indent.
 func (p *policyWriter) times(indent string, d dice) {
 	if d.of("registration").chance(0.4) {
 		warn := 3 + d.of("registration warn").below(8)
@@ -96,7 +96,7 @@ func (p *policyWriter) times(indent string, d dice) {
 	}
 }
 
-// conditions are tolerances of a node's conditions.
+// conditions writes tolerances of a node's conditions.
 func (p *policyWriter) conditions() {
 	d := p.d.of("conditions")
 	var out []string
@@ -113,7 +113,7 @@ func (p *policyWriter) conditions() {
 	}
 }
 
-// ladders are those that people write: more careful ones, quicker ones, and ones that only tell.
+// ladders writes typical ladders: more careful, quicker, and notify-only ones.
 func (p *policyWriter) ladders() {
 	d := p.d.of("ladders")
 	var out []string
@@ -139,7 +139,7 @@ func (p *policyWriter) ladders() {
 	}
 }
 
-// presets are presets, and the overrides that name a cluster, a group or a preset.
+// presets writes presets, and overrides that name a cluster, a group or a preset.
 func (p *policyWriter) presets(clusters []ClusterSpec) {
 	d := p.d.of("overrides")
 	if !d.of("some").chance(0.6) {
@@ -159,7 +159,7 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 		}
 		matches := strings.Join(match, ", ")
 		if taken[matches] {
-			continue // it would be a fault
+			continue // it would be an error
 		}
 		taken[matches] = true
 		p.line("  - match: {%s}", matches)

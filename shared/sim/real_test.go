@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// real is what befalls real accounts: each with the fault that brings it about, the form of it, and
-// the words of the event by which it is there, "" for any.
+// real lists what happens in real accounts: the fault that causes it, the fault's form, and the words of
+// the event that shows it, "" for any.
 var real = []struct {
 	what   string
 	kind   FaultKind
 	form   string
 	detail string
-	// ordered: an act on the machine was ordered before.
+	// ordered is whether an act on the machine was ordered before.
 	ordered bool
 }{
 	{"machines that join and die again", FaultDiesYoung, "", "", false},
@@ -84,10 +84,10 @@ var real = []struct {
 	{"Windows nodes beside the others", FaultBeside, besideWindows, "", false},
 }
 
-// In random accounts each thing that befalls real ones really arises, and no rule is broken up to
-// then. The accounts are small: they are the first seeds that have the fault in its form.
+// Each row of the table arises in random accounts, and no rule is broken until then. The accounts are
+// small: they are the first seeds that have the fault in its form.
 func TestWhatRealAccountsDoArises(t *testing.T) {
-	const most = 24 // accounts in one of which it has to
+	const most = 24 // it must arise in one of this many accounts
 	type form struct {
 		kind  FaultKind
 		value string
@@ -145,8 +145,8 @@ func TestWhatRealAccountsDoArises(t *testing.T) {
 	}
 }
 
-// A call that is throttled is tried again after a while, as its client does; what ends instances
-// is sent once.
+// A throttled call is retried after a while, as its client does. Calls that terminate or reboot
+// instances are sent once.
 func TestThrottledCallsAreTriedAgain(t *testing.T) {
 	tests := map[string]int{"ec2:DescribeInstances": 3, "dynamodb:Query": 3, "ec2:TerminateInstances": 1, "ec2:RebootInstances": 1, "kubernetes:list nodes": 10}
 	for name, want := range tests {

@@ -15,51 +15,50 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// Result is what came of a run.
+// Result is the outcome of a run.
 type Result struct {
-	Violations []Violation // of which a run stops at the first
-	// Digest is a hash of everything that was told: the same run has the same.
+	Violations []Violation // a run stops at the first
+	// Digest is a hash of all reported events: the same run has the same digest.
 	Digest string
-	// NodeHours is how many nodes lived for how many hours.
+	// NodeHours is the sum of the nodes' lifetimes, in hours.
 	NodeHours float64
 	Counts    map[EventKind]int
-	// Situations are the decisions of the run, and how often each was made.
+	// Situations counts how often each decision was made in the run.
 	Situations map[Situation]int
 	Cost       Cost
 	Harm       Harm
 	Usage      Usage
-	Ended      time.Time // when it was over
+	Ended      time.Time // when the run was over
 }
 
-// Watch is how a run is followed.
+// Watch holds the callbacks that follow a run.
 type Watch struct {
-	// Tell is called with every event as it happens; nil is nobody.
+	// Tell, if not nil, is called with each event as it happens.
 	Tell func(Event)
-	// Step is called when time has passed, at most a minute at a time, with how the
-	// clusters stand; nil is nobody.
+	// Step, if not nil, is called after every simulated minute with the current state of the
+	// clusters.
 	Step func(at time.Time, clusters []Standing)
-	// Bus is called with every event that is put on the event bus, and the ARNs that it is
-	// about; nil is nobody.
+	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus func(at time.Time, detailType, detail string, resources []string)
-	// Metrics is written what the functions write of metrics; nil is nobody.
+	// Metrics, if not nil, receives the metrics that the functions write.
 	Metrics io.Writer
-	// Log is handed what the functions log; nil is nobody.
+	// Log, if not nil, receives the functions' log records.
 	Log slog.Handler
-	// Guards are wrong versions of what protects, for the check of the rules themselves.
+	// Guards replace safety mechanisms with wrong versions, to test the rules themselves.
 	Guards Guards
-	// GoOn after a violation.
+	// GoOn continues the run after a violation.
 	GoOn bool
-	// Stop ends the run early when it says so; nil never does.
+	// Stop, if not nil, ends the run early when it returns true.
 	Stop func() bool
 }
 
-// step is how far a run goes before somebody looks at it.
+// step is how far a run advances between two checks of the auditor.
 const step = time.Minute
 
-// calmEvery is how often the auditor looks at a calm account.
+// calmEvery is how often the auditor checks a calm account.
 const calmEvery = 5 * time.Minute
 
-// Run lets a scenario happen. An error says what is wrong with the scenario itself.
+// Run runs a scenario. It returns an error if the scenario itself is invalid.
 func Run(sc Scenario, w Watch) (Result, error) {
 	r := Result{Counts: map[EventKind]int{}}
 	a, err := newAccount(sc, w)
@@ -109,12 +108,12 @@ func Run(sc Scenario, w Watch) (Result, error) {
 	return r, nil
 }
 
-// Standing is how a cluster stands at a moment.
+// Standing is the state of a cluster at a time.
 type Standing struct {
 	Cluster      string
-	Exists       bool // EKS knows it
+	Exists       bool // EKS still has it
 	Nodes, Ready int
-	Machines     int // that run
+	Machines     int // the number of running machines
 }
 
 func (a *account) standings() []Standing {
@@ -141,7 +140,7 @@ func write(h hash.Hash, e Event) {
 	_, _ = fmt.Fprintf(h, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
 }
 
-// newAccount makes the account of a scenario, with nothing in it that happens yet.
+// newAccount creates the account of a scenario, before anything happens in it.
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: map[Situation]int{}, byName: map[string]*cluster{}, machines: map[string]*machine{},
@@ -166,7 +165,7 @@ func newAccount(sc Scenario, w Watch) (*account, error) {
 	return a, nil
 }
 
-// begin fills the account with what has been there for long, and arranges what is to come.
+// begin creates the machines that predate the run and schedules what is to come.
 func (a *account) begin() {
 	a.founding = true
 	for _, s := range a.sc.Clusters {
@@ -177,7 +176,7 @@ func (a *account) begin() {
 	a.dep.start()
 }
 
-// nodeHours counts the nodes there are for the time that passed.
+// nodeHours returns the node-hours of the existing nodes for a duration.
 func (a *account) nodeHours(d time.Duration) float64 {
 	n := 0
 	for _, c := range a.clusters {
@@ -187,24 +186,24 @@ func (a *account) nodeHours(d time.Duration) float64 {
 	return float64(n) * d.Hours()
 }
 
-// Cost is what the account cost in machines, and how much of that was for nothing.
+// Cost is what the account's machines cost, and how much of that was wasted.
 type Cost struct {
-	// Machines and Wasted are US dollars: for all machines, and for those that were ill or
-	// left over.
+	// Machines and Wasted are in US dollars: for all machines, and for those that were unhealthy
+	// or left over.
 	Machines, Wasted float64
-	// SickHours is for how long machines were ill while they ran.
+	// SickHours is how many hours machines ran unhealthy.
 	SickHours float64
 }
 
-// Usage is what Rollcall itself used of the account.
+// Usage is how much Rollcall itself used of the account.
 type Usage struct {
 	Calls       map[string]int // by service and operation
 	Invocations map[string]int // by function
-	Events      map[string]int // that it put on the bus, by detail type
-	Busy        time.Duration  // of all functions together
+	Events      map[string]int // put on the bus, by detail type
+	Busy        time.Duration  // total run time of all functions
 }
 
-// count adds what the machines of a cluster cost for a while.
+// count adds the cost of a cluster's machines for a duration.
 func (k *Cost) count(c *cluster, d time.Duration) {
 	for _, m := range c.machines {
 		if !m.alive() {

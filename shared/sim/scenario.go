@@ -2,103 +2,103 @@ package sim
 
 import "time"
 
-// Scenario is what a run is made from. It is a value: the same one makes the same run.
+// Scenario is the input of a run. The same value gives the same run.
 type Scenario struct {
 	Seed  uint64
 	Start time.Time
-	// Storm is how long faults befall the account; Calm how long it is left alone after,
-	// with what is broken still broken; Healed how long after everything is well again.
+	// Storm is how long faults occur. Calm follows: no new faults, and what is broken stays
+	// broken. Healed is the time after everything is repaired.
 	Storm, Calm, Healed time.Duration
 	Clusters            []ClusterSpec
 	Faults              []Fault
-	// Policy is the policy document in its parameter, YAML; "" is none.
+	// Policy is the policy document in the Parameter Store parameter, YAML; "" is none.
 	Policy string
-	// Permitted is the most that the deployment may do: observe, notify or remediate.
+	// Permitted is the highest mode that the deployment permits: observe, notify or remediate.
 	Permitted string
 	// Sweep is the interval of the sweep.
 	Sweep time.Duration
-	// Quiet leaves out the chance that functions are killed, messages come twice and
-	// clocks differ: a day as it mostly is.
+	// Quiet leaves out killed functions, duplicate messages and clock differences, as on most
+	// days.
 	Quiet bool
 }
 
-// ClusterSpec is a cluster of a scenario.
+// ClusterSpec describes a cluster of a scenario.
 type ClusterSpec struct {
 	Name   string
-	Mode   string // of its tag rollcall:mode; "" is none
+	Mode   string // the value of its tag rollcall:mode; "" is no tag
 	Groups []GroupSpec
 }
 
-// GroupSpec is a group of a cluster.
+// GroupSpec describes a group of a cluster.
 type GroupSpec struct {
 	Name    string
 	Owner   string // karpenter, managed-nodegroup, autoscaling-group, none
 	Type    string // of the instances, such as m5.large
 	Desired int
-	Repair  bool // its owner repairs nodes by itself
+	Repair  bool // its owner repairs nodes itself
 }
 
-// FaultKind is what a fault does.
+// FaultKind names the effect of a fault.
 type FaultKind string
 
-// The faults. Those of calls befall what the functions ask for; those of machines befall
-// what they ask about.
+// The faults. The first ones affect the functions' calls; the others affect the machines and
+// clusters that those calls are about.
 const (
 	FaultThrottle     FaultKind = "throttle"      // EC2 and Auto Scaling throttle
-	FaultErrors       FaultKind = "errors"        // every service fails now and then
+	FaultErrors       FaultKind = "errors"        // every service fails occasionally
 	FaultAPIDown      FaultKind = "api-down"      // the API server of a cluster hangs
-	FaultAPIErrors    FaultKind = "api-errors"    // the API server of a cluster fails now and then
-	FaultLedgerErrors FaultKind = "ledger-errors" // the table and the bucket fail now and then
-	FaultLostAnswers  FaultKind = "lost-answers"  // calls take effect, and time out
-	FaultDenied       FaultKind = "denied"        // IAM and SNS refuse
-	FaultStale        FaultKind = "stale"         // what EC2 shows lags by minutes
+	FaultAPIErrors    FaultKind = "api-errors"    // the API server of a cluster fails occasionally
+	FaultLedgerErrors FaultKind = "ledger-errors" // the table and the bucket fail occasionally
+	FaultLostAnswers  FaultKind = "lost-answers"  // calls take effect, but time out
+	FaultDenied       FaultKind = "denied"        // IAM and SNS deny calls
+	FaultStale        FaultKind = "stale"         // EC2's answers lag by minutes
 	FaultKills        FaultKind = "kills"         // functions are killed between any two calls
-	FaultMessages     FaultKind = "messages"      // messages come twice, late and out of order
+	FaultMessages     FaultKind = "messages"      // messages arrive twice, late and out of order
 
-	FaultSilence   FaultKind = "silence"   // kubelets fall silent; a reboot or a new machine cures it
-	FaultPressure  FaultKind = "pressure"  // machines run short of memory, and then fall silent
-	FaultNotReady  FaultKind = "not-ready" // kubelets say that they are not ready
+	FaultSilence   FaultKind = "silence"   // kubelets stop reporting; a reboot or a replacement cures it
+	FaultPressure  FaultKind = "pressure"  // machines run short of memory, then stop reporting
+	FaultNotReady  FaultKind = "not-ready" // kubelets report that they are not ready
 	FaultImpaired  FaultKind = "impaired"  // status checks fail
-	FaultFlapping  FaultKind = "flapping"  // kubelets come and go
+	FaultFlapping  FaultKind = "flapping"  // kubelets stop and resume reporting
 	FaultNoJoin    FaultKind = "no-join"   // the next machines launched do not join
 	FaultNoReady   FaultKind = "no-ready"  // the next machines launched keep a startup taint
-	FaultPart      FaultKind = "part"      // the monitoring agent says that a part failed
-	FaultShort     FaultKind = "short"     // machines run short of memory, and go on working
-	FaultTemplate  FaultKind = "template"  // a new template version, from which nothing joins
-	FaultTaint     FaultKind = "taint"     // a new template version, whose startup taint nobody removes
+	FaultPart      FaultKind = "part"      // the monitoring agent reports a failed component
+	FaultShort     FaultKind = "short"     // machines run short of memory but keep working
+	FaultTemplate  FaultKind = "template"  // a new template version whose machines do not join
+	FaultTaint     FaultKind = "taint"     // a new template version whose startup taint is not removed
 	FaultCilium    FaultKind = "cilium"    // an agent's taint that the NodePool does not declare, and kubelets restart
-	FaultArchitect FaultKind = "arm64"     // a group turns to arm64, with user data that does not work there
-	FaultRole      FaultKind = "role"      // the controller's role is mapped instead of the nodes'
+	FaultArchitect FaultKind = "arm64"     // a group changes to arm64, with user data that does not work there
+	FaultRole      FaultKind = "role"      // aws-auth maps the controller's role instead of the nodes'
 	FaultZone      FaultKind = "zone"      // a zone loses its network
 	FaultShift     FaultKind = "shift"     // ARC shifts a cluster away from a zone
-	FaultDeleted   FaultKind = "deleted"   // a cluster is deleted, and its machines are left over
+	FaultDeleted   FaultKind = "deleted"   // a cluster is deleted, and its machines remain
 	FaultUpdate    FaultKind = "update"    // a cluster is being updated
 	FaultScale     FaultKind = "scale"     // a group grows or shrinks
-	FaultSpot      FaultKind = "spot"      // machines are taken away
+	FaultSpot      FaultKind = "spot"      // EC2 reclaims Spot Instances
 	FaultDry       FaultKind = "dry"       // there is no capacity
 	FaultFight     FaultKind = "fight"     // Karpenter repairs nodes too
-	FaultGhosts    FaultKind = "ghosts"    // Nodes of ended machines are not removed
-	FaultOrphans   FaultKind = "orphans"   // NodeClaims vanish, and their machines stay
+	FaultGhosts    FaultKind = "ghosts"    // Nodes of terminated machines are not removed
+	FaultOrphans   FaultKind = "orphans"   // NodeClaims disappear, and their machines remain
 	FaultPeople    FaultKind = "people"    // people hold, protect, cordon, and remove tags
 	FaultMode      FaultKind = "mode"      // the policy's mode changes
-	FaultBadPolicy FaultKind = "policy"    // the policy does not validate
+	FaultBadPolicy FaultKind = "policy"    // the policy is invalid
 )
 
-// Fault befalls the account at a time.
+// Fault is a fault that starts at a given time of the run.
 type Fault struct {
 	ID      int
 	Kind    FaultKind
 	At      time.Duration // since the start
-	For     time.Duration // how long it lasts; 0 lasts until everything is healed
-	Cluster string        // "" is all of them, or the first
+	For     time.Duration // duration; 0 lasts until everything is healed
+	Cluster string        // "" means all clusters, or the first
 	Group   string
 	Zone    string
 	Count   int     // of machines
 	Share   float64 // of calls, messages or invocations
 	Value   string  // a mode
-	// Bare takes the milder form, where a fault has two: a reboot cures it, or it meets new
+	// Bare selects the milder form of a fault that has two: a reboot cures it, or it affects new
 	// machines only.
 	Bare bool
-	// Says what it is, for a person; "" leaves it to the rest.
+	// Says describes the fault for readers; "" uses the other fields.
 	Says string
 }

@@ -7,7 +7,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What EC2 is going to interrupt is moved before, in groups of each owner that does not do it.
+// What EC2 is going to interrupt is moved before, in groups of each owner that does not move it itself.
 func TestWhatIsScheduledIsMoved(t *testing.T) {
 	for _, group := range []string{api, workers, pool} {
 		acts := map[string]int{}

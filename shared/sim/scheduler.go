@@ -14,18 +14,18 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// schedule is a one-time schedule that exists.
+// schedule is an existing one-time schedule.
 type schedule struct {
 	name    string
-	cluster string // of the check that it asks for, "" if it asks for none
+	cluster string // of the check that it requests, "" if it requests none
 	due     time.Time
 	input   string
 	group   string // of the message
-	// missed: it was made for a time that had passed, and never fires.
+	// missed: its time had passed when it was created, so it never fires.
 	missed bool
 }
 
-// timetable is the schedules of a deployment.
+// timetable holds the schedules of a deployment.
 type timetable struct {
 	a      *account
 	d      dice
@@ -36,15 +36,15 @@ type timetable struct {
 }
 
 const (
-	// minuteful is how late in its minute a schedule fires at most.
+	// minuteful is the maximum delay of a schedule within its minute.
 	minuteful = 59 * time.Second
-	// vanishes is how long a schedule that fired is still there at most.
+	// vanishes is the maximum time that a fired schedule still exists.
 	vanishes = 5 * time.Second
 )
 
 var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)
 
-// schedules lists the schedules that exist, the next first.
+// schedules returns the existing schedules, ordered by time.
 func (a *account) schedules() []schedule {
 	var all []schedule
 	for _, s := range a.dep.timetable.byName {
@@ -54,7 +54,7 @@ func (a *account) schedules() []schedule {
 	return all
 }
 
-// create makes a schedule. One for the past is taken and completed without being invoked.
+// create creates a schedule. One for a past time is accepted, but never fires.
 func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
 	s, refusal := t.read(in)
 	if refusal != "" {
@@ -75,7 +75,7 @@ func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
 	return nil
 }
 
-// read takes a request apart. What it says beyond the first refusal is not looked at.
+// read parses a request. It stops at the first reason to refuse it.
 func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) {
 	s := &schedule{name: aws.ToString(in.Name)}
 	due, err := time.Parse("at(2006-01-02T15:04:05)", aws.ToString(in.ScheduleExpression))
@@ -105,10 +105,10 @@ func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) 
 	return s, ""
 }
 
-// schedulerAPI is EventBridge Scheduler as an environment calls it.
+// schedulerAPI is EventBridge Scheduler, as an environment calls it.
 type schedulerAPI struct{ v *env }
 
-// CreateSchedule makes a one-time schedule.
+// CreateSchedule creates a one-time schedule.
 func (s schedulerAPI) CreateSchedule(ctx context.Context, in *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options)) (*scheduler.CreateScheduleOutput, error) {
 	err := s.v.call(ctx, "scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.timetable.create(in) })
 	if err != nil {

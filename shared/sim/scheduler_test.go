@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// asks is what a function asks the Scheduler for, for a check.
+// asks returns the schedule that a function creates for a check.
 func asks(a *account, c trigger.Check) *scheduler.CreateScheduleInput {
 	return &scheduler.CreateScheduleInput{
 		Name: aws.String(c.ScheduleName()), GroupName: aws.String(scheduleGroup), ScheduleExpression: aws.String(c.ScheduleExpression()), ScheduleExpressionTimezone: aws.String("UTC"),

@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/plan"
 )
 
-// soaks are the random scenarios that are run each time, by size.
+// soaks are the random scenarios that each test run includes, by size.
 var soaks = []struct {
 	from, seeds uint64
 	short       uint64 // how many of them with -short, or with the race detector
@@ -27,8 +27,8 @@ var soaks = []struct {
 	{1, 3, 0, Options{Clusters: 3, Nodes: 10, Faults: 150}},  // a storm: machines that people stopped, and what EC2 shows late
 }
 
-// Whatever befalls the account, no rule is broken. What never happens in any of the runs
-// would prove nothing, so everything has to.
+// Whatever happens to the account, no rule is broken. An event that never happens in any of the runs
+// would prove nothing, so each must happen.
 func TestNoRuleIsBroken(t *testing.T) {
 	var happened tally
 	t.Run("seeds", func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestNoRuleIsBroken(t *testing.T) {
 	t.Logf("acts %v, held %v", happened.acts, happened.held)
 }
 
-// tally counts what happens in many runs at once.
+// tally counts what happens in many concurrent runs.
 type tally struct {
 	mu         sync.Mutex
 	acts, held map[string]int
@@ -93,8 +93,8 @@ func (y *tally) add(e Event) {
 	}
 }
 
-// explained is what there is to know about a seed that breaks a rule: the smallest run
-// that does too, what happens in it, and how to see the whole again.
+// explained describes a seed that breaks a rule: the smallest run that does too, its history, and how to
+// repeat the whole run.
 func explained(t *testing.T, o Options, sc Scenario, v Violation) string {
 	t.Helper()
 	var b strings.Builder
@@ -109,7 +109,7 @@ func explained(t *testing.T, o Options, sc Scenario, v Violation) string {
 	return b.String()
 }
 
-// history is what happens in a run, a line for each event, up to the first violation.
+// history returns what happens in a run, one line for each event, up to the first violation.
 func history(t *testing.T, sc Scenario, g Guards) string {
 	t.Helper()
 	var b strings.Builder
@@ -127,8 +127,8 @@ func told(t *testing.T, sc Scenario, g Guards) (all []Event) {
 	return all
 }
 
-// The same seed is the same run: again, when texts are remembered that were new at first; beside
-// others; and on one processor.
+// The same seed makes the same run: repeated, when texts that were new at first are cached; beside other
+// runs; and on one processor.
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	digest := func(seed uint64) string {
 		r, err := Run(Random(Options{Seed: seed, Hours: 8, Clusters: 2, Nodes: 15}), Watch{})
@@ -161,7 +161,7 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	}
 }
 
-// Who watches changes nothing.
+// A watcher changes nothing.
 func TestWatchingChangesNothing(t *testing.T) {
 	sc := Random(Options{Seed: 3, Hours: 8, Clusters: 2, Nodes: 15})
 	alone, err := Run(sc, Watch{})
@@ -178,8 +178,7 @@ func TestWatchingChangesNothing(t *testing.T) {
 	}
 }
 
-// A fault that is left out leaves everything before it as it was. That is what lets a
-// failing run be made small.
+// Removing a fault changes nothing before it. Shrinking a failing run depends on that.
 func TestAFaultThatIsLeftOutChangesNothingBeforeIt(t *testing.T) {
 	for seed := range uint64(2) {
 		sc := Random(Options{Seed: seed, Hours: 6, Clusters: 2, Nodes: 8, Faults: 10})
@@ -212,7 +211,7 @@ func TestAFaultThatIsLeftOutChangesNothingBeforeIt(t *testing.T) {
 	}
 }
 
-// The smallest run breaks the rule that the whole one broke, by few faults.
+// The smallest run breaks the same rule as the whole one, with few faults.
 func TestShrinkKeepsTheRule(t *testing.T) {
 	tests := map[string]int{ // faults that are left at most
 		"evidence is said to be kept": 1,
@@ -253,7 +252,7 @@ func mutantNamed(t *testing.T, name string) mutant {
 	return mutant{}
 }
 
-// failing is a random scenario in which the wrong version breaks a rule.
+// failing returns a random scenario in which the wrong version breaks a rule, and its result.
 func failing(t *testing.T, m mutant) (Scenario, Result) {
 	t.Helper()
 	for seed := range uint64(40) {
@@ -266,7 +265,7 @@ func failing(t *testing.T, m mutant) (Scenario, Result) {
 	return Scenario{}, Result{}
 }
 
-// What does not fail is not made small, and said so.
+// A run that does not fail is not shrunk, and the result has no violation.
 func TestShrinkLeavesWhatDoesNotFail(t *testing.T) {
 	sc := Random(Options{Seed: 1, Hours: 6, Clusters: 1, Nodes: 8})
 	small, r := Shrink(sc, Watch{}, RuleOnce, 10, nil)
@@ -275,7 +274,7 @@ func TestShrinkLeavesWhatDoesNotFail(t *testing.T) {
 	}
 }
 
-// The demo's day shows what it is there for, and breaks no rule.
+// The demo's day shows what it is made for, and breaks no rule.
 func TestTheDay(t *testing.T) {
 	var notices strings.Builder
 	held, acts := map[string]int{}, map[string]int{}

@@ -11,7 +11,7 @@ import (
 // dawn is when the accounts of these tests begin.
 var dawn = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// bare is an account in which there is nothing but a deployment, and no chance unless loud.
+// bare returns an account with nothing but a deployment. Nothing in it is random unless loud is set.
 func bare(t *testing.T, loud bool) *account {
 	t.Helper()
 	a, err := newAccount(Scenario{Seed: 7, Start: dawn, Permitted: "remediate", Sweep: 5 * time.Minute, Quiet: !loud}, Watch{})
@@ -22,14 +22,14 @@ func bare(t *testing.T, loud bool) *account {
 	return a
 }
 
-// consumer is a function that notes what it is handed.
+// consumer is a function that records its messages.
 type consumer struct {
 	got []delivery
-	// does is what an invocation does beside, nil for nothing; it returns the ids that failed.
+	// does runs in each invocation, unless nil. It returns the ids of the messages that failed.
 	does func(inv *invocation, batch []message) []string
 }
 
-// delivery is what one invocation was handed, and when.
+// delivery is what one invocation received, and when.
 type delivery struct {
 	at     time.Duration // since dawn
 	bodies []string
@@ -51,15 +51,15 @@ func (c *consumer) build(v *env) func(*invocation, []message) []string {
 	}
 }
 
-// consume puts a consumer in the place of a function.
+// consume replaces a function by a consumer.
 func (a *account) consume(fn functionName) *consumer {
 	c := &consumer{}
 	a.dep.functions[fn].build = c.build
 	return c
 }
 
-// minutes tells in which minute since dawn what was delivered; within a minute in the
-// order of the bodies, since environments do not all start alike fast.
+// minutes returns the deliveries with their minute since dawn. Within a minute they are in the order of
+// their bodies, since cold starts differ.
 func (c *consumer) minutes() []string {
 	type delivered struct {
 		minute int
@@ -86,16 +86,16 @@ func (c *consumer) want(t *testing.T, want ...string) {
 	}
 }
 
-// pass lets time pass.
+// pass advances the account's clock.
 func (a *account) pass(d time.Duration) { a.until(a.Now().Add(d)) }
 
-// within runs something in one invocation of an environment, to its end, and returns the
-// invocation. dies is the call at which it is killed, 0 for none.
+// within runs a body in one invocation of an environment, to its end, and returns the invocation. dies
+// is the call at which it is killed, 0 for none.
 func (v *env) within(dies int, after bool, body func()) *invocation {
 	return v.during(10*time.Minute, dies, after, body)
 }
 
-// during is within for what takes a certain time at most.
+// during is within for a body that takes a given time at most.
 func (v *env) during(most time.Duration, dies int, after bool, body func()) *invocation {
 	var inv *invocation
 	v.a.spawn(0, func(p *process) {
@@ -108,7 +108,7 @@ func (v *env) during(most time.Duration, dies int, after bool, body func()) *inv
 	return inv
 }
 
-// environment is one of a function, outside of which nothing is invoked.
+// environment returns an environment of a function outside of which nothing is invoked.
 func (a *account) environment(fn functionName) *env {
 	return &env{a: a, fn: fn, d: a.d.of("test environment")}
 }

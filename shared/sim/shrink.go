@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Shrink makes a failing scenario small: as long as the same rule is broken first, it
-// leaves out faults, clusters, groups and machines, and chance. It makes at most so many
-// runs, and returns the smallest scenario that it found with what came of it; the runs
-// that it made are told to progress, which may be nil.
+// Shrink reduces a failing scenario. It removes faults, clusters, groups, machines and chance, as
+// long as the same rule is broken first. It makes at most the given number of runs, and returns
+// the smallest scenario found with its result. progress, which may be nil, is called with the
+// number of runs and faults left.
 func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, faults int)) (Scenario, Result) {
 	w.Tell, w.Step, w.Bus, w.GoOn = nil, nil, nil, false
 	s := &shrinker{w: w, rule: rule, left: runs, progress: progress}
@@ -27,7 +27,7 @@ func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, f
 	}
 	for again := true; again && s.left > 0; {
 		again = false
-		// What comes after the violation has no part in it.
+		// Faults after the violation cannot have caused it.
 		cut := best.clone()
 		cut.Faults = slices.DeleteFunc(cut.Faults, func(f Fault) bool { return best.Start.Add(f.At).After(result.Violations[0].At) })
 		if len(cut.Faults) < len(best.Faults) {
@@ -74,7 +74,7 @@ func (s *shrinker) fails(sc Scenario) (Result, bool) {
 	return r, err == nil && len(r.Violations) > 0 && r.Violations[0].Rule == s.rule
 }
 
-// clone is a copy that shares nothing.
+// clone returns a deep copy.
 func (sc Scenario) clone() Scenario {
 	sc.Faults = slices.Clone(sc.Faults)
 	sc.Clusters = slices.Clone(sc.Clusters)
@@ -84,7 +84,7 @@ func (sc Scenario) clone() Scenario {
 	return sc
 }
 
-// smaller are the scenarios that have a little less than this one.
+// smaller returns the scenarios that have slightly less than this one.
 func (sc Scenario) smaller() (out []Scenario) {
 	if !sc.Quiet {
 		quiet := sc.clone()

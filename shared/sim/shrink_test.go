@@ -18,7 +18,7 @@ func TestACopyOfAScenarioSharesNothing(t *testing.T) {
 	}
 }
 
-// size is how much there is in a scenario.
+// size returns how much a scenario contains.
 func size(sc Scenario) (n int) {
 	for _, c := range sc.Clusters {
 		n++
@@ -33,8 +33,7 @@ func size(sc Scenario) (n int) {
 	return n
 }
 
-// Each smaller scenario has less in it, and at least one group with a machine, so that
-// making a scenario small comes to an end.
+// Each smaller scenario contains less, and at least one group with a machine, so that shrinking ends.
 func TestSmallerScenariosAreSmaller(t *testing.T) {
 	for sc := range walk(Random(Options{Seed: 4, Hours: 24, Clusters: 2, Nodes: 30})) {
 		for _, less := range sc.smaller() {
@@ -48,7 +47,7 @@ func TestSmallerScenariosAreSmaller(t *testing.T) {
 	}
 }
 
-// walk goes from a scenario to the first smaller one, until there is none.
+// walk iterates from a scenario to its first smaller one, until there is none.
 func walk(sc Scenario) func(yield func(Scenario) bool) {
 	return func(yield func(Scenario) bool) {
 		for yield(sc) {
@@ -61,7 +60,7 @@ func walk(sc Scenario) func(yield func(Scenario) bool) {
 	}
 }
 
-// It stops when the runs that it may make are used up, and tells of each.
+// Shrinking stops when its runs are used up, and reports each run.
 func TestShrinkKeepsToItsRuns(t *testing.T) {
 	m := mutantNamed(t, "evidence is said to be kept")
 	sc, r := failing(t, m)

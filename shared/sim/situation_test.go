@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// seedsEach is how many seeds are run for each situation: ROLLCALL_SEEDS=200 runs so many.
+// seedsEach returns how many seeds are run for each situation. ROLLCALL_SEEDS sets the number.
 func seedsEach(t *testing.T) uint64 {
 	t.Helper()
 	if text := os.Getenv("ROLLCALL_SEEDS"); text != "" {
@@ -24,8 +24,8 @@ func seedsEach(t *testing.T) uint64 {
 	return 6
 }
 
-// In no situation a rule is broken, whatever else befalls the account. With many seeds each form
-// of it has to arise: a fault that does nothing would prove nothing.
+// No situation breaks a rule, whatever else happens to the account. With many seeds, each form of a
+// situation must arise: a fault that does nothing would prove nothing.
 func TestNoSituationBreaksARule(t *testing.T) {
 	seeds := seedsEach(t)
 	for _, sit := range faultTypes {
@@ -64,7 +64,7 @@ func TestNoSituationBreaksARule(t *testing.T) {
 	}
 }
 
-// A run that is made for faults has each of them, in a cluster in which it can arise.
+// A run that is made for faults contains each of them, in a cluster in which it can arise.
 func TestCertainFaultsAreThere(t *testing.T) {
 	for _, kind := range Kinds() {
 		for seed := range uint64(20) {

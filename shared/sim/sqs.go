@@ -13,29 +13,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// queue is an SQS queue together with the event source mapping that polls it for a
-// function: what the function does not finish becomes visible again.
+// queue is an SQS queue with its event source mapping to a function. Messages that the function
+// does not finish become visible again.
 type queue struct {
 	a           *account
 	d           dice
 	name        string
 	fifo        bool
-	byContent   bool          // what has no deduplication id is told by its content
-	visibility  time.Duration // for which a message that was received is hidden
-	retention   time.Duration // after which a message is gone
-	maxReceives int           // after which it is a dead letter
+	byContent   bool          // messages without a deduplication ID use a hash of their content
+	visibility  time.Duration // how long a received message is hidden
+	retention   time.Duration // how long a message is kept
+	maxReceives int           // number of receives before it becomes a dead letter
 	fn          *function
-	batch       int           // the most messages of one invocation
-	window      time.Duration // for which a batch is collected
-	consumers   int           // invocations at once
+	batch       int           // the maximum number of messages per invocation
+	window      time.Duration // how long a batch is collected
+	consumers   int           // maximum concurrent invocations
 
-	letters []*letter // that were not deleted, in the order in which they were sent
+	letters []*letter // not yet deleted, in the order in which they were sent
 	dead    []message
-	sent    map[string]accepted // by deduplication id
-	alike   map[dice]int        // how often the same was sent, which tells messages of one body apart
+	sent    map[string]accepted // by deduplication ID
+	alike   map[dice]int        // how often the same message was sent, which distinguishes equal ones
 	running int
-	polled  time.Time // when the next poll is due; zero is none
-	// heldUntil is until when what is sent is not delivered.
+	polled  time.Time // time of the next poll; zero if none is scheduled
+	// heldUntil is when messages that are sent now are delivered.
 	heldUntil time.Time
 }
 
@@ -44,30 +44,31 @@ type letter struct {
 	message
 	d       dice
 	sent    time.Time
-	visible time.Time // from when it may be received
+	visible time.Time // when it may be received
 }
 
-// accepted is a message whose like is not delivered for a while.
+// accepted is a message whose duplicates are dropped for a while.
 type accepted struct {
 	id string
 	at time.Time
 }
 
 const (
-	// deduplicates is how long a FIFO queue remembers a deduplication id.
+	// deduplicates is how long a FIFO queue remembers a deduplication ID.
 	deduplicates = 5 * time.Minute
-	// secondWithin is how much later the second delivery of a message comes at most, and
-	// firstWithin how much later the first: while messages are unreliable.
+	// Maximum delays while messages are unreliable: secondWithin of the second delivery,
+	// firstWithin of the first.
 	secondWithin = 20 * time.Minute
 	firstWithin  = 10 * time.Minute
-	// besideWithin is within what two deliveries run side by side.
+	// besideWithin is the maximum delay between two concurrent deliveries.
 	besideWithin = time.Second
-	// overtakenBy is by how much messages overtake each other in a standard queue then.
+	// overtakenBy is how far messages of a standard queue may overtake each other during such a
+	// fault.
 	overtakenBy = 30 * time.Second
 )
 
-// send puts a message into the queue, and returns its id: that of an earlier one if it
-// is dropped as that one's like.
+// send puts a message into the queue and returns its ID. If it is dropped as a duplicate, that is
+// the ID of the earlier one.
 func (q *queue) send(body, group, id string) string {
 	now := q.a.Now()
 	key := cmp.Or(id, body)
@@ -93,7 +94,7 @@ func (q *queue) send(body, group, id string) string {
 	return l.id
 }
 
-// unsettle decides what else than once and at once becomes of a message.
+// unsettle decides whether a message is delayed or delivered twice.
 func (q *queue) unsettle(l *letter) {
 	share := q.a.share(FaultMessages)
 	if l.d.of("late").chance(share) {
@@ -113,8 +114,8 @@ func (q *queue) unsettle(l *letter) {
 	}
 }
 
-// repeat delivers a message once more, whatever became of it: the visibility of the
-// first delivery ran out. What comes of it changes nothing for the message.
+// repeat delivers a message once more, whatever became of it. The visibility timeout of the first
+// delivery has then expired. Its result does not affect the message.
 func (q *queue) repeat(m message, d dice) {
 	if q.running >= q.consumers {
 		q.a.in(time.Second, func() { q.repeat(m, d) })
@@ -127,7 +128,7 @@ func (q *queue) repeat(m message, d dice) {
 	})
 }
 
-// forget drops the deduplication ids that are over, when there are many.
+// forget drops expired deduplication IDs when there are many.
 func (q *queue) forget(now time.Time) {
 	if len(q.sent) < 1000 {
 		return
@@ -139,7 +140,7 @@ func (q *queue) forget(now time.Time) {
 	}
 }
 
-// pause is how long it takes until messages that are there are polled.
+// pause returns the delay until visible messages are polled.
 func (q *queue) pause(d dice) time.Duration {
 	if q.window > 0 && len(q.letters) < q.batch {
 		return q.window
@@ -147,7 +148,7 @@ func (q *queue) pause(d dice) time.Duration {
 	return d.of("poll").between(20*time.Millisecond, 400*time.Millisecond)
 }
 
-// poll has the queue polled at a time, unless it is sooner.
+// poll schedules a poll of the queue for a time, unless one is due earlier.
 func (q *queue) poll(at time.Time) {
 	if !q.polled.IsZero() && !at.Before(q.polled) {
 		return
@@ -161,7 +162,7 @@ func (q *queue) poll(at time.Time) {
 	})
 }
 
-// deliver starts as many invocations as there are messages for, and consumers.
+// deliver starts invocations for the visible messages, up to the number of consumers.
 func (q *queue) deliver() {
 	for q.running < q.consumers {
 		got := q.receive()
@@ -178,8 +179,8 @@ func (q *queue) deliver() {
 	}
 }
 
-// start has the function invoked with messages. Those that it does not finish stay hidden
-// until their visibility runs out.
+// start invokes the function with messages. Those that it does not finish stay hidden until their
+// visibility timeout expires.
 func (q *queue) start(got []*letter) {
 	q.running++
 	batch := make([]message, len(got))
@@ -189,7 +190,7 @@ func (q *queue) start(got []*letter) {
 	q.try(got, batch, got[0].d.of("received").nth(got[0].receives), 0)
 }
 
-// try has the function invoked. Lambda tries again what it throttles, until the messages become
+// try invokes the function. Lambda retries throttled invocations until the messages become
 // visible.
 // https://docs.aws.amazon.com/lambda/latest/operatorguide/sqs-retries.html
 func (q *queue) try(got []*letter, batch []message, d dice, n int) {
@@ -215,8 +216,8 @@ func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 	})
 }
 
-// receive takes the messages of one batch: those of a standard queue as they become
-// visible, and of a FIFO queue the first of each group whose first is not hidden.
+// receive returns the messages of one batch. From a standard queue, these are the visible ones.
+// From a FIFO queue, they are the first of each group whose first is not hidden.
 func (q *queue) receive() []*letter {
 	now := q.a.Now()
 	q.letters = slices.DeleteFunc(q.letters, func(l *letter) bool { return now.Sub(l.sent) >= q.retention || q.buries(l, now) })
@@ -240,7 +241,8 @@ func (q *queue) receive() []*letter {
 	return got
 }
 
-// buries moves a message to the dead letters that would be received once too often.
+// buries reports whether the message would exceed the maximum number of receives. If so, it moves
+// the message to the dead letters.
 func (q *queue) buries(l *letter, now time.Time) bool {
 	if l.visible.After(now) || l.receives < q.maxReceives {
 		return false
@@ -250,14 +252,14 @@ func (q *queue) buries(l *letter, now time.Time) bool {
 	return true
 }
 
-// url is where messages are sent to.
+// url returns the queue's URL.
 func (q *queue) url() string {
 	return fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", region, accountID, q.name)
 }
 
 func (q *queue) arn() string { return fmt.Sprintf("arn:aws:sqs:%s:%s:%s", region, accountID, q.name) }
 
-// share is the share of what a fault of that kind befalls now.
+// share returns the largest share of the active faults of that kind.
 func (a *account) share(what FaultKind) float64 {
 	if a.sc.Quiet {
 		return 0
@@ -271,10 +273,10 @@ func (a *account) share(what FaultKind) float64 {
 	return most
 }
 
-// sqsAPI is SQS as an environment calls it.
+// sqsAPI is SQS, as an environment calls it.
 type sqsAPI struct{ v *env }
 
-// SendMessage puts a message into the queue of that URL.
+// SendMessage puts a message into the queue with that URL.
 func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	var id string
 	err := s.v.call(ctx, "sqs:SendMessage", writes, "", func() error {

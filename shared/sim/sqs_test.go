@@ -128,7 +128,7 @@ func TestWhatNobodyTakesIsGoneInTheEnd(t *testing.T) {
 		inv.wait(4 * time.Minute)
 		return []string{batch[0].id}
 	}
-	for i := range 12 { // each keeps the group for eleven minutes
+	for i := range 12 { // each occupies the message group for eleven minutes
 		a.dep.checks.send(fmt.Sprint(i), "g", "")
 	}
 	a.pass(3 * time.Hour)
@@ -137,7 +137,7 @@ func TestWhatNobodyTakesIsGoneInTheEnd(t *testing.T) {
 	}
 }
 
-// unreliable is an account whose messages are, all of them, for an hour.
+// unreliable returns an account in which FaultMessages affects that share of the messages for an hour.
 func unreliable(t *testing.T, share float64) *account {
 	a := bare(t, true)
 	a.weather.spells = []spell{{from: dawn, to: dawn.Add(time.Hour), what: FaultMessages, share: share}}

@@ -19,13 +19,13 @@ import (
 	"rollcall/shared/sim/dynamo"
 )
 
-// asking has an invocation of an environment of its own call DynamoDB.
+// asking calls DynamoDB within one invocation.
 func asking(a *account, body func(dynamoAPI)) {
 	v := a.environment(inspect)
 	v.during(2*time.Minute, 0, false, func() { body(dynamoAPI{v}) })
 }
 
-// putting is a transaction that puts items under sort keys, each with a text of that size.
+// putting returns a transaction that puts items under sort keys, each with a text of that size.
 func putting(size int, sks ...string) *dynamodb.TransactWriteItemsInput {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for _, sk := range sks {
@@ -34,7 +34,7 @@ func putting(size int, sks ...string) *dynamodb.TransactWriteItemsInput {
 	return in
 }
 
-// updating is an update of one item under a condition, "" for none.
+// updating returns an update of one item under a condition, "" for none.
 func updating(sk, value, condition string) *dynamodb.UpdateItemInput {
 	in := &dynamodb.UpdateItemInput{
 		Key: item{"pk": text("p"), "sk": text(sk)}, UpdateExpression: aws.String("SET t = :t"), ExpressionAttributeValues: item{":t": text(value)},
@@ -56,7 +56,7 @@ func itemNow(t *testing.T, d dynamoAPI, sk string, consistent bool) string {
 	return dynamo.TextOf(out.Item["t"])
 }
 
-// queried is what a Query of everything shows, and on how many pages.
+// queried returns what a Query of everything shows, and its number of pages.
 func queried(t *testing.T, d dynamoAPI, condition string, values item) (sks []string, pages int) {
 	in := &dynamodb.QueryInput{KeyConditionExpression: &condition, ExpressionAttributeValues: values, ConsistentRead: aws.Bool(true)}
 	for {
@@ -139,7 +139,7 @@ func TestATransactionIsMadeWhollyOrNotAtAll(t *testing.T) {
 		}
 		in.TransactItems[1].Put.ConditionExpression = nil
 		in.ClientRequestToken = aws.String("one")
-		for range 2 { // the second with the same token changes nothing
+		for range 2 { // the second one with the same token changes nothing
 			if _, err := d.TransactWriteItems(t.Context(), in); err != nil {
 				t.Error(err)
 			}
@@ -232,8 +232,8 @@ func TestATableThatIsNotThere(t *testing.T) {
 	})
 }
 
-// A write of which the answer is lost is tried again by the SDK: a transaction with its token,
-// an update so that it meets what it wrote itself.
+// The SDK retries a write whose answer is lost: a transaction with its token, an update so that it finds
+// what it wrote itself.
 func TestAWriteThatIsLostAndTriedAgain(t *testing.T) {
 	met := map[string]int{}
 	for seed := range uint64(40) {
@@ -268,7 +268,7 @@ func TestAWriteThatIsLostAndTriedAgain(t *testing.T) {
 	}
 }
 
-// Of two that begin an act at once one gets through; without conditions both do.
+// Of two that begin an act at the same time, one succeeds. Without conditions both do.
 func TestTwoIntentsAtOnce(t *testing.T) {
 	begun := func(g Guards, seed uint64) (n, conflicts int) {
 		a := bare(t, false)
@@ -306,8 +306,7 @@ func TestTwoIntentsAtOnce(t *testing.T) {
 	}
 }
 
-// Two deliveries write the same items side by side: each gets through, and what is there is
-// what the last wrote.
+// Two deliveries write the same items concurrently. Both succeed, and the last write remains.
 func TestTwoRecordsAtOnce(t *testing.T) {
 	for seed := range uint64(10) {
 		a := bare(t, false)
@@ -328,7 +327,7 @@ func TestTwoRecordsAtOnce(t *testing.T) {
 	}
 }
 
-// A record that no transaction takes is written in several, of 4 MB each.
+// A record that is too large for one transaction is written in several, of 4 MB each.
 func TestARecordOfManyMegabytes(t *testing.T) {
 	a := bare(t, false)
 	v := a.environment(inspect)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 )
 
-// notice takes a message to the topic apart: what most subscribers get, JSON, and what an
-// email says.
+// notice splits a message to the topic into what most subscribers get, JSON, and the text of an
+// email.
 func notice(message string) (document, text string) {
 	var parts map[string]string
 	if json.Unmarshal([]byte(message), &parts) != nil {
@@ -20,10 +20,10 @@ func notice(message string) (document, text string) {
 	return parts["default"], parts["email"]
 }
 
-// snsAPI is SNS as an environment calls it.
+// snsAPI is SNS, as an environment calls it.
 type snsAPI struct{ v *env }
 
-// maxMessage is the size of a message to a topic, in bytes.
+// maxMessage is the maximum size of a message to a topic, in bytes.
 const maxMessage = 256 << 10
 
 // Publish publishes a message to the topic of notices.
@@ -53,7 +53,7 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 	return &sns.PublishOutput{MessageId: aws.String(uid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, nil
 }
 
-// unfit says why SNS does not take a message, "" if it does.
+// unfit returns why SNS rejects a message, "" if it accepts it.
 // https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 func unfit(in *sns.PublishInput, subject, message string, attributes map[string]string) string {
 	document, _ := notice(message)
@@ -71,7 +71,7 @@ func unfit(in *sns.PublishInput, subject, message string, attributes map[string]
 	return empty(attributes)
 }
 
-// empty says which attribute is, "" if none.
+// empty returns the error for an attribute without a value, "" if there is none.
 func empty(attributes map[string]string) string {
 	for name, value := range attributes {
 		if value == "" {
@@ -81,8 +81,9 @@ func empty(attributes map[string]string) string {
 	return ""
 }
 
-// unfitForChat says why SNS does not take a message for chats, or a chat would not show
-// it; "" if they do. https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html
+// unfitForChat returns why SNS rejects a message for chats, or why a chat would not show it; "" if
+// neither.
+// https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html
 func unfitForChat(in *sns.PublishInput, message string, attributes map[string]string) string {
 	var m struct {
 		Version, Source string

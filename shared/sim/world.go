@@ -18,42 +18,42 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// The account in which everything happens.
+// The simulated account and region.
 const (
 	accountID = "111122223333"
 	region    = "eu-west-1"
 )
 
-// zones are the availability zones of the region, in the order in which groups use them.
+// zones are the region's Availability Zones, in the order in which groups fill them.
 var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
 
-// account is the world of one run.
+// account is the simulated AWS account of one run.
 type account struct {
 	*engine
 	d        dice
 	sc       Scenario
 	clusters []*cluster
 	byName   map[string]*cluster
-	machines map[string]*machine // by instance id; what is long gone is forgotten as EC2 does
-	// reported are machines of which EC2 had something to say: failing checks, or an event.
+	machines map[string]*machine // by instance ID; removed when EC2 forgets a terminated instance
+	// reported holds the machines that may have failing status checks or a scheduled event.
 	reported []*machine
 	items    memo.Memo[memo.Key, *kube.Item]
 	weather  *weather
-	tell     func(Event) // of what is worth telling; never nil
-	// bus is called with what is put on the event bus; never nil.
+	tell     func(Event) // reports an event to the history; never nil
+	// bus is called with each event put on the event bus; never nil.
 	bus       func(at time.Time, detailType, detail string, resources []string)
 	metrics   io.Writer
 	log       slog.Handler
 	silenced  map[string]bool // zones without a network
-	serial    int             // of machines
-	dep       *deployment     // nil before there is one
+	serial    int             // the number of machines launched so far
+	dep       *deployment     // nil before deploy
 	audit     *auditor
 	cost      Cost
 	usage     Usage
-	decisions map[Situation]int // how often each was made
-	founding  bool              // what has been there for long is being made
+	decisions map[Situation]int // how often each decision was made
+	founding  bool              // true while begin creates what predates the run
 	traps     []*trap
-	left      []*leftover // what is to outlive machines, or did
+	left      []*leftover // volumes and interfaces that outlive their machines
 }
 
 // cluster is an EKS cluster and its Kubernetes API.
@@ -63,28 +63,28 @@ type cluster struct {
 	name    string
 	created time.Time
 	deleted time.Time // zero while it exists
-	status  string    // as eks:DescribeCluster tells it
-	mode    string    // of the EKS cluster tag rollcall:mode; "" is none
+	status  string    // as eks:DescribeCluster returns it
+	mode    string    // the value of the EKS cluster's tag rollcall:mode; "" if it has none
 	skew    time.Duration
 
 	groups   []*group
-	machines []*machine // not yet forgotten, in the order of their launches
-	nodes    []*node    // that exist, in the order of their creation
+	machines []*machine // not yet forgotten by EC2, in launch order
+	nodes    []*node    // the existing ones, in creation order
 	byNode   map[string]*node
-	claims   []*claim // NodeClaims that exist
+	claims   []*claim // the existing NodeClaims
 	dropped  []dropped
-	mapped   []string // the roles that aws-auth maps as nodes
-	ghosts   bool     // the Nodes of ended machines are not removed
-	barred   bool     // its API server refuses Rollcall: no access was granted yet
-	// shifted is the zone from which ARC shifts the cluster away, "" if none.
+	mapped   []string // the roles that aws-auth maps to nodes
+	ghosts   bool     // the Nodes of terminated machines are not removed
+	barred   bool     // its API server denies Rollcall's requests: access was not granted yet
+	// shifted is the zone that ARC's zonal shift moves traffic away from, "" if none.
 	shifted string
-	version int // of the last change to any object: its resourceVersion
+	version int // resourceVersion of the last change to any object
 
-	listed  []types.Instance // what EC2 lists of it, nil when that changed
-	objects []corev1.Node    // its nodes as its API server lists them, nil when that changed
+	listed  []types.Instance // the instances that EC2 lists; nil after a change
+	objects []corev1.Node    // the nodes that its API server lists; nil after a change
 }
 
-// ownerKind is who launches the machines of a group.
+// ownerKind says which controller launches a group's machines.
 type ownerKind string
 
 // The owners.
@@ -95,8 +95,8 @@ const (
 	nobody      ownerKind = "none"
 )
 
-// group is what launches machines alike: a NodePool, a managed node group, an Auto
-// Scaling group, or nobody's single machines.
+// group launches machines from one template: a NodePool, a managed node group, an Auto Scaling
+// group, or standalone machines without an owner.
 type group struct {
 	c        *cluster
 	d        dice
@@ -104,87 +104,87 @@ type group struct {
 	owner    ownerKind
 	kind     machineKind
 	desired  int
-	role     string // of the instance profile, which has its name
+	role     string // of the instance profile, which has the same name
 	template template
-	spare    *template // what template is put back to when the fault is over
+	spare    *template // the template to restore when the fault is over
 	members  []*machine
 	launches int
-	// repair: the owner replaces what is not ready for 30 minutes by itself.
+	// repair: the owner itself replaces nodes that are not ready for 30 minutes.
 	repair bool
 	// suspended: launches are suspended.
 	suspended bool
-	// dry: there is no capacity to launch from, until then.
+	// dry: until this time there is no capacity for a launch.
 	dry        time.Time
-	unmapped   bool               // its role was taken out of aws-auth
-	unlucky    int                // how many of the next machines are launched ill
-	ill        ailment            // and of what
+	unmapped   bool               // its role was removed from aws-auth
+	unlucky    int                // how many of the next launches are faulty
+	ill        ailment            // the fault of those launches
 	bounces    bool               // kubelets restart while their nodes start
 	activities []scaling.Activity // the latest, newest first
-	due        bool               // a reconciliation is on its way
+	due        bool               // a reconciliation is scheduled
 
-	groupPlight // what situations make of it
+	groupPlight // the group's state from situations
 
-	// What its machines share in what EC2 tells of them: the tags with which one is launched
-	// from a version of the template, and the rest by zone.
+	// Shared between machines in EC2's answers: the launch tags of a template version, and the
+	// remaining fields by zone.
 	tagged   launchTags
 	patterns map[string]types.Instance
 }
 
-// launchTags are the tags of what is launched from a version of a template, also as EC2
-// tells them.
+// launchTags are the tags of machines launched from one template version, also in EC2's form.
 type launchTags struct {
 	version int
 	tags    []tag
 	shown   []types.Tag
 }
 
-// machineKind is what is launched.
+// machineKind describes an instance type.
 type machineKind struct {
 	Type  string  // of the instance
 	Arch  string  // amd64 or arm64
 	Price float64 // US dollars an hour, on demand
-	// Boots is how much longer than others it boots.
+	// Boots is the additional boot time.
 	Boots time.Duration
 }
 
-// template is a version of a launch template, or of an EC2NodeClass, and what comes of it.
+// template is a version of a launch template or of an EC2NodeClass, with its effect on launched
+// machines.
 type template struct {
 	id       string // lt-...
 	version  int
 	ami      string
 	amiName  string
-	amiOwner string // an account, or amazon
+	amiOwner string // an account ID, or amazon
 	userData string
 	// taints are the startup taints with which its nodes register, as key=value:Effect.
 	taints []string
 	// declared are the startup taints that the NodePool declares.
 	declared []string
-	// breaks is the ailment of every machine that is launched from it.
+	// breaks is the fault of every machine launched from it.
 	breaks ailment
-	// refused: its nodes come without Karpenter's taint, and Karpenter does not register them.
+	// refused: its nodes register without Karpenter's taint, so Karpenter does not register them.
 	refused bool
-	// console is what the console shows of a boot that breaks.
+	// console is the console output of a failing boot.
 	console string
 }
 
-// ailment is what is wrong with a machine.
+// ailment is the fault of a machine.
 type ailment string
 
-// The ailments. What cures one is said by curedBy.
+// The ailments. curedBy says what cures each.
 const (
 	well       ailment = ""
 	neverJoins ailment = "never-joins" // its kubelet never registers
 	neverReady ailment = "never-ready" // it registers, and keeps a startup taint
-	notReady   ailment = "not-ready"   // its kubelet says that it is not ready
+	notReady   ailment = "not-ready"   // its kubelet reports that it is not ready
 	silent     ailment = "silent"      // its kubelet stopped reporting
-	impaired   ailment = "impaired"    // its status checks fail, and its kubelet is silent
-	flapping   ailment = "flapping"    // its kubelet comes and goes
+	impaired   ailment = "impaired"    // its status checks fail, and its kubelet does not report
+	flapping   ailment = "flapping"    // its kubelet stops and resumes reporting
 	failedPart ailment = "failed-part" // Ready, but the monitoring agent's KernelReady is False
 	failedGPU  ailment = "failed-gpu"  // Ready, but the monitoring agent's AcceleratedHardwareReady is False
-	short      ailment = "short"       // Ready, but short of memory for long
+	short      ailment = "short"       // Ready, but under memory pressure for long
 )
 
-// machineState is the state of an instance, in EC2's words.
+// machineState is the state of an instance, as EC2 names it.
 type machineState string
 
 // The states.
@@ -197,10 +197,10 @@ const (
 	terminated   machineState = "terminated"
 )
 
-// tag is a tag of an instance. They are kept in the order in which they were written.
+// tag is a tag of an instance. Tags keep the order in which they were written.
 type tag struct{ key, value string }
 
-// machine is an EC2 instance and what runs on it.
+// machine is an EC2 instance with what runs on it.
 type machine struct {
 	c        *cluster
 	g        *group
@@ -212,39 +212,39 @@ type machine struct {
 	launched time.Time
 	template template
 	state    machineState
-	ended    time.Time // when it left running for good
-	taken    bool      // EC2 took it back
+	ended    time.Time // when it stopped running for good
+	taken    bool      // EC2 reclaimed it
 	tags     []tag
-	// brokenOff is why EC2 terminated it at its launch, nil if it did not.
+	// brokenOff is why EC2 terminated it at launch, nil if it did not.
 	brokenOff *types.StateReason
 
 	ail     ailment
-	since   time.Time // of the ailment
-	stays   bool      // a replacement would have it too: its cause is not the machine's
-	young   bool      // it fell ill as all do that its group launches
-	reboots bool      // a reboot cures it
-	boots   int       // how often it booted
+	since   time.Time // start of the ailment
+	stays   bool      // a replacement would have the same ailment: the machine is not its cause
+	young   bool      // it failed soon after launch, like every machine its group launches
+	reboots bool      // a reboot cures the ailment
+	boots   int       // number of boots
 	booting bool
-	// muted: nobody hears it, because its zone has no network.
+	// muted: its zone has no network, so it reaches nobody.
 	muted   bool
-	silence int // counts the silences, so that what follows from one meets no other
+	silence int // counts the times it went silent, so that delayed effects apply only to their own silence
 
 	node      *node  // its Node, nil if there is none
 	claim     *claim // its NodeClaim, nil if there is none
 	reporting bool   // its kubelet reports
 	renewed   time.Time
-	pressure  time.Time // since when it has been short of memory; zero is not
+	pressure  time.Time // start of its memory shortage; zero if none
 
-	// What EC2 shows of it lags behind: shown is what it answers, nil before it knows of
-	// the instance at all.
+	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
+	// the instance.
 	shown     *types.Instance
-	shownTags []tag // as the permission check and the answers see them
+	shownTags []tag // as the permission check and EC2's answers use them
 	shownAt   time.Duration
 
 	protected   bool // termination protection
 	protectedAt time.Time
 
-	machinePlight // what situations make of it
+	machinePlight // the machine's state from situations
 }
 
 // node is a Node object.
@@ -259,33 +259,33 @@ type node struct {
 	annotations map[string]string
 	taints      []corev1.Taint
 	cordoned    bool
-	deleting    time.Time              // when somebody deleted it, zero if nobody did
-	unlisted    bool                   // lists leave it out
-	bare        bool                   // it carries no provider id
-	provider    string                 // the provider id that it carries in place of its machine's, "" if none
-	guest       string                 // what it is of, where it runs on no instance; "" if it does
+	deleting    time.Time              // when it was deleted, zero if it was not
+	unlisted    bool                   // lists omit it
+	bare        bool                   // it has no provider ID
+	provider    string                 // a provider ID that replaces its machine's, "" if none
+	guest       string                 // what it represents if it runs on no EC2 instance; "" if it does
 	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
 	bootID      string
 	pods        []*pod
 	events      []occurrence
 
-	listed   corev1.Node // as lists show it
-	listedAt int         // at which version
+	listed   corev1.Node // as lists return it
+	listedAt int         // the version at which listed was built
 	made     made[nodeState]
 }
 
-// pod is a Pod that is bound to a node.
+// pod is a Pod bound to a node.
 type pod struct {
 	namespace, name, uid string
 	daemon               bool
-	guarded              bool      // its disruption budget lets it not go
-	leaving              time.Time // zero while it stays
-	keep                 string    // why it must not be ended; "" if it may
+	guarded              bool      // its disruption budget allows no eviction
+	leaving              time.Time // when it was deleted, zero if it was not
+	keep                 string    // why it must not be terminated; "" if it may be
 	made                 made[podState]
-	budget               made[time.Time] // its disruption budget, by when its node was created
+	budget               made[time.Time] // its disruption budget, keyed by its node's creation time
 }
 
-// claim is a NodeClaim of Karpenter.
+// claim is a Karpenter NodeClaim.
 type claim struct {
 	g        *group
 	name     string
@@ -294,7 +294,7 @@ type claim struct {
 	created  time.Time
 	machine  *machine
 	launched time.Time // condition Launched
-	// registered and initialized are the conditions' times, zero while they are not True.
+	// registered and initialized are when these conditions became True, zero while they are not.
 	registered, initialized time.Time
 	deleting                time.Time
 	failure                 string // why no instance is launched for it, "" if one is
@@ -312,22 +312,22 @@ type occurrence struct {
 
 func (c *cluster) String() string { return c.name }
 
-// arn is the cluster's.
+// arn returns the cluster's ARN.
 func (c *cluster) arn() string {
 	return fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", region, accountID, c.name)
 }
 
-// exists reports whether EKS still knows the cluster.
+// exists reports whether the EKS cluster exists.
 func (c *cluster) exists() bool { return c.deleted.IsZero() }
 
-// changed notes that an object of the cluster changed, and returns its new version.
+// changed records a change to an object of the cluster and returns the new resource version.
 func (c *cluster) changed() int {
 	c.version++
 	c.objects = nil
 	return c.version
 }
 
-// get is the value of a tag.
+// get returns the value of a tag, and whether the tag exists.
 func get(tags []tag, key string) (string, bool) {
 	for _, t := range tags {
 		if t.key == key {
@@ -340,7 +340,7 @@ func get(tags []tag, key string) (string, bool) {
 // alive reports whether the machine costs money and may run pods.
 func (m *machine) alive() bool { return m.state == pending || m.state == running }
 
-// groupName is the group as Rollcall names it.
+// groupName returns the name that Rollcall uses for the group.
 func (g *group) groupName() string {
 	switch g.owner {
 	case karpenter:
@@ -353,7 +353,7 @@ func (g *group) groupName() string {
 	return "none"
 }
 
-// groupNamed is the group of the cluster that Rollcall calls so, nil if there is none.
+// groupNamed returns the cluster's group with that Rollcall name, nil if there is none.
 func (c *cluster) groupNamed(name string) *group {
 	if i := slices.IndexFunc(c.groups, func(g *group) bool { return g.groupName() == name }); i >= 0 {
 		return c.groups[i]
@@ -361,7 +361,7 @@ func (c *cluster) groupNamed(name string) *group {
 	return nil
 }
 
-// asgName is the Auto Scaling group behind the group, "" if there is none.
+// asgName returns the name of the Auto Scaling group behind the group, "" if there is none.
 func (g *group) asgName() string {
 	switch g.owner {
 	case nodeGroup:
@@ -372,7 +372,7 @@ func (g *group) asgName() string {
 	return ""
 }
 
-// shortID is a made-up id of that many hexadecimal digits.
+// shortID returns a generated ID with that many hexadecimal digits.
 func shortID(d dice, digits int) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(d.of("id")))
 	if digits > 16 {

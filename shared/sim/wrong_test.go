@@ -19,7 +19,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// seenBefore has the memory say that everything was seen an hour ago.
+// seenBefore makes the ledger say that each finding was first seen when it began.
 func seenBefore(in *plan.Input) {
 	in.State = in.State.Clone()
 	if in.State.Findings == nil {
@@ -35,7 +35,7 @@ func seenBefore(in *plan.Input) {
 	}
 }
 
-// planning makes plans from something else.
+// planning returns a guard that changes the input of the plan.
 func planning(changes ...func(*plan.Input)) func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 	return func(makes func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 		return func(in plan.Input) plan.Plan {
@@ -47,7 +47,7 @@ func planning(changes ...func(*plan.Input)) func(func(plan.Input) plan.Plan) fun
 	}
 }
 
-// without is a diagnosis that never comes to a cause.
+// without removes a cause from every diagnosis.
 func without(code string) func(*plan.Input) {
 	return func(in *plan.Input) {
 		in.Diagnoses = maps.Clone(in.Diagnoses)
@@ -58,7 +58,7 @@ func without(code string) func(*plan.Input) {
 	}
 }
 
-// planned makes something else of plans.
+// planned returns a guard that changes the plan.
 func planned(change func(plan.Input, *plan.Plan)) func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 	return func(makes func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 		return func(in plan.Input) plan.Plan {
@@ -69,7 +69,7 @@ func planned(change func(plan.Input, *plan.Plan)) func(func(plan.Input) plan.Pla
 	}
 }
 
-// throttled is a look of which a part failed.
+// throttled makes the snapshot incomplete: reading its nodes was throttled.
 func throttled(s *roll.Snapshot) {
 	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapThrottled})
 }
@@ -86,12 +86,12 @@ func heldFor(r plan.Reason) func() Guards {
 	}
 }
 
-// limits are other limits than the policy's.
+// limits changes the policy's limits.
 func limits(change func(*policy.Limits)) func(*plan.Input) {
 	return underPolicy(func(p *policy.Policy) { change(&p.Limits) })
 }
 
-// underPolicy is another policy than the one that holds.
+// underPolicy changes the policy.
 func underPolicy(change func(*policy.Policy)) func(*plan.Input) {
 	return func(in *plan.Input) {
 		right := in.Policy
@@ -103,7 +103,7 @@ func underPolicy(change func(*policy.Policy)) func(*plan.Input) {
 	}
 }
 
-// seeing makes something else of what a check sees.
+// seeing changes what a check observes.
 func seeing(change func(*roll.Snapshot)) func(Observer) Observer {
 	return func(o Observer) Observer { return wrongObserver{o, change} }
 }
@@ -119,7 +119,7 @@ func (o wrongObserver) Snapshot(ctx context.Context, cluster string, at time.Tim
 	return s
 }
 
-// allLeft takes whatever is asked for to be left.
+// allLeft reports every subject that it is asked for as left.
 type allLeft struct{ Observer }
 
 func (o allLeft) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.InstanceID) {
@@ -130,7 +130,7 @@ func (o allLeft) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.Ins
 	}
 }
 
-// seeingAgain makes something else of what is seen before an act.
+// seeingAgain changes what is read before an act.
 func seeingAgain(change func(*roll.Snapshot)) func(Targets) Targets {
 	return func(o Targets) Targets { return wrongTargets{o, change} }
 }
@@ -146,7 +146,7 @@ func (o wrongTargets) Target(ctx context.Context, cluster string, id roll.Instan
 	return s
 }
 
-// ordersOf notes the orders of checks.
+// ordersOf records the orders of checks.
 func ordersOf(orders map[roll.InstanceID]string) func(plan.Input, *plan.Plan) {
 	return func(in plan.Input, out *plan.Plan) {
 		for _, o := range out.Orders {
@@ -157,8 +157,8 @@ func ordersOf(orders map[roll.InstanceID]string) func(plan.Input, *plan.Plan) {
 	}
 }
 
-// oldTargets look at each instance until it carries the tag of an order, and tell the same
-// ever after, but for that tag.
+// oldTargets read each instance until it carries the tag of an order. From then on they repeat that
+// answer, except for the tag.
 type oldTargets struct {
 	Targets
 	first  map[roll.InstanceID]*roll.Snapshot
@@ -181,7 +181,7 @@ func (o oldTargets) Target(ctx context.Context, cluster string, id roll.Instance
 	return &s
 }
 
-// wrongLedger is a ledger of which some methods do something else.
+// wrongLedger is a ledger with some methods replaced.
 type wrongLedger struct {
 	ledger.Ledger
 	begin  func(context.Context, roll.ClusterID, ledger.Action, ledger.Budget) error
@@ -229,7 +229,7 @@ func (w wrongLedger) Read(ctx context.Context, c roll.ClusterID) (ledger.State, 
 	return s, err
 }
 
-// unprotected is a look after which nothing is protected.
+// unprotected reads no instance as protected.
 func unprotected(o Observer) Observer { return wrongDetails{o} }
 
 type wrongDetails struct{ Observer }
@@ -255,7 +255,7 @@ func unprotect(s *roll.Snapshot) {
 	}
 }
 
-// twice says everything a second time.
+// twice publishes every notice twice.
 type twice struct{ Notices }
 
 func (n twice) Publish(ctx context.Context, m report.Message) error {
@@ -263,24 +263,24 @@ func (n twice) Publish(ctx context.Context, m report.Message) error {
 	return n.Notices.Publish(ctx, m)
 }
 
-// noTags write no order's tag.
+// noTags writes no order's tag.
 type noTags struct{ Tags }
 
 func (noTags) Tag(context.Context, []roll.InstanceID, map[string]string) error { return nil }
 
-// noUntags remove none.
+// noUntags removes no tag.
 type noUntags struct{ Tags }
 
 func (noUntags) Untag(context.Context, []roll.InstanceID, []string) error { return nil }
 
-// noStore says that it keeps.
+// noStore reports success and stores nothing.
 type noStore struct{}
 
 func (noStore) Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error) {
 	return archive.Link{URI: "s3://nowhere/"}, nil
 }
 
-// lessStored keeps no console.
+// lessStored stores no console output.
 type lessStored struct{ view.Store }
 
 func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
@@ -289,7 +289,7 @@ func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][
 	return s.Store.Put(ctx, key, less)
 }
 
-// climbing has findings of a kind climb another ladder.
+// climbing gives findings of a kind another ladder.
 func climbing(kind roll.Kind, steps ...policy.Step) func() Guards {
 	return func() Guards {
 		return Guards{Plan: planning(underPolicy(func(p *policy.Policy) {
@@ -299,7 +299,7 @@ func climbing(kind roll.Kind, steps ...policy.Step) func() Guards {
 	}
 }
 
-// telling publishes some of the messages only.
+// telling publishes only some of the messages.
 func telling(some func(report.Message) bool) func(Notices) Notices {
 	return func(n Notices) Notices { return someNotices{n, some} }
 }
@@ -343,7 +343,7 @@ func (u unconditional) TransactWriteItems(ctx context.Context, in *dynamodb.Tran
 	return u.Table.TransactWriteItems(ctx, free, opts...)
 }
 
-// used are the values that an expression uses.
+// used returns the values that an expression uses.
 func used(expression *string, values item) item {
 	out := item{}
 	for name, v := range values {

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testbed.Main(m, testbed.Options{AWSOnly: true}, func(b *testbed.Bed) { account = b }, nil))
 }
 
-// client is a client as the functions have it, but for its endpoint, and that it does not
-// try again.
+// client returns a client like the functions', except for its endpoint and that it does
+// not retry.
 func client() *s3.Client {
 	return s3.NewFromConfig(aws.Config{
 		Region: "eu-west-1", BaseEndpoint: aws.String(account.AWSEndpoint()),
@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 
 var buckets atomic.Int64
 
-// newBucket makes a bucket like the template's, as far as the emulator goes.
+// newBucket creates a bucket like the template's, as far as the emulator supports it.
 func newBucket(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("evidence-%d", buckets.Add(1))
@@ -68,7 +68,8 @@ func newBucket(t *testing.T) string {
 	return name
 }
 
-// objects reads a bucket. Every object must have one version, and no deletion.
+// objects returns the objects of a bucket. Every object must have one version, and no
+// deletion.
 func objects(t *testing.T, bucket string) map[string][]byte {
 	t.Helper()
 	out, err := client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})

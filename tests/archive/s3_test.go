@@ -28,11 +28,11 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// The role may put objects and do nothing else, so nothing else may be called.
+// The role has only the permission to put objects, so no other call may be made.
 func TestOnlyPutObjectIsCalled(t *testing.T) {
 	a := archive.NewS3(client(), newBucket(t))
 	files := archivetest.Files("a")
-	files[archive.Findings] = []byte(`{"Action": "DeleteObject", "Key": "x"}`) // what is kept is not what is asked for
+	files[archive.Findings] = []byte(`{"Action": "DeleteObject", "Key": "x"}`) // stored data is not a request
 	for range 2 {
 		_, err := a.Put(t.Context(), archivetest.Key(), files)
 		must(t, err)
@@ -63,7 +63,7 @@ func TestTheObjectsCarryTheirChecksum(t *testing.T) {
 	}
 }
 
-// What has expired has a deletion on top of it and is kept anew.
+// An expired object has a delete marker on top of it and is stored again.
 func TestWhatExpiredCanBeKeptAgain(t *testing.T) {
 	name := newBucket(t)
 	a := archive.NewS3(client(), name)

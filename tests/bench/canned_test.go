@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The benchmark is worth as much as its data is like the real thing.
+// The benchmark is only meaningful if its data resembles real data.
 func TestCannedSizes(t *testing.T) {
 	workers := pages(1_000, 1_000)[0]
 	page := instancePage(workers, "1")
@@ -59,8 +59,8 @@ func TestFloorAndObservationSeeAll(t *testing.T) {
 	}
 }
 
-// A request that differs from what the benchmark is about must not be answered:
-// it would measure something else.
+// A request that differs from the benchmark's must be refused: answering it would measure
+// something else.
 func TestRefusesOtherRequests(t *testing.T) {
 	s := prepare(t, 1)
 	for _, body := range []string{

@@ -12,11 +12,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Of every sickEvery members three are sick, one of each kind: 1 %.
+// Of every sickEvery members three are faulty, one of each kind: 1 %.
 const sickEvery = 300
 
-// sickSnapshot is a look at a cluster of which 1 % is sick, with all that is asked
-// about the sick already answered.
+// sickSnapshot returns the snapshot of a cluster of which 1 % is faulty, with all details
+// of the faulty members already read.
 func sickSnapshot(nodes int) *roll.Snapshot {
 	s := &roll.Snapshot{
 		At:        at,
@@ -41,7 +41,7 @@ func sickSnapshot(nodes int) *roll.Snapshot {
 		switch w % sickEvery {
 		case 1:
 			s.Details[id] = roll.Detail{LeaseRead: roll.No, TerminationProtected: roll.No, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", HasNodeClaim: roll.Yes}
-			continue // it never came
+			continue // it never registered
 		case 2:
 			ready = roll.Condition{Status: roll.ConditionFalse, Since: at.Add(-time.Hour), Reason: "KubeletNotReady"}
 		case 3:
@@ -64,13 +64,13 @@ func decide(s *roll.Snapshot, state ledger.State, now time.Time) (assess.Assessm
 	return a, plan.Make(plan.Input{Snapshot: s, Assessment: a, State: state, Policy: pol, Now: now})
 }
 
-// decisions is how many nodes one iteration decides about at least: small clusters
-// are over before the processor's clock has moved.
+// decisions is the minimum number of nodes per iteration: small clusters finish before
+// the processor's clock has advanced.
 const decisions = 1_000_000
 
-// BenchmarkDecide judges a snapshot and plans what follows, at the second check of
-// a cluster that has long been in mode remediate: the findings are known, and
-// something is to be done about them.
+// BenchmarkDecide judges a snapshot and plans the acts, at the second check of a cluster
+// that has long been in mode remediate: the findings are known, and some are due for an
+// act.
 func BenchmarkDecide(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -105,7 +105,7 @@ func BenchmarkDecide(b *testing.B) {
 				rounds += int64(repeat)
 			}
 			per := func(total int64) float64 { return float64(total) / float64(rounds) / float64(nodes) }
-			b.ReportMetric(0, "ns/op") // of many decisions at once
+			b.ReportMetric(0, "ns/op") // it would be that of many decisions at once
 			b.ReportMetric(per(total.cpu.Nanoseconds()), "cpu-ns/node")
 			b.ReportMetric(per(int64(total.allocated)), "B/node")
 		})

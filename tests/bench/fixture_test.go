@@ -21,16 +21,16 @@ const (
 	account     = "111122223333"
 )
 
-// began is when the first instance was launched; the others follow second by
+// began is the launch time of the first instance; the others follow at intervals of a
 // second.
 var began = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// worker is one instance and its node, told by its number alone. Every other one
-// is Karpenter's; the rest belong to a managed node group.
+// worker is one instance and its node, derived from its number alone. Every other one is
+// Karpenter's; the rest belong to a managed node group.
 type worker int
 
-// mixed spreads the number over 64 bits. It is a bijection (splitmix64), so that
-// ids made of it are unique.
+// mixed spreads the number over 64 bits. It is a bijection (splitmix64), so IDs made from
+// it are unique.
 func (w worker) mixed() uint64 {
 	z := uint64(w) + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -64,7 +64,7 @@ func (w worker) instanceType() string {
 	return []string{"m5.large", "m5.xlarge", "c5.xlarge", "r5.large", "m6i.large"}[w%5]
 }
 
-// nodeClaim is the name that Karpenter gives to what it launches.
+// nodeClaim returns the name that Karpenter gives to the worker's NodeClaim.
 func (w worker) nodeClaim() string { return fmt.Sprintf("default-%05x", int(w)) }
 
 type tag struct{ key, value string }
@@ -96,13 +96,13 @@ func (w worker) tags() []tag {
 	}
 }
 
-// instanceXML is one reservation as DescribeInstances tells it, in EC2's own
-// layout, whose white space is a good part of what must be read.
+// instanceXML is one reservation of a DescribeInstances answer, in EC2's own layout. The
+// white space is a good part of what must be read.
 //
 //go:embed testdata/instance.xml
 var instanceXML string
 
-// reservation is the worker's instance in XML, in a reservation of its own.
+// reservation returns the worker's instance in XML, in its own reservation.
 func (w worker) reservation() string {
 	launched := w.launched().Format("2006-01-02T15:04:05.000Z")
 	return os.Expand(instanceXML, func(name string) string {
@@ -143,7 +143,7 @@ func (w worker) tagItems() string {
 	return out.String()
 }
 
-// instancePage is an answer of DescribeInstances; next is "" on the last page.
+// instancePage returns an answer of DescribeInstances; next is "" on the last page.
 func instancePage(workers []worker, next string) []byte {
 	var out strings.Builder
 	fmt.Fprintf(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DescribeInstancesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">\n    <requestId>%s</requestId>\n    <reservationSet>\n", workers[0].uuid())
@@ -158,7 +158,7 @@ func instancePage(workers []worker, next string) []byte {
 	return []byte(out.String())
 }
 
-// images are what nodes have pulled. A kubelet reports the 50 largest.
+// images are the images that nodes have pulled. A kubelet reports the 50 largest.
 var images = func() []corev1.ContainerImage {
 	out := make([]corev1.ContainerImage, 64)
 	for i := range out {
@@ -177,7 +177,7 @@ var images = func() []corev1.ContainerImage {
 
 const imagesPerNode = 50
 
-// node is the worker's node as the API server stores it, Ready.
+// node returns the worker's node as the API server stores it, Ready.
 func (w worker) node() corev1.Node {
 	first := int(w) % (len(images) - imagesPerNode)
 	joined := metav1.NewTime(w.launched().Add(45 * time.Second))
@@ -258,7 +258,7 @@ func (w worker) labels() map[string]string {
 	return labels
 }
 
-// managedFields says who wrote what, as the API server keeps it of every object.
+// managedFields returns the field managers that the API server records for every object.
 func managedFields(at metav1.Time) []metav1.ManagedFieldsEntry {
 	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
@@ -298,7 +298,7 @@ func conditions(since metav1.Time) []corev1.NodeCondition {
 	return out
 }
 
-// nodePage is one page of a listing of nodes; next is "" on the last.
+// nodePage returns one page of a listing of nodes; next is "" on the last.
 func nodePage(workers []worker, next string, remaining int) *corev1.NodeList {
 	list := &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "900000000", Continue: next}}
 	if next != "" {
@@ -311,7 +311,7 @@ func nodePage(workers []worker, next string, remaining int) *corev1.NodeList {
 	return list
 }
 
-// pages cuts the workers of a cluster into pages.
+// pages splits the workers of a cluster into pages.
 func pages(nodes, size int) [][]worker {
 	all := make([]worker, nodes)
 	for i := range all {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// serveVariable, set in its environment, turns the test binary into the server.
+// serveVariable is the environment variable that turns the test binary into the server.
 const serveVariable = "ROLLCALL_BENCH_SERVE"
 
 func TestMain(m *testing.M) {
@@ -29,15 +29,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// addresses is where the server listens; it prints them once it does.
+// addresses are the server's addresses, which it prints when it listens.
 type addresses struct {
 	AWS  string `json:"aws"`
 	Kube string `json:"kube"`
 	CA   []byte `json:"ca"` // PEM, signs the certificate of Kube
 }
 
-// child is the server's process. It ends when its standard input does, and the
-// kernel closes that with this process, however it ends.
+// child is the server's process. It ends when its standard input closes; the kernel
+// closes that when this process ends, however it ends.
 var child struct {
 	cmd  *exec.Cmd
 	hold io.Closer
@@ -75,17 +75,17 @@ var start = sync.OnceValues(func() (addresses, error) {
 	return a, nil
 })
 
-// stop ends the server and its process.
+// stop stops the server and its process.
 func stop() {
 	if child.cmd == nil {
 		return
 	}
 	_ = child.hold.Close()
-	_ = child.cmd.Wait() // what went wrong there has failed a test here
+	_ = child.cmd.Wait() // an error there has failed a test here
 }
 
-// prepare has the server make the answers for a cluster of that many nodes, so
-// that nobody waits for them later, and returns where they are.
+// prepare makes the server create the answers for a cluster of that many nodes in
+// advance, and returns their site.
 func prepare(tb testing.TB, nodes int) site {
 	tb.Helper()
 	a, err := start()
@@ -108,7 +108,7 @@ func (s site) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare %d nodes: %w", s.nodes, err)
 	}
-	_ = answer.Body.Close() // the status says it all
+	_ = answer.Body.Close() // the status is enough
 	if answer.StatusCode != http.StatusNoContent {
 		return fmt.Errorf("prepare %d nodes: %s", s.nodes, answer.Status)
 	}

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// cost is what running something took of this process.
+// cost is the resource usage of this process during a measurement.
 type cost struct {
 	cpu       time.Duration // user and system, garbage collection included
 	allocated uint64        // bytes, freed ones included
-	peak      uint64        // bytes: the most that a collection found alive, beyond what was before
+	peak      uint64        // bytes: the largest live heap after a collection, minus the live heap before
 }
 
 func (c *cost) add(o cost) {
@@ -20,13 +20,13 @@ func (c *cost) add(o cost) {
 	c.peak = max(c.peak, o.peak)
 }
 
-// sampleEvery is far less than the time between two garbage collections, after
-// each of which the runtime tells a new live heap.
+// sampleEvery is far less than the time between two garbage collections. The runtime
+// reports a new live heap after each collection.
 const sampleEvery = 2 * time.Millisecond
 
 const liveHeap = "/gc/heap/live:bytes"
 
-// measure runs f alone and tells what it took.
+// measure runs f alone and returns its cost.
 func measure(tb testing.TB, f func()) cost {
 	tb.Helper()
 	collect()
@@ -59,14 +59,14 @@ func measure(tb testing.TB, f func()) cost {
 	return cost{cpu: cpu, allocated: m.TotalAlloc - allocated, peak: most - before}
 }
 
-// collect frees what nothing refers to. The pools of the standard library give
-// up what they hold only at the second collection.
+// collect frees all unreferenced memory. The pools of the standard library release their
+// contents only at the second collection.
 func collect() {
 	runtime.GC()
 	runtime.GC()
 }
 
-// live is the heap that the last garbage collection found alive, in bytes.
+// live returns the heap that the last garbage collection found alive, in bytes.
 func live() uint64 {
 	sample := []metrics.Sample{{Name: liveHeap}}
 	metrics.Read(sample)

@@ -30,10 +30,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// at is when all looks take place.
+// at is the time of all observations.
 var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// site is one canned cluster, and the clients that reach it.
+// site is one canned cluster with its clients.
 type site struct {
 	nodes int
 	aws   string // endpoint of the AWS APIs
@@ -41,14 +41,14 @@ type site struct {
 	ca    []byte
 	ec2   *ec2.Client
 	eks   *eks.Client
-	cfg   aws.Config // of both
+	cfg   aws.Config // for both
 }
 
 func newSite(a addresses, nodes int) site {
 	s := site{nodes: nodes, aws: a.AWS + "/" + strconv.Itoa(nodes), kube: a.Kube + "/" + strconv.Itoa(nodes), ca: a.CA}
 	cfg := aws.Config{
 		Region: region, BaseEndpoint: aws.String(s.aws), HTTPClient: wholeBodies{awshttp.NewBuildableClient()},
-		RetryMaxAttempts: 1, // what fails must fail the benchmark, not be measured twice
+		RetryMaxAttempts: 1, // a failure must fail the benchmark, not be measured twice
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "canned"}, nil
 		}),
@@ -57,10 +57,10 @@ func newSite(a addresses, nodes int) site {
 	return s
 }
 
-// wholeBodies sends each request in one piece. The SDK's client sends the body by
-// itself and closes it as soon as an answer is there, and an answer from this very
-// machine can be there before net/http has noticed the end of the body: then it
-// takes the request for broken off and closes the connection under the answer.
+// wholeBodies sends each request in one piece. The SDK's client closes the request body
+// as soon as an answer arrives. An answer from the same machine can arrive before
+// net/http has noticed the end of the body: then it treats the request as aborted and
+// closes the connection under the answer.
 // https://github.com/aws/aws-sdk-go-v2/issues/2737
 type wholeBodies struct{ client *awshttp.BuildableClient }
 
@@ -76,11 +76,10 @@ func (w wholeBodies) Do(r *http.Request) (*http.Response, error) {
 	return w.client.Do(r)
 }
 
-// seen counts what a look found.
+// seen counts the objects found by an observation.
 type seen struct{ instances, nodes int }
 
-// floor fetches and decodes what the observation does, keeps nothing of it, and
-// is done.
+// floor fetches and decodes what an observation does, and keeps nothing.
 func (s site) floor(ctx context.Context) (seen, error) {
 	var out seen
 	in := &ec2.DescribeInstancesInput{
@@ -127,16 +126,16 @@ func (s site) kubeClient() (rest.Interface, kruntime.ParameterCodec, error) {
 	return client, kruntime.NewParameterCodec(scheme), err
 }
 
-// dialer reaches the canned API server, which asks for no token: signing one
-// costs the same for a cluster of any size.
+// dialer connects to the canned API server, which needs no token: the cost of signing one
+// does not depend on the size of the cluster.
 type dialer struct{}
 
 func (dialer) Dial(c roll.Cluster) (*kube.Client, error) {
 	return kube.NewClient(c.Endpoint, c.CA, "rollcall-bench", nil)
 }
 
-// noGroups is an account without Auto Scaling groups: what a check asks about them is one page
-// for a hundred, and the same for a cluster of any size.
+// noGroups is an account without Auto Scaling groups. A check reads one page for a hundred
+// groups, so the cost does not depend on the size of the cluster.
 type noGroups struct{}
 
 func (noGroups) DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
@@ -151,12 +150,13 @@ func (noGroups) DescribeScalingActivities(context.Context, *autoscaling.Describe
 	return &autoscaling.DescribeScalingActivitiesOutput{}, nil
 }
 
-// observe looks at the cluster as a check does, but for the pauses between pages.
+// observe observes the cluster as a check does, without the pauses between pages.
 func (s site) observe(ctx context.Context) *roll.Snapshot {
 	return observe.New(observe.Options{AWS: apistats.Intercept(s.cfg, apistats.Methods(noGroups{})), Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
 }
 
-// complaint tells what a snapshot of the canned cluster lacks.
+// complaint returns an error that says what is missing from a snapshot of the canned
+// cluster.
 func (s site) complaint(snapshot *roll.Snapshot) error {
 	if len(snapshot.Gaps) > 0 {
 		return fmt.Errorf("the snapshot has gaps: %+v", snapshot.Gaps)
@@ -176,25 +176,24 @@ func (s site) complaint(snapshot *roll.Snapshot) error {
 	return nil
 }
 
-// floorFirst alternates who goes first, over all benchmarks of the process:
-// whoever goes second finds warmer caches.
+// floorFirst alternates which measurement runs first, over all benchmarks of the process:
+// the second finds warmer caches.
 var floorFirst bool
 
-// looks is how many nodes one iteration looks at, at least. A single look at a
-// small cluster is over in less time than a busy machine takes to change its mind
-// about how fast it is.
+// looks is the minimum number of nodes that one iteration observes. A single observation
+// of a small cluster is too short to average out changes of a busy machine's speed.
 const looks = 20_000
 
-// BenchmarkObserve looks at clusters in which all is well.
+// BenchmarkObserve observes clusters without faults.
 //
-// cpu-x-floor is the figure to claim; the aim is at most 1.3. In a large cluster it
-// can fall below 1: beside a snapshot that is kept, the collector lets more garbage
-// gather before it runs, and what it saves is more than Rollcall adds.
+// cpu-x-floor is the main figure; the aim is at most 1.3. In a large cluster it can fall
+// below 1: with a snapshot that is kept, the collector lets more garbage accumulate
+// before it runs, and that saves more than Rollcall adds.
 //
-// retained-B/node is what a snapshot keeps, and beyond-page-B/node how much more was
-// alive at the worst moment than when nothing is kept; the aim is less than 1,000.
-// By chance of when the collector runs a peak is off by up to a page, so the latter
-// is told only where a page is little beside the rest.
+// retained-B/node is what a snapshot keeps. beyond-page-B/node is how much more was alive
+// at the peak than without a snapshot; the aim is less than 1,000. A peak varies by up to
+// a page with the timing of the collector, so this figure is reported only where a page
+// is small compared to the rest.
 func BenchmarkObserve(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -218,7 +217,7 @@ func BenchmarkObserve(b *testing.B) {
 				}
 			}
 			per := func(total int64) float64 { return float64(total) / float64(rounds) / float64(nodes) }
-			b.ReportMetric(0, "ns/op") // of both together, and of the waiting for the server
+			b.ReportMetric(0, "ns/op") // it would be that of both together, with the wait for the server
 			b.ReportMetric(per(look.cpu.Nanoseconds())/1e3, "cpu-µs/node")
 			b.ReportMetric(per(floor.cpu.Nanoseconds())/1e3, "floor-cpu-µs/node")
 			b.ReportMetric(float64(look.cpu)/float64(floor.cpu), "cpu-x-floor")
@@ -248,7 +247,8 @@ func (s site) measureFloor(b *testing.B) cost {
 	return c
 }
 
-// measureObservation returns also how many bytes the snapshot keeps.
+// measureObservation returns the cost of an observation and how many bytes the snapshot
+// keeps.
 func (s site) measureObservation(b *testing.B) (cost, int64) {
 	b.Helper()
 	collect()
@@ -264,8 +264,8 @@ func (s site) measureObservation(b *testing.B) (cost, int64) {
 	return c, kept
 }
 
-// warm looks once at a small cluster, so that connections, type registries and
-// pools are there before anything is measured.
+// warm observes a small cluster once, so that connections, type registries and pools
+// exist before the measurement.
 func warm(b *testing.B) {
 	b.Helper()
 	s := prepare(b, 1_000)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is not known where there is no getrusage.
+// processorTime is not available without getrusage.
 func processorTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	tb.Skip("the processor time of a process is read with getrusage, which this system lacks")

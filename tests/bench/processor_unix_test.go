@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// processorTime is how long this process has run on processors, in user and in
-// system mode. Unlike the clock it counts neither the server nor other programs.
+// processorTime returns how long this process has run on processors, in user and in
+// system mode. Unlike wall-clock time it excludes the server and other programs.
 func processorTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var used syscall.Rusage

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// instancesPerPage is the most that DescribeInstances hands out at once.
+	// instancesPerPage is the maximum page size of DescribeInstances.
 	instancesPerPage = 1000
-	// mostNodes bounds what the server makes up; it keeps it all in memory.
+	// mostNodes bounds the clusters of the server, which keeps them in memory.
 	mostNodes = 200_000
 
 	contentXML      = "text/xml;charset=UTF-8"
@@ -34,32 +34,32 @@ const (
 	contentProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// server answers as EC2, EKS and a Kubernetes API server would for clusters in
-// which all is well. The first element of the path is how many nodes the cluster
-// has: http://127.0.0.1:1234/1000 is the AWS endpoint of one with 1,000.
+// server answers as EC2, EKS and a Kubernetes API server would for clusters without
+// faults. The first element of the path is the number of nodes:
+// http://127.0.0.1:1234/1000 is the AWS endpoint of a cluster with 1,000.
 //
-// What it is not meant to be asked it refuses with 400, which no client repeats.
+// It refuses all other requests with 400, which no client retries.
 type server struct {
-	kube string // URL of the Kubernetes API, without the count of nodes
+	kube string // URL of the Kubernetes API, without the number of nodes
 	ca   []byte
 
 	mu       sync.Mutex
 	clusters map[int]func() (answers, error)
 }
 
-// answers are the pages of one cluster, compressed: serving one costs a copy, and
-// 100,000 nodes fit into memory.
+// answers are the compressed pages of one cluster: serving one costs a copy, and 100,000
+// nodes fit into memory.
 type answers struct {
 	instances [][]byte
 	nodes     [][]byte
 }
 
-// serve runs the server until stdin ends. It closes nothing then: that would wait
-// for clients that are gone.
+// serve runs the server until stdin ends. It does not shut down gracefully: that would
+// wait for clients that are gone.
 func serve(stdin io.Reader, stdout io.Writer) error {
 	s := &server{clusters: map[int]func() (answers, error){}}
 	aws := httptest.NewServer(s.awsHandler())
-	// API servers speak TLS and HTTP/2.
+	// API servers use TLS and HTTP/2.
 	api := httptest.NewUnstartedServer(s.kubeHandler())
 	api.EnableHTTP2 = true
 	api.StartTLS()
@@ -107,8 +107,8 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "not served here: "+r.Method+" "+r.URL.Path, http.StatusBadRequest)
 }
 
-// answers returns the pages of the cluster that the request is about, and makes
-// them if it is the first to ask. When that fails it has answered the request.
+// answers returns the pages of the cluster in the request, and creates them for the first
+// request. On failure it has answered the request.
 func (s *server) answers(w http.ResponseWriter, r *http.Request) (answers, bool) {
 	nodes, err := strconv.Atoi(r.PathValue("nodes"))
 	if err != nil || nodes < 1 || nodes > mostNodes {
@@ -130,7 +130,7 @@ func (s *server) answers(w http.ResponseWriter, r *http.Request) (answers, bool)
 	return a, true
 }
 
-// makeAnswers makes all the pages of a cluster. The token of a page is its index.
+// makeAnswers creates all pages of a cluster. The token of a page is its index.
 func makeAnswers(nodes int) (answers, error) {
 	instances, members := pages(nodes, instancesPerPage), pages(nodes, kube.PageSize)
 	out := answers{instances: make([][]byte, len(instances)), nodes: make([][]byte, len(members))}
@@ -141,7 +141,7 @@ func makeAnswers(nodes int) (answers, error) {
 		return strconv.Itoa(page + 1)
 	}
 	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0)) // of pages that are not compressed yet
+	group.SetLimit(runtime.GOMAXPROCS(0)) // bounds the uncompressed pages
 	for i, workers := range instances {
 		group.Go(func() (err error) {
 			out.instances[i], err = compress(instancePage(workers, next(i, len(instances))))
@@ -192,7 +192,8 @@ func compress(page []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// send answers with a compressed page, unpacked for a client that wants it so.
+// send answers with a compressed page, or an uncompressed one if the client asks for
+// that.
 func send(w http.ResponseWriter, r *http.Request, contentType string, page []byte) {
 	w.Header().Set("Content-Type", contentType)
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -208,7 +209,7 @@ func send(w http.ResponseWriter, r *http.Request, contentType string, page []byt
 	_, _ = io.Copy(w, z)
 }
 
-// pageOf returns the page that a token names; "" names the first.
+// pageOf returns the page of a token; "" is the first page.
 func pageOf(pages [][]byte, token string) ([]byte, bool) {
 	i := 0
 	if token != "" {
@@ -223,8 +224,8 @@ func pageOf(pages [][]byte, token string) ([]byte, bool) {
 	return pages[i], true
 }
 
-// healthy says that no instance has anything to say: what is measured are the listings of
-// instances and nodes.
+// healthy says that no instance has a status problem: only the listings of instances and
+// nodes are measured.
 const healthy = `<?xml version="1.0" encoding="UTF-8"?>
 <DescribeInstanceStatusResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>00000000-0000-4000-a000-000000000000</requestId><instanceStatusSet/></DescribeInstanceStatusResponse>
 `

@@ -10,31 +10,30 @@ import (
 	"rollcall/shared/sim"
 )
 
-// simulations are what BenchmarkNodeHours runs, each with the same seeds every time.
+// simulations are the runs of BenchmarkNodeHours, with fixed seeds.
 var simulations = []struct {
 	name  string
 	seeds uint64
 	of    sim.Options
 }{
-	// A usual day: one or two faults a cluster, of which some last until somebody mends
-	// them, in an account that is large enough to be watched by a machine.
+	// A usual day: one or two faults per cluster, of which some last until somebody fixes
+	// them, in an account that is large enough to need automatic checks.
 	{"day of 10 clusters of 400", 4, sim.Options{Hours: 24, Clusters: 10, Nodes: 400, Faults: 15}},
-	// A soak: a fault an hour and cluster, in an account that is small, so that most of
-	// what happens is trouble.
+	// A soak: one fault per hour in each cluster, in a small account, so that most activity
+	// comes from faults.
 	{"storm on 2 clusters of 30", 8, sim.Options{Hours: 24, Clusters: 2, Nodes: 30}},
 	{"storm on 2 clusters of 200", 4, sim.Options{Hours: 24, Clusters: 2, Nodes: 200}},
 }
 
-// BenchmarkNodeHours measures how many hours of nodes' lives a second simulates. In a
-// simulated account every function runs as it is deployed, and every rule is checked: each
-// cluster is read as a whole about every five minutes, and what is wrong with it is
-// diagnosed and acted on. What it takes is the number of checks, the nodes that each of
-// them reads, and above all how much is wrong.
+// BenchmarkNodeHours measures how many node-hours the simulator simulates per second. In a
+// simulated account every function runs as deployed, and every rule is checked: each
+// cluster is read as a whole about every five minutes, and its faults are diagnosed and
+// acted on. The cost depends on the number of checks, the nodes that each of them reads,
+// and above all the number of faults.
 //
-// Seeds run beside each other, one for each processor: a run uses one, but for collecting
-// garbage, which is done a quarter as often as usual: it all takes some 900 MB. The
-// node-hours of a second of a processor tell about the same where other programs are at
-// work.
+// Seeds run in parallel, one per processor: a run uses one processor, except for garbage
+// collection, which runs a quarter as often as usual. All runs together take some 900 MB.
+// Node-hours per processor second are about the same on a machine with other load.
 func BenchmarkNodeHours(b *testing.B) {
 	for _, s := range simulations {
 		b.Run(s.name, func(b *testing.B) {
@@ -52,7 +51,7 @@ func BenchmarkNodeHours(b *testing.B) {
 	}
 }
 
-// simulate runs seeds from 1, and tells how many node-hours they had together.
+// simulate runs seeds from 1, and returns the sum of their node-hours.
 func simulate(b *testing.B, o sim.Options, seeds uint64) (hours float64) {
 	b.Helper()
 	next := make(chan uint64, seeds)

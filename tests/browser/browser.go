@@ -1,5 +1,5 @@
-// Package browser shows pages in a real browser, without a window, and says what a person
-// would meet there. It knows files and nothing of what makes them.
+// Package browser shows pages in a real headless browser and reports what a person would
+// see. It opens files and does not depend on how they are made.
 package browser
 
 import (
@@ -30,8 +30,8 @@ import (
 // starting bounds the start of a browser, and of each page.
 const starting = 60 * time.Second
 
-// Find returns the path of a browser, as browser.sh finds or installs it. Pinned is the
-// one of package.json, which shows a page the same everywhere.
+// Find returns the path of a browser that browser.sh finds or installs. If pinned, it is
+// the version of package.json, which shows a page the same everywhere.
 func Find(ctx context.Context, pinned bool) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	args := []string{filepath.Join(filepath.Dir(here), "browser.sh")}
@@ -53,14 +53,15 @@ type Browser struct {
 	cancel context.CancelFunc
 }
 
-// Start starts the browser at the path. It has no sandbox: it shows no page but our own.
+// Start starts the browser at the path. It has no sandbox, because it opens only our own
+// pages.
 func Start(ctx context.Context, path string) (*Browser, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("headless", "new"), chromedp.WSURLReadTimeout(starting),
 		chromedp.Flag("font-render-hinting", "none"), chromedp.Flag("disable-lcd-text", true),
 	)
 	if strings.HasPrefix(path, filepath.Join(root(), ".build")) {
-		options = append(options, chromedp.Flag("headless", "shell")) // all it can
+		options = append(options, chromedp.Flag("headless", "shell")) // the only mode that this browser has
 	}
 	allocator, release := chromedp.NewExecAllocator(ctx, options...)
 	browser, stop := chromedp.NewContext(allocator)
@@ -72,24 +73,24 @@ func Start(ctx context.Context, path string) (*Browser, error) {
 	return b, nil
 }
 
-// root is the folder of the project.
+// root returns the folder of the project.
 func root() string {
 	_, here, _, _ := runtime.Caller(0)
 	return filepath.Dir(filepath.Dir(filepath.Dir(here)))
 }
 
-// Close ends the browser.
+// Close stops the browser.
 func (b *Browser) Close() { b.cancel() }
 
-// View is how a page is looked at.
+// View is how a page is shown.
 type View struct {
 	Width, Height int64
-	Scale         float64 // pixels of the picture for each of the page; 0 is 1
+	Scale         float64 // device pixels per page pixel; 0 means 1
 	Dark          bool
 	NoScript      bool
 }
 
-// Page is a page that is shown.
+// Page is an open page.
 type Page struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -100,7 +101,7 @@ type Page struct {
 	asked    []string
 }
 
-// Open shows the page of a file, from a server on this machine, as a view has it.
+// Open opens the page of a file in a view, from a server on this machine.
 func (b *Browser) Open(file string, v View) (*Page, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -157,7 +158,7 @@ func (p *Page) listen(event any) {
 	case *network.EventRequestWillBeSent:
 		p.asked = append(p.asked, e.Request.URL)
 	case *log.EventEntryAdded:
-		if !strings.HasSuffix(e.Entry.URL, "/favicon.ico") { // the browser's own wish
+		if !strings.HasSuffix(e.Entry.URL, "/favicon.ico") { // which the browser requests by itself
 			p.complain = append(p.complain, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
 		}
 	case *cdpruntime.EventConsoleAPICalled:
@@ -167,14 +168,14 @@ func (p *Page) listen(event any) {
 	}
 }
 
-// Complaints are what the browser said of the page.
+// Complaints returns the browser's errors about the page.
 func (p *Page) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.complain
 }
 
-// Asked are the addresses that were asked for, beside the page's own.
+// Asked returns the requested addresses, without the page's own.
 func (p *Page) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +191,7 @@ func (p *Page) Asked() []string {
 //go:embed judge.js
 var judge string
 
-// call sends a command of the DevTools protocol, and returns its answer.
+// call sends a command of the DevTools protocol and returns its answer.
 func call[P, R any](p *Page, command cdp.Command[P, R], params P) (R, error) {
 	return chromedp.Run(p.ctx, func(ctx context.Context, t *chromedp.Target) (R, error) {
 		return cdp.Call(ctx, t, command, params)
@@ -203,7 +204,7 @@ func tell[P, R any](p *Page, command cdp.Command[P, R], params P) error {
 	return err
 }
 
-// Ask evaluates a question about the page with the functions of judge.js.
+// Ask evaluates an expression about the page with the functions of judge.js.
 func Ask[T any](p *Page, question string) (T, error) {
 	answer, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](judge+"\n;"+question))
 	if err != nil {
@@ -217,15 +218,15 @@ func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) error {
 	return chromedp.Do(p.ctx, actions...)
 }
 
-// Picture is what is seen of the page, as PNG.
+// Picture returns a screenshot of the page, as PNG.
 func (p *Page) Picture() ([]byte, error) { return chromedp.Run(p.ctx, chromedp.CaptureScreenshot()) }
 
-// Print is the page on paper, as PDF.
+// Print returns the printed page, as PDF.
 func (p *Page) Print() ([]byte, error) {
 	return chromedp.Run(p.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize(), chromedp.PDFPrintBackground()))
 }
 
-// Names is the accessibility tree of the page, as a screen reader is given it.
+// Names returns the accessibility tree of the page, as a screen reader receives it.
 func (p *Page) Names() ([]*accessibility.Node, error) {
 	tree, err := call(p, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	return tree.Nodes, err

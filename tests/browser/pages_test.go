@@ -19,7 +19,7 @@ import (
 
 var chrome *Browser
 
-// day is the file of the demo's page.
+// day is the path of the demo's page.
 var day string
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// setUp starts the browser, and has the demo write its page.
+// setUp starts the browser and makes the demo write its page.
 func setUp(ctx context.Context) error {
 	path, err := Find(ctx, false)
 	if err != nil {
@@ -63,8 +63,8 @@ func setUp(ctx context.Context) error {
 	return nil
 }
 
-// pages are the pages that Rollcall makes: those of checks are the golden files of
-// shared/report, byte by byte what rollcall check --html writes.
+// pages returns the pages that Rollcall makes. Those of checks are the golden files of
+// shared/report, byte for byte what rollcall check --html writes.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"demo": day}
@@ -130,7 +130,7 @@ func TestNoPageIsScrolledSideways(t *testing.T) {
 	}
 }
 
-// Every text has the contrast that WCAG 2.2 asks for, 1.4.3, on what it really stands on.
+// All text has the contrast that WCAG 2.2 requires, 1.4.3, on its real background.
 func TestEveryTextIsLegible(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		t.Run(map[bool]string{false: "light", true: "dark"}[dark], func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestEveryTextIsLegible(t *testing.T) {
 	}
 }
 
-// dark and light are two: the page follows what the reader likes.
+// The dark and the light page differ: the page follows the reader's preference.
 func TestAPageFollowsTheReader(t *testing.T) {
 	var got []string
 	for _, dark := range []bool{false, true} {
@@ -170,7 +170,7 @@ func TestAPageFollowsTheReader(t *testing.T) {
 	}
 }
 
-// Without scripts nothing is missing, and what is folded unfolds.
+// Without scripts nothing is missing, and folded parts can be unfolded.
 func TestAPageNeedsNoScript(t *testing.T) {
 	each(t, View{Width: 1280, Height: 60_000, NoScript: true}, func(t *testing.T, p *Page) {
 		if n := ask[int](t, p, "document.body.innerText.length"); n < 300 {
@@ -217,7 +217,7 @@ func TestWhatHasTheFocusIsSeen(t *testing.T) {
 	})
 }
 
-// On a phone every column is seen without scrolling sideways.
+// On a phone every column is visible without scrolling sideways.
 func TestNoColumnIsOffAPhonesScreen(t *testing.T) {
 	each(t, View{Width: 390, Height: 800}, func(t *testing.T, p *Page) {
 		for _, when := range []string{"as it opens", "unfolded"} {
@@ -229,7 +229,7 @@ func TestNoColumnIsOffAPhonesScreen(t *testing.T) {
 	})
 }
 
-// What a page says without a click is on paper too. What is folded is not.
+// What a page shows without a click is also printed. Folded parts are not.
 func TestPrintedPagesHaveWhatIsSeen(t *testing.T) {
 	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
 		want := ask[[]string](t, p, "[...document.querySelectorAll('.finding h4 > span:not(.vh), .finding pre.fix, .answers dd, .cluster h2, td.text')].filter((e) => e.checkVisibility()).map((e) => (e.tagName === 'H2' ? e.lastChild : e).textContent.trim())")
@@ -271,7 +271,7 @@ func TestTheDemosDayPrintsOnTenPages(t *testing.T) {
 	}
 }
 
-// textOf is all text of a PDF.
+// textOf returns all text of a PDF.
 func textOf(t *testing.T, data []byte) string {
 	t.Helper()
 	r, err := pdf.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -289,10 +289,11 @@ func textOf(t *testing.T, data []byte) string {
 	return string(all)
 }
 
-// ligatures are letters that fonts draw as one.
+// ligatures maps ligature glyphs to their letters.
 var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl")
 
-// letters is a text without what lines and pages put between its letters.
+// letters returns a text without the characters that line and page breaks add between its
+// letters.
 func letters(s string) string {
 	s = ligatures.Replace(s)
 	return strings.Map(func(r rune) rune {
@@ -303,7 +304,7 @@ func letters(s string) string {
 	}, s)
 }
 
-// What a screen reader is given: every picture, table, region and part has a name.
+// For a screen reader, every picture, table, region and part has a name.
 func TestEveryPartHasAName(t *testing.T) {
 	named := map[string]bool{"image": true, "img": true, "figure": true, "table": true, "region": true, "link": true, "heading": true, "DisclosureTriangle": true, "columnheader": false, "RootWebArea": true}
 	each(t, View{Width: 1280, Height: 800}, func(t *testing.T, p *Page) {
@@ -332,7 +333,7 @@ func TestEveryPartHasAName(t *testing.T) {
 	})
 }
 
-// What the tests look for is found where it is.
+// The tests' checks find each fault they are for.
 func TestWhatIsWrongIsFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "wrong.html")
 	if err := os.WriteFile(file, []byte(`<!doctype html><title>wrong</title>

@@ -16,16 +16,16 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// everything asks for every file and field of every case, which takes half an hour, in place of
-// a sample:
+// everything drops every file and field of every case instead of a sample, which takes half an
+// hour:
 //
 //	go test ./tests/corpus -run TestWhatIsNotKnownProvesNothing -timeout 2h -everything
 var everything = flag.Bool("everything", false, "drop every file and every field of every case")
 
-// Of the files one in filesIn is dropped, and of the fields one in fieldsIn.
+// The sample drops one in filesIn of the files and one in fieldsIn of the fields.
 const filesIn, fieldsIn = 8, 150
 
-// loss is a file or a field that a bundle lacks.
+// loss is a file or a field that is missing from a bundle.
 type loss struct {
 	file, field string // field "" is the whole file
 	text        []byte
@@ -33,7 +33,7 @@ type loss struct {
 
 func (l loss) String() string { return strings.TrimSpace(l.file + " " + l.field) }
 
-// losses are all of a case.
+// losses returns all losses of a case.
 func losses(files map[string][]byte) (out []loss) {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		out = append(out, loss{file: file})
@@ -53,7 +53,8 @@ func losses(files map[string][]byte) (out []loss) {
 	return out
 }
 
-// walk visits every field below a value. without takes it out, and what that returns puts it back.
+// walk visits every field below a value. without removes the field, and the function that it
+// returns restores it.
 func walk(at any, path string, visit func(path string, without func() func())) {
 	switch at := at.(type) {
 	case map[string]any:
@@ -72,8 +73,8 @@ func walk(at any, path string, visit func(path string, without func() func())) {
 	}
 }
 
-// allowed are losses after which a cause may be found, or be ruled out, all the same: of what is left
-// nobody can tell that something is missing.
+// allowed are losses after which a cause may still be found or ruled out: what is left does not
+// show that something is missing.
 var allowed = []struct{ what, why string }{
 	{`^instances\.json .*\.IamInstanceProfile$`, "EC2 prints it of instances that have one alone"},
 	{`^nodes\.json [^ ]*\]\.spec(\.providerID)?$`, "a node that nobody's controller has taken for its own yet looks like that"},
@@ -95,7 +96,7 @@ var allowed = []struct{ what, why string }{
 	{`^images\.json .*\.ImageOwnerAlias$`, "only images of AWS and its marketplace have it"},
 }
 
-// anyAllowed matches what any row of allowed does.
+// anyAllowed matches whatever one of the rows of allowed matches.
 var anyAllowed = sync.OnceValue(func() *regexp.Regexp {
 	var rows []string
 	for _, a := range allowed {
@@ -106,8 +107,8 @@ var anyAllowed = sync.OnceValue(func() *regexp.Regexp {
 
 func (l loss) allowed() bool { return anyAllowed().MatchString(l.String()) }
 
-// What is taken out of a bundle proves nothing: no cause becomes decisive by it, no act is ordered
-// by it, and a cause that is no longer found is not ruled out but not checked.
+// What is removed from a bundle proves nothing: no cause becomes decisive by it, no act is
+// ordered by it, and a cause that is no longer found is not ruled out but not checked.
 func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 	type job struct {
 		c    generate.Made
@@ -144,7 +145,7 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 	t.Logf("%d losses", asked)
 }
 
-// chosen reports whether a loss is of the sample.
+// chosen reports whether a loss is in the sample.
 func chosen(name string, l loss) bool {
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, name, l)
@@ -154,7 +155,7 @@ func chosen(name string, l loss) bool {
 	return h.Sum32()%fieldsIn == 0
 }
 
-// proves compares what is said of a bundle with what is said without a part of it.
+// proves compares the diagnosis of a bundle with the diagnosis without a part of it.
 func proves(t *testing.T, c generate.Made, base corpus.Document, l loss) {
 	got, err := explain(t.Context(), without(c, hiding{file: l.file, hide: func([]byte) []byte { return l.text }}))
 	if err != nil {
@@ -173,7 +174,7 @@ func proves(t *testing.T, c generate.Made, base corpus.Document, l loss) {
 	for _, o := range got.Orders {
 		held := of(base.Held, o.Instance)
 		turn := slices.Contains(held, "OneAtATime") || slices.Contains(held, "ActionsPerCheck")
-		// Whatever the status checks say, the node is silent: what is due then is another act, not none.
+		// Whatever the status checks say, the node is silent: another act is due, not none.
 		turn = turn || l.file == "instance-status.json" && slices.Contains(held, "OwnerDidNotAct")
 		if !slices.Contains(base.Orders, o) && !turn {
 			t.Errorf("%s without %s: %s of %s is ordered, which is held by the whole bundle: %q", c.Name, l, o.Action, o.Instance, held)
@@ -190,22 +191,22 @@ func proves(t *testing.T, c generate.Made, base corpus.Document, l loss) {
 	}
 }
 
-// mapped are the codes of one defect: the role of the nodes is not mapped, and perhaps that of the
-// controller in its place.
+// mapped are the codes of one defect: the nodes' role is not mapped, and perhaps the
+// controller's is in its place.
 var mapped = []string{"NodeRoleNotMapped", "ControllerRoleMapped"}
 
-// was reports a cause that is decisive of a finding of the kind, or that is the same defect.
+// was reports whether the cause was decisive in a finding of the kind, or is the same defect.
 func was(d corpus.Document, kind, code string) bool {
 	return slices.ContainsFunc(d.Findings, func(f corpus.Observed) bool {
 		return f.Kind == kind && slices.ContainsFunc(f.Causes, func(c corpus.Cause) bool {
-			// EKS says so itself, and only what was taken out contradicts it.
+			// EKS reports it itself, and only what was removed contradicts it.
 			said := c.Code == "NodeGroupUnhealthy" && code == "NodeRoleNotMapped"
 			return c.Confidence == corpus.Decisive && (said || c.Code == code || slices.Contains(mapped, c.Code) && slices.Contains(mapped, code))
 		})
 	})
 }
 
-// same is the finding of a document that is about what another one is about.
+// same returns the document's finding about the same subject as the given one.
 func same(d corpus.Document, f corpus.Observed) (corpus.Observed, bool) {
 	i := slices.IndexFunc(d.Findings, func(g corpus.Observed) bool {
 		return g.Instance == f.Instance && g.Kind == f.Kind && g.Subject == f.Subject && (f.Instance != "" || g.Node == f.Node)

@@ -19,12 +19,11 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// most is how long the explanation of one instance from a bundle may take.
+// most is how long explaining one instance from a bundle may take.
 const most = 50 * time.Millisecond
 
-// BenchmarkExplain explains one instance from its bundle, from the files to the printed
-// text, and compares that with its floor: to read the same files and decode the JSON in
-// them.
+// BenchmarkExplain explains one instance from its bundle, from the files to the printed text.
+// It compares that with the floor: reading the same files and decoding the JSON in them.
 func BenchmarkExplain(b *testing.B) {
 	for _, name := range []string{"role-in-neither-store", "memory-pressure-remembered", "zone-went-silent"} {
 		b.Run(name, func(b *testing.B) {
@@ -52,14 +51,14 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// What the explanation of all that is wrong in a very large bundle may take.
+// What explaining everything that is wrong in a very large bundle may take.
 const (
 	mostLarge = 10 * time.Second
 	mostMB    = 500
 )
 
-// BenchmarkExplainLarge explains a bundle with 200,000 events, and one with 10,000 nodes, of
-// which a tenth never registered. MB is what the process holds of memory at most.
+// BenchmarkExplainLarge explains a bundle with 200,000 events, and one with 10,000 nodes of
+// which a tenth never registered. MB is the peak memory of the process.
 func BenchmarkExplainLarge(b *testing.B) {
 	for name, enlarge := range map[string]func(testing.TB, string){"events": events, "nodes": nodes} {
 		b.Run(name, func(b *testing.B) {
@@ -85,8 +84,8 @@ func BenchmarkExplainLarge(b *testing.B) {
 	}
 }
 
-// lines adds rows to the list in a file of a bundle, which has a row on each line. It holds little of
-// them, since what a process may take counts that of the one which starts it, too.
+// lines adds rows to the list in a bundle's file, which has one row per line. It keeps little
+// in memory, since the memory measured for a process includes that of its parent.
 func lines(b testing.TB, dir, file string, n int, row func(i int) string) {
 	path := filepath.Join(dir, file)
 	data, err := os.ReadFile(path)
@@ -115,7 +114,7 @@ func events(b testing.TB, dir string) {
 	})
 }
 
-// nodes makes 9,000 twins of the healthy node, and 1,000 of the instance that never registered.
+// nodes adds 9,000 copies of the healthy node, and 1,000 of the instance that never registered.
 func nodes(b testing.TB, dir string) {
 	const healthy, sick, name = "i-0e2b0000000000001", "i-0bad0000000000001", "ip-10-0-40-21.eu-west-1.compute.internal"
 	twins := func(file, of string, from, n int) {
@@ -146,7 +145,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// decode reads every file of a bundle, and decodes those that are JSON.
+// decode reads every file of a bundle and decodes the JSON ones.
 func decode(b *testing.B, dir string) {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

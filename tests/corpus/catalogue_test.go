@@ -1,7 +1,7 @@
 package corpus_test
 
-// codes are the causes of the catalogue, but for VolumeLeft and InterfaceLeft: a bundle holds no
-// memory of instances that ended.
+// codes are the causes of the catalogue, except VolumeLeft and InterfaceLeft: a bundle has no
+// record of terminated instances.
 var codes = []string{
 	"NodeRoleNotMapped", "ControllerRoleMapped", "AccessEntryWrongType", "AccessEntryStale", "AwsAuthUnparseable", "AwsAuthArnHasPath",
 	"AwsAuthArnIsInstanceProfile", "AwsAuthWrongGroups", "AwsAuthWrongUsername", "AwsAuthDuplicateRole", "InstanceProfileMissing",
@@ -23,15 +23,15 @@ var codes = []string{
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",
 
-	"NodeLabelsMismatch", // beyond the published ones
+	"NodeLabelsMismatch", // not in the published catalogue
 	"DrainBlocked", "VolumesAttached", "InstanceNotTerminating", "FinalizerHeld", "FinalizerOwnerGone",
 	"LaunchNoCapacity", "LaunchQuotaExceeded", "LaunchDenied", "LaunchAmiInvalid", "LaunchTemplateInvalid", "LaunchSpotPriceTooLow", "LaunchKmsDenied",
 	"LaunchSubnetInvalid", "LaunchSnapshotMissing", "LaunchTypeUnavailable", "LaunchInternalError",
 }
 
-// onlySuggestive are the codes that no evidence from outside can prove.
+// onlySuggestive are the codes that no outside evidence can prove.
 var onlySuggestive = []string{"RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired"}
 
-// besideAnother is the code that cannot stand first: without the nodes, the only
-// findings are those that EC2 makes, and each of these has its own reason.
+// besideAnother is the code that cannot come first: without the nodes, the only findings are
+// EC2's, and each of these has its own reason.
 const besideAnother = "ControlPlaneUnreachable"

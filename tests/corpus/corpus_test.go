@@ -16,7 +16,7 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// What is committed must be what the generator makes, to the byte: a changed verdict is a
+// The committed corpus must be what the generator writes, to the byte: a changed verdict is a
 // changed line of the table.
 func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
 	table, err := os.ReadFile("verdicts.jsonl")
@@ -56,7 +56,7 @@ func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
 	}
 }
 
-// read reads all files below a folder.
+// read returns all files below a folder.
 func read(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}

@@ -1,7 +1,6 @@
 package corpus
 
-// Document is what `rollcall explain --output json` prints, as far as a case looks at
-// it.
+// Document is the part of the output of `rollcall explain --output json` that cases check.
 type Document struct {
 	Complete bool       `json:"complete"`
 	Findings []Observed `json:"findings"`
@@ -9,10 +8,10 @@ type Document struct {
 	Held     []Held     `json:"held"`
 }
 
-// Observed is a finding as the tool tells it.
+// Observed is a finding as the tool reports it.
 type Observed struct {
 	Instance   string      `json:"instance"`
-	Subject    string      `json:"subject"` // in its place, of what is about no instance
+	Subject    string      `json:"subject"` // set instead, if the finding is about no instance
 	Node       string      `json:"node"`
 	Kind       string      `json:"kind"`
 	Causes     []Cause     `json:"causes"`
@@ -26,7 +25,7 @@ const (
 	Suggestive = "suggestive"
 )
 
-// Cause is a cause as the tool tells it.
+// Cause is a cause as the tool reports it.
 type Cause struct {
 	Code       string `json:"code"`
 	Confidence string `json:"confidence"`

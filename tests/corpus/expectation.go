@@ -1,13 +1,12 @@
-// Package corpus is a collection of diagnosis cases: bundles as `rollcall capture`
-// would write them, each with the verdict that its evidence supports. Its README says
-// how to read one; the package generate builds them.
+// Package corpus is a collection of diagnosis cases: bundles as `rollcall capture` would write
+// them, each with the verdict that its evidence supports. Its README says how to read one; the
+// package generate builds them.
 //
-// The cases are written from the documentation of AWS, Kubernetes, Karpenter and the
-// operating systems, and from reports of users, never from the code that is judged by
-// them.
+// The cases are written from the documentation of AWS, Kubernetes, Karpenter and the operating
+// systems, and from reports of users, never from the code under test.
 package corpus
 
-// Verdict is a line of verdicts.jsonl: a case, and what its evidence supports.
+// Verdict is a line of verdicts.jsonl: a case and what its evidence supports.
 type Verdict struct {
 	Case   string `json:"case"`
 	Class  string `json:"class"`
@@ -17,39 +16,38 @@ type Verdict struct {
 
 // Expectation is what must be found in a case.
 type Expectation struct {
-	// Why says in a sentence what the case shows.
+	// Why says in one sentence what the case shows.
 	Why string `json:"why"`
-	// Sources are the pages and reports that the case is made from.
+	// Sources are the pages and reports on which the case is based.
 	Sources []string `json:"sources"`
-	// Findings are all the findings there may be. Instances that are not listed must
-	// have none.
+	// Findings lists every finding there may be. Instances that are not listed must have none.
 	Findings []Finding `json:"findings"`
 	// NoFindings says that the list is empty on purpose.
 	NoFindings bool `json:"noFindings"`
-	// Complete is what the document must say of itself; nil if the case does not care.
+	// Complete is the document's expected value; nil if the case does not check it.
 	Complete *bool `json:"complete,omitempty"`
-	// Orders are all orders of mode remediate; nil if the case does not care, empty if
+	// Orders lists every order in mode remediate; nil if the case does not check them, empty if
 	// there may be none.
 	Orders *[]Order `json:"orders,omitempty"`
-	// Held are acts that must be held back; others may be too.
+	// Held lists acts that must be held; others may be too.
 	Held []Held `json:"held,omitempty"`
 }
 
-// Finding is what must be found out about one finding of one instance.
+// Finding is what must be diagnosed for one finding.
 type Finding struct {
-	Instance string `json:"instance"` // or the subject of what is about no instance
+	Instance string `json:"instance"` // or the subject, if the finding is about no instance
 	Kind     string `json:"kind"`
-	// FirstDecisive is the code of the decisive cause that must stand first. "" means
-	// that nothing in the bundle proves a cause.
+	// FirstDecisive is the code of the decisive cause that must come first. "" means that
+	// nothing in the bundle proves a cause.
 	FirstDecisive string `json:"firstDecisive"`
-	// AlsoDecisive are further codes that may be decisive; any other is a false one.
+	// AlsoDecisive are further codes that may be decisive; any other decisive code is an error.
 	AlsoDecisive []string `json:"alsoDecisive,omitempty"`
-	// Suggestive are codes that must be among the causes, with either confidence that
-	// the lists above allow.
+	// Suggestive are codes that must be among the causes, with either confidence that the lists
+	// above allow.
 	Suggestive []string `json:"suggestive,omitempty"`
-	// RuledOut are codes that must be told to have been checked and found fine.
+	// RuledOut are codes that must be reported as ruled out.
 	RuledOut []string `json:"ruledOut,omitempty"`
-	// NotChecked are codes that must be told to have not been checked.
+	// NotChecked are codes that must be reported as not checked.
 	NotChecked []string `json:"notChecked,omitempty"`
 }
 
@@ -59,7 +57,7 @@ type Order struct {
 	Action   string `json:"action"`
 }
 
-// Held is an act that must be held back. Reason is empty if any reason is right.
+// Held is an act that must be held. An empty Reason accepts any reason.
 type Held struct {
 	Instance string `json:"instance"`
 	Reason   string `json:"reason,omitempty"`

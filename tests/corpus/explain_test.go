@@ -16,7 +16,7 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// explain has the tool explain the bundle of a case.
+// explain runs the tool's explain on the bundle of a case.
 func explain(ctx context.Context, c generate.Made) (corpus.Document, error) {
 	var out, fault bytes.Buffer
 	code := command.Run(ctx, []string{"explain", "--bundle", c.Name, "--output", "json", "--mode", "remediate"}, command.Environment{
@@ -36,7 +36,7 @@ func explain(ctx context.Context, c generate.Made) (corpus.Document, error) {
 	return d, nil
 }
 
-// verdicts are the lines of the committed table, by case.
+// verdicts returns the lines of the committed table, by case.
 func verdicts(t *testing.T) map[string]corpus.Verdict {
 	t.Helper()
 	table, err := os.ReadFile("verdicts.jsonl")
@@ -78,7 +78,7 @@ func TestExplainTellsTheCause(t *testing.T) {
 	}
 }
 
-// What is found out does not hang on the order in which anything is read.
+// The result does not depend on the order in which anything is read.
 func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
 	for _, name := range []string{"one-unmapped-role-behind-two-groups", "zone-went-silent", "all-is-well"} {
 		c := generate.Named(t, name)

@@ -14,8 +14,8 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// hidden are the ways in which a file about one instance may not be read: it was not
-// captured, or cut, or is not what it was.
+// hidden are the ways in which a file about one instance may be unreadable: not captured,
+// truncated, or garbled.
 var hidden = map[string]func([]byte) []byte{
 	"removed":           func([]byte) []byte { return nil },
 	"emptied":           func([]byte) []byte { return []byte{} },
@@ -34,11 +34,11 @@ func garble(r rune) rune {
 	return r
 }
 
-// shared are the files about many instances, in which what is said of one may be missing.
-// That an instance is there is told by two others: without them there is nothing to judge.
+// shared are the files about many instances, in which the entries of one may be missing. Two
+// other files list the instances: without them there is nothing to diagnose.
 var shared = []string{"auto-scaling-instances.json", "instance-status.json", "k8s-events.json", "leases.json", "nodeclaims.json", "pods.json"}
 
-// entriesOf drops the entries of lists that are about an instance.
+// entriesOf drops the list entries about an instance.
 func entriesOf(t *testing.T, id string) func([]byte) []byte {
 	var drop func(v any) any
 	drop = func(v any) any {
@@ -68,13 +68,13 @@ func entriesOf(t *testing.T, id string) func([]byte) []byte {
 	}
 }
 
-// hiding is one way in which what is known of an instance is hidden in a bundle.
+// hiding is one way in which a bundle hides what is known about an instance.
 type hiding struct {
 	file, how string
 	hide      func([]byte) []byte
 }
 
-// hidings are all of them for the instances.
+// hidings returns all of them for the instances.
 func hidings(t *testing.T, files map[string][]byte, sick []string) (out []hiding) {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		for _, id := range sick {
@@ -91,9 +91,9 @@ func hidings(t *testing.T, files map[string][]byte, sick []string) (out []hiding
 	return out
 }
 
-// What cannot be read about one of several sick instances never leads to an act that the
-// whole bundle does not lead to. That one is acted on in place of another, which was first
-// and is held now, is no other act: its turn would have come.
+// What is unreadable about one of several sick instances never leads to an act that the whole
+// bundle does not lead to. An act on it instead of on another, which came first and is now
+// held, is no new act: its turn would have come.
 func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 	cases, asked := 0, 0
 	for _, c := range generate.All() {
@@ -143,7 +143,7 @@ func of(held []corpus.Held, instance string) (out []string) {
 	return out
 }
 
-// without is the case with one file hidden.
+// without returns the case with one file hidden.
 func without(c generate.Made, h hiding) generate.Made {
 	c.Files = maps.Clone(c.Files)
 	if text := h.hide(c.Files[h.file]); text == nil {
@@ -154,7 +154,7 @@ func without(c generate.Made, h hiding) generate.Made {
 	return c
 }
 
-// A time in the year 9999, by which some say "never", breaks no output.
+// A time in the year 9999, which some use for "never", breaks no output.
 func TestATimeInTheYear9999IsAnswered(t *testing.T) {
 	stamp := regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]*(Z|\+00:00)"`)
 	for _, name := range []string{"role-in-neither-store", "silent", "kubelet-restarted-while-it-started", "pool-without-capacity", "replacements-fail-alike", "instance-status-impaired"} {

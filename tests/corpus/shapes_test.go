@@ -45,7 +45,7 @@ type profile struct {
 	Roles []role
 }
 
-// inlinePolicy and policyVersion have their policy as an object, likewise.
+// inlinePolicy and policyVersion also have their policy as an object.
 type inlinePolicy struct {
 	RoleName, PolicyName string
 	PolicyDocument       map[string]any
@@ -58,8 +58,8 @@ type policyVersion struct {
 
 type attached struct{ AttachedPolicies []iamtypes.AttachedPolicy }
 
-// shapes are the types that describe each file at its source. The field names of the
-// AWS SDK are those of the CLI but for their case.
+// shapes are the types that describe each file at its source. The AWS SDK's field names match
+// the CLI's except for case.
 var shapes = map[string]func() any{
 	"cluster.json":                func() any { return &struct{ Cluster ekstypes.Cluster }{} },
 	"instances.json":              func() any { return &ec2.DescribeInstancesOutput{} },
@@ -99,11 +99,11 @@ var shapes = map[string]func() any{
 	"vpc-attributes.json":  func() any { return &map[string]ec2.DescribeVpcAttributeOutput{} },
 }
 
-// unstructured are the files that no type of ours describes: Karpenter's, which would
-// need its module, and the ledger. They must be JSON.
+// unstructured are the files that none of our types describes: Karpenter's, which would need
+// its module, and the ledger. They must be JSON.
 var unstructured = []string{"nodeclaims.json", "nodepools.json", "ec2nodeclasses.json", "ledger.json"}
 
-// A field that the real answer does not have would teach an analyzer to look for it.
+// A field that the real answer does not have would make an analyzer depend on it.
 func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
 	for _, c := range generate.All() {
 		for name, text := range c.Files {
@@ -130,8 +130,8 @@ func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
 	}
 }
 
-// What is called broken must be so, and all other text must be whole, whatever the
-// linters say of it.
+// Text that is called broken must be broken, and all other text must parse, whatever linters
+// say of it.
 func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
 	for _, c := range generate.All() {
 		broken := map[string]bool{}
@@ -156,8 +156,8 @@ func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
 	}
 }
 
-// refused are cases whose user data parses as what is looked at here, and which its reader on the
-// instance refuses: a NodeConfig of a kind, version or type that nodeadm does not know, and shell.
+// refused are cases whose user data parses here, and which its reader on the instance refuses:
+// a NodeConfig of a kind, version or type that nodeadm does not know, and shell.
 var refused = []string{
 	"nodeconfig-of-a-version-that-does-not-exist", "nodeconfig-of-a-version-that-does-not-exist-without-a-console", "nodeconfig-of-another-kind", "nodeconfig-whose-flags-are-a-text",
 	"quote-that-swallows-the-bootstrap", "here-document-that-swallows-the-bootstrap", "lone-group-whose-script-does-not-parse",

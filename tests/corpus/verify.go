@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Verify compares what the tool says with what the case expects, and gives every
-// difference, in words.
+// Verify compares the tool's output with the case's expectation and returns every difference,
+// in words.
 func Verify(got Document, want Expectation) []string {
 	v := verifier{}
 	v.findings(got.Findings, want.Findings)
@@ -53,7 +53,7 @@ func (f Finding) is(g Observed) bool {
 	return f.Instance == g.Instance+g.Subject && f.Kind == g.Kind
 }
 
-// aside names the node where that is all there is to name.
+// aside returns the node's name if there is nothing else to name.
 func (g Observed) aside() string {
 	if g.Instance == "" {
 		return g.Subject + g.Node
@@ -61,7 +61,7 @@ func (g Observed) aside() string {
 	return ""
 }
 
-// finding judges the causes of one finding.
+// finding checks the causes of one finding.
 func (v *verifier) finding(g Observed, w Finding) {
 	subject := w.Instance + " " + w.Kind
 	first := ""
@@ -86,7 +86,7 @@ func (v *verifier) finding(g Observed, w Finding) {
 	v.mentions(subject, g, w)
 }
 
-// first says what is wrong with a first decisive cause that is not the expected one.
+// first reports a first decisive cause that is not the expected one.
 func (v *verifier) first(subject, code string, w Finding) {
 	allowed := slices.Contains(w.AlsoDecisive, code)
 	switch {
@@ -98,14 +98,14 @@ func (v *verifier) first(subject, code string, w Finding) {
 	}
 }
 
-// symptoms are the codes that only say how the trouble shows: a suggested root stands before
-// such a one.
+// symptoms are the codes that only say how the trouble shows: a suggested root comes before a
+// symptom.
 var symptoms = []string{
 	"InstanceStatusImpaired", "NodeadmFailed", "CloudInitFailed", "CniNotReady", "NeverReported", "KubeletSilent", "ReplacementRepeats", "NodeGroupUnhealthy", "DuplicateLaunch",
 }
 
-// order sees to it that no suggestive cause stands before a decisive root, and no symptom
-// before one.
+// order checks that no suggestive cause comes before a decisive root, and no symptom before
+// one.
 func (v *verifier) order(subject string, causes []Cause) {
 	before := ""
 	for _, c := range causes {
@@ -119,7 +119,7 @@ func (v *verifier) order(subject string, causes []Cause) {
 	}
 }
 
-// mentions looks for the codes that must be told, whatever their place.
+// mentions checks for the codes that must be reported, whatever their place.
 func (v *verifier) mentions(subject string, g Observed, w Finding) {
 	var told, unchecked []string
 	for _, c := range g.Causes {

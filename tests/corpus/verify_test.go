@@ -14,12 +14,12 @@ const (
 func decisive(code string) Cause   { return Cause{Code: code, Confidence: Decisive} }
 func suggestive(code string) Cause { return Cause{Code: code, Confidence: Suggestive} }
 
-// told is a document with one finding of the first instance.
+// told returns a document with one finding about the first instance.
 func told(causes ...Cause) Document {
 	return Document{Complete: true, Findings: []Observed{{Instance: one, Kind: "Unregistered", Causes: causes}}}
 }
 
-// wanted is an expectation of that finding.
+// wanted returns an expectation with that finding.
 func wanted(f Finding) Expectation {
 	f.Instance, f.Kind = one, "Unregistered"
 	return Expectation{Findings: []Finding{f}}

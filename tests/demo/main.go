@@ -1,9 +1,9 @@
-// Command demo shows Rollcall's main job: a small fleet in which one instance never
-// registers and one node falls silent, from the first look to the reboot that does not
-// help, the terminations, and the Node object that is left over.
+// Command demo shows Rollcall's main task. In a small fleet one instance never registers
+// and one node becomes silent. The demo runs from the first check to the reboot that does
+// not help, the terminations, and the Node object that remains.
 //
-// The Kubernetes control plane and the authentication are the real ones; the AWS
-// account is emulated. Hours pass on a clock of the demo's own.
+// The Kubernetes control plane and the authentication are real; the AWS account is
+// emulated. The demo's own clock skips the waiting hours.
 package main
 
 import (
@@ -37,14 +37,14 @@ func main() {
 	}
 }
 
-// show is a demo under way.
+// show is a running demo.
 type show struct {
 	w      io.Writer
 	err    error // the first failure to write
 	bed    *testbed.Bed
 	clock  time.Duration // how far the demo's clock is ahead
 	ledger string
-	// evidence is the folder that keeps it.
+	// evidence is the folder for evidence.
 	evidence string
 	topic    string
 	read     func(context.Context) ([]testbed.Notice, error)
@@ -84,7 +84,8 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	if s.topic, s.read, err = bed.Topic(ctx); err != nil {
 		return err
 	}
-	// Rollcall has watched the cluster since yesterday: what is found is not from before that.
+	// Rollcall has watched the cluster since yesterday, so no finding counts as older than its
+	// checks.
 	file, err := ledger.OpenFile(s.ledger)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (s *show) play(ctx context.Context) error {
 			s.bed.Silence(silent)
 			return s.bed.WaitUnknown(ctx, silent)
 		}},
-		// The demo's clock is 14 minutes ahead of the one by which the node fell silent.
+		// The demo's clock is 14 minutes ahead of the clock by which the node became silent.
 		{17 * time.Minute, "After 30 minutes of silence the node is past its tolerance. A silent node cannot\nbe drained, and what it runs may still be at work: its instance is rebooted, once.\nThe first trouble is long over, which a notice says.", remediate, nil},
 		{10 * time.Minute, "The reboot has not brought it back within ten minutes. The last step of its\nladder: the instance is terminated. Its group works, so nothing else is in the way.", remediate, nil},
 		{2 * time.Minute, "EC2 says that the instance is terminated. Its node is left over, which is\nno news for the first minutes.", remediate, nil},
@@ -141,7 +142,7 @@ func (s *show) play(ctx context.Context) error {
 	return s.calls(ctx)
 }
 
-// seed runs the fleet and returns the node that will fall silent.
+// seed runs the fleet and returns the node that will become silent.
 func (s *show) seed(ctx context.Context) (string, error) {
 	var last string
 	for i := range 4 {
@@ -158,12 +159,12 @@ func (s *show) seed(ctx context.Context) (string, error) {
 	return last, err
 }
 
-// worker is a member of the demo's group, launched at a time from now.
+// worker describes a member of the demo's group, launched at a time relative to now.
 func worker(launched time.Duration) testbed.InstanceSpec {
 	return testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchTime: time.Now().Add(launched)}
 }
 
-// join runs a worker whose node is created, and Ready at once, at a time from now.
+// join runs a worker whose node is created, and Ready at once, at a time relative to now.
 func (s *show) join(ctx context.Context, launched, joined time.Duration) (string, error) {
 	at := time.Now().Add(joined)
 	id, err := s.bed.RunInstance(ctx, worker(launched))
@@ -194,7 +195,7 @@ func (s *show) check(ctx context.Context, args []string) error {
 	return nil
 }
 
-// calls shows what was written in the account: all of it, and no more.
+// calls shows all writes in the account.
 func (s *show) calls(ctx context.Context) error {
 	calls, err := s.bed.Calls(ctx)
 	if err != nil {

@@ -15,14 +15,14 @@ const (
 	lastHeader = "## Codes beyond these lists"
 )
 
-// checklists are the rows of both lists that the page compares with.
+// checklists returns the rows of both lists that the page compares with.
 func checklists(t *testing.T) [][]string {
 	t.Helper()
 	rows := table(t, coverage, "| mode | in our words | our codes | seen from | state |")
 	return append(rows, table(t, coverage, "| check | in our words | our codes | seen from | state |")...)
 }
 
-// beyond are the codes of the page's last section.
+// beyond returns the codes of the page's last section.
 func beyond(t *testing.T) []cause.Code {
 	t.Helper()
 	var out []cause.Code
@@ -49,7 +49,7 @@ func TestEveryModeOfTheChecklistHasOneRow(t *testing.T) {
 	}
 }
 
-// Beside a code the tables set nothing as code, so that a misspelt one stands out.
+// In the tables only codes are set as code, so that a misspelt one is noticed.
 func TestTheCoveragePageNamesCodesThatThereAre(t *testing.T) {
 	for _, row := range checklists(t) {
 		for _, cell := range row {
@@ -89,7 +89,7 @@ func TestEveryCodeIsInAListOrBeyondThem(t *testing.T) {
 	}
 }
 
-// What is claimed to be seen has a code that sees it; what is not has a reason.
+// A row that claims detection names a code; any other row gives a reason.
 func TestEveryRowOfTheCoveragePageHasAState(t *testing.T) {
 	for _, row := range checklists(t) {
 		if len(row) != 5 {

@@ -22,12 +22,12 @@ const (
 	bundles   = "shared/observe/bundle/README.md"
 )
 
-// cures are the words of the page for what helps against a cause.
+// cures maps each cure to the page's words for it.
 var cures = map[roll.Cure]string{
 	roll.CureUnclear: "open", roll.CureChange: "change", roll.CureReplace: "replace", roll.CureReboot: "reboot", roll.CureWait: "wait", roll.CureNone: "none",
 }
 
-// A code in a notice must be one that somebody can look up.
+// The page must explain every code that a notice can hold.
 func TestTheDiagnosisPageHasEveryCodeOnceWithItsCure(t *testing.T) {
 	seen := map[cause.Code]int{}
 	for _, row := range table(t, diagnosis, "| code | what is wrong | decisive when | what to change | cure |") {
@@ -69,7 +69,7 @@ func TestTheDiagnosisPageSaysWhatEachCureDoes(t *testing.T) {
 	}
 }
 
-// bundleFiles are the files and folders that a bundle may hold: the constants of
+// bundleFiles returns the files and folders that a bundle may hold: the constants of
 // shared/observe/bundle/spec.go whose names begin with file or folder.
 func bundleFiles(t *testing.T) []string {
 	t.Helper()
@@ -123,8 +123,8 @@ func TestTheBundlePageHasEveryFileOnce(t *testing.T) {
 	}
 }
 
-// Whoever makes a bundle by the page has every file that the page lists, but for what
-// only a capture knows.
+// A bundle made by the page's commands has every file that the page lists, except those
+// that only a capture can write.
 func TestTheBundlePageMakesTheFilesThatItLists(t *testing.T) {
 	_, script, _ := strings.Cut(page(t, bundles), "## By hand")
 	script, _, ok := strings.Cut(script, "## The files")

@@ -13,10 +13,10 @@ import (
 
 var defaults = policy.Default().For("", "", roll.Selector{})
 
-// minutes is how the README writes a duration.
+// minutes formats a duration as the README does.
 func minutes(d time.Duration) string { return fmt.Sprintf("%d", int(d.Minutes())) }
 
-// tolerated are the default tolerances of a kind, in minutes.
+// tolerated returns the default tolerances of a kind, in minutes.
 func tolerated(k roll.Kind) []string {
 	condition := func(status string) []string {
 		d, _ := defaults.Tolerance("Ready", status)
@@ -39,7 +39,7 @@ func tolerated(k roll.Kind) []string {
 			}
 		}
 		return out
-	case roll.Flapping, roll.Scheduled: // told at once
+	case roll.Flapping, roll.Scheduled: // reported at once
 		return nil
 	case roll.Unlaunched:
 		return []string{minutes(defaults.Launch.Tolerance), minutes(defaults.Launch.Pending)}
@@ -47,14 +47,14 @@ func tolerated(k roll.Kind) []string {
 	return []string{minutes(defaults.Tolerances[k])}
 }
 
-// numbers are the numbers of a cell, in their order.
+// numbers returns the numbers of a cell, in order.
 func numbers(cell string) []string {
 	return strings.FieldsFunc(cell, func(r rune) bool { return r < '0' || r > '9' })
 }
 
 var acts = []policy.Do{policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode}
 
-// What somebody reads first must be what happens by default.
+// The README must state the default behavior.
 func TestTheReadmeHasEveryKindWithItsToleranceAndItsActs(t *testing.T) {
 	rows := map[string][]string{}
 	for _, row := range table(t, "README.md", "| finding | meaning | tolerated | then, in mode `remediate` |") {

@@ -40,7 +40,7 @@ func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 	}
 }
 
-// What the metrics cost hangs on how many there can be.
+// The cost of the metrics depends on how many there can be.
 func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
 	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(apistats.Services())
 	worth := map[report.Dimension]int{report.ByKind: kinds, report.ByCause: causes, report.ByAction: acts, report.ByReason: reasons, report.ByService: services}

@@ -1,4 +1,4 @@
-// Package docs keeps the pages that people read in step with the code that they tell of.
+// Package docs checks that the pages agree with the code.
 package docs
 
 import (
@@ -21,7 +21,7 @@ func page(t *testing.T, name string) string {
 	return string(data)
 }
 
-// table is the cells of the rows of every table on a page that has this header.
+// table returns the cells of every table row on a page below this header.
 func table(t *testing.T, name, header string) [][]string {
 	t.Helper()
 	var rows [][]string
@@ -49,7 +49,7 @@ func table(t *testing.T, name, header string) [][]string {
 
 var code = regexp.MustCompile("`([^`]+)`")
 
-// names are the words of a cell that are set as code.
+// names returns the words of a cell that are set as code.
 func names(cell string) []string {
 	var out []string
 	for _, m := range code.FindAllStringSubmatch(cell, -1) {
@@ -63,7 +63,7 @@ var (
 	dropped  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors are the names that GitHub gives to the headings of a page.
+// anchors returns the anchors that GitHub gives to the headings of a page.
 func anchors(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string

@@ -27,7 +27,7 @@ func statementsOf(t *testing.T, file string) []statement {
 	return document.Statement
 }
 
-// The file can be used as it is, in any account, and lets nobody change anything.
+// The file can be used unchanged in any account, and allows no change.
 func TestTheReadOnlyPolicyReadsOnly(t *testing.T) {
 	for _, s := range statementsOf(t, readOnlyPolicy) {
 		for _, a := range s.Action.([]any) {
@@ -42,7 +42,7 @@ func TestTheReadOnlyPolicyReadsOnly(t *testing.T) {
 	}
 }
 
-// Whoever grants less than all must find what that costs.
+// The page must say what is missed without each permission.
 func TestTheAccessPageSaysWhatIsMissedWithoutEachAction(t *testing.T) {
 	all := append(statementsOf(t, readOnlyPolicy), statementsOf(t, "infra/iam-policy.json")...)
 	var statements, rows []string

@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/plan"
 )
 
-// reasons are the constants of type plan.Reason.
+// reasons returns the constants of type plan.Reason.
 func reasons(t *testing.T) []plan.Reason {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/plan/reason.go"), nil, 0)
@@ -48,7 +48,7 @@ func reasons(t *testing.T) []plan.Reason {
 	return out
 }
 
-// A reason in a notice must be one that somebody can look up.
+// The page must explain every reason that a notice can hold.
 func TestThePlanPageHasEveryReasonAndWhatEndsIt(t *testing.T) {
 	ended := map[plan.Reason]string{}
 	var order []plan.Reason

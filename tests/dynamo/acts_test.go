@@ -178,7 +178,7 @@ func TestWhoReadWhatIsNoLongerTrueDecidesAgain(t *testing.T) {
 	}
 }
 
-// A query may run into the middle of a commit: the version is new, the act not there.
+// A query may read in the middle of a commit: the version is new, but the act is missing.
 func TestAnActThatIsNotYetSeenIsWaitedFor(t *testing.T) {
 	tb := newTable(t)
 	l, w := tb.open()
@@ -282,7 +282,7 @@ func TestAnOutcomeMakesNoActOfItsOwn(t *testing.T) {
 	}
 }
 
-// operations is every way in which a ledger calls DynamoDB.
+// operations returns every way in which a ledger calls DynamoDB.
 func operations(l *ledger.Dynamo) map[string]func() error {
 	return map[string]func() error{
 		"Read":   func() error { _, err := l.Read(ctx, cluster); return err },

@@ -8,11 +8,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The table has no index of its clusters; who looks for an instance has those of which
-// checks wrote the size.
+// The table has no index of its clusters. A search for an instance covers the clusters
+// whose size a check has written.
 func TestTheClustersOfARegion(t *testing.T) {
 	tb := newTable(t)
-	l := ledger.NewDynamo(tb.client, tb.name) // what is a moment old will do here
+	l := ledger.NewDynamo(tb.client, tb.name) // a stale read is enough here
 	for _, name := range []string{"shop", "demo"} {
 		must(t, l.PutSize(ctx, "eu-west-1", name, 3))
 	}

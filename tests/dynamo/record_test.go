@@ -42,8 +42,8 @@ func read(t *testing.T, l *ledger.Dynamo) ledger.State {
 	return s
 }
 
-// storm is a check that changes very much: it turns remediate on, most findings change
-// their kind, an instance is found again, and the cluster as a whole is in trouble.
+// storm is a check with many changes: it turns remediate on, most findings change their
+// kind, an instance is found again, and the whole cluster has a problem.
 func storm() (before, changes ledger.Changes) {
 	before = ledgertest.Findings(150)
 	before.Put.Checked = t0.Add(-time.Hour)
@@ -283,18 +283,18 @@ func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 		"pk": text("cluster#" + cluster.String()), "sk": text("told#asg/w#Unknown#001"), "group": text("asg/w"), "kind": text("Unknown"),
 		"part": &types.AttributeValueMemberN{Value: "1"}, "stamp": text(""), "told": &types.AttributeValueMemberL{},
 	})
-	// Texts, lists, flags and numbers that are not written when they are empty.
+	// Texts, lists, flags and numbers that are omitted when empty.
 	optional := []string{"worked", "allowed", "desired", "node", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence", "why", "cause", "finding proven", "finding left", "outlives", "pressed"}
-	// Of these any text will do: they are neither part of a key nor a time.
+	// These accept any text: they are neither part of a key nor a time.
 	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "why", "cause", "action kind", "action instance", "action group", "finding group", "finding left", "refusal kind", "refusal instance"}
 	for sk, good := range tb.items() {
 		if sk == "budget" {
-			continue // it is no part of what Read shows
+			continue // Read does not return it
 		}
 		kind, _, _ := strings.Cut(sk, "#")
 		for name := range good {
 			if name == "pk" || name == "sk" || name == "expires" {
-				continue // the table's own
+				continue // used by the table only
 			}
 			for what, bad := range map[string]types.AttributeValue{"missing": nil, "bytes": &types.AttributeValueMemberB{Value: []byte{1}}, "another text": text("nonsense")} {
 				if what == "missing" && (slices.Contains(optional, name) || slices.Contains(optional, kind+" "+name)) {
@@ -363,7 +363,7 @@ func TestOnlySettledActsExpire(t *testing.T) {
 	}
 }
 
-// The table may be an emulated one, but its TTL attribute is the one that is written.
+// The table may be emulated, but its TTL attribute is the one that the ledger writes.
 func TestTheTableTakesTheTTLAttribute(t *testing.T) {
 	tb := newTable(t)
 	_, err := tb.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{

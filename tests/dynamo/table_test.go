@@ -15,7 +15,7 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// client is a client that does not try again: a test sees each answer.
+// client returns a client that does not retry: a test sees each answer.
 func client() *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: "eu-west-1", BaseEndpoint: aws.String(account.AWSEndpoint()), Retryer: aws.NopRetryer{},
@@ -35,7 +35,7 @@ type table struct {
 
 var tables atomic.Int64
 
-// newTable makes a table as the SAM template does.
+// newTable creates a table as the SAM template does.
 func newTable(t *testing.T) *table {
 	t.Helper()
 	tb := &table{t: t, name: fmt.Sprintf("ledger-%d", tables.Add(1)), client: client()}
@@ -69,8 +69,8 @@ func newTable(t *testing.T) *table {
 	return tb
 }
 
-// open is the ledger in the table, through a wire that the test may tap. It does not
-// wait between tries.
+// open returns the ledger in the table, through a wire that the test may intercept. It
+// does not wait between tries.
 func (tb *table) open() (*ledger.Dynamo, *wire) {
 	w := &wire{client: tb.client}
 	l := ledger.NewDynamo(w, tb.name)
@@ -78,7 +78,7 @@ func (tb *table) open() (*ledger.Dynamo, *wire) {
 	return l, w
 }
 
-// items are all items of the table by sort key.
+// items returns all items of the table by sort key.
 func (tb *table) items() map[string]map[string]types.AttributeValue {
 	tb.t.Helper()
 	items := map[string]map[string]types.AttributeValue{}
@@ -109,21 +109,22 @@ func (tb *table) remove(it map[string]types.AttributeValue) {
 	}
 }
 
-// one lets one call at a time into the emulator. In DynamoDB a transaction is one step
-// for everybody else; in moto another call may come between its writes, and a
-// transaction that is cancelled takes back what others wrote meanwhile.
+// one serializes calls to the emulator. In DynamoDB a transaction is atomic. In moto
+// another call may come between its writes, and a canceled transaction reverts what
+// others wrote meanwhile.
 var one sync.Mutex
 
-// wire is DynamoDB as a ledger sees it, with taps for a test. They are set before the
+// wire is the DynamoDB client of a ledger, with hooks for a test. Set them before the
 // ledger is used.
 type wire struct {
 	client *dynamodb.Client
-	limit  int32 // of items on a page; 0 is no limit
-	// before each call: an error is the answer, and the call is not made.
+	limit  int32 // of items on a page; 0 means no limit
+	// before is called before each call: its error is the answer, and the call is not made.
 	before func(op string, n int) error
-	// after each call that succeeded: an error is the answer, though the call was made.
+	// after is called after each successful call: its error is the answer, though the call
+	// was made.
 	after func(op string, n int) error
-	// see may change what a page of a query shows.
+	// see may change the result page of a query.
 	see func(n int, page *dynamodb.QueryOutput)
 
 	mu     sync.Mutex
@@ -138,7 +139,7 @@ func (w *wire) count(op string) int {
 	return w.counts[op]
 }
 
-// call makes one call; n counts those of its kind from 1.
+// call makes one call; n counts the calls of the same kind from 1.
 func call[Out any](w *wire, op string, do func(n int) (*Out, error)) (*Out, error) {
 	w.mu.Lock()
 	if w.counts == nil {
@@ -197,7 +198,7 @@ func (w *wire) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrit
 	})
 }
 
-// cancelled is the answer to a transaction that DynamoDB did not carry out.
+// cancelled returns the error for a transaction that DynamoDB did not carry out.
 func cancelled(reason string) error {
 	return &types.TransactionCanceledException{
 		Message:             aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [" + reason + ", None]"),

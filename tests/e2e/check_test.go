@@ -39,7 +39,7 @@ func TestAnInstanceThatNeverRegistersIsTaggedAnnouncedAndTerminatedOnce(t *testi
 		t.Fatalf("notices of the warning: %+v", n)
 	}
 
-	a.later(10 * time.Minute) // past the deadline; the warning was the first sighting
+	a.later(10 * time.Minute) // past the deadline; the warning was the first observation
 	ordered := a.remediate().only(t)
 	same(t, "outcome", acted(ordered), []string{"acted " + id})
 	if len(ordered.Orders) != 1 {
@@ -88,8 +88,8 @@ func TestEvidenceIsPutIntoABucketBeforeTheAct(t *testing.T) {
 	same(t, "the bundle, the findings and the act", order, []string{"PutObject", "PutObject", "TerminateInstances"})
 }
 
-// overAfterwards looks again and again after an act that ended an instance: nothing is
-// found and nothing written any more, but for one word, ten minutes later, that it is over.
+// overAfterwards checks repeatedly after an instance was terminated. It expects no findings
+// and no writes, except one notice after ten minutes that the problem is over.
 func (a *account) overAfterwards(id, kind string) {
 	a.t.Helper()
 	for _, pause := range []time.Duration{time.Minute, 8 * time.Minute, 3 * time.Minute, time.Hour} {
@@ -118,7 +118,7 @@ func TestTwoSightingsAMinuteApart(t *testing.T) {
 	a.later(50 * time.Second)
 	same(t, "50 seconds later", held(a.remediate().only(t)), []string{"NotSeenTwice " + id})
 	a.nothingDestroyed("50 seconds later")
-	a.later(15 * time.Second) // a sighting dates from the end of its look
+	a.later(15 * time.Second) // an observation is dated at the end of its check
 	same(t, "a minute later", acted(a.remediate().only(t)), []string{"acted " + id})
 }
 
@@ -271,7 +271,7 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 					t.Errorf("notes %q do not say %q", d.Notes, tt.note)
 				}
 				a.later(10 * time.Minute)
-				// After a quarter of an hour a person is told, once; nothing else is written.
+				// A person is notified once, after a quarter of an hour; nothing else is written.
 				if i != 2 || tt.reason == "" {
 					a.nothingWritten("not judged")
 					continue
@@ -364,7 +364,7 @@ func TestWhoMayBeTerminated(t *testing.T) {
 	}
 }
 
-// Who may list nodes and not NodeClaims cannot know what Karpenter is about to do.
+// Without permission to list NodeClaims, what Karpenter is about to do is unknown.
 func TestWhatKarpenterDoesIsUnknownWhereItsNodeClaimsCannotBeRead(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
@@ -384,7 +384,7 @@ func TestWhatKarpenterDoesIsUnknownWhereItsNodeClaimsCannotBeRead(t *testing.T) 
 	}
 }
 
-// nodesOnly is what infra/rbac.yaml granted while Rollcall did not read NodeClaims.
+// nodesOnly is what infra/rbac.yaml granted before Rollcall read NodeClaims.
 const nodesOnly = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -496,7 +496,7 @@ func TestAMissingPermissionForDetailsIsNamedAndTheRestGoesOn(t *testing.T) {
 	for range 2 {
 		r := a.remediate()
 		d := r.only(t)
-		// It might rest in a warm pool: what cannot be read is not judged.
+		// The instance might be in a warm pool: what cannot be read is not judged.
 		same(t, "findings", kinds(d), nil)
 		if r.code != 1 || !strings.Contains(strings.Join(d.Notes, "\n"), "autoscaling:DescribeAutoScalingInstances") || !strings.Contains(strings.Join(d.Notes, "\n"), "rollcall-operator") {
 			t.Errorf("exit %d, notes %q, want the call and the principal named", r.code, d.Notes)
@@ -506,8 +506,8 @@ func TestAMissingPermissionForDetailsIsNamedAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// A node's provider id is whatever its kubelet was told to write. It must not be able
-// to aim Rollcall at an instance that is not of the cluster.
+// A node's provider ID is whatever its kubelet was configured to write. It must not
+// direct Rollcall at an instance outside the cluster.
 func TestANodeCannotAimAtAnInstanceThatIsNotOfTheCluster(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(4)
@@ -560,7 +560,8 @@ func TestAnUnknownClusterAndAnotherRegion(t *testing.T) {
 func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(16)
-	// In groups of their own: a group waits for its replacement in any case.
+	// Each instance has its own group, because a group waits for its replacement in any
+	// case.
 	for i := range 4 {
 		group := fmt.Sprintf("workers-%d", i)
 		a.join(a.instance(testbed.InstanceSpec{Group: group, LaunchedAgo: 5 * time.Hour}), corev1.ConditionTrue, 5*time.Hour-time.Minute)

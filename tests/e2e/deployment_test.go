@@ -23,7 +23,7 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// outline is what of template.yaml somebody who asks a deployment meets.
+// outline is the part of template.yaml that the command line needs to query a deployment.
 const outline = `
 AWSTemplateFormatVersion: "2010-09-09"
 Parameters:
@@ -51,14 +51,14 @@ Outputs:
   EvidenceBucket: {Value: !Ref EvidenceBucket}
 `
 
-// deployed is a deployment that an account has, as far as somebody who asks it meets it.
+// deployed is an account's deployment, as far as the command line uses it.
 type deployed struct {
 	t      *testing.T
 	table  *ledger.Dynamo
 	bucket string
 }
 
-// deploy makes the stack rollcall in a mode.
+// deploy creates the stack rollcall in the given mode.
 func deploy(t *testing.T, mode string) *deployed {
 	t.Helper()
 	client := cloudformation.NewFromConfig(bed.AWSConfig())
@@ -84,8 +84,8 @@ func deploy(t *testing.T, mode string) *deployed {
 
 var clusterID = roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
 
-// takeOver has the deployment remember what the checks of an account remember in their
-// file: it is as if its own functions had made them.
+// takeOver copies the ledger file of an account's checks into the deployment's table, as
+// if its own functions had made them.
 func (d *deployed) takeOver(a *account) {
 	d.t.Helper()
 	ctx := d.t.Context()
@@ -125,7 +125,7 @@ func (a *account) ask(code int, args ...string) report.ExplanationDocument {
 	return d
 }
 
-// answers are the answers of an explanation, each with its reason.
+// answers returns the answers of an explanation, each with its reason.
 func answers(d report.ExplanationDocument) (out []string) {
 	for _, a := range d.Answers {
 		out = append(out, strings.TrimSpace(a.Answer+" "+a.Action+" "+a.Reason))
@@ -140,14 +140,15 @@ func past(d report.ExplanationDocument) (out []string) {
 	return out
 }
 
-// From the first sight of an instance to when nobody but the ledger knows it any more.
+// Covers the time from the first observation of an instance until only the ledger knows
+// it.
 func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
 	d := deploy(t, "remediate")
 	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 
-	// Nobody has looked yet.
+	// No check has run yet.
 	e := a.ask(command.ExitFindings, id)
 	same(t, "before the first check", answers(e), []string{"held terminate NotSeenTwice"})
 	if e.WhatIf || e.Memory != "the ledger of stack rollcall" || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "remembers no check") }) {
@@ -182,7 +183,7 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 		t.Errorf("the hour: %+v", b)
 	}
 
-	// An hour later EC2 does not know it any more, and with it its tags are gone.
+	// An hour later EC2 does not know the instance any more, and its tags are gone with it.
 	must(t, bed.ForgetInstance(t.Context(), id))
 	a.later(time.Hour)
 	a.remediate()
@@ -197,14 +198,15 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 		t.Errorf("exit %d:\n%s%s", code, table, stderr)
 	}
 
-	// The same from a file, which tells nothing of where evidence is.
+	// The same from a ledger file, which does not record where evidence is kept.
 	code, table, stderr = a.run(testbed.Viewer, "explain", id, "--ledger", a.ledger)
 	if code != command.ExitOK || !strings.Contains(table, "\n  acted: terminated at ") || !strings.Contains(table, "by the ledger") || !strings.Contains(table, a.ledger) {
 		t.Errorf("exit %d:\n%s%s", code, table, stderr)
 	}
 }
 
-// A deployment is stopped, says so of what it would do, and goes on.
+// A deployment can be stopped and resumed. While stopped, its explanations say so for each
+// act that it would carry out.
 func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
@@ -253,7 +255,7 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	}
 	same(t, "resumed", answers(a.ask(command.ExitFindings, id)), []string{"ordered terminate"})
 
-	// As a SecureString it keeps its key.
+	// A SecureString parameter keeps its key.
 	_, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
 	must(t, err)
 	put(ours, ssmtypes.ParameterTypeSecureString, aws.String("alias/policies"))
@@ -268,7 +270,7 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 		t.Errorf("a denied resume says\n%s", said)
 	}
 	must(t, bed.ClearFaults(t.Context()))
-	// Without a policy there is one that stops.
+	// Without a policy, stop creates one that stops.
 	_, err = api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
 	must(t, err)
 	turn(command.ExitError, "resume")
@@ -289,12 +291,13 @@ func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
 			t.Errorf("exit %d, %q lacks %q", code, stderr, want)
 		}
 	}
-	// Whoever says which cluster is told what is known of it there.
+	// With --cluster, the answer is what the deployment knows of the instance in that
+	// cluster.
 	e := a.ask(command.ExitError, "i-0fedcba9876543210", "--cluster", testbed.ClusterName)
 	same(t, "with its cluster", answers(e), []string{"unknown"})
 }
 
-// What is wrong with one that is well is nothing, also by a deployment.
+// A healthy instance has no findings, also when a deployment answers.
 func TestADeploymentIsAskedForAnInstanceThatIsWell(t *testing.T) {
 	a := newAccount(t)
 	ids := a.fleet(3)
@@ -338,7 +341,7 @@ func TestWhatADeploymentCannotBeAsked(t *testing.T) {
 	}
 }
 
-// With a policy that does not validate, or is gone, the functions do nothing, and that is the answer.
+// With a policy that is invalid or missing, the functions do nothing, and the answer says so.
 func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
 	for document, want := range map[string]string{"apiVersion: rollcall/v1\nmode: destroy\n": "line 2: mode", "": "there is no such SSM parameter"} {
 		a := newAccount(t)

@@ -29,7 +29,7 @@ func (a *account) explain(args ...string) report.Document {
 	return all[0]
 }
 
-// capture runs rollcall capture and returns the folder.
+// capture runs rollcall capture and returns the bundle's folder.
 func (a *account) capture() string {
 	a.t.Helper()
 	dir := filepath.Join(a.t.TempDir(), "bundle")
@@ -58,8 +58,8 @@ func notChecked(d report.Document) (out []string) {
 	return out
 }
 
-// Nothing is wrong with how the bed sets up an instance: that it never registered has no
-// cause that could be seen, whoever launched it, and what could be a cause was looked at.
+// The bed sets up an instance correctly. If it never registers, no cause is visible,
+// whoever launched it, and every possible cause was checked.
 func TestAnOrdinaryInstanceThatNeverRegistersHasNoCauseToBeSeen(t *testing.T) {
 	for name, spec := range map[string]testbed.InstanceSpec{
 		"Auto Scaling group": {Group: "workers"},
@@ -72,7 +72,7 @@ func TestAnOrdinaryInstanceThatNeverRegistersHasNoCauseToBeSeen(t *testing.T) {
 			must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
 			spec.LaunchedAgo = 5 * time.Hour
 			joined := time.Now().Add(-spec.LaunchedAgo + time.Minute)
-			_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{ // another one of its group is healthy
+			_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{ // another instance of its group is healthy
 				InstanceID: a.instance(spec), Karpenter: name == "Karpenter", ReadySince: joined, Created: joined,
 			})
 			must(t, err)
@@ -84,14 +84,14 @@ func TestAnOrdinaryInstanceThatNeverRegistersHasNoCauseToBeSeen(t *testing.T) {
 	}
 }
 
-// ordinary explains an instance that never registered and that nothing is wrong with.
+// ordinary explains an instance that never registered and has no visible cause.
 func (a *account) ordinary(id string) {
 	a.t.Helper()
 	d := a.explain(id)
 	same(a.t, "findings", kinds(d), []string{"Unregistered " + id})
 	same(a.t, "causes", causes(d), nil)
 	for _, c := range d.Findings[0].NotChecked {
-		if !strings.Contains(c.Reason, "console") { // that of a bed's instance is empty, which proves nothing
+		if !strings.Contains(c.Reason, "console") { // the console of a bed's instance is empty, which proves nothing
 			a.t.Errorf("%s is not checked: %s", c.Code, c.Reason)
 		}
 	}
@@ -110,8 +110,8 @@ func (a *account) ordinary(id string) {
 	}
 }
 
-// A role has an access entry of the wrong type, which goes before the right entry of
-// aws-auth; a table as a person sees it, and the same from files alone.
+// A role has an access entry of the wrong type, which takes precedence over the correct
+// entry in aws-auth. The test covers the table output, and the same from files alone.
 func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
@@ -141,7 +141,7 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 		t.Errorf("exit %d:\n%s", code, table)
 	}
 
-	// The type of Auto Mode's nodes is one for nodes only with the access policy for them.
+	// Auto Mode's entry type is one for nodes only together with its access policy for them.
 	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2"}))
 	same(t, "causes of an entry without its policy", causes(a.explain(id)), []string{id + " decisive AccessEntryWrongType"})
 	if a.count("ListAssociatedAccessPolicies") == 0 {
@@ -149,8 +149,8 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	}
 }
 
-// Karpenter's controller has the mapping of its nodes. The name of its role says nothing: what
-// it may do is read from its policies, inline and attached, with the viewer's permissions.
+// Karpenter's controller has the mapping that its nodes need. The role's name proves nothing:
+// its inline and attached policies are read, with the viewer's permissions.
 func TestTheControllersRoleIsExplainedLiveAndFromABundle(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
@@ -165,19 +165,20 @@ func TestTheControllersRoleIsExplainedLiveAndFromABundle(t *testing.T) {
 	same(t, "causes from the bundle", causes(from), causes(live))
 }
 
-// secrets are of the kinds that people write into user data, and that show on consoles.
+// secrets are of the kinds that people put into user data and that appear on consoles.
 var secrets = []string{"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "correct-horse-battery-staple"}
 
-// secretive is the user data of a node that also holds secrets.
+// secretive returns the user data of a node that also holds secrets.
 func secretive() string {
 	script := "--//\nContent-Type: text/x-shellscript\n\n#!/bin/bash\nexport AWS_SECRET_ACCESS_KEY=" + secrets[0] + "\nmysql --user=app --password=" + secrets[1] + "\n\n--//--\n"
 	return strings.Replace(bed.NodeUserData(testbed.ClusterName), "--//--\n", script, 1)
 }
 
-// leaked reports whether data holds a secret, as it is or in base64.
+// leaked reports whether data holds a secret, in plain text or in base64.
 func leaked(data []byte, secret string) bool {
 	for lead := range 3 {
-		// Where base64 has whole groups of the secret's own bytes, whatever stands before and after it.
+		// Covers the positions in which whole base64 groups hold only the secret's bytes, independent
+		// of the bytes around it.
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", lead) + secret))
 		if bytes.Contains(data, []byte(encoded[4:len(encoded)/4*4-4])) {
 			return true
@@ -197,7 +198,8 @@ func TestLeakedSeesSecretsInBase64(t *testing.T) {
 	}
 }
 
-// tells checks that nothing in a folder holds a secret, and returns its files by path.
+// tellsNoSecret checks that no file in a folder holds a secret, and returns the files'
+// paths.
 func tellsNoSecret(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -259,8 +261,7 @@ func TestSecretsInUserDataAndOnTheConsoleGoNowhere(t *testing.T) {
 	}
 }
 
-// What an instance can still tell is kept before the act takes it away, and the notice
-// says where.
+// Evidence is kept before the act destroys it, and the notice says where it is.
 func TestEvidenceIsKeptBeforeAnActOrThereIsNone(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)

@@ -10,8 +10,8 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// What EC2 keeps of an instance that Rollcall ended is told three hours later, with what it
-// costs, and is not deleted.
+// What EC2 keeps of an instance that Rollcall terminated is reported three hours later,
+// with its cost. It is not deleted.
 func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)

@@ -1,8 +1,8 @@
-// Package e2e drives the command line against real parts: a Kubernetes control
-// plane that turns silent nodes Unknown by itself, the authenticator that verifies
-// Rollcall's own tokens, and an emulated AWS account that records every call.
+// Package e2e drives the command line against real parts: a Kubernetes control plane that
+// marks silent nodes Unknown, the authenticator that verifies Rollcall's own tokens, and
+// an emulated AWS account that records every call.
 //
-// The clock is passed in, so that the minutes between two checks need no waiting.
+// The clock is passed in, so the minutes between two checks need no waiting.
 package e2e
 
 import (
@@ -32,17 +32,17 @@ var bed *testbed.Bed
 func TestMain(m *testing.M) {
 	os.Exit(testbed.Main(m, testbed.Options{RBAC: "infra/rbac.yaml"}, func(b *testbed.Bed) { bed = b }, func() error {
 		if flag.Lookup("test.run").Value.String() != "" {
-			return nil // some tests alone use a part of what is granted
+			return nil // a subset of the tests uses only a part of what is granted
 		}
 		return leastPrivilege("../../infra/iam-read-only.json", "../../infra/iam-policy.json")
 	}))
 }
 
-// called are the AWS actions that rollcall was seen to call in all tests.
+// called holds the AWS actions that rollcall called in all tests.
 var called = map[string]bool{}
 
-// leastPrivilege compares the published IAM policy with what was really called:
-// every call is granted, and every grant is used.
+// leastPrivilege compares the published IAM policy with the calls that were made: every
+// call is granted, and every grant is used.
 func leastPrivilege(paths ...string) error {
 	granted := map[string]bool{}
 	for _, path := range paths {
@@ -69,7 +69,7 @@ func leastPrivilege(paths ...string) error {
 	}
 	var faults []string
 	for a := range called {
-		// Nobody needs a permission to ask who they are.
+		// sts:GetCallerIdentity needs no permission.
 		if !granted[a] && a != "sts:GetCallerIdentity" {
 			faults = append(faults, a+" is called and not granted")
 		}
@@ -86,15 +86,14 @@ func leastPrivilege(paths ...string) error {
 	return nil
 }
 
-// account is one test's view of the bed: emptied, with a clock, a ledger and a
-// topic of its own.
+// account is one test's view of the bed: emptied, with its own clock, ledger and topic.
 type account struct {
 	t        *testing.T
 	ledger   string
-	evidence string // the folder that keeps it
+	evidence string // the folder for evidence
 	topic    string
 	read     func(context.Context) ([]testbed.Notice, error)
-	ahead    time.Duration // the test's clock before the real one
+	ahead    time.Duration // the test's clock minus the real one
 	now      func()        // called whenever the program reads the clock
 }
 
@@ -106,7 +105,7 @@ func newAccount(t *testing.T) *account {
 	must(t, err)
 	t.Setenv("AWS_MAX_ATTEMPTS", "2")
 	t.Cleanup(func() {
-		// A hole in the emulator looks like an outage of AWS: never let it pass for one.
+		// A gap in the emulator looks like an AWS outage, so it must fail the test.
 		unexpected, err := bed.Unexpected(context.Background())
 		if err != nil || len(unexpected) > 0 {
 			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
@@ -124,8 +123,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// watched has the ledger remember that complete checks of the cluster have gone on for long:
-// what is found is not from before them.
+// watched records in the ledger that complete checks of the cluster have run for a long
+// time, so no finding counts as older than them.
 func watched(t *testing.T, path string) {
 	t.Helper()
 	file, err := ledger.OpenFile(path)
@@ -133,17 +132,17 @@ func watched(t *testing.T, path string) {
 	must(t, file.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
 }
 
-// later moves the test's clock on.
+// later advances the test's clock.
 func (a *account) later(d time.Duration) { a.ahead += d }
 
-// result is what one run of rollcall check printed.
+// result is the output of one run of rollcall check.
 type result struct {
 	code   int
 	stderr string
 	checks []report.Document
 }
 
-// only is the one cluster that was checked.
+// only returns the report of the only cluster checked.
 func (r result) only(t *testing.T) report.Document {
 	t.Helper()
 	if len(r.checks) != 1 {
@@ -152,8 +151,8 @@ func (r result) only(t *testing.T) report.Document {
 	return r.checks[0]
 }
 
-// check runs rollcall check with JSON output, and forgets the calls made before. Whoever
-// runs it may do in the cluster what the mode needs, and no more.
+// check runs rollcall check with JSON output and clears the call logs first. The caller
+// has the cluster permissions that the mode needs, and no more.
 func (a *account) check(args ...string) result {
 	a.t.Helper()
 	who := testbed.Viewer
@@ -164,7 +163,7 @@ func (a *account) check(args ...string) result {
 	return result{code: code, stderr: stderr, checks: documents(a.t, stdout)}
 }
 
-// documents are what the program printed as JSON.
+// documents parses the JSON documents that the program printed.
 func documents(t *testing.T, stdout string) (all []report.Document) {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(stdout))
@@ -179,7 +178,7 @@ func documents(t *testing.T, stdout string) (all []report.Document) {
 	}
 }
 
-// run runs rollcall with somebody's credentials, and forgets the calls made before.
+// run runs rollcall with an identity's credentials and clears the call logs first.
 func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, stderr string) {
 	a.t.Helper()
 	for _, pair := range bed.EnvFor(who) {
@@ -190,7 +189,7 @@ func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, s
 	var out, errs bytes.Buffer
 	code = command.Run(a.t.Context(), args, command.Environment{
 		Stdout: &out, Stderr: &errs,
-		PageInterval: time.Nanosecond, // the emulated EC2 has no quota to spare
+		PageInterval: time.Nanosecond, // the emulated EC2 has no request quota
 		Now: func() time.Time {
 			if a.now != nil {
 				a.now()
@@ -206,7 +205,7 @@ func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, s
 	return code, out.String(), errs.String()
 }
 
-// remediate runs rollcall check with everything it may do.
+// remediate runs rollcall check with all permissions.
 func (a *account) remediate(args ...string) result {
 	a.t.Helper()
 	return a.check(append([]string{"--cluster", testbed.ClusterName, "--mode", "remediate", "--ledger", a.ledger, "--evidence", a.evidence, "--topic", a.topic}, args...)...)
@@ -226,12 +225,12 @@ func (a *account) notices() []testbed.Notice {
 	return n
 }
 
-// reading are the calls that change nothing.
+// reading reports whether an action changes nothing.
 func reading(action string) bool {
 	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get") || action == "Query"
 }
 
-// writes are the changing calls of the last run, each as "action resources".
+// writes returns the changing AWS calls of the last run, each as "action resources".
 func (a *account) writes() []string {
 	a.t.Helper()
 	calls, err := bed.Calls(a.t.Context())
@@ -265,8 +264,8 @@ func (a *account) count(action string) int {
 	return n
 }
 
-// kubeWrites are the requests of the last run that would change something in the cluster,
-// whatever became of them, each as "verb resource name".
+// kubeWrites returns the Kubernetes requests of the last run that would change something,
+// whether or not they succeeded, each as "verb resource name".
 func (a *account) kubeWrites() (out []string) {
 	a.t.Helper()
 	calls, err := bed.KubeCalls(a.t.Context())
@@ -281,15 +280,15 @@ func (a *account) kubeWrites() (out []string) {
 	return out
 }
 
-// nothingWritten fails the test if the last run changed anything anywhere.
+// nothingWritten fails the test if the last run changed anything.
 func (a *account) nothingWritten(when string) {
 	a.t.Helper()
 	same(a.t, when+": writes", a.writes(), nil)
 	same(a.t, when+": writes to the cluster", a.kubeWrites(), nil)
 }
 
-// said checks that the last run wrote one notice and nothing else, and returns it as its
-// kind, severity and action.
+// said checks that the last run wrote exactly one notice and nothing else. It returns the
+// notice as its kind, severity and action, and as a document.
 func (a *account) said(when string) (notice string, doc report.NoticeDocument) {
 	a.t.Helper()
 	same(a.t, when+": writes", a.writes(), []string{"Publish " + a.topic})
@@ -302,7 +301,7 @@ func (a *account) said(when string) (notice string, doc report.NoticeDocument) {
 	return n[0].Attributes["kind"] + " " + n[0].Attributes["severity"] + " " + n[0].Attributes["action"], doc
 }
 
-// nothingDestroyed fails the test if the last run ended or interrupted anything.
+// nothingDestroyed fails the test if the last run terminated or interrupted anything.
 func (a *account) nothingDestroyed(when string) {
 	a.t.Helper()
 	for _, w := range a.writes() {
@@ -315,7 +314,7 @@ func (a *account) nothingDestroyed(when string) {
 	same(a.t, when+": writes to the cluster", a.kubeWrites(), nil)
 }
 
-// instance runs an instance that carries the cluster's tag.
+// instance runs an instance with the cluster's tag.
 func (a *account) instance(spec testbed.InstanceSpec) string {
 	a.t.Helper()
 	spec.Cluster = testbed.ClusterName
@@ -335,7 +334,7 @@ func (a *account) fleet(n int) (ids []string) {
 	return ids
 }
 
-// join registers a node that was created, and became what it is, that long ago.
+// join registers a node that was created, and got its condition, that long ago.
 func (a *account) join(id string, ready corev1.ConditionStatus, since time.Duration) {
 	a.t.Helper()
 	at := time.Now().Add(-since)

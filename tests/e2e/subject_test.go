@@ -11,8 +11,8 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// Groups and objects without an instance are explained from the account itself, from a ledger
-// file, and by a deployment.
+// Groups, and objects without an instance, are explained from the account itself, from a
+// ledger file, and by a deployment.
 func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
@@ -60,13 +60,13 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 		}
 	}
 	ask("live")
-	// By what is remembered, nothing about the answers changes.
+	// The answers are the same when the ledger remembers the findings.
 	a.notify()
 	ask("by a ledger file", "--ledger", a.ledger)
 	d.takeOver(a)
 	ask("by a deployment", "--stack", "rollcall")
 
-	// It is over: that is what the ledger tells, and what EKS says by now.
+	// The problem is over: the ledger says so, and EKS does too by now.
 	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "blue", testbed.NodeGroupChange{Status: "ACTIVE", Issues: &[]testbed.NodeGroupIssue{}}))
 	a.later(20 * time.Minute)
 	a.notify()

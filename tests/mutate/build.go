@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Build builds the binary with all mutations, in a directory for what is only for a while. The
-// work tree stays as it is: the compiler is given an overlay.
+// Build builds the binary with all mutations in a temporary directory. It gives the compiler
+// an overlay, so the work tree does not change.
 func Build(ctx context.Context, root, dir string, all []Mutation) (*Binary, error) {
-	root, err := filepath.Abs(root) // the compiler is not in this directory
+	root, err := filepath.Abs(root) // the compiler does not run in the current directory
 	if err != nil {
 		return nil, err
 	}

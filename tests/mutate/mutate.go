@@ -1,10 +1,9 @@
-// Package mutate tries whether the simulator would notice a careless change of the product.
+// Package mutate tests whether the simulator would notice a careless change of the product.
 //
-// A Mutation is such a change: a few words of one function, replaced by others. All of them
-// are woven into one binary, in which an environment variable chooses the one that is in
-// force, so that the product is built once and not once for each. A mutation is caught if the
-// auditor of shared/sim sees a rule broken in one of its runs, and the product itself breaks
-// none in the same run.
+// A Mutation is such a change: a few words of one function, replaced by others. All mutations
+// are woven into one binary, so the product is built only once. An environment variable
+// selects the mutation in force. A mutation is caught if the auditor of shared/sim sees a
+// rule broken in one of its runs, and the unmutated product breaks none in the same run.
 //
 //	make mutate                     all of them
 //	go test ./tests/mutate          that each still applies, and a sample
@@ -19,29 +18,30 @@ import (
 	"rollcall/shared/sim"
 )
 
-// Mutation is a wrong version of the product, as somebody could make it by mistake.
+// Mutation is a wrong version of the product, as somebody could write it by mistake.
 type Mutation struct {
 	Name string
-	File string // from the root of the repository
-	// Old is what New replaces. It occurs exactly once in the file, in the body of a function.
+	File string // relative to the repository's root
+	// Old is the text that New replaces. It occurs exactly once in the file, in the body of a
+	// function.
 	Old, New string
-	// Harm is what it would do in an account.
+	// Harm says what the mutation would do in an account.
 	Harm string
-	// Faults befall the first runs for certain, all of them in each, in this order; without
-	// any, every run is a random one. A fault may say more than its kind: people=hold is one
-	// of its forms, silence=2 on how many machines, and api-errors=0.3 on what share of calls.
+	// Faults occur in each of the first runs, all of them and in this order. Without any,
+	// every run is random. A fault may have a parameter: people=hold selects a form, silence=2
+	// the number of machines, and api-errors=0.3 the share of calls.
 	Faults []sim.FaultKind
-	// Rules are those of which one is the first that is broken.
+	// Rules are the expected rules: the first broken rule is one of them.
 	Rules []sim.Rule
-	// Survives says why no rule is broken: what else keeps the mutation from harm.
+	// Survives says why no rule is broken: what else prevents harm.
 	Survives string
-	// Missed says what harm the auditor does not notice yet.
+	// Missed says what harm the auditor does not detect yet.
 	Missed string
-	// Sample: it is tried in every run of the tests.
+	// Sample marks a mutation that every run of the tests includes.
 	Sample bool
 }
 
-// caughtBy reports whether breaking the rule is what the table expects.
+// caughtBy reports whether the table expects the rule to be broken.
 func (m Mutation) caughtBy(rule sim.Rule) bool { return slices.Contains(m.Rules, rule) }
 
 // Run is one run of the simulator.
@@ -50,8 +50,8 @@ type Run struct {
 	Faults []sim.FaultKind `json:",omitempty"`
 }
 
-// Options are what the scenario is made for: with certain faults a small account, as rollcall
-// simulate makes it, and without any a larger one.
+// Options returns the options of the run's scenario: a small account, as rollcall simulate
+// makes it, if the run has faults, and a larger one otherwise.
 func (r Run) Options() sim.Options {
 	if len(r.Faults) == 0 {
 		return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
@@ -67,9 +67,9 @@ func (r Run) Options() sim.Options {
 	return o
 }
 
-// Scenario is what the run is made from. Several faults meet: they begin at the same time, in
-// the cluster and the group of the first, and there is no other cluster. Of people there is one
-// for each machine, or they would hardly ever meddle with the one that is ill.
+// Scenario returns the run's scenario. Several faults coincide: they begin at the same time, in
+// the cluster and group of the first, and there is no other cluster. There is one person per
+// machine; with fewer, a person would hardly ever act on the faulty one.
 func (r Run) Scenario() sim.Scenario {
 	sc := sim.Random(r.Options())
 	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
@@ -94,7 +94,7 @@ func (r Run) Scenario() sim.Scenario {
 			f.Count = everybody
 		}
 		if f.At = first.At; f.For > 0 {
-			f.For = min(f.For, sc.Storm-f.At) // or the calm would be none
+			f.For = min(f.For, sc.Storm-f.At) // otherwise there would be no calm
 		}
 		if f.Cluster != "" {
 			f.Cluster = meet
@@ -107,7 +107,7 @@ func (r Run) Scenario() sim.Scenario {
 	return sc
 }
 
-// amount is on how much a row has a fault: the share of calls, or the number of machines.
+// amount sets how much a fault affects: the share of calls, or the number of machines.
 func amount(f *sim.Fault, n float64) {
 	if f.Share > 0 {
 		f.Share = n
@@ -119,10 +119,11 @@ func amount(f *sim.Fault, n float64) {
 // everybody is more machines than a group has.
 const everybody = 100
 
-// Seeds is in how many runs a mutation that does harm is caught.
+// Seeds is the number of runs in which a harmful mutation must be caught.
 const Seeds = 50
 
-// Runs are the runs in which a mutation is tried, in order: half of them with its faults.
+// Runs returns the runs in which a mutation is tried, in order: half of them with its
+// faults.
 func Runs(faults []sim.FaultKind) (all []Run) {
 	certain := 0
 	if len(faults) > 0 {
@@ -138,10 +139,10 @@ func Runs(faults []sim.FaultKind) (all []Run) {
 	return all
 }
 
-// Outcome is what came of a run.
+// Outcome is the result of a run.
 type Outcome struct {
 	Run
 	Digest string
-	Rule   sim.Rule `json:",omitempty"` // the first that was broken
+	Rule   sim.Rule `json:",omitempty"` // the first broken rule
 	Detail string   `json:",omitempty"`
 }

@@ -10,7 +10,7 @@ import (
 // root is the root of the repository.
 const root = "../.."
 
-// What the table says must be in the product as it is now.
+// Every text in the table must occur in the current product.
 func TestEachMutationApplies(t *testing.T) {
 	if _, err := Weave(root, Table()); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestEachMutationApplies(t *testing.T) {
 	}
 }
 
-// A sample, for as many rules as can be; make mutate tries them all.
+// Runs a sample that covers as many rules as possible; make mutate runs all mutations.
 func TestSampleIsCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the whole product")
@@ -82,8 +82,8 @@ func TestSampleIsCaught(t *testing.T) {
 	}
 }
 
-// A function with everything that a function can have is woven so that it compiles and does
-// as it did.
+// A function with every kind of receiver, parameter and result is woven so that it compiles
+// and behaves as before.
 func TestWeaves(t *testing.T) {
 	s, err := parse("x.go", []byte(`package x
 
@@ -147,7 +147,7 @@ func TestRunsBeginWithTheFaults(t *testing.T) {
 	}
 }
 
-// Of faults in two clusters nothing would follow that follows from both.
+// Faults in two clusters would not interact.
 func TestFaultsMeet(t *testing.T) {
 	for seed := range uint64(20) {
 		sc := Run{Seed: seed + 1, Faults: faults(sim.FaultNoReplacement, sim.FaultAPIErrors, sim.FaultPeople)}.Scenario()
@@ -160,7 +160,7 @@ func TestFaultsMeet(t *testing.T) {
 	}
 }
 
-// What the table expects is compared with what came of it.
+// The table's expectations are compared with the results.
 func TestVerdicts(t *testing.T) {
 	caught := &Outcome{Rule: sim.RuleZone}
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-// Table is all mutations, by the packages of the product in the order in which a check runs.
+// Table returns all mutations, ordered by package in the order in which a check runs.
 func Table() []Mutation {
 	return slices.Concat(assessed(), limited(), climbed(), owned(), paced(), told(), remembered(), carriedOut(), read(), kept(), handled())
 }

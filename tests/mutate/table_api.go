@@ -2,7 +2,7 @@ package mutate
 
 import "rollcall/shared/sim"
 
-// read believe what they should not of what an API says.
+// read returns mutations that misread API answers.
 func read() []Mutation {
 	const client, drain, write, pods, observe, instances, status = "shared/kube/client.go", "shared/kube/drain.go", "shared/kube/write.go", "shared/kube/pods.go", "shared/observe/observe.go", "shared/observe/instances.go", "shared/observe/status.go"
 	return []Mutation{
@@ -131,7 +131,7 @@ func read() []Mutation {
 	}
 }
 
-// kept keep the ledger wrongly.
+// kept returns mutations that keep the ledger wrongly.
 func kept() []Mutation {
 	const act, record = "shared/ledger/act.go", "shared/ledger/dynamorecord.go"
 	return []Mutation{
@@ -216,7 +216,7 @@ func kept() []Mutation {
 	}
 }
 
-// handled treat what starts a function, and what follows from it, wrongly.
+// handled returns mutations that mishandle a function's input, or what follows from it.
 func handled() []Mutation {
 	const inspect, sweep, check, remediate = "shared/lambdas/inspect.go", "shared/lambdas/sweep.go", "shared/lambdas/trigger/check.go", "shared/lambdas/remediate.go"
 	return []Mutation{

@@ -2,7 +2,7 @@ package mutate
 
 import "rollcall/shared/sim"
 
-// assessed judge wrongly what was seen.
+// assessed returns mutations that judge observations wrongly.
 func assessed() []Mutation {
 	const node, absence, assess, kept, count, flaps, unpaired = "shared/assess/node.go", "shared/assess/absence.go", "shared/assess/assess.go", "shared/assess/kept.go", "shared/assess/count.go", "shared/assess/flaps.go", "shared/assess/unpaired.go"
 	return []Mutation{

@@ -2,7 +2,7 @@ package mutate
 
 import "rollcall/shared/sim"
 
-// limited let something pass that a limit should hold.
+// limited returns mutations that pass what a limit should hold.
 func limited() []Mutation {
 	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/objections.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/ladder.go"
 	return []Mutation{

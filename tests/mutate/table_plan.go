@@ -2,7 +2,7 @@ package mutate
 
 import "rollcall/shared/sim"
 
-// climbed take the steps of a ladder wrongly.
+// climbed returns mutations that take the steps of a ladder wrongly.
 func climbed() []Mutation {
 	const climb, recover, resolve = "shared/plan/ladder.go", "shared/plan/recover.go", "shared/plan/resolve.go"
 	return []Mutation{
@@ -117,7 +117,7 @@ func climbed() []Mutation {
 	}
 }
 
-// owned take from owners what is theirs.
+// owned returns mutations that act on what another owner is responsible for.
 func owned() []Mutation {
 	const owner = "shared/plan/owner.go"
 	return []Mutation{
@@ -204,7 +204,7 @@ func owned() []Mutation {
 	}
 }
 
-// paced replace too many.
+// paced returns mutations that replace too many instances.
 func paced() []Mutation {
 	const group = "shared/plan/group.go"
 	return []Mutation{
@@ -247,7 +247,7 @@ func paced() []Mutation {
 	}
 }
 
-// told tell too much, or too little.
+// told returns mutations that report too much or too little.
 func told() []Mutation {
 	const ended, news, notice, storm = "shared/plan/ended.go", "shared/plan/news.go", "shared/plan/notice.go", "shared/plan/storm.go"
 	return []Mutation{
@@ -335,7 +335,7 @@ func told() []Mutation {
 	}
 }
 
-// remembered forget, or remember wrongly.
+// remembered returns mutations that forget something or remember it wrongly.
 func remembered() []Mutation {
 	const remember, tags = "shared/plan/remember.go", "shared/plan/tags.go"
 	return []Mutation{
@@ -380,7 +380,8 @@ func remembered() []Mutation {
 	}
 }
 
-// carriedOut do what should not be done any more, or twice, or without a trace.
+// carriedOut returns mutations that act when an act is no longer due, act twice, or leave
+// no record.
 func carriedOut() []Mutation {
 	const remediate, verify, instance, node, run = "shared/remediate/remediate.go", "shared/remediate/verify.go", "shared/remediate/instance.go", "shared/remediate/node.go", "shared/lambdas/run/run.go"
 	return []Mutation{

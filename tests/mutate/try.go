@@ -12,29 +12,29 @@ import (
 	"rollcall/shared/sim"
 )
 
-// Binary is the product with all mutations.
+// Binary is the product with all mutations built in.
 type Binary struct {
 	path string
-	// mu guards right, which is what comes of a run without a mutation.
+	// mu guards right, the outcomes of runs without a mutation.
 	mu    sync.Mutex
 	right map[string]Outcome
 }
 
-// Verdict is what came of a mutation.
+// Verdict is the result of trying a mutation.
 type Verdict struct {
 	Mutation
 	// Caught is the run in which a rule was broken; nil if none was.
 	Caught *Outcome
-	// Runs is how many there were. Differs: in one of them something else happened than
-	// without the mutation.
+	// Runs is the number of runs. Differs reports whether any of them differed from the same
+	// run without the mutation.
 	Runs    int
 	Differs bool
-	// Fault is why the table is wrong about the mutation, "" if it is right.
+	// Fault says why the table is wrong about the mutation; "" if it is right.
 	Fault string
 }
 
-// Try runs a mutation, counted from 1, up to the first broken rule, in so
-// many runs at most.
+// Try runs a mutation, counted from 1, up to the first broken rule, for at most seeds
+// runs.
 func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Verdict, error) {
 	v := Verdict{Mutation: m}
 	outcomes, err := b.run(ctx, number, Runs(m.Faults)[:seeds])
@@ -51,7 +51,7 @@ func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Ve
 	}
 	for i, o := range outcomes {
 		if i < len(outcomes)-1 && (v.Caught != nil || v.Differs) {
-			continue // known to make a difference
+			continue // already known to make a difference
 		}
 		right, err := b.without(ctx, o.Run)
 		if err != nil {
@@ -67,7 +67,7 @@ func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Ve
 	return v, nil
 }
 
-// wrong is why the table is wrong about the mutation.
+// wrong returns why the table is wrong about the mutation; "" if it is right.
 func (v Verdict) wrong() string {
 	switch {
 	case v.Caught == nil && v.Survives == "" && v.Missed == "":
@@ -75,7 +75,7 @@ func (v Verdict) wrong() string {
 	case v.Caught == nil:
 		return ""
 	case v.Missed != "":
-		return "" // by now somebody notices
+		return "" // the auditor detects it by now
 	case v.Survives != "":
 		return fmt.Sprintf("breaks %s (%s), and is said to survive", v.Caught.Rule, v.Caught.Detail)
 	case !v.caughtBy(v.Caught.Rule):
@@ -84,7 +84,7 @@ func (v Verdict) wrong() string {
 	return ""
 }
 
-// without is what comes of a run without any mutation.
+// without returns the outcome of a run without any mutation.
 func (b *Binary) without(ctx context.Context, r Run) (Outcome, error) {
 	key := fmt.Sprint(r.Seed, r.Faults)
 	b.mu.Lock()
@@ -103,7 +103,8 @@ func (b *Binary) without(ctx context.Context, r Run) (Outcome, error) {
 	return got[0], nil
 }
 
-// run runs the binary with a mutation in force, 0 for none, up to the first broken rule.
+// run runs the binary up to the first broken rule, with a mutation in force, or none if
+// number is 0.
 func (b *Binary) run(ctx context.Context, number int, runs []Run) ([]Outcome, error) {
 	in, err := json.Marshal(runs)
 	if err != nil {
@@ -116,7 +117,7 @@ func (b *Binary) run(ctx context.Context, number int, runs []Run) ([]Outcome, er
 	c.Stderr = &errs
 	out, err := c.Output()
 	if err != nil && strings.HasPrefix(errs.String(), "panic: ") {
-		// The functions of a run have no caller that recovers: a panic ends the run.
+		// The functions of a run have no caller that recovers: a panic terminates the run.
 		first, _, _ := strings.Cut(errs.String(), "\n")
 		return nil, fmt.Errorf("run: %s", first)
 	}
@@ -130,7 +131,7 @@ func (b *Binary) run(ctx context.Context, number int, runs []Run) ([]Outcome, er
 	return outcomes, nil
 }
 
-// Simulate runs the scenarios, one after the other, up to the first broken rule.
+// Simulate runs the scenarios in order, up to the first broken rule.
 func Simulate(runs []Run) (outcomes []Outcome, err error) {
 	for _, r := range runs {
 		result, err := sim.Run(r.Scenario(), sim.Watch{})

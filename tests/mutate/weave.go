@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Variable is the environment variable that holds the number of the mutation in force,
-// counted from 1.
+// Variable is the environment variable that holds the number, counted from 1, of the
+// mutation in force.
 const Variable = "ROLLCALL_MUTATION"
 
 // switched is added to each package that has a mutation.
@@ -29,9 +29,9 @@ import (
 var mutation__, _ = strconv.Atoi(os.Getenv(%q))
 `
 
-// Weave returns the sources with all mutations in them, by their path from the root. A
-// function that is mutated becomes several: one that calls the version in force, the right
-// one, and one for each of its mutations.
+// Weave returns the mutated sources by their path from the root. A mutated function
+// becomes several: one that calls the version in force, the original, and one for each of
+// its mutations.
 func Weave(root string, all []Mutation) (map[string][]byte, error) {
 	files, packages := map[string]*source{}, map[string]string{}
 	var faults []error
@@ -65,7 +65,7 @@ func Weave(root string, all []Mutation) (map[string][]byte, error) {
 	return woven, nil
 }
 
-// source is a file, and the mutations of its functions.
+// source is a file with the mutations of its functions.
 type source struct {
 	text     []byte
 	fset     *token.FileSet
@@ -80,12 +80,12 @@ func parse(name string, text []byte) (*source, error) {
 	return s, err
 }
 
-// at is where a position is in the text.
+// at returns the offset of a position in the text.
 func (s *source) at(p token.Pos) int { return s.fset.Position(p).Offset }
 
 func (s *source) between(from, to token.Pos) string { return string(s.text[s.at(from):s.at(to)]) }
 
-// add notes the function that a mutation makes.
+// add records a mutated version of a function.
 func (s *source) add(number int, m Mutation) error {
 	if n := bytes.Count(s.text, []byte(m.Old)); n != 1 {
 		return fmt.Errorf("the old text occurs %d times, and should occur once", n)
@@ -108,10 +108,10 @@ func (s *source) add(number int, m Mutation) error {
 	return fmt.Errorf("the old text is in no body of a function")
 }
 
-// named is what a version of a function is called.
+// named returns the name of a version of a function.
 func named(f *ast.FuncDecl, number int) string { return fmt.Sprintf("%s__%d", f.Name.Name, number) }
 
-// version is a function under the name of a version, with the old text replaced.
+// version returns a function under its version's name, with the old text replaced.
 func (s *source) version(f *ast.FuncDecl, number int, old, text string) string {
 	body := s.between(f.Name.End(), f.End())
 	if old != "" {
@@ -120,7 +120,7 @@ func (s *source) version(f *ast.FuncDecl, number int, old, text string) string {
 	return s.between(f.Pos(), f.Name.Pos()) + named(f, number) + body
 }
 
-// woven is the file with all versions.
+// woven returns the file with all versions.
 func (s *source) woven() []byte {
 	var out bytes.Buffer
 	last := 0
@@ -144,7 +144,7 @@ func (s *source) woven() []byte {
 	return out.Bytes()
 }
 
-// chooser is the function that calls the version in force.
+// chooser returns the function that calls the version in force.
 func (s *source) chooser(f *ast.FuncDecl) string {
 	var params, args []string
 	for _, p := range f.Type.Params.List {

@@ -1,6 +1,6 @@
-// Pictures writes a notice as a person on call reads it, as a page in the width of a
-// phone. The notice is one that the simulated day of the demo really sent. The pictures of
-// the README are made of it and of the demo's page: make pictures.
+// Pictures writes a notice as a person on call sees it, as a page in the width of a phone.
+// The notice is one that the demo's simulated day sent. The README's pictures are made
+// from it and from the demo's page: make pictures.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(w io.Writer) error {
 	})
 }
 
-// first is the first notice of a day that tells a cause.
+// first returns the first notice of a day that reports a cause.
 func first(day sim.Scenario, code string) (sim.Event, error) {
 	var found sim.Event
 	_, err := sim.Run(day, sim.Watch{GoOn: true, Tell: func(e sim.Event) {
@@ -53,5 +53,5 @@ func first(day sim.Scenario, code string) (sim.Event, error) {
 	return found, err
 }
 
-// lines are those of a text, without empty ones at its end.
+// lines returns the lines of a text, without empty ones at its end.
 func lines(text string) []string { return strings.Split(strings.TrimRight(text, "\n"), "\n") }

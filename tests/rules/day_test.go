@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-// day is what a whole simulated day tells, in its order.
+// day returns the events of a whole simulated day, in order.
 func day(t *testing.T) (events []map[string]any) {
 	t.Helper()
 	hear := func(at time.Time, detailType, detail string, resources []string) {
@@ -26,8 +26,8 @@ func day(t *testing.T) (events []map[string]any) {
 	return events
 }
 
-// reached lists the events that a rule with an input transformer takes. What such a rule
-// asks of a stage is that it be overdue, if there is one.
+// reached returns the events that match a rule with an input transformer. Such a rule
+// requires of a stage, if there is one, only that it is overdue.
 func reached(t *testing.T, r rule, events []map[string]any) (out []map[string]any) {
 	t.Helper()
 	var pattern struct {
@@ -48,7 +48,7 @@ func reached(t *testing.T, r rule, events []map[string]any) (out []map[string]an
 	return out
 }
 
-// What a whole simulated day tells reaches the targets in the form that they want.
+// The events of a whole simulated day reach the targets in the form that they require.
 func TestADayReachesTheTargets(t *testing.T) {
 	told, made := day(t), everything(t)
 	for id, r := range rules(t, made) {
@@ -67,7 +67,7 @@ func TestADayReachesTheTargets(t *testing.T) {
 	}
 }
 
-// The day ends when all has been well for a while, and so do its incidents.
+// The day ends after a period without problems, so no incident is open.
 func TestADayLeavesNoIncidentOpen(t *testing.T) {
 	told, made := day(t), everything(t)
 	open, opened := map[any]bool{}, 0

@@ -1,5 +1,5 @@
-// Package rules tries the example rules of events/rules.yaml and events/incidents.yaml on the sample events: which
-// rule takes which, and what the targets of each are given.
+// Package rules tests the example rules of events/rules.yaml and events/incidents.yaml with the sample events:
+// which rule matches which event, and what the targets receive.
 package rules
 
 import (
@@ -27,23 +27,23 @@ func TestMain(m *testing.M) {
 	os.Exit(testbed.Main(m, testbed.Options{AWSOnly: true}, func(b *testbed.Bed) { account = b }, nil))
 }
 
-// all has every part of events/rules.yaml in it.
+// all enables every part of events/rules.yaml.
 var all = map[string]string{
 	"CentralBusArn": "arn:aws:events:eu-west-1:111122223333:event-bus/central", "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall",
 }
 
-// tool is what events/incidents.yaml is given.
+// tool holds the parameters of events/incidents.yaml.
 var tool = map[string]string{
 	"IncidentUrl": "https://events.pagerduty.com/v2/enqueue", "IncidentKey": "0123456789abcdef0123456789abcdef", "AlarmTopicArn": all["AlarmTopicArn"],
 }
 
-// sources are the templates in JSON, by their files.
+// sources returns the templates in JSON, by file.
 var sources = map[string]func() ([]byte, error){
 	"rules.yaml":     sync.OnceValues(func() ([]byte, error) { return template.Transform(context.Background(), root, "events/rules.yaml") }),
 	"incidents.yaml": sync.OnceValues(func() ([]byte, error) { return template.Transform(context.Background(), root, "events/incidents.yaml") }),
 }
 
-// of is a template of events/ for these parameters.
+// of returns a template of events/ for these parameters.
 func of(t *testing.T, file string, parameters map[string]string) *template.Template {
 	t.Helper()
 	data, err := sources[file]()
@@ -57,14 +57,14 @@ func of(t *testing.T, file string, parameters map[string]string) *template.Templ
 	return made
 }
 
-// with is events/rules.yaml for these parameters.
+// with returns events/rules.yaml for these parameters.
 func with(t *testing.T, parameters map[string]string) *template.Template {
 	t.Helper()
 	return of(t, "rules.yaml", parameters)
 }
 
-// everything has the parts of both templates. Each has a queue of its own for what cannot be
-// delivered, of the same name.
+// everything returns the resources of both templates. Each has a dead-letter queue of the
+// same name.
 func everything(t *testing.T) *template.Template {
 	t.Helper()
 	made := with(t, all)
@@ -76,13 +76,13 @@ func everything(t *testing.T) *template.Template {
 	return made
 }
 
-// transformer is how a rule makes the input of its target from an event.
+// transformer describes how a rule makes its target's input from an event.
 type transformer struct {
 	InputPathsMap map[string]string
 	InputTemplate string
 }
 
-// rule is what a rule of the template is made of, as far as it is tried here.
+// rule holds the tested properties of a rule of the template.
 type rule struct {
 	EventBusName string
 	EventPattern json.RawMessage
@@ -94,7 +94,7 @@ type rule struct {
 	}
 }
 
-// rules are the rules of the template, by their logical ids. Each has one target.
+// rules returns the rules of the template, by logical ID. Each has one target.
 func rules(t *testing.T, made *template.Template) map[string]rule {
 	t.Helper()
 	out := map[string]rule{}
@@ -118,7 +118,7 @@ func rules(t *testing.T, made *template.Template) map[string]rule {
 	return out
 }
 
-// samples are the sample events, by the names of their files.
+// samples returns the sample events, by file name.
 func samples(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "events", "samples", "*.json"))

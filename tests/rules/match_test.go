@@ -17,7 +17,7 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// takes tells which samples each rule takes.
+// takes lists the samples that each rule matches.
 var takes = map[string][]string{
 	"ChatFindings":  {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
 	"ChatObjects":   {"finding-opened-stuck", "finding-opened-unlaunched"},
@@ -45,7 +45,7 @@ func emulated() region {
 	return region{eventbridge.NewFromConfig(config), sqs.NewFromConfig(config)}
 }
 
-// listen puts a rule of the template on the bus, with a queue in place of its target.
+// listen puts a rule of the template on the bus, with a queue instead of its target.
 func (a region) listen(t *testing.T, id string, r rule) (url string) {
 	t.Helper()
 	queue, err := a.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(id)})
@@ -65,7 +65,7 @@ func (a region) listen(t *testing.T, id string, r rule) (url string) {
 	return aws.ToString(queue.QueueUrl)
 }
 
-// put puts an event on the bus, as Rollcall does.
+// put sends an event to the bus, as Rollcall does.
 func (a region) put(t *testing.T, event map[string]any) {
 	t.Helper()
 	detail, err := json.Marshal(event["detail"])
@@ -84,7 +84,7 @@ func (a region) put(t *testing.T, event map[string]any) {
 	}
 }
 
-// take takes the messages from a queue.
+// take receives the messages of a queue.
 func (a region) take(t *testing.T, url string) (bodies []string) {
 	t.Helper()
 	var out *sqs.ReceiveMessageOutput
@@ -97,7 +97,7 @@ func (a region) take(t *testing.T, url string) (bodies []string) {
 			t.Fatal(err)
 		}
 		t.Logf("an answer was lost: %v", err)
-		time.Sleep(1100 * time.Millisecond) // until what it handed out is seen again
+		time.Sleep(1100 * time.Millisecond) // until received messages are visible again
 	}
 	for _, m := range out.Messages {
 		bodies = append(bodies, aws.ToString(m.Body))

@@ -10,7 +10,7 @@ import (
 	"rollcall/tests/template"
 )
 
-// none is the example without any of its parts, which makes no stack.
+// none disables every part of the example, which makes no stack.
 var none = map[string]string{"Chat": "false", "Audit": "false"}
 
 func statements(t *testing.T, made *template.Template, id, property string) []template.Statement {
@@ -22,8 +22,8 @@ func statements(t *testing.T, made *template.Template, id, property string) []te
 	return out
 }
 
-// What EventBridge lacks the permission to deliver is lost without an error, but for the
-// dead-letter queue.
+// An event that EventBridge has no permission to deliver is lost without an error, except
+// for the dead-letter queue.
 func TestEveryTargetMayBeReached(t *testing.T) {
 	made := everything(t)
 	for id, r := range rules(t, made) {
@@ -37,7 +37,7 @@ func TestEveryTargetMayBeReached(t *testing.T) {
 		role := strings.TrimSuffix(strings.TrimPrefix(target.RoleArn, "${"), ".Arn}")
 		switch target.Arn {
 		case "${ChatTopic}", "arn:aws:logs:eu-west-1:123456789012:log-group:${Acts}":
-			// A role is none of what is documented for both.
+			// Neither target type is documented to take a role.
 			if target.RoleArn != "" {
 				t.Errorf("%s has the role %s", id, target.RoleArn)
 			}
@@ -51,7 +51,7 @@ func TestEveryTargetMayBeReached(t *testing.T) {
 	}
 }
 
-// may checks that all that a role may is this.
+// may checks that these are all permissions of a role.
 func may(t *testing.T, made *template.Template, id, role, action, resource string) {
 	t.Helper()
 	granted, err := made.Role(role)
@@ -86,7 +86,7 @@ func TestTheTopicLetsEventBridgeInWithoutConditions(t *testing.T) {
 	}
 }
 
-// The queue of what could not be delivered takes from these rules, each of them.
+// The dead-letter queue accepts messages from each of these rules.
 func TestTheQueueTakesFromEveryRule(t *testing.T) {
 	stacks := []*template.Template{of(t, "incidents.yaml", tool)}
 	for _, parameters := range []map[string]string{all, {"Chat": "false"}, {"Audit": "false"}, {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]}} {
@@ -118,7 +118,7 @@ func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
 	if !slices.Contains(granted[0].Principals["Service"], "events.amazonaws.com") || !slices.Equal(granted[0].Actions, []string{"logs:CreateLogStream", "logs:PutLogEvents"}) {
 		t.Errorf("%+v", granted[0])
 	}
-	// It outlives the stack, so that a name that the next one would want is in the way.
+	// It outlives the stack, so a fixed name would block the next stack.
 	if !strings.Contains(group, "1a2b3c4d") {
 		t.Errorf("the next stack of the same name would want the group %s too", group)
 	}
@@ -132,7 +132,7 @@ func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
 	}
 }
 
-// A part that is not wanted leaves nothing behind, and nothing that refers to it.
+// A disabled part leaves no resource and no reference to one.
 func TestEachPartStandsByItself(t *testing.T) {
 	const shared = "NotDelivered Undelivered UndeliveredPolicy"
 	for want, parameters := range map[string]map[string]string{
@@ -159,8 +159,8 @@ func TestEachPartStandsByItself(t *testing.T) {
 	}
 }
 
-// A stack without a target would tell nobody, and could not be deployed: the policy of its
-// queue would be about no rule.
+// A stack without a target would notify nobody. It could not be deployed either: its
+// queue's policy would name no rule.
 func TestSomebodyMustBeTold(t *testing.T) {
 	const nobody = "Chat, Audit and CentralBusArn all say no - choose at least one of them"
 	for _, c := range []struct {
@@ -185,7 +185,7 @@ func TestSomebodyMustBeTold(t *testing.T) {
 	}
 }
 
-// The key of the incident tool is nowhere but in the connection, which keeps it a secret.
+// The key of the incident tool is only in the connection, which keeps it secret.
 func TestTheKeyIsASecret(t *testing.T) {
 	made := of(t, "incidents.yaml", tool)
 	for id, r := range made.Resources {

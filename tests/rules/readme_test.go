@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// patterns are the patterns of events/README.md in their order, and the samples that each
-// takes.
+// patterns are the patterns of events/README.md in order, with the samples that each
+// matches.
 var patterns = [][]string{
 	takes["IncidentOpens"],
 	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
@@ -26,7 +26,7 @@ var patterns = [][]string{
 
 var pattern = regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\{\"source\".*\\})` \\|$")
 
-// Somebody copies them and expects what the page says.
+// Users copy the patterns and rely on what the page says.
 func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
 	a := emulated()
 	found := pattern.FindAllStringSubmatch(string(read(t, filepath.Join(root, "events", "README.md"))), -1)

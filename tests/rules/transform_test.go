@@ -17,9 +17,9 @@ var placeholder = regexp.MustCompile(`<([A-Za-z0-9_.-]+)>`)
 // transform makes a target's input from an event, as EventBridge does:
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html
 //
-// A variable whose path leads nowhere is left out. A text gets the quotation marks that
-// the template does not give it, and is not escaped; escaped tells what becomes of it if
-// it is after all. Everything else is put in as JSON.
+// A variable whose path does not exist is omitted. A text gets quotation marks if the
+// template has none, and is not escaped; escaped returns the result in case it is escaped
+// after all. All other values are inserted as JSON.
 func transform(t transformer, event map[string]any, escaped bool) (string, error) {
 	var fault error
 	quoted := inQuotes(t.InputTemplate)
@@ -57,7 +57,7 @@ func transform(t transformer, event map[string]any, escaped bool) (string, error
 	return out, fault
 }
 
-// inQuotes tells of each byte of a template whether it stands within quotation marks.
+// inQuotes reports, for each byte of a template, whether it is within quotation marks.
 func inQuotes(s string) []bool {
 	out := make([]bool, len(s))
 	inside := false
@@ -75,7 +75,7 @@ func inQuotes(s string) []bool {
 	return out
 }
 
-// follow finds what a path such as $.detail.title leads to.
+// follow returns the value of a path such as $.detail.title.
 func follow(event map[string]any, path string) (any, bool) {
 	var at any = event
 	for _, name := range strings.Split(strings.TrimPrefix(path, "$."), ".") {
@@ -114,7 +114,7 @@ func TestTheTransformationIsAsDocumented(t *testing.T) {
 	}
 }
 
-// body is what a target gets of an event: what the connection adds to it included.
+// body returns what a target receives for an event, including what the connection adds.
 func body(t *testing.T, made *template.Template, id string, r rule, event map[string]any) map[string]any {
 	t.Helper()
 	raw, err := transform(*r.Targets[0].InputTransformer, event, false)
@@ -142,7 +142,7 @@ type parameter struct {
 	IsValueSecret bool
 }
 
-// bodyParameters are what the connection adds to every call.
+// bodyParameters returns the parameters that the connection adds to every call.
 func bodyParameters(t *testing.T, made *template.Template) []parameter {
 	t.Helper()
 	var c struct {
@@ -160,11 +160,11 @@ func bodyParameters(t *testing.T, made *template.Template) []parameter {
 	return c.AuthParameters.InvocationHttpParameters.BodyParameters
 }
 
-// consumers are the forms that the targets want, by their ARNs in the template.
+// consumers maps the targets, by ARN in the template, to the schema that they require.
 var consumers = map[string]string{"${ChatTopic}": "testdata/custom-notification.schema.json", "${IncidentTool.Arn}": "testdata/incident-event.schema.json"}
 
-// Every sample that a rule takes, whatever may be missing from it, reaches its target in
-// the form that the target wants.
+// Every sample that a rule matches, whatever is missing from it, reaches its target in
+// the form that the target requires.
 func TestTargetsGetWhatTheyWant(t *testing.T) {
 	made := everything(t)
 	tried := 0
@@ -198,8 +198,8 @@ func TestTargetsGetWhatTheyWant(t *testing.T) {
 	}
 }
 
-// Within quotation marks stand only fields that cannot end them: the published schema
-// refuses every value that could. What stands alone is an object or a list, and always there.
+// Only fields that cannot end quotation marks are within them: the published schema refuses
+// every value that could. A field outside them is an object or a list, and always present.
 func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 	published := schema(t, root+"/events/rollcall-events.schema.json")
 	for id, r := range rules(t, everything(t)) {
@@ -207,7 +207,7 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 		if tr == nil {
 			continue
 		}
-		if len(tr.InputTemplate) > 8192 || len(tr.InputPathsMap) > 100 { // what EventBridge takes
+		if len(tr.InputTemplate) > 8192 || len(tr.InputPathsMap) > 100 { // EventBridge's limits
 			t.Errorf("%s: a template of %d characters, %d variables", id, len(tr.InputTemplate), len(tr.InputPathsMap))
 		}
 		quoted, used := inQuotes(tr.InputTemplate), map[string]bool{}
@@ -247,7 +247,7 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 	}
 }
 
-// What is told of one finding lands in one thread and in one incident, which is closed by
+// All notices of one finding belong to one thread and one incident, which is closed by
 // the key that opened it.
 func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 	made := everything(t)

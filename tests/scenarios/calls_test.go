@@ -13,14 +13,14 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// call is a line of the call log: one request of Rollcall that was to change something.
+// call is a line of the call log: one changing request of Rollcall.
 type call struct {
 	at   time.Time
 	line string
 }
 
-// changes are the requests since the log was emptied that were to change something, in order, in the words of README.md.
-// The error names those that Rollcall must not make at all, whatever the scenario.
+// changes returns the changing requests since the log was emptied, in order and in the notation of README.md. The error
+// names requests that Rollcall must not make in any scenario.
 func (w *world) changes(ctx context.Context) (lines []string, err error) {
 	var all []call
 	var faults []string
@@ -60,7 +60,7 @@ func (w *world) changes(ctx context.Context) (lines []string, err error) {
 	return lines, nil
 }
 
-// reading are the calls that change nothing.
+// reading reports whether a call changes nothing.
 func reading(action string) bool {
 	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
 }
@@ -84,7 +84,7 @@ func (w *world) awsLine(c testbed.Call) string {
 	return strings.Join(words, " ")
 }
 
-// attribute is a message attribute of a call of sns:Publish.
+// attribute returns a message attribute of an sns:Publish call.
 func attribute(c testbed.Call, name string) string {
 	for key, value := range c.Params {
 		if entry, ok := strings.CutSuffix(key, ".Name"); ok && value == name {
@@ -105,7 +105,8 @@ func (w *world) kubeLine(c testbed.KubeCall) string {
 	return line
 }
 
-// forbidden finds what no scenario can ask for: a tag that is not Rollcall's, and an act by the part that only looks.
+// forbidden returns faults that no scenario may expect: a tag that is not Rollcall's, and a change by the role that
+// only reads.
 func forbidden(c testbed.Call) (faults []string) {
 	switch c.Action {
 	case "CreateTags", "DeleteTags":

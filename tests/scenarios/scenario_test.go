@@ -15,15 +15,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A scenario is one folder: a world, what happens in it over time, and what Rollcall is to make of it. See README.md for
-// what the fields mean; an unknown key is an error.
+// A scenario is one folder: an account and a cluster, the changes to them over time, and the expected checks. See
+// README.md for the fields; an unknown key is an error.
 type scenario struct {
 	What string `yaml:"what"`
 	Mode string `yaml:"mode"`
-	// Diagnose has Rollcall find out why, as it does wherever it is deployed.
+	// Diagnose makes Rollcall look for causes, as every deployment does.
 	Diagnose bool `yaml:"diagnose"`
-	// Fresh has no check have seen the cluster before. Elsewhere complete checks of it have
-	// gone on for long, so that what is found is not from before them.
+	// Fresh means that no earlier check has seen the cluster. Otherwise complete checks have
+	// run for a long time, so no finding counts as older than them.
 	Fresh   bool    `yaml:"fresh"`
 	Cluster cluster `yaml:"cluster"`
 	Steps   []step  `yaml:"steps"`
@@ -46,7 +46,7 @@ type step struct {
 	Check     *check   `yaml:"check"`
 }
 
-// check is what one check must come to. A list that is absent must be empty, except notes.
+// check is the expected result of one check. An absent list must be empty, except notes.
 type check struct {
 	Incomplete bool     `yaml:"incomplete"`
 	Findings   []string `yaml:"findings"`
@@ -67,7 +67,7 @@ type check struct {
 	Says       []string `yaml:"says"`
 }
 
-// change is one thing that happens: exactly one of its fields is set.
+// change is one change; exactly one of its fields is set.
 type change struct {
 	Launch       *instance       `yaml:"launch"`
 	Join         *node           `yaml:"join"`
@@ -94,7 +94,8 @@ type change struct {
 	ZonalShift   string          `yaml:"zonalShift"`
 	ForgetLedger bool            `yaml:"forgetLedger"`
 	UnmapNodes   bool            `yaml:"unmapNodes"`
-	// MapController is the name of the controller's role that is mapped in place of the nodes'.
+	// MapController is the name of the controller's role that is mapped instead of the nodes'
+	// role.
 	MapController string `yaml:"mapController"`
 	MapNodes      bool   `yaml:"mapNodes"`
 }
@@ -130,8 +131,8 @@ type instance struct {
 	Hidden    string            `yaml:"hidden"`
 }
 
-// scheduledEvent is an event that EC2 has scheduled: in that time, for two hours. Done is
-// Completed or Canceled once it is over.
+// scheduledEvent is an event that EC2 has scheduled: it starts after In and lasts two
+// hours. Done is Completed or Canceled once it is over.
 type scheduledEvent struct {
 	Code string   `yaml:"code"`
 	In   duration `yaml:"in"`
@@ -191,7 +192,7 @@ type condition struct {
 	Status string   `yaml:"status"`
 	Since  duration `yaml:"since"`
 	Reason string   `yaml:"reason"`
-	// Message is that of a NodeClaim's condition.
+	// Message is the message of a NodeClaim's condition.
 	Message string `yaml:"message"`
 }
 
@@ -317,7 +318,7 @@ func read(path string, into any) error {
 	return nil
 }
 
-// validate finds what the decoder cannot.
+// validate reports errors that the decoder cannot find.
 func (s *scenario) validate(dir string) error {
 	known := []string{"scenario.yaml", "instances.yaml", "nodes.yaml", "nodeclaims.yaml", "nodepools.yaml", "pods.yaml", "budgets.yaml", "groups.yaml", "policy.yaml"}
 	files, err := os.ReadDir(dir)
@@ -351,7 +352,7 @@ func (s *scenario) validate(dir string) error {
 	return errors.Join(faults...)
 }
 
-// set counts the fields of a change that are set.
+// set returns how many fields of a change are set.
 func (c change) set() (n int) {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {

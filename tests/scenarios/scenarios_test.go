@@ -1,7 +1,7 @@
-// Package scenarios runs the folders beside it: each is an account and a cluster, what happens in them over time, and what
-// Rollcall must find, order, hold back, do and ask for at each moment. README.md tells what a folder holds.
+// Package scenarios runs the folders beside it. Each describes an account and a cluster, their changes over time, and
+// what Rollcall must find, order, hold, do and request at each step. README.md describes a folder's files.
 //
-// All parts are real but AWS, which is emulated, and the clock, which the scenario moves.
+// All parts are real, except AWS, which is emulated, and the clock, which the scenario advances.
 package scenarios
 
 import (
@@ -70,8 +70,8 @@ type player struct {
 	when string
 }
 
-// check runs the check of a step and compares it. The last one is run once more at the same time: nothing has happened
-// since, so what there was to say and do has been said and done.
+// check runs the check of a step and compares it. The last check is repeated at the same time: nothing has happened
+// since, so there must be nothing new to report or do.
 func (p *player) check(st step, last bool) {
 	p.t.Helper()
 	if len(st.BeforeAct) > 0 {
@@ -90,7 +90,7 @@ func (p *player) check(st step, last bool) {
 	}
 }
 
-// look runs one check and returns what it found and what it asked for.
+// look runs one check and returns its report and the changing requests it made.
 func (p *player) look() (report.Document, []string) {
 	p.t.Helper()
 	must(p.t, bed.ForgetCalls(p.t.Context()))
@@ -163,7 +163,7 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	}
 }
 
-// afterwards compares what the check left behind in the world.
+// afterwards compares the state that the check left behind.
 func (p *player) afterwards(want check) {
 	p.t.Helper()
 	if want.Cordoned != nil {
@@ -189,12 +189,12 @@ func (p *player) afterwards(want check) {
 	}
 }
 
-// words joins what there is of a line.
+// words joins the non-empty parts of a line.
 func words(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(w string) bool { return w == "" }), " ")
 }
 
-// same compares lists in their order.
+// same compares lists, including their order.
 func (p *player) same(what string, got, want []string) {
 	p.t.Helper()
 	got, want = p.name(got), p.expand(want)
@@ -203,7 +203,7 @@ func (p *player) same(what string, got, want []string) {
 	}
 }
 
-// sameSet compares lists whatever their order.
+// sameSet compares lists in any order.
 func (p *player) sameSet(what string, got, want []string) {
 	p.t.Helper()
 	got, want = slices.Sorted(slices.Values(got)), p.expand(want)
@@ -220,7 +220,7 @@ func (p *player) name(lines []string) (out []string) {
 	return out
 }
 
-// expand writes a line of what was counted as a line of each.
+// expand replaces a line about a counted name by one line for each of its members.
 func (p *player) expand(lines []string) (out []string) {
 	for _, l := range lines {
 		fields := strings.Fields(l)

@@ -17,12 +17,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// view is what one role sees, and the place where evidence is kept.
+// view returns a role's view of the cluster, and of the place where evidence is kept.
 func (d *deployment) view(cfg aws.Config, dialer *kube.Dialer) *view.View {
 	return view.New(cfg, dialer, view.Options{Principal: principal, Store: archive.NewDir(d.dir)})
 }
 
-// why finds out why for a check, where the scenario asks for it.
+// why returns how a check finds causes, if the scenario asks for it.
 func (d *deployment) why(cfg aws.Config, dialer *kube.Dialer) run.Why {
 	if !d.diagnose {
 		return nil
@@ -30,8 +30,8 @@ func (d *deployment) why(cfg aws.Config, dialer *kube.Dialer) run.Why {
 	return d.view(cfg, dialer).Check
 }
 
-// whyAct finds out why before an act. Where the scenario does not ask for it, nothing is found out, and what is kept as
-// evidence is the order alone: without any, nothing would be done.
+// whyAct returns how causes are found before an act. If the scenario does not ask for it, no cause is sought, and the
+// evidence is the order alone: without evidence, nothing would be done.
 func (d *deployment) whyAct(cfg aws.Config, dialer *kube.Dialer) remediate.Why {
 	if d.diagnose {
 		return d.view(cfg, dialer).Act

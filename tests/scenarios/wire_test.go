@@ -24,19 +24,19 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// deployment is Rollcall as it is deployed, in one process: the part that looks, tags and tells has the role of a viewer,
-// the part that acts the role of a remediator.
+// deployment is Rollcall as deployed, in one process. The part that reads, tags and notifies has the viewer's role; the
+// part that acts has the remediator's.
 type deployment struct {
 	world     *world
 	mode      policy.Mode
-	diagnose  bool   // find out why
-	dir       string // of the ledger and of the evidence
+	diagnose  bool   // find causes
+	dir       string // for the ledger and the evidence
 	ledgers   int
-	fresh     bool // no check saw the cluster before
+	fresh     bool // no earlier check saw the cluster
 	topic     string
 	runner    *run.Runner
-	beforeAct func() error // done once, right before the next act
-	faults    []error      // of beforeAct
+	beforeAct func() error // called once, right before the next act
+	faults    []error      // errors of beforeAct
 }
 
 func deploy(ctx context.Context, w *world, s *scenario, dir string) (*deployment, error) {
@@ -53,7 +53,7 @@ func deploy(ctx context.Context, w *world, s *scenario, dir string) (*deployment
 
 func (d *deployment) clock() time.Time { return d.world.now }
 
-// wire plugs the parts together, with an empty ledger.
+// wire connects the parts, with an empty ledger.
 func (d *deployment) wire() error {
 	d.ledgers++
 	memory, err := ledger.OpenFile(filepath.Join(d.dir, fmt.Sprintf("ledger-%d.json", d.ledgers)))
@@ -61,7 +61,8 @@ func (d *deployment) wire() error {
 		return err
 	}
 	if !d.fresh && d.ledgers == 1 {
-		// Complete checks of the cluster have gone on for long: what is found is not from before them.
+		// Complete checks of the cluster have run for a long time, so no finding counts as older than
+		// them.
 		cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
 		if err := memory.Record(context.Background(), cluster, ledger.Changes{Put: ledger.State{First: d.world.now.Add(-30 * 24 * time.Hour)}}); err != nil {
 			return err
@@ -98,7 +99,7 @@ func (d *deployment) wire() error {
 	return nil
 }
 
-// check checks the cluster by the policy of the moment.
+// check checks the cluster with the current policy.
 func (d *deployment) check(ctx context.Context) (report.Document, error) {
 	if d.world.dropLedger {
 		d.world.dropLedger = false
@@ -114,7 +115,7 @@ func (d *deployment) check(ctx context.Context) (report.Document, error) {
 	return d.runner.Check(ctx, testbed.ClusterName, d.world.now).Document(), nil
 }
 
-// ordered lets something happen between an order and its act.
+// ordered allows a change between an order and its act.
 type ordered struct {
 	d    *deployment
 	next *remediate.Remediator
@@ -138,7 +139,7 @@ func config(bed *testbed.Bed, id testbed.Identity) aws.Config {
 	return cfg
 }
 
-// newObserver makes an observer, and what it dials clusters with.
+// newObserver returns an observer and its dialer for clusters.
 func newObserver(cfg aws.Config) (*observe.Observer, *kube.Dialer, error) {
 	tokens, err := kube.NewTokenSource(cfg)
 	if err != nil {
@@ -148,7 +149,7 @@ func newObserver(cfg aws.Config) (*observe.Observer, *kube.Dialer, error) {
 	return observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: principal, PageInterval: time.Millisecond}), dialer, nil
 }
 
-// principal is what messages say of the caller; no scenario depends on it.
+// principal names the caller in messages; no scenario depends on it.
 func principal(context.Context) string {
 	return "arn:aws:sts::" + testbed.AccountID + ":assumed-role/rollcall/scenarios"
 }

@@ -20,21 +20,21 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// world is the bed as one scenario has it: what its names stand for, and its time. The time is the scenario's alone; it
-// starts at the real one and does not pass by itself.
+// world is the bed as one scenario uses it: its names, and its clock. The clock starts at the real time and advances
+// only when the scenario says so.
 type world struct {
 	bed    *testbed.Bed
 	now    time.Time
 	ids    map[string]string   // instance id by name
 	spec   map[string]instance // instance by name
-	sets   map[string][]string // names by the name of what was counted, and of each by its own
+	sets   map[string][]string // names by the name of their set, and each by its own
 	policy string
-	begun  bool // what there was from the start is there
+	begun  bool // the initial objects exist
 	// dropLedger is set by a change that loses the ledger.
 	dropLedger bool
 }
 
-// build makes the world with which a scenario starts.
+// build creates the initial objects of a scenario.
 func build(ctx context.Context, bed *testbed.Bed, s *scenario, start time.Time) (*world, error) {
 	if err := bed.Reset(ctx); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func build(ctx context.Context, bed *testbed.Bed, s *scenario, start time.Time) 
 	return w, err
 }
 
-// apply makes changes, one after the other.
+// apply makes changes in order.
 func (w *world) apply(ctx context.Context, changes []change) error {
 	for _, c := range changes {
 		if err := w.change(ctx, c); err != nil {
@@ -119,7 +119,7 @@ func (w *world) change(ctx context.Context, c change) error {
 	return w.changeAround(ctx, c)
 }
 
-// changeAround makes a change to something beside instances and what Kubernetes holds.
+// changeAround makes a change to something other than instances and Kubernetes objects.
 func (w *world) changeAround(ctx context.Context, c change) error {
 	switch {
 	case c.Cluster != nil:
@@ -148,7 +148,8 @@ func (w *world) changeAround(ctx context.Context, c change) error {
 	return nil
 }
 
-// names are the names that one name stands for: those of what was counted, or itself.
+// names returns the names that a name stands for: the members of a set, or the name
+// itself.
 func (w *world) names(name string) ([]string, error) {
 	set, ok := w.sets[name]
 	if !ok {
@@ -172,7 +173,7 @@ func (w *world) each(name string, do func(string) error) error {
 
 func (w *world) ago(d duration) time.Time { return w.now.Add(-time.Duration(d)) }
 
-// add makes a name known, as one of its own set.
+// add registers a name and adds it to its set.
 func (w *world) add(set, name string) {
 	w.sets[name] = []string{name}
 	if set != name {
@@ -180,7 +181,7 @@ func (w *world) add(set, name string) {
 	}
 }
 
-// tags are those that the owner of an instance writes.
+// tags returns the tags that the owner of an instance writes.
 func (i instance) tags() map[string]string {
 	tags := map[string]string{}
 	clusters := i.Clusters
@@ -202,7 +203,7 @@ func (i instance) tags() map[string]string {
 	return tags
 }
 
-// asg is the Auto Scaling group that an instance is a member of, that of its managed node group included.
+// asg returns the Auto Scaling group of an instance, including that of its managed node group.
 func (i instance) asg() string {
 	if i.NodeGroup != "" {
 		return cmp.Or(i.ASG, "eks-"+i.NodeGroup)
@@ -239,7 +240,7 @@ func (w *world) launch(ctx context.Context, i instance) error {
 	return nil
 }
 
-// given is nil for what a scenario does not say.
+// given returns nil for a value that the scenario does not give.
 func given[T ~string](v T) *T {
 	if v == "" {
 		return nil
@@ -299,7 +300,7 @@ func (w *world) tag(ctx context.Context, id string, set map[string]string, remov
 	return nil
 }
 
-// marks are Rollcall's tags on all instances, and of what was found the value too.
+// marks returns Rollcall's tags on all instances; for findings also the value.
 func (w *world) marks(ctx context.Context) (lines []string, err error) {
 	client := ec2.NewFromConfig(w.bed.AWSConfigFor(testbed.Seeder))
 	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{IncludeManagedResources: aws.Bool(true)})
@@ -324,7 +325,7 @@ func (w *world) marks(ctx context.Context) (lines []string, err error) {
 	return lines, nil
 }
 
-// join registers a node for each of the instances, or one without.
+// join registers a node for each of the instances, or one node without an instance.
 func (w *world) join(ctx context.Context, n node) error {
 	if len(n.Instances) == 0 {
 		w.add(n.Name, n.Name)
@@ -349,7 +350,7 @@ func (w *world) joinOne(ctx context.Context, n node, name string) error {
 	}
 	spec.ReadySince, spec.Created = w.now, w.now
 	if joined := w.now.Add(-time.Duration(i.Launched) + time.Minute); !w.begun && joined.Before(w.now) {
-		spec.ReadySince, spec.Created = joined, joined // it came up without trouble before the scenario began
+		spec.ReadySince, spec.Created = joined, joined // it was healthy before the scenario began
 	}
 	if n.Since != nil {
 		spec.ReadySince = w.ago(*n.Since)
@@ -446,7 +447,7 @@ func (w *world) group(ctx context.Context, g group) error {
 	}
 	change := testbed.GroupChange{Suspended: g.Suspended, Activities: &activities, Desired: g.Desired}
 	if g.Desired != nil {
-		change.Tags = map[string]string{roll.ClusterTagPrefix + testbed.ClusterName: "owned"} // by it, a check finds what lacks instances
+		change.Tags = map[string]string{roll.ClusterTagPrefix + testbed.ClusterName: "owned"} // by this tag, a check finds missing instances
 		if g.NodeGroup != "" {
 			change.Tags["eks:nodegroup-name"] = g.NodeGroup
 		}
@@ -462,7 +463,8 @@ func (w *world) setCluster(ctx context.Context, c cluster) error {
 	return w.bed.SetCluster(ctx, testbed.ClusterName, change)
 }
 
-// apiServer makes the API server unreachable, or reachable again: EKS names another address for it, where nobody listens.
+// apiServer makes the API server unreachable or reachable. While it is unreachable, EKS returns an address where
+// nothing listens.
 func (w *world) apiServer(ctx context.Context, state string) error {
 	endpoint := w.bed.APIServer()
 	switch state {
@@ -491,7 +493,8 @@ func (w *world) fault(ctx context.Context, f fault) error {
 	return w.bed.Inject(ctx, testbed.Fault{Service: f.Service, Action: f.Action, Kind: testbed.FaultKind(f.Kind), Code: f.Code, Status: f.Status, Page: f.Page, Times: f.Times})
 }
 
-// shift has ARC shift the cluster away from a zone, given by its id, or end its shifts with "none".
+// shift starts an ARC zonal shift of the cluster away from a zone, given by its ID, or removes all
+// shifts if given "none".
 func (w *world) shift(ctx context.Context, zone string) error {
 	if zone == "none" {
 		return w.bed.SetShifts(ctx, testbed.ClusterName)
@@ -500,7 +503,7 @@ func (w *world) shift(ctx context.Context, zone string) error {
 	return w.bed.SetShifts(ctx, testbed.ClusterName, testbed.Shift{AwayFrom: zone, AppliedStatus: "APPLIED", StartTime: w.now, ExpiryTime: &expires})
 }
 
-// named puts names in the place of instance ids.
+// named replaces instance IDs by names.
 func (w *world) named(text string) string {
 	for name, id := range w.ids {
 		text = strings.ReplaceAll(text, id, name)

@@ -20,7 +20,7 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// objects are those in the bucket of evidence, by key.
+// objects returns the objects in the evidence bucket, by key.
 func (s *Stack) objects(t *testing.T) map[string][]byte {
 	t.Helper()
 	client := s3.NewFromConfig(bed.AWSConfigFor(testbed.Seeder))
@@ -37,7 +37,8 @@ func (s *Stack) objects(t *testing.T) map[string][]byte {
 	return all
 }
 
-// findings are those that were kept as evidence at a stage, of one place.
+// findings returns the findings kept as evidence at a stage; there must be only one
+// place.
 func (s *Stack) findings(t *testing.T, stage string) report.Document {
 	t.Helper()
 	var d report.Document
@@ -54,7 +55,8 @@ func (s *Stack) findings(t *testing.T, stage string) report.Document {
 	return d
 }
 
-// documents are the notices that came since the last look, as programs get them.
+// documents returns the notices that arrived since the last call, in the form for
+// programs.
 func (s *Stack) documents(t *testing.T) (all []report.NoticeDocument) {
 	t.Helper()
 	notices, err := s.Notices(t.Context())
@@ -67,7 +69,7 @@ func (s *Stack) documents(t *testing.T) (all []report.NoticeDocument) {
 	return all
 }
 
-// puts counts what was put into the bucket, or was to be.
+// puts counts the PutObject requests to the bucket, including failed ones.
 func puts(t *testing.T) (n int) {
 	t.Helper()
 	calls, err := bed.Calls(t.Context())
@@ -118,7 +120,8 @@ func TestWithoutEvidenceThereIsNoAct(t *testing.T) {
 	}
 }
 
-// Karpenter ends what does not register, so its evidence is kept at the warning: once.
+// Karpenter terminates what does not register, so its evidence is kept at the warning,
+// once.
 func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
@@ -166,10 +169,10 @@ func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 	tellsNoSecret(t, "the notices", string(text))
 }
 
-// secrets are of the kinds that people write into user data, and that show on consoles.
+// secrets are of the kinds that people put into user data and that appear on consoles.
 var secrets = []string{"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "correct-horse-battery-staple"}
 
-// secretive is the user data of a node that also holds secrets.
+// secretive returns the user data of a node that also holds secrets.
 func secretive() string {
 	script := "--//\nContent-Type: text/x-shellscript\n\n#!/bin/bash\nexport AWS_SECRET_ACCESS_KEY=" + secrets[0] + "\nmysql --user=app --password=" + secrets[1] + "\n\n--//--\n"
 	return strings.Replace(bed.NodeUserData(testbed.ClusterName), "--//--\n", script, 1)
@@ -184,8 +187,8 @@ func tellsNoSecret(t *testing.T, what, text string) {
 	}
 }
 
-// Nobody of the group can join, since somebody took its role out of aws-auth. A
-// replacement could not either.
+// No instance of the group can join, because its role was removed from aws-auth. A
+// replacement could not join either.
 func TestWhatSharesACauseIsHeldAndToldOnceWithTheFix(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
@@ -218,8 +221,8 @@ func TestWhatSharesACauseIsHeldAndToldOnceWithTheFix(t *testing.T) {
 	}
 }
 
-// Karpenter's controller has the mapping of its nodes. Its role's name says nothing, so both
-// functions read what it may do.
+// Karpenter's controller has the mapping that its nodes need. Its role's name proves
+// nothing, so both functions read the role's permissions.
 func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
@@ -241,8 +244,8 @@ func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
 	}
 }
 
-// A permission that is missing is no verdict: what could not be checked is said so, and the instance is
-// left until the policy has one of its group tried.
+// A missing permission is no verdict. The report says what could not be checked, and the instance is
+// left alone until the policy allows one of its group to be tried.
 func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
@@ -274,8 +277,8 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	}
 }
 
-// The node role has an entry of Auto Mode's type with its policy: as good as a mapping.
-// Everything that the identity of a node can rest on is read.
+// The node role has an entry of Auto Mode's type with its policy, which is as good as a
+// mapping. Everything that can authenticate a node is read.
 func TestARoleWithAnAccessEntryOfAutoModeIsNoCause(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute

@@ -14,15 +14,16 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// A function may die between any two calls. Whenever it does, in the test of one
-// termination, in the end the instance was terminated once, and a person was told.
+// A function may die between any two calls. The test of one termination checks that the
+// instance is then still terminated once, and a person is notified.
 func TestAFunctionMayDieAtAnyCall(t *testing.T) {
 	for _, name := range []string{StateChange, Inspect, Remediate} {
 		calls := rehearsal(t, name)
 		for _, n := range moreThanReadForTheCause(t, calls) {
 			changes := !reads(calls[n-1])
-			// The test of the ladder below has remediate die after each call, over a termination
-			// too. To die after a call that reads is to die before the next one.
+			// The test of the ladder below has remediate die after each changing call, including a
+			// termination. Dying after a call that reads is the same as dying before the next
+			// call.
 			if name != Remediate || changes {
 				dies(t, name, fmt.Sprintf("before:%d", n))
 			}
@@ -33,7 +34,7 @@ func TestAFunctionMayDieAtAnyCall(t *testing.T) {
 	}
 }
 
-// reads reports calls that change nothing.
+// reads reports whether a call changes nothing.
 func reads(call string) bool {
 	return slices.ContainsFunc([]string{"Describe", "List", "Get", "Query", "TransactGet"}, func(verb string) bool { return strings.HasPrefix(call, verb) })
 }
@@ -49,7 +50,7 @@ func rehearsal(t *testing.T, name string) []string {
 	return told(t, file)
 }
 
-// told are the lines of a file of calls.
+// told returns the lines of a file of calls.
 func told(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -57,17 +58,17 @@ func told(t *testing.T, file string) []string {
 	return strings.Fields(string(data))
 }
 
-// forTheCause are calls that only finding out why makes.
+// forTheCause lists calls that are made only to find a cause.
 var forTheCause = []string{
 	"DescribeDhcpOptions", "DescribeImages", "DescribeLaunchTemplateVersions", "DescribeNatGateways", "DescribeNetworkAcls", "DescribeRouteTables",
 	"DescribeSecurityGroups", "DescribeSubnets", "DescribeVpcAttribute", "DescribeVpcEndpoints", "DescribeVpcs", "GetConsoleOutput",
 	"DescribeAccessEntry", "ListAccessEntries", "ListAssociatedAccessPolicies", "GetInstanceProfile", "GetRole", "ListAttachedRolePolicies", "ListRolePolicies", "GetRolePolicy", "GetPolicy", "GetPolicyVersion",
 }
 
-// moreThanReadForTheCause numbers the calls at which a function is to die, from 1: all,
-// but of the two dozen that it makes to find out why only the first, one in the middle and
-// the last. They read, beside each other and in no certain order, and nothing is written
-// between them.
+// moreThanReadForTheCause returns the numbers, from 1, of the calls at which a function is
+// to die. Of the two dozen calls that find the cause it includes only the first, a middle
+// one and the last: they only read, run concurrently in no fixed order, and nothing is
+// written between them.
 func moreThanReadForTheCause(t *testing.T, calls []string) (at []int) {
 	t.Helper()
 	first, last := finding(calls)
@@ -81,8 +82,8 @@ func moreThanReadForTheCause(t *testing.T, calls []string) (at []int) {
 	return at
 }
 
-// finding is where finding out why begins, which is with the cluster, and where it ends;
-// -1 if there is none of it.
+// finding returns the first and last call that find the cause, which begins with the
+// cluster; -1 if there are none.
 func finding(calls []string) (first, last int) {
 	isOne := func(call string) bool { return slices.Contains(forTheCause, call) }
 	first = slices.IndexFunc(calls, isOne)
@@ -109,8 +110,7 @@ func dies(t *testing.T, name, when string) {
 	})
 }
 
-// termination plays one, in which something is to happen with the invocation of the
-// function that matters.
+// termination plays one termination. It calls arm before the invocation that matters.
 func termination(t *testing.T, name string, arm func(*Stack)) *Stack {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
@@ -143,9 +143,9 @@ func termination(t *testing.T, name string, arm func(*Stack)) *Stack {
 	return s
 }
 
-// remediate may also die over each act of a longer ladder: over the cordon, the drain and
-// the termination in one story. What it died over is taken up again, and each thing
-// happens once and in its order.
+// remediate may also die during each act of a longer ladder: the cordon, the drain and
+// the termination of one node. The interrupted act is resumed, and each act happens once
+// and in order.
 func TestRemediateMayDieOverEachActOfALadder(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("tells its calls", func(t *testing.T) {
@@ -184,10 +184,10 @@ func TestRemediateMayDieOverEachActOfALadder(t *testing.T) {
 	}
 }
 
-// ladderActs are the acts of the ladder's story, in order.
+// ladderActs are the acts of the ladder, in order.
 var ladderActs = []string{"cordon", "drain", "terminate"}
 
-// ladder plays the story of a node that is cordoned, drained and ended.
+// ladder plays the remediation of a node that is cordoned, drained and terminated.
 func ladder(t *testing.T, arm func(*Stack)) *Stack {
 	s := deploy(t, "remediate")
 	fleet(t, 4)

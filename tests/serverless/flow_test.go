@@ -15,8 +15,8 @@ import (
 	"rollcall/tests/testbed"
 )
 
-// From RunInstances to the tag, the notice and the termination: nothing is called by
-// hand, and the sweep does not help.
+// Covers RunInstances to the tag, the notice and the termination. Nothing is called by
+// hand, and the sweep does not run.
 func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.StopSweeping()
@@ -43,13 +43,13 @@ func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 	must(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "half an hour later", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	oneThread(t, s, 3)
-	same(t, "notices half an hour later", notices(t, s), nil) // nobody looks: it is the sweep that tells when trouble is over
+	same(t, "notices half an hour later", notices(t, s), nil) // no check runs: only the sweep reports that a problem is over
 	if left, err := s.Schedules(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("schedules left: %q, %v", left, err)
 	}
 }
 
-// oneThread reports whether chats were told so often, each time in the same thread.
+// oneThread reports whether chats received that many messages, all in the same thread.
 func oneThread(t *testing.T, s *Stack, times int) {
 	t.Helper()
 	all, err := s.Chats(t.Context())
@@ -68,8 +68,8 @@ func oneThread(t *testing.T, s *Stack, times int) {
 	}
 }
 
-// A node that is not ready is cordoned, drained as far as a disruption budget lets it, and
-// ended when nothing is left on it.
+// A node that is not ready is cordoned, drained as far as a disruption budget allows, and
+// terminated when it is empty.
 func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 4)
@@ -100,7 +100,8 @@ func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
 	same(t, "notices afterwards", notices(t, s), []string{"info resolved"})
 }
 
-// serve puts two pods of an application, under a budget, and one of a DaemonSet on a node.
+// serve puts two pods of an application with a disruption budget, and one pod of a
+// DaemonSet, on a node.
 func serve(t *testing.T, node string, allowed int) {
 	t.Helper()
 	web := map[string]string{"app": "web"}
@@ -111,7 +112,7 @@ func serve(t *testing.T, node string, allowed int) {
 	must(t, bed.SetBudget(t.Context(), "web", web, allowed))
 }
 
-// distinct leaves out what came before.
+// distinct removes lines that occurred before.
 func distinct(lines []string) (out []string) {
 	for _, l := range lines {
 		if !slices.Contains(out, l) {
@@ -121,7 +122,7 @@ func distinct(lines []string) (out []string) {
 	return out
 }
 
-// A silent node cannot be drained: its instance is rebooted, once, and ended when that
+// A silent node cannot be drained: its instance is rebooted once, and terminated if that
 // does not help.
 func TestASilentNodeIsRebootedOnceAndTerminated(t *testing.T) {
 	s := deploy(t, "remediate")
@@ -134,26 +135,27 @@ func TestASilentNodeIsRebootedOnceAndTerminated(t *testing.T) {
 	same(t, "in the cluster", changes(t), nil)
 	same(t, "notices", notices(t, s), []string{"critical none", "critical reboot", "info rebooted", "critical terminate", "info terminated"})
 
-	// Nobody deletes the node of the instance that is gone, as the cloud controller manager would.
+	// Nobody deletes the Node of the terminated instance, as the cloud controller manager would.
 	must(t, s.Advance(t.Context(), 26*time.Minute))
 	same(t, "the node that is left over", changes(t), []string{"delete nodes " + id})
 	same(t, "ended once", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id, "TerminateInstances " + id})
 	told := notices(t, s)
-	slices.Sort(told) // when the trouble of the instance is over, and when that of its node, may be in either order
+	slices.Sort(told) // the notices that the instance's and the node's problems are over come in either order
 	same(t, "notices of it", told, []string{"critical delete-node", "info node-deleted", "info resolved", "info resolved"})
 }
 
-// What outlives an instance that Rollcall ended is told three hours later, and never deleted.
+// What outlives an instance that Rollcall terminated is reported three hours later, and never
+// deleted.
 func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", Keeps: true, KeepsInterface: true})
 	must(t, err)
 	must(t, bed.EmitStateChange(t.Context(), id, "running"))
-	must(t, s.Advance(t.Context(), 20*time.Minute)) // ten minutes before its end counts as over
+	must(t, s.Advance(t.Context(), 20*time.Minute)) // ten minutes before its termination counts as over
 	same(t, "ended", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "notices of it", notices(t, s), []string{"warning none", "critical terminate", "info terminated"})
-	s.Step, s.sweeping = time.Hour, false // nobody looks for a while
+	s.Step, s.sweeping = time.Hour, false // no check runs for a while
 	must(t, s.Advance(t.Context(), 3*time.Hour))
 	s.Step, s.sweeping = 0, true
 	must(t, s.Advance(t.Context(), 6*time.Minute))
@@ -169,11 +171,12 @@ func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 		}
 	}
 	slices.Sort(subjects)
-	same(t, "told", subjects, []string{"Stuck volume"}) // to the emulator the interface stays attached
+	same(t, "told", subjects, []string{"Stuck volume"}) // in the emulator the interface stays attached
 	same(t, "asked and left", slices.Compact(acts(t, "DescribeNetworkInterfaces", "DeleteVolume", "DeleteNetworkInterface")), []string{"DescribeNetworkInterfaces"})
 }
 
-// Why an instance went that EC2 took back is said where somebody was told of its trouble.
+// When EC2 reclaims a Spot instance, the reason is reported where its problem was
+// reported.
 func TestASpotInterruptionIsSaid(t *testing.T) {
 	s := deploy(t, "notify")
 	fleet(t, 3)
@@ -254,8 +257,8 @@ func TestWhatIsNoEventIsDroppedAndTheRestOfTheBatchIsServed(t *testing.T) {
 	}
 }
 
-// A bare instance whose user data bootstraps a node: everything that is read about a
-// suspect is read, and policy from the SSM parameter decides.
+// For a bare instance whose user data bootstraps a node, everything about a suspect is
+// read, and the policy in the SSM parameter decides.
 func TestThePolicyParameterDecides(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
@@ -276,18 +279,18 @@ func TestThePolicyParameterDecides(t *testing.T) {
 	same(t, "with a policy that is gone", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }
 
-// Events come late and in no order, and some never.
+// Events arrive late and in any order, and some never.
 func TestLateAndDisorderedEvents(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.StopSweeping()
 	fleet(t, 3)
 	id := launch(t)
 	s.drop(t)
-	must(t, s.Advance(t.Context(), 11*time.Minute)) // past the warning, and nobody has heard of it
+	must(t, s.Advance(t.Context(), 11*time.Minute)) // past the warning, and no event has arrived
 	for _, state := range []string{"shutting-down", "pending", "running", "stopped", "running"} {
 		must(t, bed.EmitStateChange(t.Context(), id, state))
 	}
-	// A minute until it is heard of, and what is late already is looked at in the next whole minute that is not too near.
+	// The event arrives within a minute. What is already late is checked in the next whole minute that is not too near.
 	must(t, s.Advance(t.Context(), 3*time.Minute))
 	same(t, "warned late", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id})
 	must(t, s.Advance(t.Context(), 10*time.Minute))

@@ -9,11 +9,10 @@ import (
 	"rollcall/tests/template"
 )
 
-// called are the AWS actions that the functions were seen to call in all tests of the
-// package, by function.
+// called holds the AWS actions that each function called in all tests of the package.
 var called = map[string]map[string]bool{}
 
-// remember notes what has been called since the bed was emptied.
+// remember records the calls since the bed was emptied.
 func remember(ctx context.Context) error {
 	calls, err := bed.Calls(ctx)
 	if err != nil {
@@ -33,7 +32,7 @@ func remember(ctx context.Context) error {
 	return nil
 }
 
-// needed are the actions that a call needs, where they are not the call's own name.
+// needed maps a call to the actions it needs, where they differ from its name.
 var needed = map[string][]string{
 	// A transaction needs the permission of each of its parts, and none of its own.
 	"dynamodb:TransactWriteItems": nil,
@@ -41,7 +40,7 @@ var needed = map[string][]string{
 	// The event bus is called events in IAM, and its calls are signed so too.
 }
 
-// unused are grants that the call log cannot show, with the reason.
+// unused lists grants that the call log cannot show, with the reason.
 var unused = map[string]string{
 	"logs:CreateLogStream":        "Lambda writes the log with the function's role",
 	"logs:PutLogEvents":           "Lambda writes the log with the function's role",
@@ -55,8 +54,8 @@ var unused = map[string]string{
 	"dynamodb:ConditionCheckItem": "a part of a transaction",
 }
 
-// leastPrivilege joins what was called with the statements of the template's roles:
-// every call is granted to the function that made it, and every grant is used.
+// leastPrivilege compares the calls with the statements of the template's roles: every
+// call is granted to the function that made it, and every grant is used.
 func leastPrivilege() error {
 	var faults []string
 	for name := range template.Functions {

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// lines are the messages of infra/MONITORING.md: which keys each has, and which it may have.
+// lines holds the messages of infra/MONITORING.md: the keys that each has, and those it may
+// have.
 var lines = sync.OnceValues(func() (map[string][2][]string, error) {
 	page, err := os.ReadFile("../../infra/MONITORING.md")
 	if err != nil {
@@ -38,8 +39,8 @@ var lines = sync.OnceValues(func() (map[string][2][]string, error) {
 	return out, nil
 })
 
-// illegible says which lines of a function a query could not read: each is a JSON object, of
-// metrics or of a message that infra/MONITORING.md has, with its keys.
+// illegible returns the lines of a function that a query could not read. Each line must be a
+// JSON object: metrics, or a message of infra/MONITORING.md with its keys.
 func illegible(function, output string) (faults []string) {
 	known, err := lines()
 	if err != nil {
@@ -50,7 +51,7 @@ func illegible(function, output string) (faults []string) {
 			faults = append(faults, fmt.Sprintf(format, arguments...)+": "+strings.TrimSpace(line))
 		}
 		if !strings.HasSuffix(line, "\n") {
-			continue // its process was ended as it wrote
+			continue // its process was killed while writing
 		}
 		var said map[string]any
 		if err := json.Unmarshal([]byte(line), &said); err != nil {

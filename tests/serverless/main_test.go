@@ -28,9 +28,9 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(start(m)) }
 
-// touch looks at every source file of the functions. They are built here and not
-// imported, so without this the go command would take an old result of these tests for
-// good after a change.
+// touch reads the metadata of every source file of the functions. They are built here and
+// not imported, so without this the go command would reuse a cached result after a
+// change.
 func touch(roots ...string) error {
 	for _, root := range roots {
 		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
@@ -69,7 +69,7 @@ func start(m *testing.M) int {
 	options := testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators(), Grace: time.Hour}
 	return testbed.Main(m, options, func(b *testbed.Bed) { bed = b }, func() error {
 		if flag.Lookup("test.run").Value.String() != "" {
-			return nil // some tests alone use a part of what is granted
+			return nil // a subset of the tests uses only a part of what is granted
 		}
 		return leastPrivilege()
 	})
@@ -118,7 +118,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// launch runs a member of an Auto Scaling group and lets EC2 say that it runs.
+// launch runs a member of an Auto Scaling group and sends the event that it runs.
 func launch(t *testing.T) string {
 	t.Helper()
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers"})
@@ -127,7 +127,7 @@ func launch(t *testing.T) string {
 	return id
 }
 
-// fleet runs members whose nodes are ready.
+// fleet runs members with ready nodes.
 func fleet(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -145,11 +145,11 @@ func join(t *testing.T, id string) {
 	must(t, err)
 }
 
-// worn runs a member of a managed node group, with an old node that has been in a state for some time.
+// worn runs a member of a managed node group, with an old node that has had a condition for some time.
 func worn(t *testing.T, ready corev1.ConditionStatus, lasts time.Duration) string {
 	t.Helper()
 	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
-	shift := true // so that what is asked about zones is asked
+	shift := true // so that the zone calls are made
 	must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shift}))
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{
 		Cluster: testbed.ClusterName, Group: "eks-managed", LaunchedAgo: 5 * time.Hour,
@@ -164,7 +164,7 @@ func worn(t *testing.T, ready corev1.ConditionStatus, lasts time.Duration) strin
 	return id
 }
 
-// changes are the requests that changed something in the cluster, in order, each as
+// changes returns the requests that changed something in the cluster, in order, each as
 // "verb resource name". Only remediate makes any.
 func changes(t *testing.T) (out []string) {
 	t.Helper()
@@ -184,7 +184,7 @@ func changes(t *testing.T) (out []string) {
 	return out
 }
 
-// bare runs an instance that nobody owns and whose user data bootstraps a node.
+// bare runs an instance without an owner whose user data bootstraps a node.
 func bare(t *testing.T) string {
 	t.Helper()
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, UserData: "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"})
@@ -193,14 +193,14 @@ func bare(t *testing.T) string {
 	return id
 }
 
-// drop loses every event that waits in the queue.
+// drop discards all events in the queue.
 func (s *Stack) drop(t *testing.T) {
 	t.Helper()
 	_, err := s.sqs.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: aws.String(s.eventsURL)})
 	must(t, err)
 }
 
-// acts lists the calls that tag or destroy, in order.
+// acts returns the calls that tag or destroy, in order.
 func acts(t *testing.T, actions ...string) (out []string) {
 	t.Helper()
 	calls, err := bed.Calls(t.Context())

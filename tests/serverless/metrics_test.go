@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/report/emftest"
 )
 
-// measured is what CloudWatch would take from the log of a function. Each line must be one
-// JSON object: the log group's format promises that, and queries rest on it.
+// measured returns what CloudWatch would extract from a function's log. Each line must be
+// one JSON object: the log group's format requires it, and queries depend on it.
 func (s *Stack) measured(t *testing.T, name string) *emftest.Writer {
 	t.Helper()
 	w := &emftest.Writer{Now: s.Now}
@@ -26,13 +26,14 @@ func (s *Stack) measured(t *testing.T, name string) *emftest.Writer {
 	return w
 }
 
-// What the functions count as sent is what arrived, also of the API server.
+// The number of messages that the functions count as sent equals the number that arrived,
+// also with the API server.
 func TestTheFunctionsCountWhatTheySend(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	launch(t)
 	must(t, s.Advance(t.Context(), 26*time.Minute))
-	must(t, s.Advance(t.Context(), time.Hour)) // the first sweep of an hour also asks EC2 for clusters that are gone
+	must(t, s.Advance(t.Context(), time.Hour)) // the first sweep of an hour also queries EC2 for deleted clusters
 	for name, services := range map[string]string{
 		StateChange: "ec2 ssm scheduler", Sweep: "eks ec2 dynamodb sqs",
 		Inspect:   "ec2 eks iam ssm dynamodb sns sqs scheduler events kubernetes",

@@ -2,5 +2,5 @@ package serverless
 
 import "syscall"
 
-// dieWithParent ends a function with the test that started it.
+// dieWithParent makes the kernel kill a function's process when its test ends.
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

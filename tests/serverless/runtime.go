@@ -1,6 +1,6 @@
-// Package serverless runs the real, compiled functions on the testbed: a Lambda
-// Runtime API for each, the emulated queues, bus, schedules and table between them,
-// and a clock of the test's own that fires what is due.
+// Package serverless runs the compiled functions on the testbed. It provides a Lambda
+// Runtime API for each, emulated queues, bus, schedules and table between them, and a
+// test clock that fires what is due.
 package serverless
 
 import (
@@ -20,20 +20,20 @@ import (
 	"time"
 )
 
-// ErrDied is what an invocation ends with when the function's process dies in it.
+// ErrDied is returned by an invocation during which the function's process died.
 var ErrDied = errors.New("the function died")
 
-// function is one compiled bootstrap. Its process is started with the first
-// invocation, serves one after the other, and is started anew after it died: as Lambda
-// does it.
+// function is one compiled bootstrap. Its process starts with the first invocation,
+// serves invocations one at a time, and is restarted after it died, as on Lambda.
 type function struct {
 	name   string
 	binary string
 	env    []string
 
 	mu sync.Mutex
-	// next hands work to the process that runs now. Each has its own: the request of
-	// one that died may wait a little longer, and must not take the work of the next.
+	// next passes work to the current process. Each process has its own channel: a request
+	// of a process that died may wait a little longer, and must not take the next one's
+	// work.
 	next   atomic.Pointer[chan invocation]
 	done   chan answer
 	server *http.Server
@@ -41,7 +41,7 @@ type function struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	output *lockedBuffer
-	asked  chan struct{} // closed by the first request for work, if anybody waits for it
+	asked  chan struct{} // closed by the first request for work, if a caller waits for it
 }
 
 type invocation struct {
@@ -51,15 +51,15 @@ type invocation struct {
 
 type answer struct {
 	payload []byte
-	failure string // of the error endpoints
+	failure string // from the error endpoints
 }
 
 // runtimeAPI is the version of the Lambda Runtime API.
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 const runtimeAPI = "/2018-06-01/runtime/"
 
-// invocationTime is the time a function has; the real one has minutes, but none of the
-// tests' clusters is large.
+// invocationTime is the timeout of an invocation. The real one is minutes, but the tests'
+// clusters are small.
 const invocationTime = 60 * time.Second
 
 func newFunction(name, binary string, env []string) (*function, error) {
@@ -107,8 +107,8 @@ func (f *function) take(w http.ResponseWriter, r *http.Request, failed bool) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// invoke runs the function on a payload and returns its answer. extra is added to the
-// environment of the process, which is started anew for it.
+// invoke runs the function on a payload and returns its answer. If extra is given, the
+// process is restarted with it added to the environment.
 func (f *function) invoke(ctx context.Context, payload any, extra ...string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,14 +168,14 @@ func (f *function) start(extra []string) error {
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ended is told by what it answered
+		_ = cmd.Wait() // the answer says how it ended
 		close(exited)
 	}()
 	f.cmd, f.exited = cmd, exited
 	return nil
 }
 
-// stop ends the process, if it runs.
+// stop kills the process, if it runs.
 func (f *function) stop() {
 	if f.cmd == nil {
 		return
@@ -192,7 +192,7 @@ func (f *function) close() {
 	_ = f.server.Close()
 }
 
-// lockedBuffer keeps what a process writes, from whichever goroutine.
+// lockedBuffer collects a process's output; it is safe for concurrent use.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -204,14 +204,14 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// all is everything that was written.
+// all returns everything that was written.
 func (b *lockedBuffer) all() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
 }
 
-// String is the end of what was written.
+// String returns the end of what was written.
 func (b *lockedBuffer) String() string {
 	s := b.all()
 	if len(s) > 8000 {

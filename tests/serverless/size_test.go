@@ -18,9 +18,9 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkFunctions reports, for each function, the size of its package as it is
-// uploaded (built for Lambda with the Makefile's flags, zipped), and the time from the
-// start of its process to its first request for work, here on this machine.
+// BenchmarkFunctions reports two figures for each function: the size of its package as
+// uploaded (built for Lambda with the Makefile's flags, zipped), and the time from
+// process start to its first request for work, on this machine.
 func BenchmarkFunctions(b *testing.B) {
 	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
 		b.Run(name, func(b *testing.B) {
@@ -81,7 +81,7 @@ func zipped(b *testing.B, name string) int64 {
 	return counted.n
 }
 
-// functionEnv is an environment with which every function starts; nothing is called.
+// functionEnv returns an environment with which every function starts; nothing is called.
 func functionEnv() []string {
 	const account = "123456789012"
 	return []string{

@@ -50,7 +50,8 @@ const (
 	sweepInterval = 5 * time.Minute
 )
 
-// Identities are the functions' roles: apart, so that the call log tells who called.
+// Identities returns the functions' roles. They differ, so that the call log shows the
+// caller.
 func Identities() []testbed.Identity {
 	var all []testbed.Identity
 	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
@@ -64,10 +65,10 @@ func identity(name string) testbed.Identity {
 	return testbed.Identity{AccessKeyID: key, SecretAccessKey: name + "/not/a/secret", ARN: "arn:aws:iam::" + testbed.AccountID + ":role/rollcall-" + name}
 }
 
-// Viewers are the roles that look into clusters and change nothing there.
+// Viewers returns the roles that read clusters and change nothing there.
 func Viewers() []string { return []string{identity(Inspect).ARN} }
 
-// Remediators are the roles that also act in clusters.
+// Remediators returns the roles that also act in clusters.
 func Remediators() []string { return []string{identity(Remediate).ARN} }
 
 // Build compiles the functions with the test clock into a folder.
@@ -105,24 +106,25 @@ type Stack struct {
 
 	// Duplicate delivers every message twice.
 	Duplicate bool
-	// Die makes the named function die at its n-th AWS call, once: "before:3". Under an act,
-	// such as "cordon", it makes remediate die over the first order of that act.
+	// Die makes the named function die at its n-th AWS call, once: "before:3". Under the
+	// name of an act, such as "cordon", it makes remediate die during the first order of
+	// that act.
 	Die map[string]string
-	// Tell, by the same names, is a file to which the function writes the names of the AWS
+	// Tell names, by the same keys, a file. The function writes to it the names of the AWS
 	// calls of its next invocation, in the order in which they are counted.
 	Tell map[string]string
-	// Step is how far the clock moves at once; zero is a minute.
+	// Step is how far the clock advances at once; zero means a minute.
 	Step time.Duration
 	// Died counts the deaths.
 	Died int
 	// Twins delivers every order to two remediators at the same time.
 	Twins bool
-	// Log tells what is delivered, in order.
+	// Log lists what was delivered, in order.
 	Log []string
 }
 
-// Deploy makes the queues, the table, the topics, the bucket, the policy, the rule and the schedule
-// group in the bed's account and starts the functions' runtimes.
+// Deploy creates the queues, table, topics, bucket, policy, rule and schedule group in the bed's
+// account and starts the functions' runtimes.
 func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
 	cfg := bed.AWSConfig()
 	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Tell: map[string]string{}, Table: "rollcall", Evidence: "rollcall-evidence", sweeping: true}
@@ -182,7 +184,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	return s, nil
 }
 
-// Close ends the functions.
+// Close stops the functions.
 func (s *Stack) Close() {
 	for _, f := range s.functions {
 		f.close()
@@ -192,7 +194,7 @@ func (s *Stack) Close() {
 	}
 }
 
-// Now is the stack's time.
+// Now returns the stack's time.
 func (s *Stack) Now() time.Time { return time.Now().Add(s.ahead) }
 
 func (s *Stack) queue(ctx context.Context, name string, attributes map[string]string) (string, error) {
@@ -209,14 +211,14 @@ func (s *Stack) table(ctx context.Context, db *dynamodb.Client) error {
 		AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: dynamotypes.ScalarAttributeTypeS}},
 		KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: dynamotypes.KeyTypeRange}},
 	})
-	var made *dynamotypes.ResourceInUseException // by a first try, whose answer was lost
+	var made *dynamotypes.ResourceInUseException // by a first attempt, whose answer was lost
 	if err != nil && !errors.As(err, &made) {
 		return fmt.Errorf("create the table: %w", err)
 	}
 	return nil
 }
 
-// evidence makes the bucket of evidence.
+// evidence creates the evidence bucket.
 func (s *Stack) evidence(ctx context.Context, store *s3.Client) error {
 	_, err := store.CreateBucket(ctx, &s3.CreateBucketInput{
 		Bucket: aws.String(s.Evidence), CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: testbed.Region},
@@ -232,8 +234,8 @@ func (s *Stack) evidence(ctx context.Context, store *s3.Client) error {
 	return nil
 }
 
-// rules send EC2 state changes and health events to the queue of events, by the patterns of
-// the template.
+// rules sends EC2 state changes and health events to the queue of events, with the patterns
+// of the template.
 func (s *Stack) rules(ctx context.Context, bus *eventbridge.Client, tmpl *template.Template) error {
 	for _, rule := range template.Rules() {
 		pattern, err := tmpl.EventPattern(rule)
@@ -251,8 +253,8 @@ func (s *Stack) rules(ctx context.Context, bus *eventbridge.Client, tmpl *templa
 	return nil
 }
 
-// Advance moves the clock on, step by step: what falls due fires, what is sent
-// is delivered, and every five minutes the sweep comes by.
+// Advance advances the clock step by step. Schedules that fall due fire, messages are
+// delivered, and the sweep runs every five minutes.
 func (s *Stack) Advance(ctx context.Context, d time.Duration) error {
 	for d > 0 {
 		step := min(d, cmp.Or(s.Step, time.Minute))
@@ -277,11 +279,11 @@ func (s *Stack) Advance(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// StopSweeping leaves everything to the events.
+// StopSweeping stops the sweep, so that only events start checks.
 func (s *Stack) StopSweeping() { s.sweeping = false }
 
-// fire sends the inputs of due schedules to their queue and deletes them, as the
-// Scheduler does; the emulator only stores them.
+// fire sends the inputs of due schedules to their queue and deletes the schedules, as
+// EventBridge Scheduler does. The emulator only stores them.
 func (s *Stack) fire(ctx context.Context) error {
 	pages := scheduler.NewListSchedulesPaginator(s.scheduler, &scheduler.ListSchedulesInput{GroupName: aws.String(scheduleGroup)})
 	for pages.HasMorePages() {
@@ -347,12 +349,12 @@ func (s *Stack) Settle(ctx context.Context) error {
 	}
 }
 
-// hiddenWithin bounds how long a queue may keep messages back.
+// hiddenWithin bounds how long a queue may hide messages.
 const hiddenWithin = 20 * time.Second
 
-// receive asks a queue for messages until it hands some out or has none. An answer that is
-// lost on its way hides its messages, and what is behind them in their group, for as long
-// as the queue says by itself: for minutes of real time, unless it is told a second.
+// receive receives from a queue until it returns messages or has none. If an answer is
+// lost, its messages and those behind them in their group stay hidden for the queue's
+// default visibility timeout, which is minutes of real time unless it is set to a second.
 func (s *Stack) receive(ctx context.Context, url string, most int) ([]sqstypes.Message, error) {
 	for begin := time.Now(); ; {
 		out, err := s.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: int32(most), VisibilityTimeout: 1})
@@ -383,8 +385,8 @@ func (s *Stack) receive(ctx context.Context, url string, most int) ([]sqstypes.M
 	}
 }
 
-// deliver hands one batch of a queue to its function and deletes what the function
-// took. What it did not take, or died over, is delivered again.
+// deliver passes one batch of a queue to its function and deletes the messages that it
+// processed. The others, and those during which it died, are delivered again.
 func (s *Stack) deliver(ctx context.Context, url, name string, most int) (int, error) {
 	var batch []sqstypes.Message
 	for len(batch) < most {
@@ -396,7 +398,7 @@ func (s *Stack) deliver(ctx context.Context, url, name string, most int) (int, e
 			break
 		}
 		batch = append(batch, messages...)
-		for _, m := range messages { // so that the next receive does not see them again
+		for _, m := range messages { // so that the next receive does not return them again
 			if _, err := s.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(url), ReceiptHandle: m.ReceiptHandle}); err != nil {
 				return 0, fmt.Errorf("delete from %s: %w", url, err)
 			}
@@ -415,7 +417,7 @@ func (s *Stack) deliver(ctx context.Context, url, name string, most int) (int, e
 		times = 2
 	}
 	for range times {
-		// Two receives at most, as the template has it: then the dead-letter queue.
+		// At most two receives, as in the template; then the dead-letter queue.
 		for try := 1; ; try++ {
 			failed, err := s.invokeBatch(ctx, name, event)
 			if err == nil && len(failed) == 0 {
@@ -477,7 +479,7 @@ func (s *Stack) invoke(ctx context.Context, name string, payload any) ([]byte, e
 	return s.functions[name].invoke(ctx, payload, extra...)
 }
 
-// ordered is the act of the order that remediate is handed, or nothing.
+// ordered returns the act of the order that remediate receives; "" for other functions.
 func ordered(name string, payload any) string {
 	batch, ok := payload.(events.SQSEvent)
 	if !ok || name != Remediate || len(batch.Records) == 0 {
@@ -486,12 +488,12 @@ func ordered(name string, payload any) string {
 	var order struct {
 		Action string `json:"action"`
 	}
-	// What is no order has no act: it is sent on purpose by some tests.
+	// A message that is not an order has no act: some tests send one on purpose.
 	_ = json.Unmarshal([]byte(batch.Records[0].Body), &order)
 	return order.Action
 }
 
-// Schedules lists what is scheduled, by minute.
+// Schedules returns the schedules, by minute.
 func (s *Stack) Schedules(ctx context.Context) ([]string, error) {
 	var all []string
 	pages := scheduler.NewListSchedulesPaginator(s.scheduler, &scheduler.ListSchedulesInput{GroupName: aws.String(scheduleGroup)})
@@ -512,7 +514,7 @@ func (s *Stack) Schedules(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// open counts the acts in the table that have no outcome.
+// open returns the number of acts in the table without an outcome.
 func (s *Stack) open(ctx context.Context) (int, error) {
 	state, err := ledger.NewDynamo(dynamodb.NewFromConfig(s.bed.AWSConfig()), s.Table).Read(ctx, roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName})
 	if err != nil {
@@ -527,7 +529,8 @@ func (s *Stack) open(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// watched has the table remember that complete checks of the cluster have gone on for long.
+// watched records in the table that complete checks of the cluster have run for a long
+// time.
 func (s *Stack) watched(ctx context.Context) error {
 	cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
 	return ledger.NewDynamo(dynamodb.NewFromConfig(s.bed.AWSConfig()), s.Table).Record(ctx, cluster, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}})
@@ -549,7 +552,7 @@ func (s *Stack) Policy(ctx context.Context, text string) error {
 	return nil
 }
 
-// Output is what a function wrote, for a failed test.
+// Output returns what a function wrote, for a failed test.
 func (s *Stack) Output(name string) string {
 	return strings.TrimSpace(s.functions[name].output.String())
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// In source: otherwise SAM copies the whole tree for each function first.
+// With a build in source, SAM does not copy the whole tree for each function first.
 func TestSAMBuildsFourFunctions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "build")
 	out, err := offline(t.Context(), tool(t, "sam"), "build", "--build-in-source", "--template", filepath.Join(root, "template.yaml"), "--build-dir", dir).CombinedOutput()
@@ -53,7 +53,7 @@ func TestSAMBuildsFourFunctions(t *testing.T) {
 			t.Errorf("%s carries a commit: it would be uploaded anew with every one", id)
 		}
 	}
-	// CloudFormation reads no YAML aliases, which template.yaml uses.
+	// CloudFormation does not support YAML aliases, which template.yaml uses.
 	built, err := os.ReadFile(filepath.Join(dir, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The template is checked as CloudFormation gets it, the others as they are written.
+// template.yaml is checked as CloudFormation receives it, the other templates as written.
 func TestCheckovFindsNothingUnexplained(t *testing.T) {
 	checkov, err := filepath.Abs(filepath.Join(root, ".build", "checkov", "bin", "checkov"))
 	if err != nil {
@@ -40,7 +40,7 @@ func TestCheckovFindsNothingUnexplained(t *testing.T) {
 	if err := os.WriteFile(everything, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// It exits with 1 for what it finds.
+	// It exits with 1 if it has findings.
 	out, _ := offline(t.Context(), checkov, "--config-file", everything, "--directory", dir, "--output", "json").Output()
 	var found struct {
 		Results struct {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// dashboard is the body of a dashboard, as far as CloudWatch documents it:
+// dashboard is the body of a dashboard, with the fields that CloudWatch documents:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html
 type dashboard struct {
 	Start          string   `json:"start"`
@@ -62,7 +62,7 @@ type metricWidget struct {
 	} `json:"yAxis"`
 }
 
-// rendering is what a metric of a widget may say of itself, and what an expression is.
+// rendering holds the options of a widget's metric, or an expression.
 type rendering struct {
 	Expression string `json:"expression"`
 	ID         string `json:"id"`
@@ -74,26 +74,26 @@ type rendering struct {
 	Visible    *bool  `json:"visible"`
 }
 
-// strictly decodes JSON that has no members but the documented ones.
+// strictly decodes JSON and refuses members that are not documented.
 func strictly(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
 }
 
-// graph is one line of a graph, or one search for some: a metric, how it is told apart,
-// and how it is read.
+// graph is one line of a graph, or one search for several: a metric, its dimensions, and
+// its statistic.
 type graph struct {
 	namespace, name, statistic string
 	dimensions, values         []string
 }
 
-// graphs are the lines of a metric widget.
+// graphs returns the lines of a metric widget.
 func (w metricWidget) graphs() ([]graph, error) {
 	if w.Region == "" || w.Title == "" || len(w.Metrics) == 0 || len(w.Metrics) > 500 || w.Period < 60 || w.Period%60 != 0 {
 		return nil, fmt.Errorf("region %q, title %q, %d metrics, period %d", w.Region, w.Title, len(w.Metrics), w.Period)
 	}
-	if !slices.Contains([]string{"timeSeries", "singleValue", "bar", "pie", "table"}, w.View) { // a gauge needs its axis
+	if !slices.Contains([]string{"timeSeries", "singleValue", "bar", "pie", "table"}, w.View) { // a gauge requires its axis
 		return nil, fmt.Errorf("view %q", w.View)
 	}
 	var all []graph
@@ -140,7 +140,8 @@ func (w metricWidget) graphs() ([]graph, error) {
 	return all, nil
 }
 
-// written is a metric written out: a dot stands for what is in its place in the last one.
+// written returns a metric in full: a dot stands for the value at the same place in the
+// last one.
 func written(m []any, last []string) ([]string, error) {
 	if len(m) < 2 || len(m)%2 != 0 {
 		return nil, fmt.Errorf("%v is no metric", m)
@@ -159,8 +160,8 @@ func written(m []any, last []string) ([]string, error) {
 	return names, nil
 }
 
-// A search for every metric of a name with exactly these dimensions; or the sum of what it
-// finds.
+// searched matches a search for every metric of a name with exactly these dimensions, or the
+// sum of its results.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/search-expression-syntax.html
 var searched = regexp.MustCompile(`^(SUM\()?SEARCH\('\{([A-Za-z]+)((?:,[A-Za-z]+)+)\} MetricName="([A-Za-z]+)"', '([A-Za-z0-9.]+)', (\d+)\)(\))?$`)
 
@@ -218,7 +219,7 @@ func TestTheDashboardHasItsPlacesOnTheGrid(t *testing.T) {
 	}
 }
 
-// A graph of a metric that nobody writes stays empty, and nobody wonders.
+// A graph of a metric that nothing writes stays empty, and nobody notices.
 func TestTheDashboardShowsMetricsThatAreWritten(t *testing.T) {
 	tmpl, shown, kinds := read(t), map[string]bool{}, map[string]int{}
 	for n, w := range readDashboard(t).Widgets {
@@ -285,7 +286,7 @@ func TestTheDashboardShowsMetricsThatAreWritten(t *testing.T) {
 	if kinds["text"] != 1 || kinds["alarm"] != 1 || kinds["log"] < 2 {
 		t.Errorf("widgets %v", kinds)
 	}
-	// What an alarm rings for can be seen.
+	// The dashboard shows the metric of each alarm.
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		p := tmpl.Resources[id].Properties
 		if !shown[fmt.Sprint(p["Namespace"], " ", p["MetricName"])] {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bucket is what a bucket's properties say, as far as the template sets them.
+// bucket holds a bucket's properties, as far as the template sets them.
 type bucket struct {
 	BucketName       *string
 	BucketEncryption struct {
@@ -33,7 +33,7 @@ type lifecycle struct {
 	ExpiredObjectDeleteMarker      bool
 }
 
-// evidence is the bucket of evidence, which is the only one.
+// evidence returns the evidence bucket, which is the only bucket.
 func evidence(t *testing.T, tmpl *Template) bucket {
 	t.Helper()
 	if ids := tmpl.ofType("AWS::S3::Bucket"); !slices.Equal(ids, []string{"EvidenceBucket"}) {
@@ -52,7 +52,7 @@ func TestEvidenceIsEncryptedVersionedAndPrivate(t *testing.T) {
 	if len(encryption) != 1 || encryption[0].ServerSideEncryptionByDefault.SSEAlgorithm != "aws:kms" || !encryption[0].BucketKeyEnabled {
 		t.Errorf("encryption %+v", encryption)
 	}
-	// With a key of one's own the roles would need leave to use it.
+	// With a customer managed key the roles would need permission to use it.
 	if key := encryption[0].ServerSideEncryptionByDefault.KMSMasterKeyID; key != "" {
 		t.Errorf("it is encrypted with %s, which no role may use", key)
 	}
@@ -66,7 +66,7 @@ func TestEvidenceIsEncryptedVersionedAndPrivate(t *testing.T) {
 	if diff := cmp.Diff(want, b.PublicAccessBlockConfiguration); diff != "" {
 		t.Errorf("public access (-want +got):\n%s", diff)
 	}
-	// With a name of its own a stack could not be deployed again beside what the last one left.
+	// With a fixed name a new stack would collide with the bucket that the last stack left.
 	if b.BucketName != nil {
 		t.Errorf("the bucket is named %s", *b.BucketName)
 	}

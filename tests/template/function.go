@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Functions are the functions, by the folder of their code: the logical ids of what
-// the template makes of them.
+// Functions maps the folder of each function's code to the logical ID of its function in
+// the template.
 var Functions = map[string]string{
 	"statechange": "StateChangeFunction",
 	"sweep":       "SweepFunction",
@@ -15,12 +15,12 @@ var Functions = map[string]string{
 	"remediate":   "RemediateFunction",
 }
 
-// Function is a function and what surrounds it.
+// Function is a function with the resources around it.
 type Function struct {
 	Environment map[string]string
 	Statements  []Statement // of its role
 	Timeout     int
-	Reserved    int // executions; 0 if none are
+	Reserved    int // reserved concurrency; 0 if none
 	LogGroup    string
 	InVPC       bool
 	Source      *Source // nil if no queue feeds it
@@ -33,7 +33,7 @@ type Source struct {
 	ReportsFailures                       bool
 }
 
-// Function is the function whose code is in that folder of functions/.
+// Function returns the function whose code is in that folder of functions/.
 func (t *Template) Function(folder string) (Function, error) {
 	id := Functions[folder]
 	var p struct {
@@ -93,10 +93,10 @@ func (t *Template) properties(id string, into any) error {
 	return nil
 }
 
-// Rules are the rules that feed Rollcall.
+// Rules returns the names of the rules that feed Rollcall.
 func Rules() []string { return []string{"StateChanges", "HealthEvents", "SpotEvents"} }
 
-// EventPattern is the pattern of a rule that feeds Rollcall, as JSON.
+// EventPattern returns the pattern of a rule that feeds Rollcall, as JSON.
 func (t *Template) EventPattern(rule string) ([]byte, error) {
 	return json.Marshal(t.Resources[rule].Properties["EventPattern"])
 }

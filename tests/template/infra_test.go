@@ -21,8 +21,8 @@ func text(t *testing.T, parts ...string) string {
 	return string(data)
 }
 
-// grant runs make grant with an aws command that has a region configured, or "" for none,
-// and answers as told, and notes how it was called.
+// grant runs make grant with a fake aws command. The fake has a configured region, or
+// none if it is "", answers with the given mode and roles, and records its calls.
 func grant(t *testing.T, configured, mode, role string, arguments ...string) (out, calls string, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 }
 
 // Both ways to stop leave orders in their queue or hold them. A function without concurrency
-// would send them to the dead-letter queue, and ring.
+// would move them to the dead-letter queue and raise an alarm.
 func TestTheWaysToStopAreThoseThatLoseNothing(t *testing.T) {
 	readme := text(t, "infra", "README.md")
 	_, after, found := strings.Cut(readme, "\n### To stop every act\n")
@@ -139,7 +139,7 @@ func TestTheWaysToStopAreThoseThatLoseNothing(t *testing.T) {
 	}
 }
 
-// An operator looks up what rings and what can be set.
+// An operator looks up alarms and parameters.
 func TestTheReadmeNamesEveryParameterAndAlarm(t *testing.T) {
 	readme, tmpl := text(t, "infra", "README.md"), text(t, "template.yaml")
 	_, after, _ := strings.Cut(tmpl, "\nParameters:\n")
@@ -166,7 +166,7 @@ func TestTheReadmeNamesEveryParameterAndAlarm(t *testing.T) {
 	}
 }
 
-// listed are the names in the first column of a page's table of alarms.
+// listed returns the names in the first column of a page's table of alarms.
 func listed(page string) (names []string) {
 	_, table, _ := strings.Cut(page, "\n| alarm | ")
 	for line := range strings.Lines(table) {
@@ -182,7 +182,7 @@ func listed(page string) (names []string) {
 	return names
 }
 
-// How long an alarm looks back is told by a page too; the rest look back 5 minutes.
+// The page also says how long an alarm's evaluation period is; the others have 5 minutes.
 func TestTheMonitoringPageSaysHowLongAlarmsLookBack(t *testing.T) {
 	tmpl, page := read(t), text(t, "infra", "MONITORING.md")
 	named := listed(page)

@@ -11,7 +11,7 @@ import (
 
 const root = "../.."
 
-// tool is a program of the environment that make test installs.
+// tool returns the path of a program that make test installs.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(Tool(root, name))
@@ -24,7 +24,7 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// offline is a command without credentials and without a word to anybody.
+// offline returns a command without credentials, telemetry and instance metadata.
 func offline(ctx context.Context, name string, arguments ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, arguments...)
 	for _, pair := range os.Environ() {
@@ -36,8 +36,7 @@ func offline(ctx context.Context, name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// Warnings are failures: a template that deploys with a warning fails in somebody
-// else's account.
+// Warnings are failures: a template that deploys with a warning fails in another account.
 func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 	transformed := filepath.Join(t.TempDir(), "transformed.json")
 	data, err := Transform(t.Context(), root, "template.yaml")
@@ -65,8 +64,8 @@ func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 	}
 }
 
-// The lint must be able to fail: on the transformed template it finds a typo in an
-// action that it lets pass before.
+// The lint must be able to fail: on the transformed template it finds a typo in an action
+// that it accepts before.
 func TestTheLintFindsAnActionThatDoesNotExist(t *testing.T) {
 	data, err := Transform(t.Context(), root, "template.yaml")
 	if err != nil {

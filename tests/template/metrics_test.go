@@ -8,8 +8,7 @@ import (
 	"rollcall/shared/report"
 )
 
-// published are the metrics of AWS that the template names, with the dimensions by which
-// each can be read:
+// published maps the AWS metrics in the template to the sets of dimensions by which each can be read:
 //
 //   - https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 //   - https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
@@ -32,8 +31,8 @@ var published = map[string]map[string][]string{
 
 var percentile = regexp.MustCompile(`^p(\d{1,2}(\.\d+)?|100)$`)
 
-// readable says why a metric with these dimensions cannot be read by that statistic: since
-// nobody writes it, or since it would mean nothing.
+// readable returns an error if a metric with these dimensions cannot be read by that
+// statistic, because nothing writes it or the result would be meaningless.
 func readable(namespace, name string, dimensions []string, statistic string) error {
 	slices.Sort(dimensions)
 	if namespace != report.Namespace {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// stacks are the templates that make stacks, with the parameters that have no default.
+// stacks lists the templates that make stacks, with the parameters that have no default.
 var stacks = map[string][]string{
 	"template.yaml":         {"Mode", "remediate"},
 	"events/rules.yaml":     {"CentralBusArn", "arn:aws:events:eu-west-1:111122223333:event-bus/central"},
@@ -19,7 +19,8 @@ var stacks = map[string][]string{
 	"infra/stackset.yaml":   {"TemplateUrl", "https://bucket.s3.eu-west-1.amazonaws.com/rollcall.json", "OrganizationalUnitIds", "ou-abcd-11112222", "DeployedRegion", "eu-west-1"},
 }
 
-// names are the texts that may hold a name of the stack, with what their services take.
+// names lists the properties that may hold the stack's name, with the limits of their
+// services.
 var names = map[string]struct {
 	most    int
 	allowed string
@@ -40,11 +41,11 @@ var names = map[string]struct {
 	"AWS::KMS::Key Description": {8192, ``},
 	// https://docs.aws.amazon.com/chatbot/latest/APIReference/API_CreateSlackChannelConfiguration.html
 	"AWS::Chatbot::SlackChannelConfiguration ConfigurationName": {128, `^[A-Za-z0-9_-]+$`},
-	// A stack of the set is called StackSet-NAME-UUID, in 128 characters.
+	// A stack of the set is called StackSet-NAME-UUID, with at most 128 characters.
 	"AWS::CloudFormation::StackSet StackSetName": {128 - len("StackSet--") - 36, `^[a-zA-Z][a-zA-Z0-9-]*$`},
 }
 
-// A stack of a StackSet has a long name, and so may any: 128 characters.
+// A stack of a StackSet has a long name, and any stack may have one: 128 characters.
 func TestTheLongestStackNameFitsIntoEveryName(t *testing.T) {
 	long := "r" + strings.Repeat("o", 126) + "l"
 	id := strings.Replace(StackID, "/"+Stack+"/", "/"+long+"/", 1)
@@ -75,15 +76,15 @@ func TestTheLongestStackNameFitsIntoEveryName(t *testing.T) {
 	}
 }
 
-// longMayBe is what holds the name of the stack and has room for it.
+// longMayBe lists properties that hold the stack's name and have room for it.
 var longMayBe = map[string]bool{
 	"AWS::CloudWatch::Dashboard DashboardBody": true, // a text
 	"AWS::Lambda::Function Environment":        true, // 4 KB
 	"AWS::Lambda::Function LoggingConfig":      true, // a log group
 }
 
-// CloudFormation refuses a template with a type that its region does not know, whatever the
-// conditions say. So what some regions lack is in a template of its own.
+// CloudFormation refuses a template with a type that its region does not have, whatever the
+// conditions say. So types that some regions lack are in a separate template.
 func TestEveryRegionKnowsTheTypesOfTheTemplates(t *testing.T) {
 	apart := map[string]string{
 		"AWS::Chatbot::SlackChannelConfiguration": "infra/slack.yaml",

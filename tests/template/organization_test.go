@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parametersOf are the parameters of a template as they are written.
+// parametersOf returns the parameters of a template as written.
 func parametersOf(t *testing.T, file string) map[string]map[string]any {
 	t.Helper()
 	data, err := Transform(t.Context(), root, file)
@@ -72,7 +72,7 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 	}
 }
 
-// Whoever deploys for an organization copies this policy.
+// Operators who deploy for an organization copy this policy.
 func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 	var d document
 	if err := json.Unmarshal([]byte(text(t, "infra", "organization-bucket.json")), &d); err != nil {
@@ -87,8 +87,8 @@ func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 	}
 }
 
-// CloudFormation makes the entries of each cluster out of one loop. It is worked out here as
-// its documentation says: &{Name} leaves out what a logical id may not have.
+// CloudFormation creates the entries of each cluster from one loop. The test expands it as documented: &{Name}
+// omits characters that a logical ID must not have.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-foreach.html
 func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 	const inspect, remediate = "arn:aws:iam::123456789012:role/inspect", "arn:aws:iam::123456789012:role/remediate"

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// matches tells which of the events a rule of the template lets through.
+// matches reports, for each event, whether a rule of the template matches it.
 func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 	t.Helper()
 	pattern, err := read(t).EventPattern(rule)
@@ -38,7 +38,7 @@ func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 	return answer
 }
 
-// bodies are the messages of a sample batch.
+// bodies returns the messages of a sample batch.
 func bodies(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -70,8 +70,8 @@ func TestTheRuleLetsTheSampleEventsThrough(t *testing.T) {
 	}
 }
 
-// What the function would drop or ignore in the mixed batch must not come from the
-// rule, but for what no pattern can tell: another account or another version.
+// Events of the mixed batch that the function would drop or ignore must not match the
+// rule, except for what no pattern can express: another account or another version.
 func TestTheRuleLetsThroughNothingOfAnotherKind(t *testing.T) {
 	var events []json.RawMessage
 	var understood []bool

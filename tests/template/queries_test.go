@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/report"
 )
 
-// What a query may be made of, as far as the shipped ones need it:
+// The query syntax that the shipped queries use:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax.html
 var (
 	commands  = []string{"fields", "filter", "stats", "sort", "limit", "dedup", "display"}
@@ -25,8 +25,8 @@ var (
 	chosen = regexp.MustCompile(`\bmsg (?:= ("[^"]*")|in \[([^\]]*)\])`)
 )
 
-// logTables are the tables of infra/MONITORING.md: which keys each message has, and which
-// keys every line has.
+// logTables returns the tables of infra/MONITORING.md: the keys of each message, and the
+// keys of every line.
 func logTables(t *testing.T) (messages map[string][]string, everywhere []string) {
 	t.Helper()
 	names := regexp.MustCompile("`([^`]+)`")
@@ -39,7 +39,7 @@ func logTables(t *testing.T) (messages map[string][]string, everywhere []string)
 		}
 		message := names.FindStringSubmatch(cells[0])
 		if message == nil {
-			continue // the line below the header
+			continue // the separator line below the header
 		}
 		messages[message[1]] = []string{}
 		for _, m := range names.FindAllStringSubmatch(cells[3], -1) {
@@ -52,7 +52,7 @@ func logTables(t *testing.T) (messages map[string][]string, everywhere []string)
 	return messages, []string{"time", "level", "msg", "function"}
 }
 
-// measured are the fields of a line of metrics.
+// measured returns the fields of a line of metrics.
 func measured() (fields []string) {
 	for _, s := range report.Catalogue() {
 		fields = append(fields, s.Name)
@@ -63,7 +63,7 @@ func measured() (fields []string) {
 	return fields
 }
 
-// sources splits the query of a widget into its log groups and the query proper.
+// sources splits the query of a widget into its log groups and the query itself.
 func sources(query string) (groups []string, text string) {
 	for {
 		rest, ok := strings.CutPrefix(query, "SOURCE ")
@@ -75,8 +75,8 @@ func sources(query string) (groups []string, text string) {
 	}
 }
 
-// insights says what is wrong with a query: a command, a function or a field that there is
-// not, or a field that none of the lines has which the query chooses.
+// insights returns an error if a query uses an unknown command, function or field, or a
+// field that none of the selected lines has.
 func insights(t *testing.T, query string) error {
 	t.Helper()
 	messages, everywhere := logTables(t)
@@ -163,8 +163,8 @@ func queries(t *testing.T) map[string]query {
 	return all
 }
 
-// A field that no line has makes a query answer nothing, and nothing looks like all is
-// well.
+// A query for a field that no line has returns no result, which looks as if there were no
+// problem.
 func TestTheQueriesAskForWhatIsLogged(t *testing.T) {
 	all := queries(t)
 	if len(all) < 8 {
@@ -178,7 +178,7 @@ func TestTheQueriesAskForWhatIsLogged(t *testing.T) {
 		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("no page tells of the query %s", name)
 		}
-		// Whoever runs one as it is must find nothing, not somebody else's instance.
+		// A query that is run unedited must find nothing, rather than another instance.
 		if strings.Contains(q.QueryString, `instance = "`) != strings.HasPrefix(q.QueryString, "# Put the id of the instance") {
 			t.Errorf("%s does not say where the instance's id goes", name)
 		}

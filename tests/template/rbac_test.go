@@ -28,13 +28,14 @@ const (
 	remediators = "rollcall:remediators"
 )
 
-// permission is what RBAC can say about a request: which verb, of which API group and
-// resource, in which namespace (all if empty), on which object (any if empty).
+// permission is what RBAC can express about a request: verb, API group, resource,
+// namespace (all if empty) and object name (any if empty).
 type permission struct {
 	verb, group, resource, namespace, name string
 }
 
-// String is such as "configmaps get aws-auth in kube-system".
+// String returns the permission in a form such as "configmaps get aws-auth in
+// kube-system".
 func (p permission) String() string {
 	s := strings.TrimSuffix(p.resource+"."+p.group, ".") + " " + p.verb
 	if p.name != "" {
@@ -46,13 +47,13 @@ func (p permission) String() string {
 	return s
 }
 
-// covers reports whether who has p may make a request that needs the other.
+// covers reports whether p permits a request that needs the other permission.
 func (p permission) covers(need permission) bool {
 	return p.verb == need.verb && p.group == need.group && p.resource == need.resource &&
 		(p.namespace == "" || p.namespace == need.namespace) && (p.name == "" || p.name == need.name)
 }
 
-// rule is one of a role.
+// rule is one rule of a role.
 type rule struct {
 	APIGroups     []string `yaml:"apiGroups"`
 	Resources     []string
@@ -86,7 +87,7 @@ type manifest struct {
 	Subjects []struct{ Kind, Name string }
 }
 
-// rbacGrants are what infra/rbac.yaml lets each group do.
+// rbacGrants returns the permissions that infra/rbac.yaml gives to each group.
 func rbacGrants(t *testing.T) map[string][]permission {
 	t.Helper()
 	roles, out := map[string]manifest{}, map[string][]permission{}
@@ -132,7 +133,7 @@ func rbacGrants(t *testing.T) map[string][]permission {
 	return out
 }
 
-// recorder answers requests of a client and notes the permissions that they need.
+// recorder answers requests of a client and records the permissions that they need.
 type recorder struct {
 	needs []permission
 }
@@ -160,7 +161,8 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))), Request: q}, nil
 }
 
-// needOf says what a request needs, as the API server reads it from method and path.
+// needOf returns the permission that a request needs, as the API server derives it from method and
+// path.
 // https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb
 func needOf(q *http.Request) (p permission, err error) {
 	segments := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
@@ -192,7 +194,7 @@ func needOf(q *http.Request) (p permission, err error) {
 	return p, nil
 }
 
-// questions are all that a diagnosis asks, by the function that makes them.
+// questions are all requests of a diagnosis, by the function that makes them.
 var questions = map[string]kube.Question{
 	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
 	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"), "EventsOfPod": kube.EventsOfPod("team", "p"),
@@ -200,7 +202,7 @@ var questions = map[string]kube.Question{
 	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"),
 }
 
-// readings makes every reading that there is and returns what each needs.
+// readings makes every read request and returns the permissions that each needs.
 func readings(t *testing.T) map[string][]permission {
 	t.Helper()
 	out := map[string][]permission{}
@@ -210,7 +212,7 @@ func readings(t *testing.T) map[string][]permission {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = read(c) // most are answered with another thing than they asked for
+		_ = read(c) // most answers are of another type than requested
 		if len(r.needs) == 0 {
 			t.Errorf("%s asks for nothing", name)
 		}
@@ -224,7 +226,7 @@ func readings(t *testing.T) map[string][]permission {
 	return out
 }
 
-// acts makes every change that there is and returns what each needs.
+// acts makes every change and returns the permissions that each needs.
 func acts(t *testing.T) map[string][]permission {
 	t.Helper()
 	out := map[string][]permission{}
@@ -252,8 +254,8 @@ func acts(t *testing.T) map[string][]permission {
 	return out
 }
 
-// Each of the groups that are given to the roles has what it needs and no more: one looks,
-// and only the other may change anything.
+// Each of the roles' groups has the permissions it needs and no more: one reads, and only
+// the other may change anything.
 func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
 	look := []string{
 		"nodes list", "nodes get", "events list", "pods list", "poddisruptionbudgets.policy list", "persistentvolumes list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "serviceaccounts list karpenter", "ec2nodeclasses.karpenter.k8s.aws get",
@@ -275,8 +277,8 @@ func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
 	}
 }
 
-// The same as it is used: every request is granted to who makes it, and every grant is
-// used by some request.
+// Every request is granted to the role that makes it, and every grant is used by some
+// request.
 func TestEveryRequestToAClusterIsGrantedAndEveryGrantIsUsed(t *testing.T) {
 	granted := rbacGrants(t)
 	for group, requests := range map[string]map[string][]permission{viewers: readings(t), remediators: merged(readings(t), acts(t))} {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// resolver works CloudFormation's functions out, those that the template uses. An
-// unknown one is an error: better than an assertion on something else.
+// resolver evaluates the CloudFormation functions that the template uses. An unknown
+// function is an error, so no assertion tests a wrong value.
 type resolver struct {
 	values     map[string]string // parameters and pseudo parameters
 	conditions map[string]any
 }
 
-// absent stands for AWS::NoValue.
+// absent is the value of AWS::NoValue.
 type absent struct{}
 
 func (r resolver) value(v any) (any, error) {
@@ -56,7 +56,7 @@ func (r resolver) value(v any) (any, error) {
 }
 
 func (r resolver) call(name string, argument any) (any, error) {
-	if name == "Fn::If" { // only the branch that holds
+	if name == "Fn::If" { // only the branch whose condition holds
 		branches, ok := argument.([]any)
 		if !ok || len(branches) != 3 {
 			return nil, fmt.Errorf("%s of %v", name, argument)
@@ -118,17 +118,17 @@ func (r resolver) condition(name string) (bool, error) {
 	return value == true, err
 }
 
-// demand is what a template wants of its parameters:
+// demand is a rule of a template for its parameters:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/rules-section-structure.html
 type demand struct {
-	RuleCondition any // nil holds
+	RuleCondition any // nil always holds
 	Assertions    []struct {
 		Assert            any
 		AssertDescription string
 	}
 }
 
-// refused are the descriptions of the assertions that do not hold.
+// refused returns the descriptions of the assertions that fail.
 func (r resolver) refused(rules map[string]demand) (broken []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		of := rules[name]
@@ -166,8 +166,8 @@ func (r resolver) ref(name string) any {
 
 var placeholder = regexp.MustCompile(`\$\{([A-Za-z0-9:.]+)\}`)
 
-// sub replaces what stands between ${ and } by parameters; references to resources
-// are already written so.
+// sub replaces ${NAME} by the value of the parameter; references to resources already
+// have this form.
 func (r resolver) sub(value any) (any, error) {
 	local := map[string]any{}
 	if list, ok := value.([]any); ok && len(list) == 2 {
@@ -185,5 +185,5 @@ func (r resolver) sub(value any) (any, error) {
 		}
 		return fmt.Sprint(r.ref(name))
 	})
-	return strings.ReplaceAll(text, "${!", "${"), nil // what is to stay as it is
+	return strings.ReplaceAll(text, "${!", "${"), nil // an escaped reference
 }

@@ -104,7 +104,7 @@ func TestAMessageIsHiddenForAsLongAsItsFunctionWorks(t *testing.T) {
 		f := function(t, tmpl, folder)
 		q := all[f.Source.Queue]
 		least, most := 6*f.Timeout+f.Source.WindowSeconds, 43200
-		if q.FifoQueue { // the rest of a cluster's messages wait for a crashed one
+		if q.FifoQueue { // the other messages of a cluster wait for a crashed one
 			least, most = f.Timeout+1, f.Timeout+60
 		}
 		if q.VisibilityTimeout < least || q.VisibilityTimeout > most {
@@ -119,9 +119,9 @@ func TestAMessageIsHiddenForAsLongAsItsFunctionWorks(t *testing.T) {
 	}
 }
 
-// A burst of 5,000 launches in a minute may cost 100 EC2 calls at most. One call looks
-// 200 instances up; a batch ends when it is full or its window is over, and Lambda
-// fills five side by side, one per poller.
+// A burst of 5,000 launches in a minute may cost 100 EC2 calls at most. One call
+// describes 200 instances. A batch ends when it is full or its window is over, and Lambda
+// fills five in parallel, one per poller.
 func TestABurstFitsIntoTheBatches(t *testing.T) {
 	const events, perCall, pollers, most = 5000, 200, 5, 100
 	s := function(t, read(t), "statechange").Source
@@ -185,8 +185,8 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 	outlives(t, tmpl, "Ledger")
 }
 
-// outlives checks that a resource stays when the stack goes, and goes with a stack that could
-// not be created: what a failed creation leaves behind would only be in the way of the next.
+// outlives checks that a resource is retained when the stack is deleted, and deleted if the stack's
+// creation fails: what a failed creation leaves would only block the next one.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
 func outlives(t *testing.T, tmpl *Template, id string) {
 	t.Helper()
@@ -195,7 +195,8 @@ func outlives(t *testing.T, tmpl *Template, id string) {
 	}
 }
 
-// CloudWatch may not use alias/aws/sns, so the topic has a key of its own that it may.
+// CloudWatch may not use alias/aws/sns, so the topic has its own key that CloudWatch may
+// use.
 func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 	tmpl := read(t)
 	for _, id := range tmpl.ofType("AWS::SNS::Topic") {
@@ -243,7 +244,7 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 	}
 }
 
-// Whoever is in a channel can do what the role and the guardrail both allow.
+// The members of a channel can do what both the role and the guardrail allow.
 func TestASlackChannelMayOnlyLook(t *testing.T) {
 	tmpl := other(t, "infra/slack.yaml", "ChatTopicArn", "arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall-chat", "SlackWorkspaceId", "T0123ABCDEF", "SlackChannelId", "C0123ABCDEF")
 	want := map[string]any{
@@ -274,7 +275,7 @@ func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
 	atOnce := 0
 	for folder, id := range Functions {
 		f := function(t, tmpl, folder)
-		// An account may run ten functions at once, and reserve none of these:
+		// An account may have a concurrency limit of ten, of which nothing can be reserved:
 		// https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html
 		if f.Reserved != 0 {
 			t.Errorf("%s reserves %d executions by default", folder, f.Reserved)
@@ -305,7 +306,7 @@ func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
 	}
 }
 
-// asked lists the variables that the main of a function reads.
+// asked returns the variables that the main of a function reads.
 func asked(t *testing.T, folder string) []string {
 	t.Helper()
 	values := map[string]string{}
@@ -390,7 +391,7 @@ func TestParametersReachTheFunctions(t *testing.T) {
 	}
 }
 
-// What the template lets through as a duration, a function can use.
+// Every duration that the template accepts is valid for the functions.
 func TestEveryDurationThatIsAllowedCanBeUsed(t *testing.T) {
 	data, err := transformed()
 	if err != nil {
@@ -467,7 +468,7 @@ func TestWhatParametersAllow(t *testing.T) {
 	}{
 		{"PolicyParameter", "/rollcall/policy", "rollcall/policy"},
 		{"PolicyParameter", "/a", "/a b"},
-		{"PolicyParameter", "/a/b/c", "/a/*"}, // it ends up in an ARN
+		{"PolicyParameter", "/a/b/c", "/a/*"}, // it becomes part of an ARN
 		{"WarnAfter", "90s", "5"},
 		{"Deadline", "1h30m", "0m"},
 		{"WarnAfter", "720h", "721h"},
@@ -490,7 +491,7 @@ func TestWhatParametersAllow(t *testing.T) {
 	}
 }
 
-// Half of a pair would deploy, and do less than whoever gave it believes.
+// Half of a pair would deploy, and do less than the operator expects.
 func TestHalfOfAPairIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		pairs []string
@@ -507,8 +508,8 @@ func TestHalfOfAPairIsRefused(t *testing.T) {
 	}
 }
 
-// A stack that makes a parameter writes its own value into it again whenever anything about
-// the resource changes, such as the tags of the stack: the operator's policy would be gone.
+// A stack that creates a parameter writes its own value again whenever the resource
+// changes, such as by the stack's tags: the operator's policy would be lost.
 func TestNoStackWritesThePolicy(t *testing.T) {
 	for file, pairs := range stacks {
 		if ids := other(t, file, pairs...).ofType("AWS::SSM::Parameter"); len(ids) > 0 {
@@ -533,7 +534,8 @@ func TestAlarms(t *testing.T) {
 		"ActsFailed":     "Rollcall ActionsFailed Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"NoticesUnsent":  "Rollcall NoticesFailed Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"CallsThrottled": "Rollcall APICallsThrottled Sum GreaterThanThreshold 20, 3 x 300 s, notBreaching",
-		// Nothing in a dead-letter queue writes no data, and so does a function that does not run.
+		// An empty dead-letter queue writes no data, and neither does a function that does not
+		// run.
 		"MessagesDropped":   "Rollcall MessagesDropped Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"EventsDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${EventsDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"ChecksDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${ChecksDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
@@ -569,8 +571,8 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// Between two checks an alarm knows nothing: in a window that is shorter than the time from
-// one to the next it would be over, and ring again.
+// Between two checks an alarm has no data. If its window is shorter than the time between
+// checks, it would return to OK and ring again.
 func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 	tmpl := read(t)
 	sweep := rarest(t)
@@ -590,7 +592,7 @@ func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 	}
 }
 
-// rarest is the longest time between two sweeps that the template allows.
+// rarest returns the longest interval between two sweeps that the template allows.
 func rarest(t *testing.T) (between time.Duration) {
 	t.Helper()
 	data, err := transformed()
@@ -617,8 +619,8 @@ func rarest(t *testing.T) (between time.Duration) {
 	return between
 }
 
-// A description is all that a person who is woken has at first: it names a query of the
-// stack, or a page and its section, that there are.
+// A person who is paged has only the description at first. It must name an existing query
+// of the stack, or an existing page and section.
 func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
 	tmpl, shipped := read(t), queries(t)
 	named, section := regexp.MustCompile(`the query ([a-z-]+)`), regexp.MustCompile(`See "([^"]+)" in (infra/[A-Z]+\.md)\.$`)
@@ -642,7 +644,7 @@ func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// An alarm on a metric that nobody writes never rings, or always.
+// An alarm on a metric that nothing writes never rings, or always.
 func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 	tmpl := read(t)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
@@ -658,7 +660,7 @@ func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	// Without clusters only the sweep is left to say that all is well.
+	// Without clusters only the sweep can report a completed check.
 	sweep, err := os.ReadFile(filepath.Join(root, "shared", "lambdas", "sweep.go"))
 	if err != nil || !strings.Contains(string(sweep), "report.ChecksCompleted") {
 		t.Errorf("in an account without clusters ChecksMissing would ring forever: %v", err)

@@ -19,7 +19,7 @@ var transformed = sync.OnceValues(func() ([]byte, error) {
 	return Transform(context.Background(), root, "template.yaml")
 })
 
-// read is the template for the parameters, given in pairs.
+// read returns the template for the parameters, given in pairs.
 func read(t *testing.T, pairs ...string) *Template {
 	t.Helper()
 	data, err := transformed()
@@ -37,7 +37,7 @@ func read(t *testing.T, pairs ...string) *Template {
 	return tmpl
 }
 
-// other is another template of the project for the parameters, given in pairs.
+// other returns another template of the project for the parameters, given in pairs.
 func other(t *testing.T, file string, pairs ...string) *Template {
 	t.Helper()
 	data, err := Transform(t.Context(), root, file)
@@ -84,7 +84,7 @@ const (
 	clusters  = "arn:aws:eks:eu-west-1:123456789012:cluster/*"
 	pools     = "arn:aws:eks:eu-west-1:123456789012:nodegroup/*"
 	entries   = "arn:aws:eks:eu-west-1:123456789012:access-entry/*"
-	networks  = "arn:aws:ec2:eu-west-1:*:vpc/*" // also those that another account shares
+	networks  = "arn:aws:ec2:eu-west-1:*:vpc/*" // also those shared by another account
 	profiles  = "arn:aws:iam::123456789012:instance-profile/*"
 	roles     = "arn:aws:iam::123456789012:role/*"
 	managed   = "arn:aws:iam::123456789012:policy/*"
@@ -93,7 +93,7 @@ const (
 	bus       = "arn:aws:events:eu-west-1:123456789012:event-bus/default"
 )
 
-// diagnosis is what is read of what surrounds an instance, to say why it fails.
+// diagnosis lists the actions that read an instance's surroundings to find a cause.
 var diagnosis = []string{
 	"ec2:DescribeDhcpOptions *", "ec2:DescribeImages *", "ec2:DescribeLaunchTemplateVersions *", "ec2:DescribeNatGateways *", "ec2:DescribeNetworkAcls *",
 	"ec2:DescribeRouteTables *", "ec2:DescribeSecurityGroups *", "ec2:DescribeSubnets *", "ec2:DescribeVpcEndpoints *", "ec2:DescribeVpcs *",
@@ -103,7 +103,7 @@ var diagnosis = []string{
 	"eks:ListAccessEntries " + clusters, "eks:DescribeAccessEntry " + entries, "eks:ListAssociatedAccessPolicies " + entries,
 }
 
-// grants are all that the functions may do, by the mode from which on they may.
+// grants lists all permissions of the functions, by the lowest mode that has them.
 var grants = map[string]map[string][]string{
 	"statechange": {"observe": {
 		"logs:CreateLogStream ${StateChangeLogs.Arn}", "logs:PutLogEvents ${StateChangeLogs.Arn}",
@@ -170,7 +170,8 @@ func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
-// With a key of the customer's own, SSM decrypts the policy in the name of who reads it.
+// With a customer managed key, SSM decrypts the policy with the permissions of the
+// reader.
 func TestAPolicyUnderAKeyOfOnesOwnCanBeRead(t *testing.T) {
 	const key = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	want := Statement{Sid: "DecryptPolicy", Effect: "Allow", Actions: []string{"kms:Decrypt"}, Resources: []string{key}, Conditions: map[string]map[string][]string{"StringEquals": {"kms:ViaService": {"ssm.eu-west-1.amazonaws.com"}}}}
@@ -195,9 +196,10 @@ func TestTheSweepDescribesClustersOnlyToTellTheirVPCs(t *testing.T) {
 	}
 }
 
-// What takes no resource, as the Service Authorization Reference has it:
-// https://docs.aws.amazon.com/service-authorization/latest/reference/. The copy that
-// cfn-lint brings must agree.
+// takeNoResource lists the actions that take no resource, according to the Service
+// Authorization Reference:
+// https://docs.aws.amazon.com/service-authorization/latest/reference/. The copy in
+// cfn-lint must agree.
 var takeNoResource = map[string]string{
 	"ec2:DescribeInstances":                    "the listing of instances",
 	"ec2:DescribeInstanceStatus":               "status checks that fail",
@@ -222,8 +224,8 @@ var takeNoResource = map[string]string{
 	"xray:PutTelemetryRecords":                 "likewise",
 }
 
-// What takes resources, but not those that are meant. A condition of the template says
-// which are; TestConditionsOfGrants has it.
+// takesOtherResources lists the actions that take resources of another type than the one
+// meant. A condition of the template restricts them; see TestConditionsOfGrants.
 var takesOtherResources = map[string]string{
 	// https://docs.aws.amazon.com/r53recovery/latest/dg/security_iam_service-with-iam-zonal-shift.html
 	"arc-zonal-shift:GetManagedResource": "load balancers, not clusters",
@@ -271,7 +273,8 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 					if strings.Contains(action, "*") {
 						t.Errorf("%s may %s", role, action)
 					}
-					// Network interfaces that do not exist yet have no name. Function code is denied all of this.
+					// Network interfaces that do not exist yet have no name. The function's code is denied all of
+					// these actions.
 					if s.Sid == "LambdaMakesNetworkInterfaces" || s.Effect == "Deny" {
 						continue
 					}
@@ -298,14 +301,14 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 	}
 }
 
-// What interrupts or ends instances.
+// destructive lists the actions that interrupt or terminate instances.
 var destructive = []string{"ec2:RebootInstances", "ec2:TerminateInstances"}
 
 func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 	harmless := []string{
-		"sqs:DeleteMessage",   // of its own queue, by Lambda
+		"sqs:DeleteMessage",   // on its own queue, by Lambda
 		"ec2:DeleteTags",      // the five keys
-		"dynamodb:DeleteItem", // what the ledger need not remember any more
+		"dynamodb:DeleteItem", // records that the ledger no longer needs
 	}
 	for _, mode := range modes {
 		tmpl := read(t, append([]string{"Mode", mode}, inVPC...)...)
@@ -345,7 +348,7 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 	}
 }
 
-// The conditions of all statements that have one: nothing else hangs on a condition.
+// The conditions of all statements that have one: no other grant depends on a condition.
 func TestConditionsOfGrants(t *testing.T) {
 	passed := map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"scheduler.amazonaws.com"}}}
 	events := map[string]map[string][]string{"StringEquals": {"events:source": {"rollcall"}}}
@@ -391,8 +394,8 @@ func TestConditionsOfGrants(t *testing.T) {
 	}
 }
 
-// The order is what the function remediate may act on: below its mode nobody writes one. What
-// is left of a higher mode is still removed.
+// The order tag is what remediate may act on: below its mode no function writes one. One that
+// a higher mode left is still removed.
 func TestAnOrderIsTaggedInModeRemediateOnly(t *testing.T) {
 	marks := []string{"rollcall:finding", "rollcall:since", "rollcall:cause", "rollcall:next"}
 	for mode, want := range map[string][]string{"notify": marks, "remediate": append(slices.Clone(marks), "rollcall:order")} {
@@ -408,7 +411,7 @@ func TestAnOrderIsTaggedInModeRemediateOnly(t *testing.T) {
 	}
 }
 
-// What an organization prescribes for every role, table and function.
+// Settings that an organization requires for every role, table and function.
 func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 	const boundary = "arn:aws:iam::123456789012:policy/boundary"
 	tmpl := read(t, "Mode", "remediate", "PermissionsBoundaryArn", boundary, "RolePath", "/platform/", "TableDeletionProtection", "true", "TablePointInTimeRecovery", "false", "Tracing", "true")
@@ -424,7 +427,7 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 	if table["DeletionProtectionEnabled"] != true || fmt.Sprint(table["PointInTimeRecoverySpecification"]) != "map[PointInTimeRecoveryEnabled:false]" {
 		t.Errorf("the table has %v", table)
 	}
-	// Lambda writes the traces in the name of the function.
+	// Lambda writes the traces with the function's permissions.
 	traces := Statement{Sid: "Trace", Effect: "Allow", Actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, Resources: []string{"*"}}
 	for tracing, mode := range map[string]string{"true": "map[Mode:Active]", "false": "map[Mode:PassThrough]"} {
 		tmpl := read(t, "Tracing", tracing)
@@ -437,7 +440,7 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 	}
 }
 
-// Whatever takes messages or keeps evidence refuses who comes without TLS.
+// Every resource that receives messages or keeps evidence refuses requests without TLS.
 func TestNobodySpeaksWithoutTLS(t *testing.T) {
 	tmpl := read(t)
 	guarded := map[string]bool{}
@@ -481,7 +484,7 @@ func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
 		if reachesClusters := folder == "inspect" || folder == "remediate"; f.InVPC != reachesClusters || (len(allowed) > 0) != reachesClusters {
 			t.Errorf("%s: in the VPC: %v, may make interfaces: %v", folder, f.InVPC, allowed)
 		}
-		// The code looks at subnets too, and that of inspect at interfaces.
+		// The code reads subnets too, and that of inspect reads interfaces.
 		if folder == "inspect" {
 			allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "ec2:DescribeNetworkInterfaces" })
 		}
@@ -530,8 +533,8 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 	}
 }
 
-// An inline policy, the white space in it left out, has 10,240 characters at most, and
-// ARNs grow with the names of stack and region.
+// An inline policy has at most 10,240 characters, without white space, and ARNs grow with
+// the names of stack and region.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 func TestTheRolesFitIntoIAMsQuota(t *testing.T) {
 	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)

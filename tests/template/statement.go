@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Statement is a statement of a policy, with lists where one value may stand alone.
+// Statement is a statement of a policy, with a list where a single value is also allowed.
 type Statement struct {
 	Sid, Effect string
 	Actions     []string
@@ -14,8 +14,8 @@ type Statement struct {
 	Conditions  map[string]map[string][]string // operator, key, values
 }
 
-// Role lists the statements of a role's own policies. A policy from elsewhere, which
-// the template does not show, is an error.
+// Role returns the statements of a role's own policies. It returns an error if the role
+// has a policy that the template does not show.
 func (t *Template) Role(id string) ([]Statement, error) {
 	var p struct {
 		ManagedPolicyArns []string
@@ -34,8 +34,8 @@ func (t *Template) Role(id string) ([]Statement, error) {
 	return all, nil
 }
 
-// Statements lists the statements of a policy document among the properties of a
-// resource, such as KeyPolicy.
+// Statements returns the statements of a policy document in a property of a resource,
+// such as KeyPolicy.
 func (t *Template) Statements(id, property string) ([]Statement, error) {
 	data, err := json.Marshal(t.Resources[id].Properties[property])
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *Template) Statements(id, property string) ([]Statement, error) {
 
 type document struct{ Statement []Statement }
 
-// UnmarshalJSON reads a statement as IAM does: one value is a list of one.
+// UnmarshalJSON reads a statement as IAM does: a single value is a list of one.
 func (s *Statement) UnmarshalJSON(data []byte) error {
 	var raw struct {
 		Sid, Effect      string
@@ -87,7 +87,7 @@ func (s *Statement) UnmarshalJSON(data []byte) error {
 
 type oneOrMore []string
 
-// UnmarshalJSON reads one value as a list of one.
+// UnmarshalJSON reads a single value as a list of one.
 func (o *oneOrMore) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {

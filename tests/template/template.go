@@ -1,6 +1,6 @@
-// Package template reads the project's templates as CloudFormation gets them: transformed,
-// with parameters, conditions and functions worked out. Tests assert on that, since an
-// emulator drops much of a template without a word.
+// Package template reads the project's templates as CloudFormation receives them:
+// transformed, with parameters, conditions and functions evaluated. Tests assert on the
+// result, because an emulator silently drops much of a template.
 package template
 
 import (
@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// What the pseudo parameters are worth.
+// The values of the pseudo parameters.
 const (
 	Account = "123456789012"
 	Region  = "eu-west-1"
@@ -21,13 +21,13 @@ const (
 	StackID = "arn:aws:cloudformation:" + Region + ":" + Account + ":stack/" + Stack + "/1a2b3c4d-5e6f-11f0-8a9b-0a1b2c3d4e5f"
 )
 
-// Template is a template for certain values of its parameters. A reference to a
-// resource reads ${Resource}, to its attribute ${Resource.Attribute}.
+// Template is a template for certain parameter values. A reference to a resource reads
+// ${Resource}, one to its attribute ${Resource.Attribute}.
 type Template struct {
 	Resources map[string]Resource
 	Outputs   map[string]any
-	// Refused says which rules of the template the parameters break. CloudFormation makes
-	// no stack then.
+	// Refused lists the rules of the template that the parameters break. CloudFormation then
+	// creates no stack.
 	Refused []string
 }
 
@@ -39,14 +39,15 @@ type Resource struct {
 	Properties          map[string]any
 }
 
-// Tool is where make test installs one of the SAM tools: sam, cfn-lint, python.
+// Tool returns the path where make test installs one of the SAM tools: sam, cfn-lint,
+// python.
 func Tool(root, name string) string { return filepath.Join(root, ".build", "sam", "bin", name) }
 
-// Transform gives a template of the project as CloudFormation gets it, in JSON: file names
-// it below the root, such as template.yaml.
+// Transform returns a template of the project as CloudFormation receives it, in JSON. The
+// file is relative to the root, such as template.yaml.
 func Transform(ctx context.Context, root, file string) ([]byte, error) {
 	script, written := filepath.Join(root, "tests", "template", "transform.py"), filepath.Join(root, file)
-	// To look at the files makes the go command see when they change.
+	// Reading the files' metadata makes the go command notice their changes.
 	for _, path := range []string{script, written} {
 		if _, err := os.Stat(path); err != nil {
 			return nil, err
@@ -62,8 +63,8 @@ func Transform(ctx context.Context, root, file string) ([]byte, error) {
 	return out, nil
 }
 
-// Read transforms template.yaml and works it out for the parameters; those that are
-// not given have their defaults.
+// Read transforms template.yaml and resolves it for the parameters; the others have their
+// defaults.
 func Read(ctx context.Context, root string, parameters map[string]string) (*Template, error) {
 	data, err := Transform(ctx, root, "template.yaml")
 	if err != nil {
@@ -72,8 +73,8 @@ func Read(ctx context.Context, root string, parameters map[string]string) (*Temp
 	return Resolve(data, parameters)
 }
 
-// Resolve works a transformed template out for the parameters. AWS::StackName and the like
-// can be given too.
+// Resolve evaluates a transformed template for the parameters. They may include pseudo
+// parameters, such as AWS::StackName.
 func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 	var raw struct {
 		Parameters map[string]struct{ Default any }

@@ -41,7 +41,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// The README's policy is what people copy first.
+// The README's policy is what users copy first.
 func TestThePolicyInTheReadmeIsValid(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The module is the template's parameters again, with types: none is missing, and each has
-// the same default and the same bounds.
+// The module repeats the template's parameters, with types: none is missing, and each has
+// the same default and bounds.
 func TestTheTerraformModuleTakesWhatTheTemplateTakes(t *testing.T) {
 	var (
 		block = regexp.MustCompile(`(?ms)^variable "([a-z_]+)" \{\n(.*?)^\}`)
@@ -66,7 +66,7 @@ func TestTheTerraformModuleTakesWhatTheTemplateTakes(t *testing.T) {
 			t.Errorf("%s is not bounded by %s:\n%s", variable, bound, bodies[variable])
 		}
 	}
-	// What terraform itself says of the files, where it is installed.
+	// terraform checks the format of the files too, where it is installed.
 	if terraform, err := exec.LookPath("terraform"); err == nil {
 		dir, err := filepath.Abs(filepath.Join(root, "infra", "terraform"))
 		if err != nil {

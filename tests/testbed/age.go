@@ -11,17 +11,18 @@ import (
 	"time"
 )
 
-// Where the API server keeps what the bed ages, by its default prefix of etcd.
+// The keys of objects whose age the bed changes, with the API server's default etcd
+// prefix.
 const (
 	nodeKey      = "/registry/minions/"
 	nodeClaimKey = "/registry/karpenter.sh/nodeclaims/"
 )
 
-// errChanged: somebody wrote the object between reading and writing it.
+// errChanged is returned if the object was written between reading and writing it.
 var errChanged = errors.New("the object changed meanwhile")
 
-// age sets the creation time of an object that the API server keeps. The API server stamps it with its own clock on
-// creation and lets nobody change it, so it is changed where it is kept: the bed's API server stores JSON.
+// age sets the creation time of a stored object. The API server stamps an object with its own clock and lets nobody
+// change the time, so age changes it in etcd: the bed's API server stores JSON.
 func (b *Bed) age(ctx context.Context, key string, created time.Time) error {
 	err := errChanged
 	for range 5 {
@@ -81,7 +82,8 @@ func withCreation(stored []byte, created time.Time) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// askEtcd calls etcd's JSON gateway, in which keys and values are base64 as Go encodes bytes.
+// askEtcd calls etcd's JSON gateway, which encodes keys and values in base64, as Go encodes
+// bytes.
 func (b *Bed) askEtcd(ctx context.Context, call string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// auditPolicy has the API server log what Rollcall's users ask for, and nobody else.
+// auditPolicy makes the API server log the requests of Rollcall's users, and no others.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [ResponseStarted]
@@ -24,7 +24,7 @@ rules:
   - level: None
 `
 
-// A KubeCall is one request of a user of Rollcall's groups that the API server authenticated, in order of arrival.
+// A KubeCall is one authenticated request of a user in Rollcall's groups.
 type KubeCall struct {
 	Time        time.Time
 	User        string
@@ -35,11 +35,11 @@ type KubeCall struct {
 	Namespace   string
 	Name        string
 	Code        int // HTTP status of the answer
-	// Body is what was sent, as JSON; nil for reads.
+	// Body is the request body, as JSON; nil for reads.
 	Body json.RawMessage
 }
 
-// auditEvent is what of an audit event is read.
+// auditEvent holds the fields that are read from an audit event.
 type auditEvent struct {
 	AuditID   string
 	Stage     string
@@ -53,8 +53,8 @@ type auditEvent struct {
 	RequestReceivedTimestamp time.Time
 }
 
-// KubeCalls returns the requests since the last [Bed.Reset] or [Bed.ForgetCalls]. It waits for the answers to those that
-// are still going on: the API server logs an answer only after the client has it.
+// KubeCalls returns the requests since the last [Bed.Reset] or [Bed.ForgetCalls], in order of arrival. It waits for the
+// answers to pending requests: the API server logs an answer only after the client has it.
 func (b *Bed) KubeCalls(ctx context.Context) ([]KubeCall, error) {
 	var calls []KubeCall
 	err := poll(ctx, 10*time.Second, 10*time.Millisecond, func(context.Context) error {
@@ -75,9 +75,9 @@ func (b *Bed) KubeCalls(ctx context.Context) ([]KubeCall, error) {
 	return calls, nil
 }
 
-// Changing are those of the calls that would change something, whatever became of them.
-// A request that met a write of the control plane (409 Conflict) and then succeeded is
-// left out: it changed nothing, and who wins is chance.
+// Changing returns the calls that would change something, whether or not they succeeded.
+// It omits a request that conflicted with a write of the control plane (409 Conflict) and
+// then succeeded: it changed nothing, and who wins is chance.
 func Changing(calls []KubeCall) (out []KubeCall) {
 	for i, c := range calls {
 		if slices.Contains([]string{"get", "list", "watch"}, c.Verb) {
@@ -119,7 +119,7 @@ func readAudit(log []byte) (calls []KubeCall, open int, err error) {
 	return calls, open, lines.Err()
 }
 
-// forgetAudit makes [Bed.KubeCalls] begin with what is asked from now on.
+// forgetAudit makes [Bed.KubeCalls] return only later requests.
 func (b *Bed) forgetAudit(ctx context.Context) error {
 	if b.options.AWSOnly {
 		return nil
@@ -137,13 +137,13 @@ func (b *Bed) forgetAudit(ctx context.Context) error {
 
 func (b *Bed) auditLog() string { return filepath.Join(b.dir, "logs", "audit.log") }
 
-// auditFlags write the policy and return the API server's flags for it.
+// auditFlags writes the policy and returns the API server's flags for it.
 func (b *Bed) auditFlags() ([]string, error) {
 	path := filepath.Join(b.dir, "audit-policy.yaml")
 	if err := os.WriteFile(path, []byte(auditPolicy), 0o600); err != nil {
 		return nil, fmt.Errorf("write the audit policy: %w", err)
 	}
-	// The API server makes the file with the first event.
+	// Otherwise the API server creates the file only with the first event.
 	if err := os.WriteFile(b.auditLog(), nil, 0o600); err != nil {
 		return nil, fmt.Errorf("make the audit log: %w", err)
 	}

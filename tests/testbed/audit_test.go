@@ -16,7 +16,7 @@ func TestAChangeThatMetAConflictAndWasMadeAgainIsNone(t *testing.T) {
 	tests := []struct {
 		name  string
 		calls []KubeCall
-		want  []int // what is left, by place
+		want  []int // indexes of the remaining calls
 	}{
 		{"reads change nothing", []KubeCall{list, {User: "u", Verb: "get", Resource: "nodes", Name: "a", Code: 200}}, nil},
 		{"made again", []KubeCall{list, cordon("a", 409), list, cordon("a", 200)}, []int{3}},

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 )
 
-// runOne runs an instance of the cluster.
+// runOne runs one instance of the cluster.
 func runOne(t *testing.T, spec InstanceSpec) string {
 	t.Helper()
 	spec.Cluster = ClusterName

@@ -18,13 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mapNodes is the entry of aws-auth for the cluster's nodes.
+// mapNodes is the aws-auth entry for the cluster's nodes.
 const mapNodes = `- rolearn: ` + NodeRoleARN + `
   username: system:node:{{EC2PrivateDNSName}}
   groups: [system:bootstrappers, system:nodes]
 `
 
-// mapRollcall are the entries of aws-auth for Rollcall's roles.
+// mapRollcall holds the aws-auth entries for Rollcall's roles.
 const mapRollcall = `- rolearn: ` + ViewerRoleARN + `
   username: ` + ViewerUsername + `
   groups: ["` + ViewersGroup + `"]
@@ -36,8 +36,8 @@ const mapRollcall = `- rolearn: ` + ViewerRoleARN + `
   groups: ["` + ViewersGroup + `", "` + RemediatorsGroup + `"]
 `
 
-// mapRoles is the bed's aws-auth after [Bed.Reset], that of a healthy cluster: its nodes, Rollcall's roles,
-// [Options.Viewers] and [Options.Remediators].
+// mapRoles returns the bed's aws-auth after [Bed.Reset], that of a healthy cluster. It maps the cluster's
+// nodes, Rollcall's roles, [Options.Viewers] and [Options.Remediators].
 func (b *Bed) mapRoles() string {
 	roles := mapNodes + mapRollcall
 	for _, arn := range b.options.Viewers {
@@ -49,9 +49,9 @@ func (b *Bed) mapRoles() string {
 	return roles
 }
 
-// SetAWSAuth replaces mapRoles of the ConfigMap aws-auth and returns when the authenticator works by it. It takes up to a
-// second longer, so that tokens which an SDK makes afterwards are none that it made before: the API server remembers for
-// 10 seconds what it was told about a token.
+// SetAWSAuth replaces mapRoles of the ConfigMap aws-auth and returns when the authenticator uses it. It waits up to a
+// second longer, so that tokens made afterwards differ from earlier ones: the API server caches the result for a token
+// for 10 seconds.
 func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 	if err := b.writeAWSAuth(ctx, mapRoles); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 	if err := b.awaitAWSAuth(ctx); err != nil {
 		return err
 	}
-	// SDKs sign by the second.
+	// SDK signatures have a resolution of one second.
 	now := time.Now()
 	select {
 	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
@@ -69,13 +69,14 @@ func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 	}
 }
 
-// UnmapNodes takes the role of nodes out of aws-auth, as somebody does who edits it by hand: no node can join any more.
-// It returns when the authenticator works by it.
+// UnmapNodes removes the node role from aws-auth, as a faulty manual edit would: no node can join any more. It returns
+// when the authenticator uses the change.
 func (b *Bed) UnmapNodes(ctx context.Context) error {
 	return b.SetAWSAuth(ctx, strings.TrimPrefix(b.mapRoles(), mapNodes))
 }
 
-// What the role of Karpenter's controller may do, and who may assume it, by EKS Pod Identity.
+// The permissions and the trust policy, for EKS Pod Identity, of the role of Karpenter's
+// controller.
 // https://karpenter.sh/docs/reference/cloudformation/
 const (
 	controllerTrust    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
@@ -83,9 +84,9 @@ const (
 	controllerPasses   = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:PassRole","Resource":"*"}]}`
 )
 
-// MapController makes a role of that name for Karpenter's controller and maps it in aws-auth where the role of nodes
-// should be, as somebody does who mistakes the one for the other: no node can join any more. It returns when the
-// authenticator works by it.
+// MapController creates a role of that name for Karpenter's controller and maps it in aws-auth instead of the node
+// role, as somebody does who confuses the two: no node can join any more. It returns when the authenticator uses the
+// change.
 func (b *Bed) MapController(ctx context.Context, name string) error {
 	client := iam.NewFromConfig(b.AWSConfigFor(Seeder))
 	if _, err := client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String(name), AssumeRolePolicyDocument: aws.String(controllerTrust)}); err != nil {
@@ -104,7 +105,7 @@ func (b *Bed) MapController(ctx context.Context, name string) error {
 	return b.SetAWSAuth(ctx, strings.Replace(b.mapRoles(), NodeRoleARN, "arn:aws:iam::"+AccountID+":role/"+name, 1))
 }
 
-// ResetAWSAuth puts aws-auth back to what it is after [Start], if it is not so.
+// ResetAWSAuth restores aws-auth to its content after [Start], if it differs.
 func (b *Bed) ResetAWSAuth(ctx context.Context) error {
 	cm, err := b.kube.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "aws-auth", metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -116,7 +117,7 @@ func (b *Bed) ResetAWSAuth(ctx context.Context) error {
 	return b.SetAWSAuth(ctx, b.mapRoles())
 }
 
-// awsAuthData is an aws-auth with a mapping of the bed's prober by which its version can be told.
+// awsAuthData returns an aws-auth whose version shows in its mapping of the bed's prober.
 func awsAuthData(mapRoles string, version int64) map[string]string {
 	return map[string]string{
 		"mapRoles": mapRoles,
@@ -142,7 +143,7 @@ func (b *Bed) writeAWSAuth(ctx context.Context, mapRoles string) error {
 	return nil
 }
 
-// awaitAWSAuth waits until the authenticator works by the aws-auth that was written last.
+// awaitAWSAuth waits until the authenticator uses the last aws-auth written.
 func (b *Bed) awaitAWSAuth(ctx context.Context) error {
 	want := probeUser(b.authVersion.Load())
 	err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) error {
@@ -161,10 +162,11 @@ func (b *Bed) awaitAWSAuth(ctx context.Context) error {
 	return nil
 }
 
-// whoIs asks the API server whom a fresh EKS token of the identity authenticates.
+// whoIs returns the user that the API server authenticates from a fresh EKS token of the
+// identity.
 func (b *Bed) whoIs(ctx context.Context, id Identity) (string, error) {
-	// The API server remembers what it was told about a token, so that each question needs another one; tokens that are
-	// signed in the same second differ by their validity.
+	// The API server caches the result for a token, so each review needs a new token. Tokens signed in the same second
+	// differ by their validity.
 	token, err := eksToken(ctx, id, time.Now(), int(60+b.questions.Add(1)%600))
 	if err != nil {
 		return "", err
@@ -181,8 +183,8 @@ func (b *Bed) whoIs(ctx context.Context, id Identity) (string, error) {
 	return review.Status.User.Username, nil
 }
 
-// eksToken is what "aws eks get-token" prints for [ClusterName]: a presigned GetCallerIdentity whose signature covers
-// the name of the cluster. The validity is in seconds.
+// eksToken returns what "aws eks get-token" prints for [ClusterName]: a presigned GetCallerIdentity whose signature
+// covers the name of the cluster. The validity is in seconds.
 func eksToken(ctx context.Context, id Identity, at time.Time, expires int) (string, error) {
 	url := fmt.Sprintf("https://%s/?Action=GetCallerIdentity&Version=2011-06-15&X-Amz-Expires=%d", stsHost, expires)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// An authority issues the certificates of one bed: the API server's, the authenticator's and that of STS.
+// An authority issues the certificates of one bed: those of the API server, the authenticator and STS.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey

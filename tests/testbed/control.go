@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Call is one AWS API call that the emulator received, in order of arrival.
+// A Call is one AWS API call that the emulator received.
 type Call struct {
 	Time        time.Time `json:"time"`
 	Service     string    `json:"service"` // the signing name: ec2, eks, autoscaling, sns, ...
@@ -23,11 +23,13 @@ type Call struct {
 	Injected    bool      `json:"injected"`  // answered by a Fault
 	// Params are the call's parameters, flattened: "InstanceId.1", "Filter.1.Name", "tags.env".
 	Params map[string]string `json:"params"`
-	// Resources are the ids, names and ARNs among the parameters that say what the call is about.
+	// Resources are the IDs, names and ARNs among the parameters that identify the call's
+	// resources.
 	Resources []string `json:"resources"`
 }
 
-// Calls returns the calls made since the last [Bed.Reset] or [Bed.ForgetCalls], without the bed's own.
+// Calls returns the calls made since the last [Bed.Reset] or [Bed.ForgetCalls], in order of arrival,
+// without the bed's own.
 func (b *Bed) Calls(ctx context.Context) ([]Call, error) {
 	var all []Call
 	if err := b.control(ctx, http.MethodGet, "calls", nil, &all); err != nil {
@@ -42,7 +44,7 @@ func (b *Bed) Calls(ctx context.Context) ([]Call, error) {
 	return calls, nil
 }
 
-// ForgetCalls empties the call log of AWS and that of Kubernetes.
+// ForgetCalls empties the call logs of AWS and Kubernetes.
 func (b *Bed) ForgetCalls(ctx context.Context) error {
 	if err := b.forgetAudit(ctx); err != nil {
 		return err
@@ -50,14 +52,14 @@ func (b *Bed) ForgetCalls(ctx context.Context) error {
 	return b.control(ctx, http.MethodDelete, "calls", nil, nil)
 }
 
-// Unexpected is an answer that AWS would not have given: a crash or a hole in the emulator. A test that saw one has
-// tested the emulator's fault, whatever the SDK made of it.
+// Unexpected is an answer that AWS would not have given: a crash or a gap in the emulator. A test with one has
+// tested the emulator's fault, however the SDK handled it.
 type Unexpected struct {
 	Time    time.Time `json:"time"`
 	Service string    `json:"service"`
 	Action  string    `json:"action"`
 	Status  int       `json:"status"`
-	Body    string    `json:"body"` // the beginning of it
+	Body    string    `json:"body"` // truncated to its beginning
 }
 
 // Unexpected returns the unexpected answers since the last [Bed.Reset]; tests fail if there are any.
@@ -67,10 +69,10 @@ func (b *Bed) Unexpected(ctx context.Context) ([]Unexpected, error) {
 	return u, err
 }
 
-// FaultKind says which of AWS's refusals a [Fault] imitates.
+// FaultKind is the AWS error that a [Fault] imitates.
 type FaultKind string
 
-// Kinds of faults. The code, status and body are those of the service's protocol.
+// The kinds of faults. Code, status and body follow the service's protocol.
 const (
 	Throttle FaultKind = "throttle" // EC2: RequestLimitExceeded, 503; others ThrottlingException or Throttling, 400
 	Deny     FaultKind = "denied"   // EC2: UnauthorizedOperation; JSON: AccessDeniedException; query: AccessDenied
@@ -85,7 +87,7 @@ type Fault struct {
 	AccessKeyID string    `json:"accessKeyId,omitempty"` // caller; empty matches any
 	Page        int       `json:"page,omitempty"`        // only the n-th page of a paged listing, from 1
 	Nth         int       `json:"nth,omitempty"`         // only from the n-th call on that matches the rest, from 1
-	Times       int       `json:"times,omitempty"`       // how many calls to refuse; 0 is for ever
+	Times       int       `json:"times,omitempty"`       // how many calls to refuse; 0 means all
 	Kind        FaultKind `json:"kind"`
 	Code        string    `json:"code,omitempty"`    // Custom: the AWS error code; otherwise overrides the usual one
 	Status      int       `json:"status,omitempty"`  // Custom: the HTTP status, 400 if unset
@@ -110,13 +112,13 @@ func (b *Bed) ClearFaults(ctx context.Context) error {
 	return b.control(ctx, http.MethodDelete, "faults", nil, nil)
 }
 
-// SetPageSize caps the pages of DescribeInstances listings at n reservations, so that a small fleet needs several; 0
-// takes the cap off. RunInstance makes one reservation per instance.
+// SetPageSize limits the pages of DescribeInstances listings to n reservations, so that a small fleet needs several.
+// 0 removes the limit. RunInstance makes one reservation per instance.
 func (b *Bed) SetPageSize(ctx context.Context, n int) error {
 	return b.control(ctx, http.MethodPut, "page-size", map[string]int{"size": n}, nil)
 }
 
-// ClusterChange is what [Bed.SetCluster] changes about an EKS cluster; empty fields stay as they are.
+// ClusterChange is a change of an EKS cluster for [Bed.SetCluster]; empty fields are unchanged.
 type ClusterChange struct {
 	Endpoint string            `json:"endpoint,omitempty"`
 	CA       string            `json:"ca,omitempty"`     // base64 of PEM, as DescribeCluster gives it
@@ -127,13 +129,14 @@ type ClusterChange struct {
 	CreatedAt string `json:"createdAt,omitempty"`
 	// AuthenticationMode is API, API_AND_CONFIG_MAP or CONFIG_MAP.
 	AuthenticationMode string `json:"authenticationMode,omitempty"`
-	// Network replaces what it says in resourcesVpcConfig, as far as it is given.
+	// Network replaces the fields of resourcesVpcConfig that it sets.
 	Network *ClusterNetwork `json:"network,omitempty"`
-	// ZonalShift: ARC may shift it away from a zone; see [Bed.SetShifts].
+	// ZonalShift reports whether ARC may shift the cluster away from a zone; see
+	// [Bed.SetShifts].
 	ZonalShift *bool `json:"zonalShift,omitempty"`
 }
 
-// ClusterNetwork is the resourcesVpcConfig of an EKS cluster; what is nil or empty stays as it is.
+// ClusterNetwork is the resourcesVpcConfig of an EKS cluster; nil or empty fields are unchanged.
 type ClusterNetwork struct {
 	VPCID                  string   `json:"vpcId,omitempty"`
 	SubnetIDs              []string `json:"subnetIds,omitempty"`
@@ -144,25 +147,26 @@ type ClusterNetwork struct {
 	PublicAccessCIDRs      []string `json:"publicAccessCidrs,omitempty"`
 }
 
-// SetCluster changes what DescribeCluster says about an existing cluster.
+// SetCluster changes what DescribeCluster returns for an existing cluster.
 func (b *Bed) SetCluster(ctx context.Context, name string, change ClusterChange) error {
 	return b.control(ctx, http.MethodPut, "clusters/"+name, change, nil)
 }
 
-// DeleteCluster makes EKS forget a cluster; its instances run on.
+// DeleteCluster removes a cluster from EKS; its instances keep running.
 func (b *Bed) DeleteCluster(ctx context.Context, name string) error {
 	return b.control(ctx, http.MethodDelete, "clusters/"+name, nil, nil)
 }
 
-// A Shift is a zonal shift that ARC tells of a cluster; one that does not expire is an autoshift.
+// A Shift is a zonal shift that ARC reports for a cluster; one that does not expire is an
+// autoshift.
 type Shift struct {
-	AwayFrom      string     `json:"awayFrom"` // a zone's id, such as euw1-az1
+	AwayFrom      string     `json:"awayFrom"` // a zone ID, such as euw1-az1
 	AppliedStatus string     `json:"appliedStatus"`
 	StartTime     time.Time  `json:"startTime"`
 	ExpiryTime    *time.Time `json:"expiryTime,omitempty"`
 }
 
-// SetShifts replaces the zonal shifts of a cluster, which must be one that ARC may shift.
+// SetShifts replaces the zonal shifts of a cluster. ARC must be allowed to shift it.
 func (b *Bed) SetShifts(ctx context.Context, cluster string, shifts ...Shift) error {
 	if shifts == nil {
 		shifts = []Shift{}
@@ -170,7 +174,8 @@ func (b *Bed) SetShifts(ctx context.Context, cluster string, shifts ...Shift) er
 	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/shifts", shifts, nil)
 }
 
-// NodeGroupChange is what [Bed.SetNodeGroup] says of a managed node group; what is empty stays as it is.
+// NodeGroupChange is a change of a managed node group for [Bed.SetNodeGroup]; empty fields are
+// unchanged.
 type NodeGroupChange struct {
 	NodeRepair bool              `json:"nodeRepair"`       // EKS repairs its nodes
 	Status     string            `json:"status,omitempty"` // such as CREATE_FAILED; ACTIVE by default
@@ -183,7 +188,7 @@ type NodeGroupIssue struct {
 	Message string `json:"message"`
 }
 
-// SetNodeGroup makes a managed node group of the cluster, if there is none of the name, and changes what EKS says of it.
+// SetNodeGroup changes what EKS returns for a managed node group of the cluster, and creates the group if needed.
 // Instances become members of it by their tags; see [InstanceSpec].
 func (b *Bed) SetNodeGroup(ctx context.Context, cluster, name string, change NodeGroupChange) error {
 	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/nodegroups/"+name, change, nil)
@@ -200,16 +205,16 @@ type Activity struct {
 	Progress      int       `json:"Progress"`
 }
 
-// GroupChange is what [Bed.ChangeGroup] changes about an Auto Scaling group; what is nil stays as it is.
+// GroupChange is a change of an Auto Scaling group for [Bed.ChangeGroup]; nil fields are unchanged.
 type GroupChange struct {
 	Suspended  *[]string   `json:"suspended,omitempty"`  // names of processes, such as Launch
 	Activities *[]Activity `json:"activities,omitempty"` // the latest first
-	// Desired is its desired capacity, for which nothing is launched; Tags replace those that it has.
+	// Desired is the desired capacity, for which nothing is launched. Tags replace the existing tags.
 	Desired *int              `json:"desired,omitempty"`
 	Tags    map[string]string `json:"tags,omitempty"`
 }
 
-// ChangeGroup changes what Auto Scaling says of a group that has had a member.
+// ChangeGroup changes what Auto Scaling returns for a group that has had a member.
 func (b *Bed) ChangeGroup(ctx context.Context, name string, change GroupChange) error {
 	return b.control(ctx, http.MethodPut, "groups/"+name, change, nil)
 }
@@ -221,17 +226,17 @@ type AccessEntry struct {
 	Username         string            `json:"username"`
 	KubernetesGroups []string          `json:"kubernetesGroups"`
 	Tags             map[string]string `json:"tags"`
-	// Policies are the ARNs of the access policies that are associated with it.
+	// Policies are the ARNs of the associated access policies.
 	Policies []string `json:"policies"`
 }
 
-// SetAccessEntries replaces the access entries of an EKS cluster. They are what the EKS API tells: the API server of
-// the bed authenticates by aws-auth alone.
+// SetAccessEntries replaces the access entries of an EKS cluster. Only the EKS API returns them: the bed's API
+// server authenticates by aws-auth alone.
 func (b *Bed) SetAccessEntries(ctx context.Context, cluster string, entries ...AccessEntry) error {
 	return b.control(ctx, http.MethodPut, "clusters/"+cluster+"/access-entries", entries, nil)
 }
 
-// InstanceChange is what [Bed.ChangeInstance] changes about an instance; nil fields stay as they are.
+// InstanceChange is a change of an instance for [Bed.ChangeInstance]; nil fields are unchanged.
 type InstanceChange struct {
 	LaunchTime *time.Time `json:"launchTime,omitempty"`
 	// State is the EC2 state name: pending, running, shutting-down, terminated, stopping, stopped.
@@ -240,28 +245,28 @@ type InstanceChange struct {
 	InstanceStatus    *string `json:"instanceStatus,omitempty"`
 	SystemStatus      *string `json:"systemStatus,omitempty"`
 	AttachedEBSStatus *string `json:"attachedEbsStatus,omitempty"`
-	// Events are those that EC2 has scheduled; an empty list takes them away.
+	// Events are the events that EC2 has scheduled; an empty list removes them.
 	Events *[]ScheduledEvent `json:"events,omitempty"`
-	// ImpairedSince is since when the checks that are impaired are so.
+	// ImpairedSince is the time since which the impaired checks have been impaired.
 	ImpairedSince *time.Time `json:"impairedSince,omitempty"`
-	Console       *string    `json:"console,omitempty"` // what GetConsoleOutput returns, decoded
-	// Managed makes it an instance that EKS Auto Mode manages: EC2 leaves it out of answers to calls that do not set
+	Console       *string    `json:"console,omitempty"` // the decoded result of GetConsoleOutput
+	// Managed marks the instance as managed by EKS Auto Mode: EC2 omits it from answers to calls that do not set
 	// IncludeManagedResources. The tag eks:kubernetes-node-pool-name does the same.
 	Managed  *bool   `json:"managed,omitempty"`
 	Platform *string `json:"platform,omitempty"` // "windows", or empty
 	Purchase *string `json:"purchase,omitempty"` // spot, capacity-block, ...; empty is on demand
-	// OwnerID is the account that launched it, if that is another one than [AccountID].
+	// OwnerID is the account that launched the instance, if not [AccountID].
 	OwnerID *string `json:"ownerId,omitempty"`
-	// Hidden says where EC2 acts as if there were no such instance.
+	// Hidden says which EC2 calls do not find the instance.
 	Hidden *Hiding `json:"hidden,omitempty"`
-	// Lifecycle is its state in its Auto Scaling group: InService, Standby, Warmed:Running, ...
+	// Lifecycle is the state in its Auto Scaling group: InService, Standby, Warmed:Running, ...
 	Lifecycle *string `json:"lifecycle,omitempty"`
 	// OnReboot is the change that each reboot makes.
 	OnReboot *InstanceChange `json:"onReboot,omitempty"`
 }
 
 // ScheduledEvent is an event that EC2 has scheduled for an instance, as
-// DescribeInstanceStatus tells of it.
+// DescribeInstanceStatus returns it.
 type ScheduledEvent struct {
 	ID          string `json:"InstanceEventId"`
 	Code        string
@@ -270,22 +275,22 @@ type ScheduledEvent struct {
 	NotAfter    time.Time
 }
 
-// Hiding is where EC2 acts as if there were no such instance.
+// Hiding says which EC2 calls do not find an instance.
 type Hiding string
 
-// The places.
+// The values of Hiding.
 const (
 	Shown       Hiding = ""
-	FromListing Hiding = "listing"    // a look-up by its id still finds it
-	Everywhere  Hiding = "everywhere" // a look-up by its id answers InvalidInstanceID.NotFound
+	FromListing Hiding = "listing"    // a query by its ID still finds it
+	Everywhere  Hiding = "everywhere" // a query by its ID answers InvalidInstanceID.NotFound
 )
 
-// ChangeInstance changes what EC2 says about an instance, without any of the side effects of doing it through EC2.
+// ChangeInstance changes what EC2 returns for an instance, without the side effects of a change by the EC2 API.
 func (b *Bed) ChangeInstance(ctx context.Context, id string, change InstanceChange) error {
 	return b.control(ctx, http.MethodPut, "instances/"+id, change, nil)
 }
 
-// ForgetInstance makes EC2 forget an instance, as it does with one that was terminated an hour ago.
+// ForgetInstance removes an instance from EC2, as EC2 does an hour after a termination.
 func (b *Bed) ForgetInstance(ctx context.Context, id string) error {
 	return b.control(ctx, http.MethodDelete, "instances/"+id, nil, nil)
 }
@@ -296,13 +301,12 @@ func (b *Bed) EmitStateChange(ctx context.Context, id, state string) error {
 	return b.control(ctx, http.MethodPost, "events", map[string]string{"instance": id, "state": state}, nil)
 }
 
-// EmitSpot puts an event of that detail-type, with which EC2 announces something of a Spot Instance, onto the default
-// event bus.
+// EmitSpot puts an EC2 event about a Spot Instance, of that detail-type, onto the default event bus.
 func (b *Bed) EmitSpot(ctx context.Context, id, detailType string) error {
 	return b.control(ctx, http.MethodPost, "events", map[string]string{"instance": id, "announced": detailType}, nil)
 }
 
-// setIdentities tells the emulator whom GetCallerIdentity names for which access key.
+// setIdentities sets the identity that GetCallerIdentity returns for each access key.
 func (b *Bed) setIdentities(ctx context.Context, identities []Identity) error {
 	type caller struct {
 		ARN    string `json:"arn"`
@@ -316,7 +320,8 @@ func (b *Bed) setIdentities(ctx context.Context, identities []Identity) error {
 	return b.control(ctx, http.MethodPut, "identities", callers, nil)
 }
 
-// control calls the emulator's control API. A nil in sends no body, a nil out ignores the answer's.
+// control calls the emulator's control API. If in is nil, it sends no body; if out is nil, it
+// ignores the answer's body.
 func (b *Bed) control(ctx context.Context, method, path string, in, out any) error {
 	subject := strings.ToLower(method) + " " + path + " on the emulator"
 	var body io.Reader

@@ -32,7 +32,8 @@ import (
 )
 
 const (
-	// startsWithin bounds the wait for one part: some seconds usually, but machines of CI can be slow.
+	// startsWithin bounds the wait for one part. A start usually takes seconds, but CI machines can be
+	// slow.
 	startsWithin = 2 * time.Minute
 	adminToken   = "testbed-admin"
 )
@@ -97,7 +98,7 @@ func (b *Bed) startEtcd() (waiter, error) {
 	return waitHTTP(p, b.etcd+"/health"), nil
 }
 
-// startAPIServer starts the API server with a webhook for the tokens of EKS users and one token for the bed itself.
+// startAPIServer starts the API server with a webhook for EKS tokens and one token for the bed itself.
 func (b *Bed) startAPIServer() (waiter, error) {
 	port, err := freePort()
 	if err != nil {
@@ -141,7 +142,7 @@ func (b *Bed) startAPIServer() (waiter, error) {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+serviceAccountKey, "--service-account-signing-key-file="+serviceAccountKey,
 		"--service-cluster-ip-range=10.0.0.0/24",
-		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that pods would need
+		"--disable-admission-plugins=ServiceAccount", // no controller creates the service accounts that pods would need
 		"--token-auth-file="+tokens,
 		"--authentication-token-webhook-config-file="+webhook,
 		"--authentication-token-webhook-cache-ttl=1s", // the default of 2 minutes also remembers refusals
@@ -159,7 +160,7 @@ func (b *Bed) startAPIServer() (waiter, error) {
 	}, nil
 }
 
-// startControllers starts the one controller that the bed is about; nothing needs to wait for it.
+// startControllers starts the only controller that the bed uses; nothing needs to wait for it.
 func (b *Bed) startControllers() error {
 	_, err := b.spawn("kube-controller-manager", nil, b.binary("kube-controller-manager"),
 		"--kubeconfig="+b.Kubeconfig(),
@@ -213,7 +214,7 @@ func (b *Bed) startAuthenticator() (waiter, error) {
 func (b *Bed) connect() error {
 	b.admin = &rest.Config{
 		Host: b.apiServer, BearerToken: adminToken, TLSClientConfig: rest.TLSClientConfig{CAData: b.ca.pem},
-		QPS: -1, // the bed is not a guest who has to behave
+		QPS: -1, // no client-side rate limit
 	}
 	kube, err := kubernetes.NewForConfig(b.admin)
 	if err != nil {
@@ -282,7 +283,7 @@ func (b *Bed) Apply(ctx context.Context, manifests string) error {
 			return fmt.Errorf("decode a manifest: %w", err)
 		}
 		if len(object.Object) == 0 {
-			continue // an empty document, or one of comments
+			continue // an empty document, or one with only comments
 		}
 		subject := object.GetKind() + " " + object.GetName()
 		mapping, err := mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)

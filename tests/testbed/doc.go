@@ -1,7 +1,8 @@
-// Package testbed runs the real parts that Rollcall talks to, on one machine and without an AWS account: a Kubernetes
-// control plane (etcd, API server, node lifecycle controller) whose users are authenticated by the real
-// aws-iam-authenticator through the aws-auth ConfigMap, with Karpenter's custom resource definitions, and an emulated AWS
-// (moto behind tests/emulator/emulator.py). Both sides log every call: see [Bed.Calls] and [Bed.KubeCalls].
+// Package testbed runs the parts that Rollcall talks to, on one machine and without an AWS account.
+//
+// The Kubernetes control plane (etcd, API server, node lifecycle controller) is real. It has Karpenter's custom
+// resource definitions, and the real aws-iam-authenticator authenticates its users through the aws-auth ConfigMap. AWS
+// is emulated (moto behind tests/emulator/emulator.py). Both sides log every call: see [Bed.Calls] and [Bed.KubeCalls].
 //
 // A test package starts one bed in its TestMain and empties it between tests:
 //

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// imageID is the AMI of nodes: Amazon Linux 2023 for EKS on x86_64, which the emulator knows from the start.
+	// imageID is the AMI of nodes: Amazon Linux 2023 for EKS on x86_64. The emulator has it from the start.
 	imageID = "ami-0a2023e5d00000001"
 	// version is the Kubernetes version of clusters and of the AMI of nodes.
 	version = "1.36"
@@ -24,10 +24,10 @@ const (
 	hopLimit = 2
 )
 
-// foundation is what a cluster stands on: what its instances are launched into, and with.
+// foundation holds the resources that a cluster and its instances need.
 type foundation struct {
 	VPCID         string            `json:"vpcId"`
-	Subnets       map[string]string `json:"subnets"` // the id of a private subnet by zone
+	Subnets       map[string]string `json:"subnets"` // subnet IDs by zone; the subnets are private
 	RouteTable    string            `json:"routeTable"`
 	SecurityGroup string            `json:"securityGroup"` // the cluster's, which nodes have too
 	Profile       string            `json:"profile"`       // the ARN of the instance profile of nodes
@@ -49,7 +49,8 @@ func (b *Bed) SecurityGroupID() string { return b.ground.SecurityGroup }
 // NodeUserData returns the user data with which an instance becomes a node of a cluster of the bed.
 func (b *Bed) NodeUserData(cluster string) string { return b.nodeConfig(cluster, "") }
 
-// karpenterKubelet is the part of a NodeConfig by which Karpenter's nodes register with its taint.
+// karpenterKubelet is the part of a NodeConfig that makes Karpenter's nodes register with its
+// taint.
 const karpenterKubelet = `  kubelet:
     config:
       registerWithTaints:
@@ -57,7 +58,7 @@ const karpenterKubelet = `  kubelet:
         key: karpenter.sh/unregistered
 `
 
-// nodeConfig is user data for nodeadm, with more settings below its spec.
+// nodeConfig returns user data for nodeadm, with more settings below its spec.
 func (b *Bed) nodeConfig(cluster, more string) string {
 	return fmt.Sprintf(`MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="//"
@@ -79,10 +80,10 @@ spec:
 `, cluster, b.apiServer, base64.StdEncoding.EncodeToString(b.ca.pem), serviceCIDR, more)
 }
 
-// serviceCIDR is the range of Services that EKS says its clusters have.
+// serviceCIDR is the range of Services that EKS returns for its clusters.
 const serviceCIDR = "172.20.0.0/16"
 
-// lay makes, in one call, what an ordinary cluster stands on, so that nothing but what a test brings about keeps an
+// lay creates, in one call, all resources of an ordinary cluster, so that only a fault made by the test keeps an
 // instance from becoming a node: see "post_foundation" in emulator.py.
 func (b *Bed) lay(ctx context.Context) error {
 	role := NodeRoleARN[strings.LastIndexByte(NodeRoleARN, '/')+1:]
@@ -94,7 +95,7 @@ func (b *Bed) lay(ctx context.Context) error {
 	return nil
 }
 
-// makeTemplate makes a launch template for the nodes of a cluster, as the one behind an Auto Scaling group is.
+// makeTemplate creates a launch template for the nodes of a cluster, like that of an Auto Scaling group.
 func (b *Bed) makeTemplate(ctx context.Context, name, cluster string) (string, error) {
 	data := &ec2types.RequestLaunchTemplateData{
 		ImageId: aws.String(imageID), InstanceType: ec2types.InstanceTypeM5Large, SecurityGroupIds: []string{b.ground.SecurityGroup},
@@ -111,11 +112,11 @@ func (b *Bed) makeTemplate(ctx context.Context, name, cluster string) (string, e
 	return aws.ToString(out.LaunchTemplate.LaunchTemplateId), nil
 }
 
-// clusterAge is how long ago the bed's clusters were created: before any instance that a test launches into the past.
+// clusterAge is the age of the bed's clusters: they are older than any instance that a test launches in the past.
 const clusterAge = 90 * 24 * time.Hour
 
-// CreateCluster creates an ACTIVE EKS cluster whose endpoint is the bed's API server. Tokens for any cluster but
-// [ClusterName] are refused there.
+// CreateCluster creates an ACTIVE EKS cluster whose endpoint is the bed's API server. That server refuses tokens
+// for any cluster but [ClusterName].
 func (b *Bed) CreateCluster(ctx context.Context, name string) error {
 	_, err := b.eks.CreateCluster(ctx, &eks.CreateClusterInput{
 		Name:                    aws.String(name),

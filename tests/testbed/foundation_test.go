@@ -47,7 +47,7 @@ func TestAnInstanceOfAGroupIsSetUpAsANode(t *testing.T) {
 	wantNodeRole(t, aws.ToString(i.IamInstanceProfile.Arn))
 }
 
-// wantNodeRole checks that an instance profile holds the role of nodes.
+// wantNodeRole checks that an instance profile holds the node role.
 func wantNodeRole(t *testing.T, arn string) {
 	t.Helper()
 	client := iam.NewFromConfig(impatient())

@@ -17,40 +17,41 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// An InstanceSpec describes an instance for [Bed.RunInstance]. The zero value is a running m5.large of no cluster,
-// launched now.
+// An InstanceSpec describes an instance for [Bed.RunInstance]. The zero value is a running m5.large without a
+// cluster, launched now.
 type InstanceSpec struct {
 	Name string            // the Name tag
 	Tags map[string]string // any other tags
 	// Cluster adds the tag kubernetes.io/cluster/<Cluster>=owned.
 	Cluster string
-	// Group makes the instance a member of the Auto Scaling group of this name, which is created when first named.
+	// Group makes the instance a member of the Auto Scaling group of this name, which is created on first use.
 	Group string
-	// LaunchedAgo moves the launch time into the past; LaunchTime sets it and wins.
+	// LaunchedAgo moves the launch time into the past. LaunchTime sets it and takes
+	// precedence.
 	LaunchedAgo time.Duration
 	LaunchTime  time.Time
 	State       string // EC2 state name; running if empty
 	Zone        string // eu-west-1a, b or c; a if empty
 	Type        string // m5.large if empty
-	ImageID     string // the AMI of nodes if empty, which is Amazon Linux 2023 for EKS on x86_64
-	// UserData is plain text. Empty is what makes it a node, as [Bed.NodeUserData] does, if something launches it that
-	// launches nodes: an Auto Scaling group, a managed node group or Karpenter.
+	ImageID     string // the AMI of nodes if empty: Amazon Linux 2023 for EKS on x86_64
+	// UserData is plain text. If it is empty and the instance has a launcher of nodes (an Auto Scaling group, a
+	// managed node group or Karpenter), it is that of [Bed.NodeUserData].
 	UserData string
-	// Profile is the ARN of its instance profile: that of nodes if empty. [NoProfile] leaves it without one.
+	// Profile is the ARN of the instance profile: that of nodes if empty. [NoProfile] means none.
 	Profile   string
 	Protected bool // termination protection
-	// Keeps: it has an EBS volume that EC2 does not delete when it is terminated.
+	// Keeps gives the instance an EBS volume that EC2 does not delete with it.
 	Keeps bool
-	// KeepsInterface: EC2 does not delete its network interface either.
+	// KeepsInterface makes EC2 keep its network interface too.
 	KeepsInterface bool
-	// Managed marks it as run by EKS Auto Mode; see [InstanceChange].
+	// Managed marks the instance as managed by EKS Auto Mode; see [InstanceChange].
 	Managed bool
 }
 
-// NoProfile stands for no instance profile.
+// NoProfile means no instance profile.
 const NoProfile = "none"
 
-// RunInstance runs one instance by the EC2 API, in a reservation of its own, and returns its id.
+// RunInstance runs one instance by the EC2 API, in its own reservation, and returns its ID.
 func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error) {
 	tags := map[string]string{}
 	for k, v := range spec.Tags {
@@ -67,7 +68,8 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 		return "", err
 	}
 	if spec.Group != "" {
-		// What comes from a launch template says so in its tags; what is given beside it wins.
+		// An instance from a launch template has tags that say so. Explicit values take
+		// precedence over the template's.
 		template, err := b.makeGroup(ctx, spec.Group, nodeCluster(spec, tags))
 		if err != nil {
 			return "", err
@@ -80,7 +82,7 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 	}
 	id := aws.ToString(out.Instances[0].InstanceId)
 	if spec.Protected {
-		// moto does not read the flag of RunInstances.
+		// moto ignores the flag in RunInstances.
 		_, err := b.ec2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
 			InstanceId:            aws.String(id),
 			DisableApiTermination: &ec2types.AttributeBooleanValue{Value: aws.Bool(true)},
@@ -89,7 +91,8 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 			return "", fmt.Errorf("protect instance %s: %w", id, err)
 		}
 	}
-	// A group takes running instances only, so that membership comes before any other state.
+	// A group accepts running instances only, so the instance joins it before any other
+	// state is set.
 	if spec.Group != "" {
 		if err := b.joinGroup(ctx, spec.Group, id); err != nil {
 			return "", err
@@ -109,7 +112,7 @@ func (b *Bed) RunInstance(ctx context.Context, spec InstanceSpec) (string, error
 	return id, b.ChangeInstance(ctx, id, change)
 }
 
-// KeptVolume is the id of the volume that an instance keeps; see [InstanceSpec].
+// KeptVolume returns the ID of the volume that outlives an instance; see [InstanceSpec].
 func (b *Bed) KeptVolume(ctx context.Context, instanceID string) (string, error) {
 	out, err := b.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{instanceID}})
 	if err != nil {
@@ -127,7 +130,7 @@ func (b *Bed) KeptVolume(ctx context.Context, instanceID string) (string, error)
 	return "", fmt.Errorf("%s keeps no volume", instanceID)
 }
 
-// DeleteVolume deletes a volume that is attached to nothing.
+// DeleteVolume deletes an unattached volume.
 func (b *Bed) DeleteVolume(ctx context.Context, id string) error {
 	if _, err := b.ec2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: aws.String(id)}); err != nil {
 		return fmt.Errorf("delete %s: %w", id, err)
@@ -135,7 +138,7 @@ func (b *Bed) DeleteVolume(ctx context.Context, id string) error {
 	return nil
 }
 
-// launch is the request to run an instance.
+// launch returns the request to run an instance.
 func (b *Bed) launch(spec InstanceSpec, tags map[string]string) (*ec2.RunInstancesInput, error) {
 	subnet, ok := b.ground.Subnets[cmp.Or(spec.Zone, Region+"a")]
 	if !ok {
@@ -180,7 +183,7 @@ func (b *Bed) launch(spec InstanceSpec, tags map[string]string) (*ec2.RunInstanc
 	return in, nil
 }
 
-// nodeCluster is the cluster of which an instance is to become a node; "" if nothing that launches nodes launches it.
+// nodeCluster returns the cluster that an instance is to join as a node; "" if it has no launcher of nodes.
 func nodeCluster(spec InstanceSpec, tags map[string]string) string {
 	if spec.Group == "" && tags["karpenter.sh/nodepool"] == "" && tags["eks:nodegroup-name"] == "" {
 		return ""
@@ -196,8 +199,8 @@ func nodeCluster(spec InstanceSpec, tags map[string]string) string {
 	return ""
 }
 
-// makeGroup makes an empty Auto Scaling group with a launch template of its own, unless there is one, and returns the
-// template's id. It asks first, since moto replaces a group of the same name instead of refusing it.
+// makeGroup creates an empty Auto Scaling group with its own launch template, unless it exists, and returns the
+// template's ID. It reads first, because moto replaces a group of the same name instead of refusing it.
 func (b *Bed) makeGroup(ctx context.Context, group, cluster string) (template string, err error) {
 	known, err := b.autoscaling.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
 	if err != nil {
@@ -235,7 +238,7 @@ func (b *Bed) joinGroup(ctx context.Context, group, id string) error {
 	return nil
 }
 
-// ec2Tags turns a map into EC2 tags in the order of their keys.
+// ec2Tags converts a map to EC2 tags, sorted by key.
 func ec2Tags(m map[string]string) []ec2types.Tag {
 	tags := make([]ec2types.Tag, 0, len(m))
 	for k, v := range m {

@@ -18,32 +18,34 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// nodeClaims and nodePools are Karpenter's, by the version of the definitions that "make testbed-deps" takes from its
-// module.
+// nodeClaims and nodePools are Karpenter's resources, in the version of the definitions that "make testbed-deps"
+// copies from its module.
 var (
 	nodeClaims = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
 	nodePools  = nodeClaims.GroupVersion().WithResource("nodepools")
 )
 
-// terminationFinalizer keeps a node or NodeClaim that is deleted until Karpenter has drained it.
+// terminationFinalizer keeps a deleted node or NodeClaim until Karpenter has drained it.
 const terminationFinalizer = "karpenter.sh/termination"
 
 // A NodeClaimSpec describes a NodeClaim for [Bed.CreateNodeClaim].
 type NodeClaimSpec struct {
 	Name       string
 	NodePool   string // default if empty
-	InstanceID string // for status.providerID; a claim that has launched nothing yet has none
+	InstanceID string // for status.providerID; empty for a claim that has not launched anything
 	Zone       string // eu-west-1a if empty
 	Node       string // status.nodeName
 	Created    time.Time
-	// Labels are further ones; Requirements are the values that it asks for of labels, beside the capacity type.
+	// Labels are additional labels. Requirements are the label values that it requires, besides the capacity
+	// type.
 	Labels       map[string]string
 	Requirements map[string][]string
-	// Conditions by type, such as Registered; a reason is made up where it is empty.
+	// Conditions are set by type, such as Registered; an empty reason gets a placeholder.
 	Conditions []metav1.Condition
 }
 
-// installKarpenter installs Karpenter's definitions and waits until they are served.
+// installKarpenter installs Karpenter's definitions and waits until the API server serves
+// them.
 func (b *Bed) installKarpenter(ctx context.Context) error {
 	definitions, err := os.ReadFile(b.karpenterCRDs)
 	if err != nil {
@@ -61,7 +63,7 @@ func (b *Bed) installKarpenter(ctx context.Context) error {
 	})
 }
 
-// CreateNodeClaim creates a NodeClaim as Karpenter does: with its finalizer, and with a status.
+// CreateNodeClaim creates a NodeClaim as Karpenter does, with its finalizer and a status.
 func (b *Bed) CreateNodeClaim(ctx context.Context, spec NodeClaimSpec) error {
 	labels := map[string]any{"karpenter.sh/nodepool": cmp.Or(spec.NodePool, "default")}
 	for key, value := range spec.Labels {
@@ -100,7 +102,8 @@ func (b *Bed) CreateNodeClaim(ctx context.Context, spec NodeClaimSpec) error {
 	return b.age(ctx, nodeClaimKey+spec.Name, spec.Created)
 }
 
-// SetNodePool creates a NodePool that declares taints, or changes what it declares.
+// SetNodePool creates a NodePool with these taints, or replaces the taints of an existing
+// one.
 func (b *Bed) SetNodePool(ctx context.Context, name string, taints, startup []corev1.Taint) error {
 	pool, err := json.Marshal(map[string]any{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": name},
@@ -144,7 +147,7 @@ func claimStatus(spec NodeClaimSpec) map[string]any {
 	return status
 }
 
-// DeleteNodeClaim deletes a NodeClaim. It stays, as one that is being deleted, until [Bed.FinishNodeClaim].
+// DeleteNodeClaim deletes a NodeClaim. It remains, with a deletion timestamp, until [Bed.FinishNodeClaim].
 func (b *Bed) DeleteNodeClaim(ctx context.Context, name string) error {
 	if err := b.claims.Resource(nodeClaims).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete NodeClaim %s: %w", name, err)
@@ -152,7 +155,8 @@ func (b *Bed) DeleteNodeClaim(ctx context.Context, name string) error {
 	return nil
 }
 
-// FinishNodeClaim ends a NodeClaim that is being deleted, as Karpenter does when the instance is gone.
+// FinishNodeClaim removes the finalizer of a deleted NodeClaim, as Karpenter does when the instance is
+// gone.
 func (b *Bed) FinishNodeClaim(ctx context.Context, name string) error {
 	_, err := b.claims.Resource(nodeClaims).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	if err != nil {

@@ -94,7 +94,7 @@ func TestNodeChangesAsSomebodyWithKubectlWould(t *testing.T) {
 	}
 }
 
-// The eviction API is the API server's own; only the counting of the budget is done by hand.
+// The eviction API is the API server's own; only the budget's status is set by hand.
 func TestEvictionsRespectBudgets(t *testing.T) {
 	ctx := reset(t)
 	if err := bed.Apply(ctx, evictors); err != nil {
@@ -154,7 +154,7 @@ func TestEvictionsRespectBudgets(t *testing.T) {
 	}
 }
 
-// diagnosed is what a diagnosis asks about beside nodes, NodeClaims and pods.
+// diagnosed holds the objects that a diagnosis reads besides nodes, NodeClaims and pods.
 const diagnosed = `apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default}
@@ -202,7 +202,7 @@ involvedObject: {apiVersion: karpenter.sh/v1, kind: NodeClaim, name: default-1}
 reason: Registered
 `
 
-// dial returns a client as the functions make one.
+// dial returns a client like the functions'.
 func dial(t *testing.T, id Identity) *kube.Client {
 	t.Helper()
 	tokens, err := kube.NewTokenSource(bed.AWSConfigFor(id))
@@ -216,7 +216,7 @@ func dial(t *testing.T, id Identity) *kube.Client {
 	return client
 }
 
-// applyPublished applies infra/rbac.yaml, and takes what it grants back when the test ends.
+// applyPublished applies infra/rbac.yaml, and revokes its grants when the test ends.
 func applyPublished(t *testing.T, ctx context.Context) {
 	t.Helper()
 	published, err := os.ReadFile(filepath.Join("..", "..", "infra", "rbac.yaml"))
@@ -251,7 +251,7 @@ func applyPublished(t *testing.T, ctx context.Context) {
 	})
 }
 
-// seedDiagnosed makes a node and all that is asked about it.
+// seedDiagnosed creates a node and all objects that a diagnosis reads about it.
 func seedDiagnosed(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if _, err := bed.JoinNode(ctx, NodeSpec{Name: "n", InstanceID: "i-0123456789abcdef0", Karpenter: true}); err != nil {
@@ -288,7 +288,7 @@ func seedDiagnosed(t *testing.T, ctx context.Context) {
 	})
 }
 
-// answered are the kinds and names in an answer. Events that the control plane wrote by itself are left out.
+// answered returns the kinds and names in an answer, without Events that the control plane wrote by itself.
 func answered(t *testing.T, data json.RawMessage) string {
 	t.Helper()
 	type object struct {
@@ -311,7 +311,7 @@ func answered(t *testing.T, data json.RawMessage) string {
 	return strings.Join(words, " ")
 }
 
-// Both who looks and who acts may ask all that a diagnosis asks, by infra/rbac.yaml alone.
+// infra/rbac.yaml alone lets both roles read all that a diagnosis needs.
 func TestEveryQuestionOfADiagnosisIsAnswered(t *testing.T) {
 	ctx := reset(t)
 	applyPublished(t, ctx)

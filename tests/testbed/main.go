@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package with a bed, which use gets before the first of them, and returns the exit code for
-// os.Exit. When all tests passed, after is called unless it is nil: its error fails the package.
+// Main runs the tests of a package with a bed and returns the exit code for os.Exit. It passes the bed to use before
+// the first test. If all tests passed and after is not nil, it calls after: an error fails the package.
 func Main(m *testing.M, options Options, use func(*Bed), after func() error) int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)

@@ -19,31 +19,33 @@ import (
 
 const (
 	leaseNamespace = corev1.NamespaceNodeLease
-	// heartbeatEvery is shorter than the kubelet's 10 s because the bed's grace period may be 10 s rather than 50.
+	// heartbeatEvery is shorter than the kubelet's 10 s, because the bed's grace period may be 10 s rather than
+	// 50.
 	heartbeatEvery = 3 * time.Second
 	// unknownWithin bounds WaitUnknown: the grace period, the monitor period, and room for a busy machine.
 	unknownWithin = 60 * time.Second
 )
 
-// A NodeSpec describes a node for [Bed.JoinNode]. The zero value of everything but InstanceID is a Ready node named
+// A NodeSpec describes a node for [Bed.JoinNode]. The zero value of all fields but InstanceID is a Ready node named
 // after its instance.
 type NodeSpec struct {
 	InstanceID string // for spec.providerID; a node without one has no provider ID
 	ProviderID string // spec.providerID of a node that does not run on EC2
 	Zone       string // eu-west-1a if empty; must be the instance's own zone
-	Name       string // the instance id if empty, as resource-based naming has it
-	// Ready is the status of the Ready condition, True if empty. A node that is not Ready still heartbeats.
+	Name       string // the instance ID if empty, as in resource-based naming
+	// Ready is the status of the Ready condition, True if empty. A node that is not Ready still sends
+	// heartbeats.
 	Ready corev1.ConditionStatus
-	// ReadySince is the last transition of the Ready condition, now if zero.
+	// ReadySince is the last transition time of the Ready condition, now if zero.
 	ReadySince time.Time
 	Created    time.Time // now if zero
 	Reason     string    // of the Ready condition; a kubelet's usual one if empty
 	Labels     map[string]string
 	Taints     []corev1.Taint
-	Conditions []corev1.NodeCondition // replace or add to the usual ones, by type
-	// Karpenter gives it the labels of a node that Karpenter launched, registered and initialized, and its finalizer.
+	Conditions []corev1.NodeCondition // replace or add to the usual conditions, by type
+	// Karpenter adds the labels of a node that Karpenter launched, registered and initialized, and its finalizer.
 	Karpenter bool
-	Cordoned  bool // unschedulable, by somebody
+	Cordoned  bool // unschedulable
 	// Silent leaves the node without heartbeats from the start.
 	Silent bool
 }
@@ -99,7 +101,7 @@ func (b *Bed) JoinNode(ctx context.Context, spec NodeSpec) (*corev1.Node, error)
 	return created, b.age(ctx, nodeKey+name, spec.Created)
 }
 
-// A NodeChange is what [Bed.ChangeNode] changes about a node; what is nil or empty stays as it is.
+// A NodeChange is a change of a node for [Bed.ChangeNode]; nil or empty fields are unchanged.
 type NodeChange struct {
 	Labels   map[string]*string // nil removes a label
 	Taints   *[]corev1.Taint    // all of them
@@ -107,7 +109,7 @@ type NodeChange struct {
 	BootID   string // a new one after each boot
 }
 
-// ChangeNode changes a node as its kubelet or somebody with kubectl would.
+// ChangeNode changes a node as its kubelet or a kubectl user would.
 func (b *Bed) ChangeNode(ctx context.Context, name string, change NodeChange) error {
 	spec := map[string]any{}
 	if change.Taints != nil {
@@ -140,13 +142,13 @@ func (b *Bed) patchNode(ctx context.Context, name string, patch any, subresource
 	return nil
 }
 
-// FinishNode takes the finalizers off a node, as Karpenter does when it has drained one that is being deleted.
+// FinishNode removes the finalizers of a node, as Karpenter does when it has drained a deleted node.
 func (b *Bed) FinishNode(ctx context.Context, name string) error {
 	return b.patchNode(ctx, name, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 }
 
-// DeleteNode deletes a node and its lease, as "kubectl delete node" does. With a finalizer it stays as one that is being
-// deleted.
+// DeleteNode deletes a node and its lease, as "kubectl delete node" does. A node with a finalizer remains, with a
+// deletion timestamp.
 func (b *Bed) DeleteNode(ctx context.Context, name string) error {
 	b.Silence(name)
 	if err := b.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
@@ -159,21 +161,21 @@ func (b *Bed) DeleteNode(ctx context.Context, name string) error {
 	return nil
 }
 
-// Silence stops the heartbeats of a node: its kubelet has died, or the network has.
+// Silence stops the heartbeats of a node, as when its kubelet or network fails.
 func (b *Bed) Silence(name string) { b.beating.remove(name) }
 
-// Resume starts the heartbeats of a node again.
+// Resume restarts the heartbeats of a node.
 func (b *Bed) Resume(name string) { b.beating.add(name) }
 
-// SetReady sets the Ready condition of a node as its kubelet would, with the time since which it holds. On a silent
-// node that the controller already found Unknown, it moves the transition into the past.
+// SetReady sets the Ready condition of a node as its kubelet would, with its transition time. For a silent node
+// that the controller already marked Unknown, it moves the transition into the past.
 func (b *Bed) SetReady(ctx context.Context, name string, status corev1.ConditionStatus, reason string, since time.Time) error {
 	return b.SetCondition(ctx, name, corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(since),
 	})
 }
 
-// SetCondition adds or replaces one condition of a node. A zero heartbeat time is now.
+// SetCondition adds or replaces one condition of a node. A zero heartbeat time means now.
 func (b *Bed) SetCondition(ctx context.Context, name string, condition corev1.NodeCondition) error {
 	if condition.LastHeartbeatTime.IsZero() {
 		condition.LastHeartbeatTime = metav1.Now()
@@ -182,7 +184,7 @@ func (b *Bed) SetCondition(ctx context.Context, name string, condition corev1.No
 	if err != nil {
 		return fmt.Errorf("encode condition %s of node %s: %w", condition.Type, name, err)
 	}
-	// A strategic merge keeps the other conditions: they are merged by type.
+	// A strategic merge patch keeps the other conditions: it merges them by type.
 	_, err = b.kube.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("set condition %s of node %s: %w", condition.Type, name, err)
@@ -190,7 +192,7 @@ func (b *Bed) SetCondition(ctx context.Context, name string, condition corev1.No
 	return nil
 }
 
-// WaitUnknown waits until the node lifecycle controller has turned a silent node's Ready condition Unknown.
+// WaitUnknown waits until the node lifecycle controller has set a silent node's Ready condition to Unknown.
 func (b *Bed) WaitUnknown(ctx context.Context, name string) error {
 	err := poll(ctx, unknownWithin, 200*time.Millisecond, func(ctx context.Context) error {
 		node, err := b.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -213,7 +215,8 @@ func (b *Bed) WaitUnknown(ctx context.Context, name string) error {
 	return nil
 }
 
-// nodeStatus is what the kubelet of an m5.large reports, or of one with another architecture.
+// nodeStatus returns the status that the kubelet of an m5.large reports, or of an instance
+// with another architecture.
 func nodeStatus(name string, spec NodeSpec) corev1.NodeStatus {
 	resources := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{
@@ -236,7 +239,8 @@ func nodeStatus(name string, spec NodeSpec) corev1.NodeStatus {
 	}
 }
 
-// conditions are the four that every kubelet reports, changed as the spec asks.
+// conditions returns the four conditions that every kubelet reports, with the spec's
+// changes.
 func conditions(spec NodeSpec) []corev1.NodeCondition {
 	now := metav1.Now()
 	since := now
@@ -275,7 +279,7 @@ func withCondition(all []corev1.NodeCondition, c corev1.NodeCondition) []corev1.
 	return append(all, c)
 }
 
-// heartbeat renews the leases of all nodes that are not silent until ctx ends.
+// heartbeat renews the leases of all nodes that are not silent, until ctx ends.
 func (b *Bed) heartbeat(ctx context.Context) {
 	ticker := time.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
@@ -290,7 +294,7 @@ func (b *Bed) heartbeat(ctx context.Context) {
 		renewals.SetLimit(8)
 		for _, name := range b.beating.names() {
 			renewals.Go(func() error {
-				// A node that a test deleted has no lease: then there is nothing to keep alive.
+				// A node that a test deleted has no lease to renew.
 				_, err := b.kube.CoordinationV1().Leases(leaseNamespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 				if err != nil && ctx.Err() == nil {
 					b.logf("renew lease of node %s: %v", name, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// A Notice is a message that was published to a topic.
+// A Notice is a message published to a topic.
 type Notice struct {
 	TopicARN string
 	Subject  string
@@ -19,8 +19,8 @@ type Notice struct {
 	Attributes map[string]string
 }
 
-// Topic makes a topic with a queue subscribed to it and returns the topic's ARN and a function that takes all notices
-// which have arrived since it was last called.
+// Topic creates a topic with a subscribed queue. It returns the topic's ARN and a function that returns all notices
+// since its last call.
 func (b *Bed) Topic(ctx context.Context) (topicARN string, read func(context.Context) ([]Notice, error), err error) {
 	name := fmt.Sprintf("notices-%d", b.topics.Add(1))
 	topic, err := b.sns.CreateTopic(ctx, &sns.CreateTopicInput{Name: aws.String(name)})
@@ -43,7 +43,7 @@ func (b *Bed) Topic(ctx context.Context) (topicARN string, read func(context.Con
 	return aws.ToString(topic.TopicArn), read, nil
 }
 
-// takeNotices empties a queue; moto delivers at once, so that an empty answer means that there is no more.
+// takeNotices empties a queue. moto delivers at once, so an empty answer means that there is no more.
 func (b *Bed) takeNotices(ctx context.Context, queueURL string) ([]Notice, error) {
 	var notices []Notice
 	for {
@@ -68,7 +68,7 @@ func (b *Bed) takeNotices(ctx context.Context, queueURL string) ([]Notice, error
 	}
 }
 
-// parseNotice reads the envelope in which SNS delivers to SQS when raw delivery is off.
+// parseNotice reads the envelope that SNS sends to SQS without raw message delivery.
 func parseNotice(body string) (Notice, error) {
 	var envelope struct {
 		TopicArn, Subject, Message string

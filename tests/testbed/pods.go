@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A PodSpec describes a pod for [Bed.RunPod]. The zero value of everything but Name and Node is a running, ready pod of a
-// ReplicaSet, which is gone as soon as it is deleted.
+// A PodSpec describes a pod for [Bed.RunPod]. The zero value of all fields but Name and Node is a running, ready pod of
+// a ReplicaSet, which disappears at once when it is deleted.
 type PodSpec struct {
 	Name        string
 	Node        string
@@ -22,13 +22,14 @@ type PodSpec struct {
 	Phase       corev1.PodPhase // Running if empty
 	DaemonSet   bool            // a DaemonSet owns it
 	Mirror      bool            // it mirrors a static pod of its node
-	// Lingers: nobody ends its containers, so once deleted it stays as one that is being deleted, until [Bed.EndPod].
+	// Lingers means that nobody stops its containers: once deleted, it remains with a deletion timestamp until
+	// [Bed.EndPod].
 	Lingers bool
-	Limit   string // of its memory, such as 1Gi
-	Evicted string // what it used when the kubelet evicted it for want of memory, such as 6Gi
+	Limit   string // memory limit, such as 1Gi
+	Evicted string // its memory usage, such as 6Gi, when the kubelet evicted it for lack of memory
 }
 
-// RunPod runs a pod in the namespace default. The bed's nodes have no kubelet: nothing but a test ends it.
+// RunPod runs a pod in the namespace default. The bed's nodes have no kubelet: only a test ends the pod.
 func (b *Bed) RunPod(ctx context.Context, spec PodSpec) error {
 	grace := int64(0)
 	if spec.Lingers {
@@ -89,7 +90,8 @@ func (b *Bed) EndPod(ctx context.Context, name string) error {
 	return nil
 }
 
-// PodNames lists the pods of the namespace default that are not being deleted.
+// PodNames returns the names of the pods of the namespace default that are not being
+// deleted.
 func (b *Bed) PodNames(ctx context.Context) ([]string, error) {
 	all, err := b.kube.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -104,8 +106,8 @@ func (b *Bed) PodNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// SetBudget creates or changes a PodDisruptionBudget over the pods with the labels, which lets that many of them be
-// evicted. No controller counts here: the eviction API goes by the budget's status and takes one off for each eviction.
+// SetBudget creates or changes a PodDisruptionBudget over the pods with the labels. It allows that many evictions. No
+// controller counts here: the eviction API reads the budget's status and subtracts one for each eviction.
 func (b *Bed) SetBudget(ctx context.Context, name string, labels map[string]string, allowed int) error {
 	budgets := b.kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault)
 	budget, err := budgets.Get(ctx, name, metav1.GetOptions{})

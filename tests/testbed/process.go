@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// A process is a child that serves until it is killed.
+// A process is a child process that serves until it is killed.
 type process struct {
 	name string
-	log  string // path of what it prints
+	log  string // path of its output
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 }
 
-// A spawner starts children from one operating system thread. On Linux a child is told to die with its parent, and
-// "parent" there means the thread that forked it, which the Go runtime is free to end.
+// A spawner starts children from one operating system thread. On Linux a child dies with its parent, where
+// "parent" means the thread that forked it, and the Go runtime is free to end that thread.
 type spawner struct {
 	requests chan func()
 }
@@ -58,15 +58,15 @@ func (s *spawner) start(name, logPath string, env []string, path string, args ..
 	p := &process{name: name, log: logPath, cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		_ = cmd.Wait() // how it ended shows in its log; nothing ends before Close but by accident
+		_ = cmd.Wait() // its log shows how it ended; only an accident ends it before Close
 	}()
 	return p, nil
 }
 
-// stop ends the spawner; all its children must have ended.
+// stop stops the spawner; all its children must have ended.
 func (s *spawner) stop() { close(s.requests) }
 
-// kill ends the process at once: everything it holds lives in a directory that is about to be removed.
+// kill kills the process: all its data is in a directory that is about to be removed.
 func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill %s (pid %d): %w", p.name, p.cmd.Process.Pid, err)
@@ -75,7 +75,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-// ready polls until check succeeds, and gives up when the process ends or the time is over.
+// ready polls until check succeeds. It fails when the process ends or the time is over.
 func (p *process) ready(ctx context.Context, within time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -92,7 +92,7 @@ func (p *process) ready(ctx context.Context, within time.Duration, check func(co
 	return nil
 }
 
-// poll calls check until it succeeds; the error says what the last call did.
+// poll calls check until it succeeds; its error holds that of the last call.
 func poll(ctx context.Context, within, every time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not within %s", within))
 	defer cancel()
@@ -102,7 +102,7 @@ func poll(ctx context.Context, within, every time.Duration, check func(context.C
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil || last == nil { // a call that was cut short says nothing
+		if ctx.Err() == nil || last == nil { // a canceled call proves nothing
 			last = err
 		}
 		select {
@@ -123,7 +123,7 @@ func tail(path string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// freePort returns a loopback port that was free a moment ago. It lies below the range from which Linux takes the ports of
+// freePort returns a loopback port that was free when checked. It lies below the range from which Linux takes the ports of
 // outgoing connections, so that none of those takes it before the process listens.
 func freePort() (int, error) {
 	for range 100 {

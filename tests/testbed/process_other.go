@@ -4,5 +4,6 @@ package testbed
 
 import "syscall"
 
-// dieWithParent does nothing where the kernel has no such signal: there, only Close ends the children.
+// dieWithParent does nothing where the kernel has no such signal: there, only Close stops the
+// children.
 func dieWithParent() *syscall.SysProcAttr { return nil }

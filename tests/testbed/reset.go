@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// subnetList returns the ids of the subnets as an Auto Scaling group wants them.
+// subnetList returns the subnet IDs in the form that an Auto Scaling group takes.
 func (b *Bed) subnetList() string {
 	ids := make([]string, 0, len(b.ground.Subnets))
 	for _, id := range b.ground.Subnets {
@@ -27,9 +27,9 @@ func (b *Bed) subnetList() string {
 	return strings.Join(ids, ",")
 }
 
-// Reset empties the emulator (resources, call log, faults, page cap), deletes all nodes, leases, NodeClaims, pods and
-// disruption budgets, puts aws-auth back, and makes an EKS cluster [ClusterName] anew whose endpoint is the bed's API server. What [Bed.Apply]
-// applied stays.
+// Reset empties the emulator (resources, call log, faults, page limit), deletes all nodes, leases, NodeClaims, pods and
+// disruption budgets, and restores aws-auth. It creates the EKS cluster [ClusterName] again, with the bed's API server
+// as its endpoint. What [Bed.Apply] applied remains.
 func (b *Bed) Reset(ctx context.Context) error {
 	b.beating.clear()
 	if err := b.control(ctx, http.MethodPost, "reset", nil, nil); err != nil {
@@ -77,7 +77,7 @@ func (b *Bed) forgetNodes(ctx context.Context) error {
 	})
 }
 
-// freeNodes takes the finalizers off the nodes.
+// freeNodes removes the finalizers of the nodes.
 func (b *Bed) freeNodes(ctx context.Context) error {
 	nodes, err := b.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *Bed) freeNodes(ctx context.Context) error {
 	return nil
 }
 
-// seedAWS makes a cluster and what it stands on.
+// seedAWS creates a cluster and the resources it needs.
 func (b *Bed) seedAWS(ctx context.Context) error {
 	cfg := b.AWSConfigFor(Seeder)
 	b.ec2, b.autoscaling, b.eks = ec2.NewFromConfig(cfg), autoscaling.NewFromConfig(cfg), eks.NewFromConfig(cfg)

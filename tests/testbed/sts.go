@@ -18,15 +18,16 @@ import (
 
 const (
 	stsHost = "sts." + Region + ".amazonaws.com"
-	// emptyPayloadHash is the SHA-256 of nothing, the payload of a presigned GetCallerIdentity.
+	// emptyPayloadHash is the SHA-256 of an empty payload, that of a presigned
+	// GetCallerIdentity.
 	emptyPayloadHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	signingTime      = "20060102T150405Z"
-	// presignedFor is how long STS honours a presigned URL, whatever its X-Amz-Expires says.
+	// presignedFor is how long STS accepts a presigned URL, whatever its X-Amz-Expires says.
 	presignedFor = 15 * time.Minute
 )
 
-// stsServer answers presigned GetCallerIdentity requests of the identities it knows. It computes the signature anew
-// over the request as it arrived, so that a token whose cluster header, query or key was changed is refused.
+// stsServer answers presigned GetCallerIdentity requests of the identities it knows. It recomputes the signature of
+// the request as received, so a token with a changed cluster header, query or key is refused.
 type stsServer struct {
 	identities map[string]Identity // by access key id
 	now        func() time.Time
@@ -40,7 +41,7 @@ func newSTSServer(identities []Identity, now func() time.Time) *stsServer {
 	return s
 }
 
-// An stsError is a refusal in the shape in which STS sends it.
+// An stsError is an error in the format of STS.
 type stsError struct{ code, message string }
 
 func (e *stsError) Error() string { return e.code + ": " + e.message }
@@ -65,16 +66,16 @@ func (s *stsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// caller returns the ARN and the user id under which STS knows the identity.
+// caller returns the ARN and the user ID of the identity in STS.
 func (i Identity) caller() (arn, userID string) {
 	if role, ok := strings.CutPrefix(i.ARN, "arn:aws:iam::"+AccountID+":role/"); ok {
-		name := role[strings.LastIndex(role, "/")+1:] // an assumed role has lost its path
+		name := role[strings.LastIndex(role, "/")+1:] // the ARN of an assumed role omits the role's path
 		return "arn:aws:sts::" + AccountID + ":assumed-role/" + name + "/testbed", "AROA" + i.AccessKeyID[4:] + ":testbed"
 	}
 	return i.ARN, "AIDA" + i.AccessKeyID[4:]
 }
 
-// verify returns who signed the request, or an error if nobody known did.
+// verify returns the signer of the request, or an error if no known identity signed it.
 func (s *stsServer) verify(r *http.Request) (Identity, error) {
 	query := r.URL.Query()
 	if r.Method != http.MethodGet || query.Get("Action") != "GetCallerIdentity" {
@@ -105,8 +106,8 @@ func (s *stsServer) verify(r *http.Request) (Identity, error) {
 	return identity, nil
 }
 
-// presign returns the signature that the identity would give to the request: its query but the signature, and those of
-// its headers that the request says were signed.
+// presign returns the identity's signature for the request. It covers the query without the signature, and the headers
+// that the request lists as signed.
 func presign(r *http.Request, identity Identity, region string, at time.Time) (string, error) {
 	query := r.URL.Query()
 	signedHeaders := strings.Split(query.Get("X-Amz-SignedHeaders"), ";")
@@ -133,15 +134,15 @@ func presign(r *http.Request, identity Identity, region string, at time.Time) (s
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
-	_ = json.NewEncoder(w).Encode(v) // the caller has gone if this fails
+	_ = json.NewEncoder(w).Encode(v) // this fails only if the caller has gone
 }
 
-// A proxy is an HTTP CONNECT proxy that answers for STS itself, over TLS with a certificate of the bed, and lets
-// nothing else through: no call of the authenticator can leave the machine.
+// A proxy is an HTTP CONNECT proxy that answers for STS itself, over TLS with a certificate of the bed. It
+// refuses all other hosts, so no call of the authenticator can leave the machine.
 type proxy struct {
 	url    string
 	server *http.Server
-	inner  *http.Server // what is inside the tunnels
+	inner  *http.Server // serves the requests inside the tunnels
 	conns  chan net.Conn
 	addr   net.Addr
 	once   sync.Once
@@ -184,7 +185,7 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if buffered.Reader.Buffered() > 0 {
-		_ = conn.Close() // a client speaks only after the answer
+		_ = conn.Close() // a client sends only after the answer
 		return
 	}
 	if _, err := conn.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
@@ -198,7 +199,8 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Accept returns the next tunnel; with Close and Addr it makes the proxy a listener of its own tunnels.
+// Accept returns the next tunnel; with Close and Addr it makes the proxy the listener of its own
+// tunnels.
 func (p *proxy) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
@@ -208,7 +210,7 @@ func (p *proxy) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener.
+// Close closes the listener.
 func (p *proxy) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
@@ -217,7 +219,7 @@ func (p *proxy) Close() error {
 // Addr returns the address of the proxy.
 func (p *proxy) Addr() net.Addr { return p.addr }
 
-// stop ends the proxy and all its tunnels.
+// stop closes the proxy and all its tunnels.
 func (p *proxy) stop() error {
 	return errors.Join(p.Close(), p.server.Close(), p.inner.Close())
 }

@@ -23,27 +23,31 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options of a bed. The zero value is usable from anywhere inside the repository.
+// Options configure a bed. The zero value works anywhere inside the repository.
 type Options struct {
-	// Root is the repository's root; searched upward from the working directory if empty.
+	// Root is the repository's root; if empty, it is searched upward from the working
+	// directory.
 	Root string
-	// AWSOnly starts the emulated AWS alone: no control plane, and no account laid out in it.
+	// AWSOnly starts only the emulated AWS, without a control plane and with an empty
+	// account.
 	AWSOnly bool
-	// Emulator is the program of the emulated AWS, by a path relative to Root; tests/emulator/emulator.py if empty.
+	// Emulator is the program of the emulated AWS, relative to Root; tests/emulator/emulator.py if empty.
 	Emulator string
-	// RBAC names a file of Kubernetes manifests, in YAML and as many documents as it likes, that are applied once at
-	// the start, by a path relative to Root. Empty applies nothing: then the viewers may do nothing.
+	// RBAC names a file of Kubernetes manifests, relative to Root, with one or more YAML documents. They are applied
+	// once at the start. If it is empty, the viewers have no permissions.
 	RBAC string
-	// Identities are more access keys than those of [Viewer], [Remediator], [Operator] and [Stranger] that STS shall know.
+	// Identities are additional access keys for STS, besides those of [Viewer], [Remediator], [Operator] and [Stranger].
 	Identities []Identity
-	// Viewers are more roles, by ARN, than [Viewer]'s that the default aws-auth maps to [ViewersGroup].
+	// Viewers are additional roles, by ARN, that the default aws-auth maps to [ViewersGroup], besides
+	// [Viewer]'s.
 	Viewers []string
-	// Remediators are more roles, by ARN, than [Remediator]'s that the default aws-auth maps to [RemediatorsGroup].
+	// Remediators are additional roles, by ARN, that the default aws-auth maps to [RemediatorsGroup], besides
+	// [Remediator]'s.
 	Remediators []string
-	// Grace is how long a node may be silent before the controller calls it Unknown; zero is 10 s, a fifth of what is
-	// usual. Who tests no silence sets more: a machine that stops for as long silences every node at once.
+	// Grace is how long a node may be silent before the controller marks it Unknown; zero means 10 s, a fifth of the
+	// usual. Set more if no test needs silence: a machine that stalls for that long silences every node at once.
 	Grace time.Duration
-	// Log receives the progress and what goes wrong in the background; nil drops it.
+	// Log receives progress and background errors; nil discards them.
 	Log func(format string, args ...any)
 }
 
@@ -59,7 +63,7 @@ type Bed struct {
 	karpenterCRDs string
 
 	spawner   *spawner
-	processes []*process // in the order of their start
+	processes []*process // in the order in which they started
 	ca        *authority
 	proxy     *proxy
 	endBeats  func()
@@ -87,8 +91,8 @@ type Bed struct {
 	ground foundation
 }
 
-// Start starts a bed and returns when everything answers and [Bed.Reset] has been done once: about 5 seconds. On
-// failure, what was started has been stopped, but the logs are kept: the error says where.
+// Start starts a bed and returns when all parts answer and [Bed.Reset] has run once, after about 5 seconds. On
+// failure, the started parts are stopped and the logs are kept: the error says where.
 func Start(ctx context.Context, options Options) (*Bed, error) {
 	b := &Bed{options: options}
 	if err := b.locate(); err != nil {
@@ -127,7 +131,7 @@ func (b *Bed) start(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	// Processes are started one after the other, because the list of them is not locked, and waited for together.
+	// The processes are started in sequence, because the list of them is not locked, and awaited together.
 	emulator, err := b.startEmulator()
 	if err != nil {
 		return err
@@ -151,7 +155,7 @@ func (b *Bed) start(ctx context.Context) error {
 	if err := b.setIdentities(ctx, identities); err != nil {
 		return err
 	}
-	if err := b.writeAWSAuth(ctx, b.mapRoles()); err != nil { // the authenticator finds it when it starts
+	if err := b.writeAWSAuth(ctx, b.mapRoles()); err != nil { // the authenticator reads it when it starts
 		return err
 	}
 	if err := b.applyRBAC(ctx); err != nil {
@@ -195,7 +199,7 @@ func (b *Bed) Close() error {
 	return err
 }
 
-// stop ends everything that runs, the last started first.
+// stop stops everything that runs, the last started first.
 func (b *Bed) stop() error {
 	if b.spawner == nil {
 		return nil
@@ -225,25 +229,25 @@ func (b *Bed) APIServer() string { return b.apiServer }
 // CA returns the PEM of the certificate authority that signed the API server's certificate.
 func (b *Bed) CA() []byte { return b.ca.pem }
 
-// Kube returns a client of the API server that may do everything.
+// Kube returns a client of the API server with all permissions.
 func (b *Bed) Kube() kubernetes.Interface { return b.kube }
 
-// AdminConfig returns the configuration of such a client.
+// AdminConfig returns the configuration of the client of [Bed.Kube].
 func (b *Bed) AdminConfig() *rest.Config { return rest.CopyConfig(b.admin) }
 
-// Kubeconfig returns the path of such a configuration as a file, for kubectl.
+// Kubeconfig returns the path of a kubeconfig with all permissions, for kubectl.
 func (b *Bed) Kubeconfig() string { return filepath.Join(b.dir, "admin.kubeconfig") }
 
-// Dir returns the directory in which everything of the bed is kept until Close, logs included.
+// Dir returns the directory that holds all files of the bed until Close, logs included.
 func (b *Bed) Dir() string { return b.dir }
 
-// Env returns the environment, as NAME=value, that points a process at the bed with the credentials of [Viewer]. Add it
-// to a base that has PATH and the like.
+// Env returns the environment variables, as NAME=value, that direct a process to the bed with the credentials of
+// [Viewer]. Add them to a base that has PATH and the like.
 func (b *Bed) Env() []string { return b.EnvFor(Viewer) }
 
 // EnvFor is [Bed.Env] with the credentials of another identity.
 func (b *Bed) EnvFor(id Identity) []string {
-	none := filepath.Join(b.dir, "none") // no configuration of whoever runs the tests
+	none := filepath.Join(b.dir, "none") // ignores the configuration of the user who runs the tests
 	return []string{
 		"AWS_ENDPOINT_URL=" + b.awsEndpoint,
 		"AWS_REGION=" + Region,
@@ -273,7 +277,7 @@ func (b *Bed) AWSConfigFor(id Identity) aws.Config {
 
 const emulatorProgram = "tests/emulator/emulator.py"
 
-// locate finds the repository and what "make testbed-deps" puts there.
+// locate finds the repository and the files of "make testbed-deps".
 func (b *Bed) locate() error {
 	root := b.options.Root
 	if root == "" {
@@ -294,7 +298,7 @@ func (b *Bed) locate() error {
 	b.python = filepath.Join(root, ".venv", "bin", "python")
 	b.karpenterCRDs = filepath.Join(root, ".build", "karpenter-crds.yaml")
 	b.emulator = filepath.Join(root, cmp.Or(b.options.Emulator, emulatorProgram))
-	// That the programs are looked at makes the go command see when they change.
+	// Reading the programs' metadata makes the go command notice their changes.
 	parts := []string{b.python, b.emulator, filepath.Join(root, emulatorProgram)}
 	if !b.options.AWSOnly {
 		parts = append(parts, b.karpenterCRDs, b.binary("etcd"), b.binary("kube-apiserver"), b.binary("kube-controller-manager"), b.binary("aws-iam-authenticator"))
@@ -321,7 +325,7 @@ func (b *Bed) logf(format string, args ...any) {
 	}
 }
 
-// spawn starts a child and remembers it for Close. The child sees nothing of the environment but PATH and HOME, and env.
+// spawn starts a child and records it for Close. The child's environment is PATH, HOME and env only.
 func (b *Bed) spawn(name string, env []string, path string, args ...string) (*process, error) {
 	base := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmp.Or(os.Getenv("HOME"), b.dir)}
 	p, err := b.spawner.start(name, b.logPath(name), append(base, env...), path, args...)

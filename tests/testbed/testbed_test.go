@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
 )
 
-// bed is the one bed of all tests in this package; each test empties it first.
+// bed is the only bed of all tests in this package; each test empties it first.
 var bed *Bed
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(Main(m, Options{Log: log}, func(b *Bed) { bed = b }, nil))
 }
 
-// reset empties the bed and fails the test in the end if the emulator failed meanwhile.
+// reset empties the bed. When the test ends, it fails the test if the emulator gave an
+// unexpected answer.
 func reset(t *testing.T) context.Context {
 	t.Helper()
 	ctx := t.Context()
@@ -68,7 +69,7 @@ func asUser(t *testing.T, id Identity, cluster string) kubernetes.Interface {
 		t.Fatal(err)
 	}
 	cfg := bed.AWSConfigFor(id)
-	cfg.BaseEndpoint = nil // a token is signed for the real host of STS
+	cfg.BaseEndpoint = nil // a token is signed for the real STS host
 	tok, err := generator.GetWithSTS(cluster, sts.NewFromConfig(cfg))
 	if err != nil {
 		t.Fatal(err)
@@ -358,7 +359,7 @@ func TestAutoModeInstancesHide(t *testing.T) {
 	}
 }
 
-// impatient is a client whose calls are tried once only.
+// impatient returns a configuration without retries.
 func impatient() aws.Config {
 	cfg := bed.AWSConfig()
 	cfg.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
@@ -572,7 +573,7 @@ func TestTopicDelivers(t *testing.T) {
 	}
 }
 
-// post calls a service of the emulator that the module has no client for.
+// post calls an emulated service for which the module has no client.
 func post(t *testing.T, service, target, body string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bed.AWSEndpoint(), strings.NewReader(body))
@@ -640,7 +641,7 @@ func TestEmulatorFaultIsRecorded(t *testing.T) {
 	if err := bed.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := ec2.NewFromConfig(bed.AWSConfig()).DescribeMacHosts(t.Context(), &ec2.DescribeMacHostsInput{}) // moto has none
+	_, err := ec2.NewFromConfig(bed.AWSConfig()).DescribeMacHosts(t.Context(), &ec2.DescribeMacHostsInput{}) // moto does not implement it
 	if errorCode(err) != "EmulatorFault" {
 		t.Errorf("got %v, want EmulatorFault", err)
 	}

@@ -4,5 +4,5 @@ package start
 
 import "time"
 
-// Clock is the functions' clock.
+// Clock returns the current time.
 func Clock() time.Time { return time.Now() }

@@ -8,8 +8,8 @@ import (
 	"rollcall/shared/lambdas"
 )
 
-// sdk has the AWS SDK log as the functions do. By itself it writes lines of text, which no
-// query of JSON lines finds. What it says to those who mend the SDK itself is dropped.
+// sdk redirects the log of the AWS SDK to the functions' JSON log. By default it writes
+// plain text, which no query of JSON lines finds. Debug messages of the SDK are dropped.
 func sdk(around lambdas.Ambient) logging.Logger {
 	return logging.LoggerFunc(func(sort logging.Classification, format string, arguments ...any) {
 		if sort != logging.Debug {

@@ -30,7 +30,7 @@ func TestTheSDKLogsAsTheFunctionsDo(t *testing.T) {
 	}
 }
 
-// Lambda's runtime writes the error of a failed invocation with the standard logger.
+// Lambda's runtime logs the error of a failed invocation with the standard logger.
 func TestTheRuntimeLogsAsTheFunctionsDo(t *testing.T) {
 	flags := text.Flags()
 	defer func() { text.SetFlags(flags); text.SetOutput(os.Stderr) }()

@@ -1,5 +1,5 @@
-// Package start holds what every function does before it serves: read its
-// environment, load the AWS configuration, and set up its log.
+// Package start prepares a function before it serves: it reads the environment, loads the
+// AWS configuration, and sets up the log.
 package start
 
 import (
@@ -18,17 +18,17 @@ import (
 	"rollcall/shared/observe/apistats"
 )
 
-// Function is what a function starts with.
+// Function holds what a function starts with.
 type Function struct {
 	Settings config.Settings
 	AWS      aws.Config
 	Log      *slog.Logger
-	// Calls counts what is sent to AWS with the configuration.
+	// Calls counts the requests to AWS made with the configuration.
 	Calls *apistats.Counter
 }
 
-// Begin reads the variables that the function needs. A fault ends the process before it takes
-// any work, with the error in the initialization log.
+// Begin reads the variables that the function needs. A fault ends the process before it
+// takes any work, and is reported in the initialization log.
 func Begin(ctx context.Context, name string, variables ...string) (Function, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", name)
 	runtime(lambdas.Ambient{Log: log})
@@ -46,14 +46,14 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	return f, nil
 }
 
-// runtime has Lambda's runtime log as the functions do. By itself it writes lines of text when
-// an invocation fails.
+// runtime redirects the log of Lambda's runtime to the functions' JSON log. By default it
+// writes plain text when an invocation fails.
 func runtime(around lambdas.Ambient) {
 	text.SetFlags(0)
 	text.SetOutput(said(around.Failed))
 }
 
-// said takes lines of text.
+// said is a writer of text lines.
 type said func(line string)
 
 func (s said) Write(line []byte) (int, error) {
@@ -67,11 +67,11 @@ func Fatal(name string, err error) {
 	os.Exit(1)
 }
 
-// Nobody stands for whose credentials are used, in messages: a function's own role is
-// in AWS's messages where it matters.
+// Nobody returns "" as the principal in messages: AWS's own messages name the function's
+// role where it matters.
 func Nobody(context.Context) string { return "" }
 
-// Ambient is what is around the function's handler.
+// Ambient returns what the function's handler shares: clock, log, metrics, call counts.
 func (f Function) Ambient() lambdas.Ambient {
 	return lambdas.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
 }

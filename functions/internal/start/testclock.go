@@ -1,7 +1,7 @@
 //go:build testclock
 
-// This file is part only of binaries that are built for the end-to-end tests: nothing
-// that is deployed can be told another time, or to die.
+// This file is only in binaries for the end-to-end tests. A deployed function cannot be
+// given another time, or be made to die.
 
 package start
 
@@ -17,8 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Clock is the real clock, moved by the duration in the file that
-// ROLLCALL_TEST_CLOCK names.
+// Clock returns the real time plus the duration in the file that ROLLCALL_TEST_CLOCK names.
 func Clock() time.Time {
 	data, err := os.ReadFile(os.Getenv("ROLLCALL_TEST_CLOCK"))
 	if err != nil {
@@ -31,13 +30,12 @@ func Clock() time.Time {
 	return time.Now().Add(ahead)
 }
 
-// PageInterval is next to nothing: the emulated EC2 has no quota to spare.
+// PageInterval is almost zero: the emulated EC2 has no quota to protect.
 const PageInterval = time.Nanosecond
 
-// hook lets the process die before or after its n-th AWS call, as
-// ROLLCALL_TEST_DIE=before:n or after:n says, as a function dies whose machine does. To
-// know which calls those are, it has the name of each written to the file that
-// ROLLCALL_TEST_CALLS names, in the order in which they are counted.
+// hook ends the process before or after its n-th AWS call, as ROLLCALL_TEST_DIE=before:n or
+// after:n says, like a function whose machine fails. It writes the name of each call to the
+// file that ROLLCALL_TEST_CALLS names, in the order in which they are counted.
 func hook(cfg *aws.Config) {
 	if path := os.Getenv("ROLLCALL_TEST_CALLS"); path != "" {
 		tell(cfg, path)

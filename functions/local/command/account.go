@@ -33,17 +33,18 @@ type account struct {
 	principal func(context.Context) string
 }
 
-// identityTime bounds the question who we are, which only serves messages.
+// identityTime limits the call that reads the caller's identity, which only serves
+// messages.
 const identityTime = 5 * time.Second
 
-// place is where the account is, and how long it may take.
+// place is the account's region, and the settings for its calls.
 type place struct {
-	region   string        // "" as the environment has it
-	evidence string        // where evidence is kept, "" for nowhere
-	timeout  time.Duration // of finding the credentials, and of every attempt of a call
+	region   string        // "" uses the environment's
+	evidence string        // where evidence is stored, "" for nowhere
+	timeout  time.Duration // limit for finding the credentials, and for every attempt of a call
 }
 
-// someTime checks --timeout.
+// someTime returns an error if the value of --timeout is not valid.
 func someTime(timeout time.Duration) error {
 	if timeout <= 0 {
 		return fmt.Errorf("--timeout %s: it must be more than zero", timeout)
@@ -51,9 +52,9 @@ func someTime(timeout time.Duration) error {
 	return nil
 }
 
-// connect loads the ambient configuration and makes sure that there are
-// credentials, so that their lack is said once and not once per call. ctx is that of the
-// whole command.
+// connect loads the ambient configuration and checks that there are credentials, so that
+// missing ones are reported once and not for each call. ctx is the context of the whole
+// command.
 func connect(ctx context.Context, env Environment, p place) (*account, error) {
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(p.timeout))}
 	if p.region != "" {
@@ -83,16 +84,17 @@ func connect(ctx context.Context, env Environment, p place) (*account, error) {
 	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
 }
 
-// principalOf tells whose credentials these are, "" if that is not known. It is asked once,
-// in the time of the whole command: who asks first may have little left. To whoever has none
-// left it matters not, since what he met was no refusal.
+// principalOf returns a function that returns the principal of the credentials, "" if
+// unknown. It is read once, with the context of the whole command, since the first caller's
+// context may be about to expire. A caller whose context has expired does not need the
+// answer: its error was not a denial.
 func principalOf(whole context.Context, api *sts.Client, limit time.Duration) func(context.Context) string {
 	ask := sync.OnceValue(func() string {
 		ctx, cancel := context.WithTimeout(whole, limit)
 		defer cancel()
 		out, err := api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
-			return "" // only a message will say less
+			return "" // only messages lose detail
 		}
 		return aws.ToString(out.Arn)
 	})
@@ -104,8 +106,8 @@ func principalOf(whole context.Context, api *sts.Client, limit time.Duration) fu
 	}
 }
 
-// evidenceIn is where evidence is kept: a folder, or an S3 bucket as s3://BUCKET; nil for
-// nowhere.
+// evidenceIn returns the evidence store: a folder, or an S3 bucket as s3://BUCKET; nil for
+// no store.
 func evidenceIn(cfg aws.Config, place string) (view.Store, error) {
 	bucket, inS3 := strings.CutPrefix(place, "s3://")
 	switch {
@@ -119,8 +121,7 @@ func evidenceIn(cfg aws.Config, place string) (view.Store, error) {
 	return archive.NewS3(s3.NewFromConfig(cfg), strings.TrimSuffix(bucket, "/")), nil
 }
 
-// runner plugs the account into the pipeline. What the mode does not allow is not
-// plugged in.
+// runner returns a runner for the account. It has only the parts that the mode allows.
 func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.Runner, error) {
 	r := &run.Runner{
 		Observer: a.view.Observer, Why: a.view.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now, Unremembered: f.ledger == "",
@@ -133,7 +134,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
 			Targets: a.view.Observer, EC2: a.view.EC2, Kube: a.view.Kube, Why: a.view.Act, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
-			// Read anew before each act: stop: true in it stops the next one.
+			// Read again before each act: stop: true in it stops the next one.
 			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
 		})
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// captureFlags are the flags of rollcall capture as they were given.
+// captureFlags are the flags of rollcall capture, as given.
 type captureFlags struct {
 	cluster, out, policy, ledger, region string
 	timeout                              time.Duration
@@ -109,7 +109,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 		return err
 	}
 	if err := command.Err(); err != nil {
-		return err // what a signal cut short looks like a cluster that lacks things
+		return err // an interrupted capture looks like a cluster with missing parts
 	}
 	if err := bundle.Write(f.out, files); err != nil {
 		return err
@@ -117,8 +117,8 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	return told(env, f.out, files, recorder.Lacks())
 }
 
-// specimens are instances that nothing is wrong with, one of each group that has no
-// finding: what is read of them tells how a healthy one of the group is set up.
+// specimens returns one healthy instance of each group that has no finding. What is read of
+// it shows how a healthy instance of the group is set up.
 func specimens(s *roll.Snapshot, findings []roll.Finding) (out []roll.Finding) {
 	seen := map[roll.Group]bool{}
 	for _, f := range findings {
@@ -136,12 +136,12 @@ func specimens(s *roll.Snapshot, findings []roll.Finding) (out []roll.Finding) {
 	return out
 }
 
-// whole has the recorder see what no diagnosis reads whole: all nodes and leases, and the
-// NodeClaims of every pool, since one that is not asked for looks as if it had none.
+// whole reads what no diagnosis reads completely, for the recorder: all nodes and leases,
+// and the NodeClaims of every pool, since a pool that is not read looks as if it had none.
 func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
 	client, err := dialer.Dial(s.Cluster)
 	if err != nil {
-		return // there is nothing to be read, which the bundle tells by what it lacks
+		return // nothing can be read; the bundle shows it by the missing files
 	}
 	questions := []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.AwsAuth(), kube.Webhooks()}
 	asked := map[string]bool{}
@@ -152,11 +152,11 @@ func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
 		}
 	}
 	for _, q := range questions {
-		_, _ = client.Read(ctx, q) // the recorder notes the answer, or why there is none
+		_, _ = client.Read(ctx, q) // the recorder records the answer or the error
 	}
 }
 
-// told says what was written, and what is missing from it.
+// told prints what was written, and what is missing from it.
 func told(env Environment, dir string, files map[string][]byte, lacks map[string]string) error {
 	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they tell: rollcall explain --bundle %s\n", len(files), dir, dir); err != nil {
 		return fmt.Errorf("print: %w", err)

@@ -38,8 +38,8 @@ type checkFlags struct {
 	timeout  time.Duration
 }
 
-// parallel is how many clusters are checked at once. EC2 listings take turns
-// anyway; what runs side by side is the waiting for the Kubernetes APIs.
+// parallel is the number of clusters that are checked in parallel. EC2 listings run one at
+// a time anyway; only the waits for the Kubernetes APIs overlap.
 const parallel = 8
 
 func checkCommand(env Environment) *cobra.Command {
@@ -78,7 +78,7 @@ A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises 
 	return c
 }
 
-// settings are the flags of rollcall check, understood.
+// settings are the parsed flags of rollcall check.
 type settings struct {
 	mode   policy.Mode
 	output output
@@ -86,7 +86,7 @@ type settings struct {
 	ledger ledger.Ledger
 }
 
-// settle reads every flag, and reports all that is wrong at once.
+// settle parses the flags. Its error lists all faults at once.
 func (f checkFlags) settle() (settings, error) {
 	var s settings
 	var faults []error
@@ -142,7 +142,7 @@ func readPolicy(path string) (*policy.Document, error) {
 	return doc, err
 }
 
-// policyFile is the policy of a file, and its text.
+// policyFile returns the policy in a file, and its text.
 func policyFile(path string) (*policy.Document, []byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -199,15 +199,15 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	return verdict(results)
 }
 
-// list lists the clusters of the region.
+// list returns the clusters of the region.
 func (f checkFlags) list(ctx context.Context, a *account) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	return a.view.Observer.Clusters(ctx)
 }
 
-// checkAll checks the clusters side by side. After an interruption it returns those that were
-// checked by then, and those on which something was done.
+// checkAll checks the clusters in parallel. After an interruption it returns the clusters
+// that were checked by then, and those on which something was done.
 func checkAll(ctx context.Context, runner *run.Runner, names []string, now func() time.Time) []report.Check {
 	results := make([]report.Check, len(names))
 	var group errgroup.Group
@@ -224,12 +224,12 @@ func checkAll(ctx context.Context, runner *run.Runner, names []string, now func(
 			return nil
 		})
 	}
-	_ = group.Wait() // nothing above returns an error: a check's faults are part of it
+	_ = group.Wait() // never fails: the faults of a check are part of its result
 	return slices.DeleteFunc(results, func(c report.Check) bool { return c.Snapshot == nil })
 }
 
-// show prints the results, and writes them as a page. What was done is told in either
-// way, also if one fails.
+// show prints the results, and writes them as a page. If one of the two fails, the other
+// still reports what was done.
 func (f checkFlags) show(env Environment, form output, results []report.Check) error {
 	printed := print(env.Stdout, form, f.verbose, results)
 	if f.html == "" {
@@ -255,15 +255,15 @@ func print(w io.Writer, form output, verbose bool, results []report.Check) error
 	return nil
 }
 
-// notDone reports whether an act failed, or nobody knows whether it took effect. One that
-// was refused after the second look is no failure: it was not wanted any more.
+// notDone reports whether an act failed, or its effect is unknown. A refusal after the
+// second look is no failure: the act was not needed any more.
 func notDone(o remediate.Outcome) bool {
 	return o.Result == remediate.Failed || o.Result == remediate.Unclear
 }
 
-// verdict turns the results into the exit code. An answer that is not whole, or an act
-// that was not done, wins over findings: whoever reads only the code must not take the
-// list for all there is.
+// verdict returns the exit code of the results as an error. An incomplete answer, or an act
+// that was not done, takes precedence over findings: a caller that reads only the code must
+// not take the list as complete.
 func verdict(results []report.Check) error {
 	code := ExitOK
 	for _, c := range results {

@@ -1,5 +1,5 @@
-// Package command is the command line of rollcall: flags in, tables and JSON out,
-// and an exit code.
+// Package command implements the command line of rollcall: flags, output as tables or JSON,
+// and exit codes.
 package command
 
 import (
@@ -19,40 +19,40 @@ import (
 
 // Exit codes.
 const (
-	ExitOK       = 0 // everything was checked and nothing found
-	ExitError    = 1 // something could not be checked or done, so the answer is not whole
-	ExitFindings = 2 // everything was checked, and something found
-	// ExitInterrupted is that of a shell for SIGINT: what was printed is not all there is.
+	ExitOK       = 0 // everything was checked, no findings
+	ExitError    = 1 // something could not be checked or done: the answer is incomplete
+	ExitFindings = 2 // everything was checked, with findings
+	// ExitInterrupted is a shell's code for SIGINT: the output is incomplete.
 	ExitInterrupted = 130
 )
 
-// Environment is what the command line takes from its process.
+// Environment is what the command line uses of its process.
 type Environment struct {
-	Stdin          io.Reader // read where a file is called -
+	Stdin          io.Reader // read for the file name -
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
 	// Terminal: a person watches standard error.
 	Terminal bool
-	// PageInterval is that of observe.Options; zero is its default.
+	// PageInterval is passed to observe.Options; zero is its default.
 	PageInterval time.Duration
-	// OpenBundle opens what --bundle names; nil is bundle.Open.
+	// OpenBundle opens the bundle that --bundle names; nil is bundle.Open.
 	OpenBundle func(dir string) (*bundle.Bundle, error)
-	// Color: standard output is a terminal that takes colours.
+	// Color: standard output is a terminal that supports colors.
 	Color bool
 }
 
-// exit is an error that only sets the exit code: what there is to say was said.
+// exit is an error that only sets the exit code; everything was printed already.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// interrupted says how far a command came that a signal ended: "2 of 5 clusters checked".
+// interrupted describes how far an interrupted command came: "2 of 5 clusters checked".
 type interrupted string
 
 func (i interrupted) Error() string { return "interrupted: " + string(i) }
 
 // Run runs the command line and returns its exit code. A command ends soon after ctx does,
-// and tells what it has by then.
+// and prints the results that it has by then.
 func Run(ctx context.Context, args []string, env Environment) int {
 	root := &cobra.Command{
 		Use:   "rollcall",
@@ -80,7 +80,7 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	case errors.As(err, &stopped):
 		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %v\n", stopped)
 		return ExitInterrupted
-	case ctx.Err() != nil: // whatever failed then, failed for that
+	case ctx.Err() != nil: // the interruption caused any failure
 		_, _ = fmt.Fprintln(env.Stderr, "rollcall: interrupted")
 		return ExitInterrupted
 	case errors.As(err, &code):
@@ -92,14 +92,15 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	return ExitError
 }
 
-// complete has a shell offer the values of flags that take one of a few, in all commands below.
+// complete registers shell completion for flags with a fixed set of values, in all commands
+// below.
 func complete(c *cobra.Command) {
 	for name, values := range map[string][]string{
 		"mode": {string(policy.Observe), string(policy.Notify), string(policy.Remediate)}, "cluster-mode": {string(policy.Observe), string(policy.Notify), string(policy.Remediate)},
 		"output": {string(outputTable), string(outputJSON)},
 	} {
 		if c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is there, and once
+			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists and is registered once
 		}
 	}
 	for _, below := range c.Commands() {
@@ -107,7 +108,8 @@ func complete(c *cobra.Command) {
 	}
 }
 
-// version is the module's version with the commit that it was built from, and when that was made.
+// version returns the module's version, with the commit that it was built from and its
+// time.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

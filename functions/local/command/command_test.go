@@ -32,7 +32,7 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// noAWS makes sure that a test which should fail on its flags cannot reach anything.
+// noAWS ensures that a test which should fail on its flags cannot reach AWS.
 func noAWS(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
@@ -193,7 +193,7 @@ func TestHelpNamesTheModes(t *testing.T) {
 	}
 }
 
-// What is mistyped is said to be, and shells offer what a flag takes.
+// Mistyped flags are reported as such, and shells complete the values of flags.
 func TestHabits(t *testing.T) {
 	for _, tt := range []struct {
 		args     []string

@@ -27,7 +27,7 @@ read or changed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out, o.Color = env.Stdout, env.Color
 			if !env.Color && !c.Flags().Changed("pace") {
-				o.Pace = 0 // nobody watches
+				o.Pace = 0 // no person is watching
 			}
 			p := newProgress(env)
 			o.Progress = func(doing string) {

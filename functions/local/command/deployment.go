@@ -19,19 +19,19 @@ import (
 	"rollcall/shared/roll"
 )
 
-// deployment is what the stack of a deployment tells of it.
+// deployment is what a deployment's stack reveals of it.
 type deployment struct {
 	stack           string
 	account, region string
-	settings        config.Settings // those of its functions, as far as they matter here
+	settings        config.Settings // of its functions, as far as they are needed here
 }
 
 type stacks interface {
 	DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error)
 }
 
-// shown are the names by which template.yaml tells the functions' settings: of its
-// outputs, and of its parameters.
+// shown lists the outputs and parameters in template.yaml that hold the functions'
+// settings.
 var shown = []struct{ setting, output, parameter string }{
 	{setting: config.Table, output: "LedgerTableName"},
 	{setting: config.PolicyParameter, output: "PolicyParameterName"},
@@ -41,7 +41,7 @@ var shown = []struct{ setting, output, parameter string }{
 	{setting: config.Deadline, parameter: "Deadline"},
 }
 
-// readDeployment reads what a stack tells. region and principal are for messages.
+// readDeployment reads the settings from a stack. region and principal are for messages.
 func readDeployment(ctx context.Context, api stacks, name, region string, principal func(context.Context) string) (deployment, error) {
 	d := deployment{stack: name}
 	out, err := api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
@@ -72,7 +72,7 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 	return d, nil
 }
 
-// settingsOf are the settings that a stack tells, and what of them it does not have.
+// settingsOf returns the settings in a stack, and the names of those that are missing.
 func settingsOf(s types.Stack) (values map[string]string, missing []string) {
 	values = map[string]string{}
 	for _, t := range shown {
@@ -94,17 +94,19 @@ func settingsOf(s types.Stack) (values map[string]string, missing []string) {
 	return values, missing
 }
 
-// memories remember several clusters; *ledger.Dynamo and *ledger.File do.
+// memories hold the memory of several clusters; *ledger.Dynamo and *ledger.File implement
+// it.
 type memories interface {
 	ledger.Ledger
 	Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error)
 }
 
-// searched is how many clusters' memories are read at once in search of an instance.
+// searched is the number of clusters whose memories are read in parallel in search of an
+// instance.
 const searched = 8
 
-// find finds the clusters whose memory knows an instance, among those of an account and
-// region; all tells how many it looked through.
+// find returns the clusters of an account and region whose memory knows an instance. all is
+// the number of clusters searched.
 func find(ctx context.Context, m memories, account, region string, id roll.InstanceID) (knowing []string, all int, err error) {
 	clusters, err := m.Clusters(ctx, account, region)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// oneStack is a CloudFormation that knows one stack, or answers with an error.
+// oneStack is a fake CloudFormation with one stack, or an error.
 type oneStack struct {
 	stack types.Stack
 	err   error
@@ -33,7 +33,7 @@ func (s oneStack) DescribeStacks(_ context.Context, in *cloudformation.DescribeS
 	return &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{s.stack}}, nil
 }
 
-// stack is a deployment as template.yaml tells it.
+// stack returns a deployment in the form of template.yaml.
 func stack() types.Stack {
 	output := func(k, v string) types.Output {
 		return types.Output{OutputKey: aws.String(k), OutputValue: aws.String(v)}
@@ -87,7 +87,7 @@ func TestAStackThatTellsNoDeployment(t *testing.T) {
 	}
 }
 
-// shelf is a ledger that tells its clusters, and fails to read one of them.
+// shelf is a ledger that lists its clusters, and fails to read one of them.
 type shelf struct {
 	*ledger.Memory
 	clusters []roll.ClusterID
@@ -122,7 +122,7 @@ func TestAnInstanceIsFoundByWhatIsRemembered(t *testing.T) {
 			t.Errorf("%s: %q of %d, %v; want %q", id, got, all, err, want)
 		}
 	}
-	// What could not be read may be where it is.
+	// The instance may be in the memory that could not be read.
 	s.torn = "a"
 	if _, _, err := find(t.Context(), s, "111122223333", "eu-west-1", "i-0000000b"); err == nil {
 		t.Error("a memory that could not be read is taken for an empty one")
@@ -144,5 +144,5 @@ func TestWhatADeploymentCombinesWith(t *testing.T) {
 	}
 }
 
-// nobody is whoever is not known.
+// nobody returns "" for an unknown principal.
 func nobody(context.Context) string { return "" }

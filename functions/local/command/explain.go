@@ -31,7 +31,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// explainFlags are the flags of rollcall explain as they were given.
+// explainFlags are the flags of rollcall explain, as given.
 type explainFlags struct {
 	bundle, at, cluster, mode, policy, output, ledger, stack, region string
 	timeout                                                          time.Duration
@@ -78,17 +78,17 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	return c
 }
 
-// question is what is asked, understood.
+// question holds the parsed flags and arguments.
 type question struct {
-	instance roll.InstanceID // or what else is asked about, "" for all
-	mode     policy.Mode     // "" as the stack has it
+	instance roll.InstanceID // the instance or other subject, "" for all
+	mode     policy.Mode     // "" uses the stack's mode
 	output   output
-	policy   *policy.Document // nil as the stack has it
-	at       time.Time        // zero: as the bundle or the clock tells
+	policy   *policy.Document // nil uses the stack's policy
+	at       time.Time        // zero uses the time of the bundle, or the clock
 	bundle   *bundle.Bundle
 }
 
-// settle reads every flag, and reports all that is wrong at once.
+// settle parses the flags. Its error lists all faults at once.
 func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error
@@ -174,16 +174,16 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	}
 	p.clear()
 	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return err // what a signal cut short is no answer
+		return err // an interrupted check is no answer
 	}
 	return printExplanation(env, q, c)
 }
 
-// namesListed is how many names an error lists.
+// namesListed is the maximum number of names in an error.
 const namesListed = 20
 
-// concern cuts a check down to what is asked about. What is neither found, remembered nor there
-// is an error.
+// concern reduces a check to the subject of the question. It returns an error if the
+// subject has no findings, is not in the ledger, and does not exist.
 func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q question, c report.Check) (report.Check, error) {
 	switch {
 	case q.instance == "":
@@ -213,7 +213,7 @@ func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q questi
 	return c, fmt.Errorf("%s has no %s %q: it has %s%s", cluster, kind, name, strings.Join(found.Names, ", "), more)
 }
 
-// ofBundle looks at a bundle.
+// ofBundle checks the cluster in a bundle.
 func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q question) (report.Check, error) {
 	look := view.OfBundle(q.bundle)
 	runner.Observer, runner.Why = look.Observer, look.Explain
@@ -226,7 +226,7 @@ func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q questi
 	return f.concern(ctx, look.Observer, q, c)
 }
 
-// live looks at the account: as things stand if something remembers, and else "what if".
+// live checks the account: with the ledger if there is one, and otherwise as "what if".
 func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Runner, q question) (report.Check, error) {
 	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
 	if err != nil {
@@ -262,18 +262,18 @@ func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Run
 	return f.concern(ctx, a.view.Observer, q, c)
 }
 
-// past is what remembers the account's clusters.
+// past is the memory of the account's clusters.
 type past struct {
 	ledger          memories
-	from            string // whose it is, for a person
+	from            string // describes the source to a person
 	account, region string
-	bucket          string            // that keeps evidence, "" if nobody knows
-	fault           func(error) error // what it means that it could not be read
-	faults          []string          // what is wrong with the deployment
+	bucket          string            // bucket of the evidence, "" if unknown
+	fault           func(error) error // wraps an error of reading it
+	faults          []string          // faults of the deployment
 }
 
-// remember opens what the flags name to remember by, nil for nothing, and gives the runner
-// the policy and the mode of a deployment.
+// remember opens the memory that the flags name, nil if they name none. For a deployment it
+// also gives the runner the policy and the mode.
 func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runner, q question) (*past, error) {
 	switch {
 	case f.stack != "":
@@ -295,10 +295,10 @@ func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runn
 	return p, nil
 }
 
-// onlooker is a ledger that a command only reads.
+// onlooker is a read-only ledger.
 type onlooker struct{ *ledger.Dynamo }
 
-// SeePolicy records nothing.
+// SeePolicy does nothing: the command must not write.
 func (onlooker) SeePolicy(context.Context, string) error { return nil }
 
 // deployed opens the ledger of a deployment, and reads its policy as its functions do.
@@ -329,7 +329,7 @@ func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runn
 	return p, nil
 }
 
-// clusterOf finds the cluster of what is asked about, which --cluster names first.
+// clusterOf returns the cluster of the subject; --cluster takes precedence.
 func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id roll.InstanceID) (string, error) {
 	switch {
 	case f.cluster != "":
@@ -358,8 +358,8 @@ func (f explainFlags) clusterOf(ctx context.Context, a *account, p *past, id rol
 	return clusters[0], nil
 }
 
-// clusterOfInstance finds the instance's cluster: by its tags, or, if it has none any more, by what
-// is remembered.
+// clusterOfInstance returns the instance's cluster, from its tags or, if it has none any
+// more, from the memory.
 func (f explainFlags) clusterOfInstance(ctx context.Context, a *account, p *past, id roll.InstanceID) (string, error) {
 	clusters, err := a.view.Observer.ClustersOf(ctx, id)
 	if err != nil && (p == nil || !errors.Is(err, observe.ErrNoInstance)) {
@@ -377,8 +377,9 @@ func (f explainFlags) clusterOfInstance(ctx context.Context, a *account, p *past
 	return "", fmt.Errorf("the tags of %s name several clusters (%s): name it with --cluster", id, strings.Join(clusters, ", "))
 }
 
-// recall finds the cluster of an instance that EC2 does not tell by what is remembered.
-// unknown is that EC2 does not know the instance, nil if only its tags name no cluster.
+// recall returns the cluster of an instance from the memory, where EC2 does not name it.
+// unknown is the error that EC2 does not know the instance, nil if only its tags name no
+// cluster.
 func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, unknown error) (string, error) {
 	if p.account == "" {
 		return "", fmt.Errorf("the cluster of %s is unknown, because the account id could not be read: name it with --cluster", id)
@@ -400,8 +401,8 @@ func (f explainFlags) recall(ctx context.Context, p *past, id roll.InstanceID, u
 		why, p.from, all, roll.Plural(all, "cluster", "clusters"), int(ledger.ActionRetention.Hours())/24)
 }
 
-// memory is what the ledger.json of a bundle makes of the ledger: the pressures of nodes,
-// and when they came back to Ready.
+// memory returns the state that the ledger.json of a bundle describes: the pressures of
+// nodes, and when they became Ready again.
 func memory(s *roll.Snapshot, b *bundle.Bundle) ledger.State {
 	state := ledger.NewState()
 	nodes, ok := b.Remembered()
@@ -420,7 +421,7 @@ func memory(s *roll.Snapshot, b *bundle.Bundle) ledger.State {
 		if p, ok := pressure(r); ok {
 			state.Pressures[n.Instance] = p
 		}
-		// The longer of two absences counts: Unknown and False take turns.
+		// The longer of two absences counts: Unknown and False alternate.
 		if c, ok := r.Condition("Ready"); ok && c.Status != string(roll.ConditionTrue) && c.Since.Before(n.Ready.Since) && n.Ready.Status != roll.ConditionTrue {
 			state.NotReady[n.Instance] = ledger.NotReady{Since: c.Since, Status: roll.ConditionStatus(c.Status), Transition: c.Since, Known: true}
 		}
@@ -428,7 +429,7 @@ func memory(s *roll.Snapshot, b *bundle.Bundle) ledger.State {
 	return state
 }
 
-// pressure is what a node ran short of when it was remembered.
+// pressure returns the pressure that was recorded for a node.
 func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 	var p ledger.Pressure
 	for _, kind := range []string{roll.DiskPressure, roll.MemoryPressure, roll.PIDPressure} {
@@ -444,7 +445,7 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 	return p, len(p.Types) > 0
 }
 
-// printExplanation prints what was found out about what is asked about.
+// printExplanation prints the answer to the question.
 func printExplanation(env Environment, q question, c report.Check) error {
 	if q.output == outputJSON {
 		enc := json.NewEncoder(env.Stdout)

@@ -20,7 +20,7 @@ const (
 	failing  = "i-0bad0000000000001"
 )
 
-// without copies a bundle but for some files.
+// without returns a copy of a bundle without some files.
 func without(t *testing.T, from string, names ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bundle")
@@ -78,7 +78,7 @@ func TestFaultsAreToldInTheSameOrderEveryTime(t *testing.T) {
 	}
 }
 
-// explained has a bundle explained as JSON.
+// explained returns the JSON explanation of a bundle.
 func explained(t *testing.T, code int, args ...string) report.Document {
 	t.Helper()
 	got, out, stderr := rollcall(t, append([]string{"explain", "--output", "json", "--bundle"}, args...)...)
@@ -117,7 +117,7 @@ func TestOneInstanceOfABundle(t *testing.T) {
 	}
 }
 
-// As with a ledger: what is asked about gets an answer, whatever it is.
+// As with a ledger, every subject gets an answer.
 func TestWhatNothingIsFoundAboutIsAnsweredWithoutALedger(t *testing.T) {
 	for want, args := range map[string][]string{
 		"nothing is wrong with it: node":             {healthy, "i-0e2b0000000000001"},
@@ -139,7 +139,7 @@ func TestAHealthyBundleHasNothingToExplain(t *testing.T) {
 	}
 }
 
-// --at moves the clock: what is overdue now had time then.
+// --at sets the clock: what is overdue now was within its tolerance then.
 func TestAtMovesTheClock(t *testing.T) {
 	var found struct{ At time.Time }
 	d := explained(t, ExitFindings, unmapped)
@@ -150,7 +150,7 @@ func TestAtMovesTheClock(t *testing.T) {
 	}
 }
 
-// What is missing is not checked, and never decisive.
+// Missing input is reported as not checked, and is never decisive.
 func TestTheLeastBundle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "least")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -195,7 +195,7 @@ func TestCaptureReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 	}
 }
 
-// caseOf is a case of the corpus, as a directory.
+// caseOf returns the directory of a case of the corpus.
 func caseOf(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -254,7 +254,7 @@ func TestAStuckNodeClaimIsExplainedByItsNameAndByItsNode(t *testing.T) {
 	}
 }
 
-// What could not be read is not "there is none".
+// Unreadable is not the same as missing.
 func TestASubjectThatCannotBeLookedUp(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "explain", "nodegroup/green", "--bundle", without(t, healthy, "nodegroups.json"))

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
-// golden compares what was printed with testdata/<name>.golden.
+// golden compares output with testdata/<name>.golden.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// The tables and the JSON of checks have their golden files in shared/report.
+// The golden files for tables and JSON of checks are in shared/report.
 func TestWhatPoliciesPrint(t *testing.T) {
 	file := write(t, twoLevels)
 	for name, args := range map[string][]string{

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/report/page"
 )
 
-// placeable says before anything is looked at or done why a page could not be written
-// there, as far as can be told.
+// placeable returns an error if a page could not be written to the path. It runs before
+// anything is read or done, and checks what can be known by then.
 func placeable(path string) error {
 	if path == "" {
 		return nil
@@ -28,8 +28,8 @@ func placeable(path string) error {
 	return nil
 }
 
-// writePage writes the checks as a page. Whoever reads the file meanwhile sees the page
-// before or this one, and never a part.
+// writePage writes the checks as a page. A concurrent reader of the file sees the old page
+// or the new one, never a part.
 func writePage(path string, results []report.Check) error {
 	d := report.Page(results)
 	d.Footer = []string{"Made by: rollcall check --html FILE, version " + version() + ". All times are in UTC."}
@@ -43,7 +43,7 @@ func writePage(path string, results []report.Check) error {
 	return nil
 }
 
-// replace puts a file in the place of another, whole.
+// replace replaces a file atomically.
 func replace(path string, data []byte) error {
 	draft := fmt.Sprintf("%s.new-%d", path, os.Getpid())
 	err := os.WriteFile(draft, data, 0o644)

@@ -28,7 +28,7 @@ func TestAPageThatCannotBeWrittenIsToldBeforeAnythingIsDone(t *testing.T) {
 	}
 }
 
-// looked is what a check of a cluster with one finding came to.
+// looked returns the result of a check of a cluster with one finding.
 func looked() []report.Check {
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	return []report.Check{{
@@ -62,7 +62,7 @@ func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
 	}
 }
 
-// A page that cannot be put in its place leaves the one before, and is told with the flag.
+// A page that cannot be written leaves the old page, and the error names the flag.
 func TestAPageThatFailsLeavesTheOneBefore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := os.MkdirAll(filepath.Join(path, "inside"), 0o700); err != nil {

@@ -14,11 +14,12 @@ import (
 	"time"
 )
 
-// soon is how long a command may go on after it was interrupted.
+// soon is the maximum time that a command may take after an interruption.
 const soon = time.Second
 
-// silentAccount points the AWS SDK to an endpoint that answers what the map has, by path, and
-// holds every other request until the test is over. It tells of the first one that it holds.
+// silentAccount points the AWS SDK to an endpoint that returns the answers in the map, by
+// path. It holds every other request until the end of the test. The channel reports the
+// first request that it holds.
 func silentAccount(t *testing.T, answers map[string]string) (asked <-chan struct{}) {
 	t.Helper()
 	noAWS(t)
@@ -48,7 +49,7 @@ func silentAccount(t *testing.T, answers map[string]string) (asked <-chan struct
 	return held
 }
 
-// interrupt runs a command until it says that it is on its way, and ends its context then.
+// interrupt runs a command until it has begun, then ends its context.
 func interrupt(t *testing.T, args []string, begun <-chan struct{}, env Environment) (code int, stdout, stderr string, took time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +74,7 @@ func interrupt(t *testing.T, args []string, begun <-chan struct{}, env Environme
 	return code, out.String(), errs.String(), time.Since(<-at)
 }
 
-// An endpoint that accepts and never answers.
+// The endpoint accepts connections and never answers.
 func TestEveryCommandEndsSoonAfterAnInterruption(t *testing.T) {
 	for name, args := range map[string][]string{
 		"check, listing":       {"check"},
@@ -98,7 +99,7 @@ func TestEveryCommandEndsSoonAfterAnInterruption(t *testing.T) {
 	}
 }
 
-// signals closes a channel once a text was written.
+// signals closes a channel when a text is written.
 type signals struct {
 	bytes.Buffer
 	text    string
@@ -129,7 +130,7 @@ func TestASimulationEndsSoonAfterAnInterruption(t *testing.T) {
 	}
 }
 
-// What was found by then is told.
+// Results found before the interruption are printed.
 func TestAnInterruptedCheckTellsOfTheClustersItChecked(t *testing.T) {
 	silentAccount(t, map[string]string{
 		"/clusters":      `200 {"clusters":["gone","payments"]}`,
@@ -168,7 +169,7 @@ func TestTheTimeLimitBoundsEveryCommand(t *testing.T) {
 	}
 }
 
-// Nothing listens there: an endpoint that accepts no connection at all.
+// Nothing listens at the endpoint: it accepts no connection.
 func TestAnEndpointThatRefusesIsAnErrorAtOnce(t *testing.T) {
 	silentAccount(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

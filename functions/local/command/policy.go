@@ -72,14 +72,14 @@ instance that the flags name, or without flags for those that no override matche
 	return c
 }
 
-// subject is whose settings are shown.
+// subject identifies whose settings are shown.
 type subject struct {
 	cluster, clusterMode string
 	of                   roll.Selector
 }
 
-// subject reads the flags that say whose settings to show, and reports all that is
-// wrong with them at once.
+// subject parses the flags that select whose settings to show. Its error lists all faults
+// at once.
 func (f policyFlags) subject() (subject, error) {
 	s := subject{f.cluster, f.clusterMode, roll.Selector{Group: roll.Group(f.group), Preset: f.preset}}
 	var faults []error
@@ -105,7 +105,7 @@ func (f policyFlags) subject() (subject, error) {
 	return s, errors.Join(faults...)
 }
 
-// isGroup reports whether a group can have the name.
+// isGroup reports whether the name is a valid group name.
 func isGroup(name string) bool {
 	if roll.Group(name) == roll.GroupNone {
 		return true
@@ -153,11 +153,11 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 	return printPolicyTable(env, file, doc, whose)
 }
 
-// What a parameter of Systems Manager holds, in bytes, by its tier:
+// Maximum sizes of an SSM parameter in bytes, by tier:
 // https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-advanced-parameters.html
 const standardParameter, advancedParameter = 4 << 10, 8 << 10
 
-// fitsParameter says that a policy is too large for any parameter.
+// fitsParameter returns an error if a policy is too large for any parameter.
 func fitsParameter(text []byte) error {
 	if len(text) <= advancedParameter {
 		return nil
@@ -169,7 +169,7 @@ func fitsParameter(text []byte) error {
 type remark struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
-	Key     string `json:"key"` // "" for the document as a whole
+	Key     string `json:"key"` // "" for the whole document
 	Problem string `json:"problem"`
 }
 
@@ -181,8 +181,7 @@ func remarks(of []policy.Fault) []remark {
 	return all
 }
 
-// invalidPolicy reports the faults of a file. The exit code is that of an error in
-// either form.
+// invalidPolicy prints the faults of a file. The exit code is ExitError in either form.
 func invalidPolicy(env Environment, form output, file string, err error) error {
 	var faults policy.Faults
 	if form != outputJSON || !errors.As(err, &faults) {
@@ -235,7 +234,7 @@ func printJSON(env Environment, v any) error {
 	return nil
 }
 
-// tags are the instance tags that were given.
+// tags returns the instance tags that were given.
 func (s subject) tags() map[string]string {
 	tags := map[string]string{}
 	for key, value := range map[string]string{roll.TagInstanceMode: s.of.Mode, roll.TagDeadline: s.of.Deadline, roll.TagPreset: s.of.PresetTag} {
@@ -246,7 +245,7 @@ func (s subject) tags() map[string]string {
 	return tags
 }
 
-// String is the subject for a heading, "" when nothing was asked for.
+// String returns the subject for a heading, "" if none was given.
 func (s subject) String() string {
 	var parts []string
 	add := func(name, value string) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// blocks are the parts of a page that are indented by four, without the indent.
+// blocks returns the code blocks of a page, which are indented by four, without the indent.
 func blocks(page string) []string {
 	var found []string
 	inside := false
@@ -27,8 +27,8 @@ func blocks(page string) []string {
 	return found
 }
 
-// shows reports whether a page's excerpt is what was printed: "..." alone on a line
-// stands for lines that it leaves out.
+// shows reports whether a page's excerpt matches the output. A line "..." stands for
+// omitted lines.
 func shows(excerpt, printed string) bool {
 	rest := printed
 	for i, part := range strings.Split(excerpt, "...\n") {
@@ -49,7 +49,7 @@ func TestTheExampleOfThePolicyPageIsWhatIsPrinted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ran := 0
 	for _, block := range blocks(string(page)) {
-		if strings.HasPrefix(block, "apiVersion:") { // the last one before a command is its policy
+		if strings.HasPrefix(block, "apiVersion:") { // the last policy before a command is the one it uses
 			if err := os.WriteFile("policy.yaml", []byte(block), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestPolicyTableFitsTheScreen(t *testing.T) {
 					t.Fatalf("exit %d: %s", code, stderr)
 				}
 				for _, line := range strings.Split(stdout, "\n") {
-					oneWord := len(strings.Fields(line)) == 1 // stays whole: people copy it
+					oneWord := len(strings.Fields(line)) == 1 // not folded: people copy it
 					if n := len([]rune(line)); n > 80 && !oneWord || strings.TrimRight(line, " ") != line {
 						t.Errorf("%d columns: %q", n, line)
 					}
@@ -109,7 +109,7 @@ overrides:
     registration: {deadline: 30m}
 `
 
-// effective is the JSON form of rollcall policy check.
+// effective is the JSON output of rollcall policy check.
 type effective struct {
 	Valid    bool
 	For      struct{ Cluster, ClusterMode, Group, Preset string }
@@ -168,8 +168,8 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 	}
 }
 
-// A tag that does not lower the mode is still shown, and so is what holds where the file
-// names no mode.
+// A tag that does not lower the mode is still shown, and so is the mode that applies where
+// the file has none.
 func TestPolicyCheckShowsTagsThatDoNotLowerTheMode(t *testing.T) {
 	observing := write(t, "apiVersion: rollcall/v1\nmode: observe\n")
 	_, stdout, _ := rollcall(t, "policy", "check", observing, "--cluster-mode", "remediate", "--instance-tag", "rollcall:mode=notify")
@@ -255,7 +255,7 @@ func TestPolicyCheckGivesFaultsAsJSON(t *testing.T) {
 	}
 }
 
-// A policy that no parameter takes is found before it is stored.
+// A policy that is too large for any parameter is reported before it is stored.
 func TestPolicyCheckSaysWhatAParameterHolds(t *testing.T) {
 	const document = "apiVersion: rollcall/v1\n"
 	sized := func(n int) string { return write(t, document+"#"+strings.Repeat("x", n-len(document)-2)+"\n") }

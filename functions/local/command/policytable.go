@@ -36,8 +36,8 @@ func settingsTable(b *strings.Builder, settings []policy.Setting) {
 	}
 }
 
-// settingRow writes one setting. A value that is too long for its column has its
-// source close behind it or, where that does not fit either, on the next line.
+// settingRow writes one setting. If the value is too long for its column, the source
+// follows it directly or, if that does not fit either, on the next line.
 func settingRow(b *strings.Builder, key, value, from string) {
 	sources := fold(from, policyWidth-fromAt)
 	switch {
@@ -67,12 +67,12 @@ func row(b *strings.Builder, key, value, from string) {
 	b.WriteString(line + "\n")
 }
 
-// pad fills a text with spaces up to a column, and with one at least.
+// pad pads a text with spaces up to a column, with at least one.
 func pad(s string, column int) string {
 	return s + strings.Repeat(" ", max(1, column-len([]rune(s))))
 }
 
-// hanging writes a text behind a word, with its further lines indented.
+// hanging writes a text after a word, with its further lines indented.
 func hanging(b *strings.Builder, word, text string) {
 	for _, line := range fold(text, policyWidth-len(word)) {
 		b.WriteString(word + line + "\n")
@@ -80,8 +80,8 @@ func hanging(b *strings.Builder, word, text string) {
 	}
 }
 
-// fold breaks a text between words. A word that is longer than a line stays whole on
-// a line of its own.
+// fold breaks a text between words. A word that is longer than a line gets a line of its
+// own.
 func fold(s string, columns int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(s) {

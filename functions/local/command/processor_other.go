@@ -4,5 +4,5 @@ package command
 
 import "time"
 
-// processorTime is not known where there is no getrusage.
+// processorTime returns 0 (unknown): there is no getrusage.
 func processorTime() time.Duration { return 0 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is how long this process has run on processors, in user and in system mode;
-// 0 if that is not known.
+// processorTime returns the processor time of this process, in user and system mode; 0 if
+// unknown.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

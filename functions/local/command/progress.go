@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// progress shows on one line what is being done, to a person who waits.
+// progress shows the current step on one line, to a person who waits.
 type progress struct {
 	mu    sync.Mutex
-	w     io.Writer // nil when nobody watches
+	w     io.Writer // nil shows nothing
 	total int
 	done  int
 	shown int
@@ -24,14 +24,14 @@ func newProgress(env Environment) *progress {
 	return p
 }
 
-// say tells what is done before any cluster is looked at.
+// say shows a step before the first cluster is checked.
 func (p *progress) say(doing string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show(doing + " ...")
 }
 
-// tell tells what is done with a cluster.
+// tell shows the current step of a cluster.
 func (p *progress) tell(cluster, doing string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

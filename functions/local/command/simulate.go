@@ -25,13 +25,13 @@ type simulateFlags struct {
 	faults                 int
 	certain                []string
 	policy, mode           string
-	policyText             string // what --policy holds, in --mode
+	policyText             string // content of --policy, in the mode of --mode
 	seeds                  int
 	soak                   time.Duration
 	shrink                 int
 	history, summary       bool
 	output                 string
-	guards                 sim.Guards // wrong ones, to see what a broken rule looks like
+	guards                 sim.Guards // deliberately wrong guards, to show a broken rule
 }
 
 func simulateCommand(env Environment) *cobra.Command {
@@ -89,7 +89,7 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	return c
 }
 
-// check reports all that is wrong with the flags at once.
+// check returns an error that lists all faults of the flags.
 func (f simulateFlags) check() error {
 	var faults []error
 	for _, v := range []struct {
@@ -118,8 +118,8 @@ func (f simulateFlags) check() error {
 	return errors.Join(faults...)
 }
 
-// sized are the flags with the sizes of a run that is made for certain faults, where they were
-// not given: small, so that many seeds take little time.
+// sized returns the flags with default sizes for a run that tests certain faults. The sizes
+// are small, so that many seeds take little time. Flags that were given keep their values.
 func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
 	if len(f.certain) == 0 {
 		return f
@@ -136,7 +136,7 @@ func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
 	return f
 }
 
-// options are those of a seed.
+// options returns the simulation options for a seed.
 func (f simulateFlags) options() sim.Options {
 	o := sim.Options{Policy: f.policyText, Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
 	for _, name := range f.certain {
@@ -145,7 +145,7 @@ func (f simulateFlags) options() sim.Options {
 	return o
 }
 
-// simulated is what came of a run, as JSON.
+// simulated is the result of a run, as JSON.
 type simulated struct {
 	Seed      uint64                `json:"seed"`
 	Hours     int                   `json:"hours"`
@@ -153,9 +153,10 @@ type simulated struct {
 	Nodes     int                   `json:"nodes"`
 	Digest    string                `json:"digest"`
 	NodeHours float64               `json:"nodeHours"`
-	Seconds   float64               `json:"seconds"` // that it took
+	Seconds   float64               `json:"seconds"` // duration of the run
 	Counts    map[sim.EventKind]int `json:"counts"`
-	// PodMinutes is for how long pods did not run that Rollcall interrupted and no fault did.
+	// PodMinutes is the downtime in minutes of pods that Rollcall interrupted and no fault
+	// did.
 	PodMinutes float64 `json:"podMinutes"`
 	// Situations are the decisions of the run.
 	Situations []situation `json:"situations"`
@@ -173,27 +174,27 @@ type broken struct {
 	Detail string    `json:"detail"`
 }
 
-// tally is what came of several runs.
+// tally sums up the results of several runs.
 type tally struct {
 	runs, arose, acts int
 	nodeHours         float64
 	situations        map[sim.Situation]int
 	harm              sim.Harm
-	broken            []string // seeds that broke a rule, and which, if others came after
+	broken            []string // seeds that broke a rule, with the rule, if more seeds followed
 }
 
-// simulate runs one seed, or seed after seed, as many at once as there are processors. What is
-// printed does not depend on their number: it comes in the order of the seeds, and ends with
-// the first that breaks a rule.
+// simulate runs one seed, or consecutive seeds in parallel, one per processor. The output
+// does not depend on the number of processors: it is in the order of the seeds, and ends
+// with the first seed that breaks a rule.
 func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// A run makes much that is soon forgotten, and holds little.
+	// A run allocates much short-lived memory and keeps little.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	atOnce := runtime.GOMAXPROCS(0)
 	if f.history {
-		atOnce = 1 // it prints while it runs
+		atOnce = 1 // a verbose run prints as it goes
 	}
 	began, first, begun, used := env.Now(), f.seed, 0, processorTime()
 	more := func() bool {
@@ -240,8 +241,8 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	return nil
 }
 
-// next waits for a run. It is not ok if an interruption ended it, or the wait for it: the
-// making of a large account takes seconds. One that prints while it runs is waited for.
+// next waits for a run. It returns false if the context ended first: building a large
+// account takes seconds. A run that prints while it runs is always waited for.
 func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok bool) {
 	if f.history {
 		r = <-done
@@ -258,7 +259,7 @@ func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok boo
 // gcPercent is GOGC while simulations run.
 const gcPercent = 400
 
-// tally prints what came of all seeds.
+// tally prints the results of all seeds.
 func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bool) {
 	verdict, made := "no rule was broken", ""
 	if failed {
@@ -270,7 +271,8 @@ func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bo
 	say(env, "\n%d %s, of seeds %d to %d: %s; %.0f node-hours, %d acts, %d situations, %s%s\n", all.runs, roll.Plural(all.runs, "run", "runs"), first, f.seed, verdict, all.nodeHours, all.acts, len(all.situations), harm(all.harm), made)
 }
 
-// summarize prints what came of all seeds on one line, with what a second of a processor did.
+// summarize prints the results of all seeds on one line, with the work done per second of
+// processor time.
 func (f simulateFlags) summarize(env Environment, all tally, first uint64, used time.Duration) {
 	verdict := "no rule was broken"
 	if len(all.broken) > 0 {
@@ -283,12 +285,12 @@ func (f simulateFlags) summarize(env Environment, all tally, first uint64, used 
 	say(env, "seeds %d to %d, %d %s of %d nodes, %d h: %.0f node-hours, %d acts, %d situations; %s%s\n", first, f.seed, f.clusters, roll.Plural(f.clusters, "cluster", "clusters"), f.nodes, f.hours, all.nodeHours, all.acts, len(all.situations), verdict, perSecond)
 }
 
-// harm is what the workload lost to acts, and would not have lost to the faults.
+// harm describes what the workload lost to acts, beyond its losses to the faults.
 func harm(h sim.Harm) string {
 	return fmt.Sprintf("%d %s that worked interrupted for %.0f min", h.Pods, roll.Plural(h.Pods, "pod", "pods"), h.Minutes.Minutes())
 }
 
-// ran is what came of one seed.
+// ran is the result of one seed.
 type ran struct {
 	seed   uint64
 	sc     sim.Scenario
@@ -313,7 +315,7 @@ func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ra
 	return r
 }
 
-// report counts and prints what came of a seed, and reports whether it broke a rule.
+// report counts and prints the result of a seed, and reports whether it broke a rule.
 func (f simulateFlags) report(ctx context.Context, env Environment, r ran, all *tally) (failed bool, err error) {
 	result := r.result
 	all.runs++
@@ -364,8 +366,8 @@ func (f simulateFlags) json(env Environment, r sim.Result, took time.Duration) e
 	return json.NewEncoder(env.Stdout).Encode(out)
 }
 
-// explain prints what a failing run comes down to: the smallest one that breaks the same
-// rule, with its history, and how to see the whole again.
+// explain prints the smallest run that breaks the same rule as the failed run, its history,
+// and the command that repeats the whole run.
 func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scenario, r sim.Result) error {
 	rule := r.Violations[0].Rule
 	for _, v := range r.Violations {
@@ -403,7 +405,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	return nil
 }
 
-// ended reports that a context has.
+// ended returns a function that reports whether the context has ended.
 func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 // history prints one event.

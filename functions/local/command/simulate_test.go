@@ -48,7 +48,7 @@ func TestSimulateTakesNoNonsense(t *testing.T) {
 	}
 }
 
-// A soak goes on with the next seeds for as long as it is told.
+// A soak continues with the next seeds for the given time.
 func TestASoakGoesOnWithTheNextSeeds(t *testing.T) {
 	var out, errs bytes.Buffer
 	clock := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
@@ -61,8 +61,8 @@ func TestASoakGoesOnWithTheNextSeeds(t *testing.T) {
 	}
 }
 
-// Seeds with a fault in each are counted at the end, and so are those in which it came about.
-// What does not act breaks no rule.
+// Seeds with a given fault are counted at the end, and so are those in which it took
+// effect. Without acts no rule is broken.
 func TestSeedsWithACertainFaultAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	still := sim.Guards{Plan: func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
@@ -77,8 +77,8 @@ func TestSeedsWithACertainFaultAreCounted(t *testing.T) {
 	}
 }
 
-// What seeds come to does not depend on how many run at once: the first that breaks a rule ends
-// them, and is the one that is told.
+// The results of seeds do not depend on how many run in parallel: the first seed that
+// breaks a rule ends the run, and is reported.
 func TestSeedsComeToTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	reckless := sim.Guards{Plan: func(make func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 		return func(in plan.Input) plan.Plan {
@@ -104,7 +104,7 @@ func TestSeedsComeToTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	}
 }
 
-// A summary is one line, whatever came of the seeds, which all run.
+// A summary is one line, whatever the results of the seeds. All of them run.
 func TestASummaryIsOneLine(t *testing.T) {
 	forgetful := sim.Guards{Plan: func(make func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 		return func(in plan.Input) plan.Plan {
@@ -126,8 +126,8 @@ func TestASummaryIsOneLine(t *testing.T) {
 	}
 }
 
-// What a person gets when a rule is broken: the rule, a run made small with its history,
-// and the command that makes the whole again.
+// When a rule is broken, the output shows the rule, a minimized run with its history, and
+// the command that repeats the whole run.
 func TestABrokenRuleIsShownSmall(t *testing.T) {
 	forgetful := sim.Guards{Plan: func(make func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 		return func(in plan.Input) plan.Plan {
@@ -211,7 +211,7 @@ func TestTheWholeDemo(t *testing.T) {
 	}
 }
 
-// A team tries its own policy, as YAML or JSON, in its own mode or in another one.
+// A team can try its own policy, as YAML or JSON, in its own mode or in another one.
 func TestSimulateTriesAPolicyOfOnesOwn(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

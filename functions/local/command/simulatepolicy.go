@@ -11,10 +11,10 @@ import (
 	"rollcall/shared/policy"
 )
 
-// simulatedPolicy is the policy of a file as the simulated account has it: as YAML with its
-// sections on lines of their own, since faults of the simulation change its mode and stop it. It is
-// in the given mode, or in its own; a document without one does what a deployment permits, which
-// in the simulation is remediate.
+// simulatedPolicy returns the policy in a file for the simulated account. It is YAML with
+// its sections on lines of their own, since simulated faults change its mode and stop it.
+// The mode is the given one, or else the document's; a document without one gets the mode
+// that a deployment permits, which is remediate in the simulation.
 func simulatedPolicy(path, mode string) (string, error) {
 	var faults []error
 	if mode != "" {
@@ -42,7 +42,7 @@ func simulatedPolicy(path, mode string) (string, error) {
 	root := doc.Content[0]
 	root.Style = 0
 	var own *yaml.Node
-	for i := 0; i < len(root.Content); i += 2 { // keys and values in turn
+	for i := 0; i < len(root.Content); i += 2 { // keys and values alternate
 		if root.Content[i].Value == "mode" {
 			own = root.Content[i+1]
 		}

@@ -81,7 +81,7 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	return c
 }
 
-// turn stops or resumes, and prints what is in force then.
+// turn stops or resumes, and prints the settings in force afterwards.
 func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error {
 	form, err := parseOutput(f.output)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error
 	return errors.Join(now.print(env, form), err)
 }
 
-// parameterAPI is what of Systems Manager is needed; *ssm.Client has it.
+// parameterAPI is the part of Systems Manager that is used; *ssm.Client implements it.
 type parameterAPI interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 	GetParameterHistory(context.Context, *ssm.GetParameterHistoryInput, ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error)
@@ -123,13 +123,13 @@ type parameterAPI interface {
 type policySwitch struct {
 	api          parameterAPI
 	name, region string
-	stack        string      // "" if it was not asked
-	permitted    policy.Mode // what the stack permits; remediate if it was not asked
+	stack        string      // "" if it was not read
+	permitted    policy.Mode // mode that the stack permits; remediate if it was not read
 	principal    func(context.Context) string
-	settles      time.Duration // between two looks for what was written
+	settles      time.Duration // time between two reads after a write
 }
 
-// written is what the parameter holds.
+// written is the content of the parameter.
 type written struct {
 	missing bool
 	text    []byte
@@ -138,42 +138,42 @@ type written struct {
 	kind    types.ParameterType
 }
 
-// inForce is what holds in a deployment, for a person and as JSON.
+// inForce describes the settings in force in a deployment, for a person and as JSON.
 type inForce struct {
 	Parameter string `json:"parameter"`
 	Region    string `json:"region"`
 	Stack     string `json:"stack,omitempty"`
-	// Version is the parameter's, and Since when it was written.
+	// Version is the parameter's version, and Since the time when it was written.
 	Version int64     `json:"version,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 	Stop    bool      `json:"stop"`
-	// Mode is the highest that any cluster or group has; Permitted what the stack permits,
-	// "" if it was not asked.
+	// Mode is the highest mode of any cluster or group. Permitted is the mode that the
+	// stack permits, "" if it was not read.
 	Mode      policy.Mode `json:"mode"`
 	Permitted policy.Mode `json:"permitted,omitempty"`
-	// Acts reports that something may be acted on.
+	// Acts reports whether anything may be acted on.
 	Acts bool `json:"acts"`
-	// Changed reports that the parameter was written.
+	// Changed reports whether the parameter was written.
 	Changed bool `json:"changed"`
-	// Faults are why the policy does not validate.
+	// Faults lists the faults of a policy that does not validate.
 	Faults []string `json:"faults"`
 
 	headline string
 	notes    []string
 }
 
-// otherwise is how to stop where the policy cannot be written.
+// otherwise says how to stop if the policy cannot be written.
 const otherwise = "to stop without the policy: aws lambda update-event-source-mapping --no-enabled --uuid UUID, where UUID is the stack's output RemediateEventSource"
 
-// stop has the policy say stop: true.
+// stop sets stop: true in the policy.
 func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	before, err := s.read(ctx)
 	if err != nil {
 		return inForce{}, fmt.Errorf("nothing was written: %w\n%s", err, otherwise)
 	}
 	if before.missing && s.stack == "" {
-		// The name may be mistyped, or the region another one: the deployment reads its own
-		// parameter, and would go on.
+		// The name may be mistyped, or the region wrong: the deployment reads its own
+		// parameter, and would continue to act.
 		now := s.look(before)
 		now.headline = "not stopped: nothing was written"
 		return now, fmt.Errorf("not stopped: there is no parameter %s in %s\ncorrect --parameter or --region; or name the deployment by --stack, whose parameter is written also if it is missing\n%s", s.name, s.region, otherwise)
@@ -204,7 +204,7 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	return now, err
 }
 
-// resume has the policy say no stop any more.
+// resume removes the stop from the policy.
 func (s policySwitch) resume(ctx context.Context) (inForce, error) {
 	before, err := s.read(ctx)
 	if err != nil {
@@ -246,8 +246,8 @@ func (s policySwitch) read(ctx context.Context) (written, error) {
 	return written{text: []byte(aws.ToString(p.Value)), version: p.Version, at: aws.ToTime(p.LastModifiedDate), kind: p.Type}, nil
 }
 
-// write writes a text if it is another one than before, and looks at what is in force
-// then.
+// write writes a text if it differs from the one before, and returns the settings in force
+// afterwards.
 func (s policySwitch) write(ctx context.Context, before written, text []byte) (inForce, error) {
 	unchanged := s.look(before)
 	unchanged.headline = "nothing was written"
@@ -275,8 +275,8 @@ func (s policySwitch) write(ctx context.Context, before written, text []byte) (i
 	return found, nil
 }
 
-// put writes a text into the parameter, and returns its version. Type, key and tier of one
-// that exists stay.
+// put writes a text into the parameter, and returns its version. An existing parameter
+// keeps its type, key and tier.
 func (s policySwitch) put(ctx context.Context, before written, text []byte) (int64, error) {
 	if err := fitsParameter(text); err != nil {
 		return 0, fmt.Errorf("parameter %s: %w", s.name, err)
@@ -294,8 +294,8 @@ func (s policySwitch) put(ctx context.Context, before written, text []byte) (int
 	}
 	out, err := s.api.PutParameter(ctx, in)
 	if awserr.IsInvalid(err) {
-		// Without a tier the account's default holds, which is the standard one. An advanced
-		// parameter cannot become one of these, nor does one take more than 4 KiB:
+		// Without a tier the account's default applies, which is the standard one. An advanced
+		// parameter cannot become a standard one, and a standard one takes at most 4 KiB:
 		// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html
 		in.Tier = types.ParameterTierAdvanced
 		out, err = s.api.PutParameter(ctx, in)
@@ -306,7 +306,8 @@ func (s policySwitch) put(ctx context.Context, before written, text []byte) (int
 	return out.Version, nil
 }
 
-// key is the key of a SecureString: written without one, it would get the account's default.
+// key returns the key of a SecureString. If it is written without one, it gets the
+// account's default key.
 func (s policySwitch) key(ctx context.Context) (key *string, err error) {
 	pages := ssm.NewGetParameterHistoryPaginator(s.api, &ssm.GetParameterHistoryInput{Name: aws.String(s.name)})
 	for pages.HasMorePages() {
@@ -321,10 +322,10 @@ func (s policySwitch) key(ctx context.Context) (key *string, err error) {
 	return key, nil
 }
 
-// looks is how often the parameter is read until it shows what was written.
+// looks is the maximum number of reads until the parameter shows what was written.
 const looks = 5
 
-// readBack reads what is in force after a version was written.
+// readBack reads the parameter after a version was written.
 func (s policySwitch) readBack(ctx context.Context, version int64) (now written, err error) {
 	for look := range looks {
 		if look > 0 {
@@ -340,14 +341,14 @@ func (s policySwitch) readBack(ctx context.Context, version int64) (now written,
 	return now, err
 }
 
-// pause waits, and no longer than the context lives.
+// pause waits for the duration, or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
 }
 
-// look is what holds with what the parameter holds.
+// look returns the settings in force with the content of the parameter.
 func (s policySwitch) look(w written) inForce {
 	f := inForce{Parameter: s.name, Region: s.region, Stack: s.stack, Version: w.version, Since: w.at.UTC(), Faults: []string{}}
 	if s.stack != "" {
@@ -359,7 +360,7 @@ func (s policySwitch) look(w written) inForce {
 		f.Mode = policy.Lower(s.permitted, policy.Notify)
 		f.Faults = append(f.Faults, "there is no such SSM parameter")
 	case err != nil:
-		// The functions go on with the last good one, in notify at most.
+		// The functions continue with the last good policy, in mode notify at most.
 		f.Stop, f.Mode = policy.Stops(w.text), policy.Lower(s.permitted, policy.Notify)
 		f.Faults = strings.Split(err.Error(), "\n")
 	default:
@@ -369,7 +370,7 @@ func (s policySwitch) look(w written) inForce {
 	return f
 }
 
-// print prints what is in force, if that is known.
+// print prints the settings in force, if they are known.
 func (f inForce) print(env Environment, form output) error {
 	switch {
 	case f.Parameter == "":

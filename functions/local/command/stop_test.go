@@ -17,16 +17,16 @@ import (
 	"rollcall/shared/policy"
 )
 
-// parameters is a Systems Manager with one parameter.
+// parameters is a fake Systems Manager with one parameter.
 type parameters struct {
 	value    string
-	version  int64 // 0 is that there is none
+	version  int64 // 0 means that there is none
 	kind     types.ParameterType
 	key      string
 	advanced bool
 
-	stale   int               // reads that still show the version before
-	between func(*parameters) // what somebody else does before a write
+	stale   int               // number of reads that still show the previous version
+	between func(*parameters) // a concurrent change before a write
 	fail    map[string]error  // by action
 	puts    int
 	old     types.Parameter
@@ -93,7 +93,7 @@ func (p *parameters) PutParameter(_ context.Context, in *ssm.PutParameterInput, 
 	return &ssm.PutParameterOutput{Version: p.version}, nil
 }
 
-// turn stops or resumes, and returns what is printed and the error.
+// turn stops or resumes, and returns the settings in force, the output and the error.
 func (p *parameters) turn(t *testing.T, stop bool, permitted policy.Mode) (inForce, string, error) {
 	t.Helper()
 	s := policySwitch{api: p, name: "/rollcall/policy", region: "eu-west-1", stack: "rollcall", permitted: permitted, principal: func(context.Context) string { return "" }}
@@ -228,7 +228,7 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
-		// What was looked at is printed, whether or not it could be changed.
+		// What was read is printed, whether or not it could be changed.
 		if (printed != "") != (name != "may not read") || printed != "" && tt.puts == 0 && !strings.HasPrefix(printed, "not stopped: nothing was written\n") {
 			t.Errorf("%s: printed\n%s", name, printed)
 		}
@@ -237,13 +237,13 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 	if now, printed, err := p.turn(t, false, policy.Remediate); err == nil || !strings.Contains(err.Error(), "there is no SSM parameter /rollcall/policy in eu-west-1") || p.puts != 0 || now.Acts || !strings.Contains(printed, "there is none") {
 		t.Errorf("nothing to resume: %v, %+v\n%s", err, now, printed)
 	}
-	// A name that a person gave may be mistyped: the deployment would go on.
+	// A name given by a person may be mistyped: the deployment would continue to act.
 	p = &parameters{}
 	s := policySwitch{api: p, name: "/rollcall/polciy", region: "eu-west-1", permitted: policy.Remediate, principal: func(context.Context) string { return "" }}
 	if now, err := s.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "not stopped: there is no parameter /rollcall/polciy in eu-west-1\n") || !strings.Contains(err.Error(), "update-event-source-mapping") || p.puts != 0 || now.Changed || now.Stop || now.headline != "not stopped: nothing was written" {
 		t.Errorf("mistyped: %v, %+v, %d writes", err, now, p.puts)
 	}
-	// What a person writes while it is created is not overwritten.
+	// A concurrent write by a person during the creation is not overwritten.
 	p = &parameters{between: func(p *parameters) { p.value, p.version = "apiVersion: rollcall/v1\n", 1 }}
 	if _, _, err := p.turn(t, true, policy.Remediate); err == nil || p.puts != 0 {
 		t.Errorf("created meanwhile: %v, %d writes", err, p.puts)

@@ -1,5 +1,6 @@
-// Package demo plays a day of a simulated account: what breaks in it, what Rollcall finds, reports, does and holds
-// back, and what that costs and saves. Only the faults are staged: the functions that run are the deployed ones.
+// Package demo plays a day of a simulated account: its faults, what Rollcall finds,
+// reports, does and holds, and what that costs and saves. Only the faults are staged: the
+// functions that run are the deployed ones.
 package demo
 
 import (
@@ -18,31 +19,34 @@ import (
 	"rollcall/shared/sim"
 )
 
-// Options are the choices of whoever watches.
+// Options are the settings of a demo.
 type Options struct {
 	Out io.Writer
-	// Color uses the colours and symbols of a terminal.
+	// Color uses the colors and symbols of a terminal.
 	Color bool
-	// HTML is a file for the page, "" for none.
+	// HTML is the path of the page, "" for none.
 	HTML string
 	// Verbose prints every event of the day instead of one screen.
 	Verbose bool
-	// Whole is Verbose with the full text of every notice, not only of the first of each cause.
+	// Whole is Verbose with the full text of every notice. Without it only the first notice
+	// of each cause is shown in full.
 	Whole bool
 	// Pace is the pause between two entries.
 	Pace time.Duration
-	// Progress is called with what is under way, and with "" before anything is printed; nil is allowed.
+	// Progress is called with the current step, and with "" before anything is printed. It
+	// may be nil.
 	Progress func(string)
 }
 
-// Run plays the day. It returns an error if the day could not be written, or ctx ended first.
+// Run plays the day. It returns an error if the day could not be written, or if ctx ended
+// first.
 func Run(ctx context.Context, o Options) error {
 	o.Verbose = o.Verbose || o.Whole
 	day, stop := sim.Day(), func() bool { return ctx.Err() != nil }
 	s := newStory(o, day)
 	s.ctx = ctx
 	s.opening()
-	// The same day under a Rollcall that only reports: what it would have come to.
+	// The same day under a Rollcall that only reports, for comparison.
 	type run struct {
 		result sim.Result
 		err    error
@@ -87,19 +91,19 @@ func Run(ctx context.Context, o Options) error {
 	return s.err
 }
 
-// story is the day as far as it has come.
+// story is the day up to the current event.
 type story struct {
 	o      Options
 	ctx    context.Context // ends a pause; nil in tests
 	day    sim.Scenario
 	err    error // the first failure to write
 	minute []sim.Event
-	events []sim.Event // all that happened
+	events []sim.Event // all events
 	course map[string][]sim.Standing
 	times  []time.Time
-	told   map[string]bool // notices whose whole text was printed, by cause
-	// printed is when a line was last told, and again how many were left out since, by
-	// cluster.
+	told   map[string]bool // notices that were printed in full, by cause
+	// printed is when a line was last printed, and again the number of repetitions left out
+	// since, by cluster.
 	printed map[string]time.Time
 	again   map[string]int
 	// ordered is when an act was first ordered.
@@ -124,7 +128,7 @@ func (s *story) pause() {
 	}
 }
 
-// withheld is an act that was held back for a while, for instances of one group.
+// withheld is an act that was held for a while, for instances of one group.
 type withheld struct {
 	from, last                           time.Time
 	cluster, group, kind, action, reason string
@@ -136,14 +140,14 @@ func newStory(o Options, day sim.Scenario) *story {
 	return &story{o: o, day: day, course: map[string][]sim.Standing{}, told: map[string]bool{}, ordered: map[string]time.Time{}, printed: map[string]time.Time{}, again: map[string]int{}}
 }
 
-// say writes to the person who watches.
+// say prints to the person who watches.
 func (s *story) say(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.o.Out, format, args...)
 	}
 }
 
-// tell takes an event as it happens.
+// tell adds an event.
 func (s *story) tell(e sim.Event) {
 	s.events = append(s.events, e)
 	s.minute = append(s.minute, e)
@@ -152,7 +156,7 @@ func (s *story) tell(e sim.Event) {
 	}
 }
 
-// hold notes what is held back, by group and reason.
+// hold records held acts, by group and reason.
 func (s *story) hold(e sim.Event) {
 	for _, h := range s.held {
 		if h.cluster == e.Cluster && h.group == e.Group && h.kind == e.Finding && h.action == e.Action && h.reason == e.Reason && e.At.Sub(h.last) < time.Hour {
@@ -167,7 +171,7 @@ func (s *story) hold(e sim.Event) {
 	})
 }
 
-// step ends a minute.
+// step finishes a minute.
 func (s *story) step(at time.Time, clusters []sim.Standing) {
 	s.flush()
 	if at.Minute()%5 == 0 {
@@ -186,7 +190,7 @@ func (s *story) opening() {
 	s.say("\n")
 }
 
-// nodes is how many nodes the clusters are to have.
+// nodes returns the desired number of nodes of all clusters.
 func (s *story) nodes() (n int) {
 	for _, c := range s.day.Clusters {
 		for _, g := range c.Groups {
@@ -196,7 +200,7 @@ func (s *story) nodes() (n int) {
 	return n
 }
 
-// width is how many columns a line may have.
+// width returns the maximum number of columns of a line.
 func (s *story) width() int {
 	if s.o.Verbose {
 		return width
@@ -204,7 +208,7 @@ func (s *story) width() int {
 	return screenWidth
 }
 
-// flush prints the lines of a minute: events that are alike make one.
+// flush prints the lines of a minute. Similar events share one line.
 func (s *story) flush() {
 	var lines []*line
 	for _, e := range s.minute {
@@ -216,7 +220,7 @@ func (s *story) flush() {
 			lines[i].add(e)
 			continue
 		}
-		if e.Kind == sim.EventOrder { // an order is given anew until it is carried out
+		if e.Kind == sim.EventOrder { // an order is repeated until it is carried out
 			key := e.Cluster + e.Instance + e.Finding + e.Action
 			if last, ok := s.ordered[key]; ok && e.At.Sub(last) < time.Hour {
 				continue
@@ -236,12 +240,12 @@ func (s *story) flush() {
 	}
 }
 
-// repeated is how long a line must not have come for it to be told again: Karpenter launches and ends what does
-// not register four times an hour.
+// repeated is the minimum time before a line is printed again. Karpenter repeats every
+// quarter of an hour the launch and termination of instances that do not register.
 const repeated = 2 * time.Hour
 
-// repeats reports a line that only says again what was said a short while ago. Such lines
-// are counted, and told of before the cluster's next news.
+// repeats reports whether a line only repeats a recent one. Such lines are counted, and the
+// count is printed before the cluster's next news.
 func (s *story) repeats(l *line) bool {
 	last, ok := s.printed[l.key]
 	s.printed[l.key] = l.at
@@ -263,7 +267,7 @@ type line struct {
 	cluster   string
 	word      string
 	color     string
-	text      string // %s is whom it is about
+	text      string // %s is the subject
 	event     sim.Event
 	instances []string
 }
@@ -274,7 +278,7 @@ func (l *line) add(e sim.Event) {
 	}
 }
 
-// whom is whom the line is about.
+// whom returns the subject of the line.
 func (l *line) whom() string {
 	switch n := len(l.instances); n {
 	case 0:
@@ -286,7 +290,7 @@ func (l *line) whom() string {
 	}
 }
 
-// lineOf is the line of an event, nil if it is not told.
+// lineOf returns the line of an event, nil if it is not shown.
 func lineOf(e sim.Event) *line {
 	l := &line{at: e.At, cluster: e.Cluster, event: e, color: plain}
 	switch e.Kind {
@@ -336,22 +340,22 @@ func lineOf(e sim.Event) *line {
 	return l
 }
 
-// done says what an act did.
+// done maps an action to its description in the past tense.
 var done = map[string]string{
 	"terminate": "terminated", "reboot": "rebooted", "cordon": "cordoned the node of", drain: "drained the node of", "uncordon": "uncordoned the node of", "evict": "evicted a pod from the node of",
 	"delete-node": "deleted the node of", "delete-nodeclaim": "deleted the NodeClaim of",
 }
 
-// passing reports the reasons that go away by themselves and of which no notice tells.
+// passing reports whether a reason passes by itself; no notice reports it.
 func passing(reason string) bool { return plan.Reason(reason).Passing() }
 
-// The columns of a line: of the whole day, and of its one screen.
+// The columns of a line: for the whole day, and for one screen.
 const (
 	width       = 80
 	screenWidth = 100
 )
 
-// print prints a line, folded, with what belongs below it.
+// print prints a line, folded, with its details below.
 func (s *story) print(l *line) {
 	text := l.text
 	text = strings.Replace(text, "%s", l.whom(), 1)
@@ -381,7 +385,8 @@ func (s *story) below(indent, text string) {
 	}
 }
 
-// notice prints a notice as it arrives by email: the first of each cause and kind whole.
+// notice prints a notice as it arrives by email. The first of each cause and kind is
+// printed in full.
 func (s *story) notice(indent string, e sim.Event) {
 	if e.Cause != "" {
 		s.say("%s%s\n", indent, s.paint(faint, "cause "+e.Cause))
@@ -397,7 +402,7 @@ func (s *story) notice(indent string, e sim.Event) {
 	s.say("\n")
 }
 
-// closing sums the day up.
+// closing prints a summary of the day.
 func (s *story) closing(r, untended sim.Result) {
 	s.say("\n%s\n\n", s.paint(bold, "What was held back, and why"))
 	if len(s.held) == 0 {
@@ -417,7 +422,8 @@ func (s *story) closing(r, untended sim.Result) {
 	}
 }
 
-// lasting are the reasons of the day that did not pass by themselves, the first first.
+// lasting returns the held acts of the day whose reasons did not pass by themselves,
+// earliest first.
 func (s *story) lasting() []*withheld {
 	var out []*withheld
 	for _, h := range s.held {
@@ -431,7 +437,7 @@ func (s *story) lasting() []*withheld {
 	return out
 }
 
-// The colours of a terminal.
+// The colors of a terminal.
 const (
 	plain   = ""
 	bold    = "1"

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-// summary is what befell a cluster and what Rollcall did, in a sentence.
+// summary describes the faults of a cluster and what Rollcall did, in one sentence.
 func summary(troubles []*trouble, c page.Cluster) string {
 	if len(troubles) == 0 {
 		return "Nothing was found."
@@ -41,13 +41,13 @@ func summary(troubles []*trouble, c page.Cluster) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// past is an action in the past tense.
+// past returns an action in the past tense.
 func past(action string) string {
 	word, _, _ := strings.Cut(cmp.Or(done[action], action), " ")
 	return word
 }
 
-// episodes say of each fault of a cluster what was found of it and what came of that.
+// episodes describes for each fault of a cluster its findings and their results.
 func (s *story) episodes(cluster string, troubles []*trouble) []string {
 	of := map[int][]*trouble{}
 	for _, t := range troubles {
@@ -83,7 +83,7 @@ func (s *story) episodes(cluster string, troubles []*trouble) []string {
 	return out
 }
 
-// fault is the one that a finding comes from: the last that was there when it began.
+// fault returns the fault that caused a finding: the latest one in effect when it began.
 func (s *story) fault(cluster string, t *trouble) (sim.Fault, bool) {
 	var from sim.Fault
 	found := false

@@ -10,7 +10,8 @@ import (
 // figure is a number that sums up the day.
 type figure struct{ label, value, note string }
 
-// figures are what the day came to, beside the same day under a Rollcall that only looks.
+// figures returns the totals of the day, beside the same day under a Rollcall that only
+// reports.
 func (s *story) figures(r, untended sim.Result) []figure {
 	n := s.tallied()
 	saved := untended.Cost.Wasted - r.Cost.Wasted
@@ -27,10 +28,10 @@ func (s *story) figures(r, untended sim.Result) []figure {
 	}
 }
 
-// numbers are how many findings, notices, acts and held acts the day had.
+// numbers holds the numbers of findings, notices, acts and held acts of the day.
 type numbers struct {
 	findings, notices, held int
-	acts                    map[string]int // instances that met the act
+	acts                    map[string]int // number of instances per act
 }
 
 func (s *story) tallied() numbers {
@@ -63,9 +64,8 @@ func hours(h float64) string {
 
 func dollars(x float64) string { return fmt.Sprintf("$%.2f", x) }
 
-// What Rollcall's own services cost, in US dollars, on demand, in us-east-1; a function
-// has a quarter of a GB or half of one, and what is free of charge every month is not
-// taken off.
+// Prices of the services that Rollcall uses, in US dollars, on demand, in us-east-1. A
+// function has a quarter or half a GB of memory. The monthly free tier is not deducted.
 const (
 	lambdaGBSecond = 0.0000133334 // arm64, https://aws.amazon.com/lambda/pricing/
 	lambdaRequest  = 0.20 / 1e6
@@ -79,11 +79,11 @@ const (
 	snsPublish     = 0.50 / 1e6
 )
 
-// ownCost is what the stack's use of AWS comes to.
+// ownCost returns the cost of the stack's use of AWS, in US dollars.
 func ownCost(u sim.Usage) float64 {
 	cost := u.Busy.Seconds() * memoryGB * lambdaGBSecond
 	for _, n := range u.Invocations {
-		cost += float64(n) * (lambdaRequest + 3*sqsRequest) // sent, received, deleted
+		cost += float64(n) * (lambdaRequest + 3*sqsRequest) // send, receive, delete
 	}
 	for name, price := range map[string]float64{
 		"dynamodb:Query": 4 * dynamoRead, "dynamodb:TransactWriteItems": 4 * dynamoWrite, "scheduler:CreateSchedule": schedule,

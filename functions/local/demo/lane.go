@@ -13,16 +13,16 @@ import (
 	"rollcall/shared/sim"
 )
 
-// lanesShown is how many lanes a cluster has at most.
+// lanesShown is the maximum number of lanes per cluster.
 const lanesShown = 40
 
-// markOver is the end of what befell a cluster or an instance; it is drawn as a dot.
+// markOver is the end of a fault of a cluster or an instance; it is drawn as a dot.
 const markOver page.MarkKind = "over"
 
 // stateOrphaned is an instance whose cluster is gone; it is drawn as a thin line.
 const stateOrphaned page.State = "orphaned"
 
-// timeline is what happened in a cluster, drawn.
+// timeline returns the events in a cluster as a drawing.
 func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 	t := &page.Timeline{From: s.day.Start, To: s.end(), Ready: s.samples(c.Name), Marks: s.clusterMarks(c.Name), Bands: s.bands(c.Name)}
 	var ill []*life
@@ -33,7 +33,7 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 	}
 	alone, crowds := crowded(ill)
 	left := len(alone) - lanesShown + len(crowds)
-	if left > 0 { // those about which the most was done stay
+	if left > 0 { // keep those with the highest weight
 		slices.SortStableFunc(alone, func(a, b *life) int { return cmp.Compare(b.weight(), a.weight()) })
 		alone = alone[:max(0, len(alone)-left)]
 	}
@@ -60,10 +60,10 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 	return t
 }
 
-// end is when the day is over.
+// end returns the end of the day.
 func (s *story) end() time.Time { return s.day.Start.Add(s.day.Storm + s.day.Calm + s.day.Healed) }
 
-// groupName is how Rollcall names a group of the scenario.
+// groupName returns Rollcall's name for a group of the scenario.
 func groupName(g sim.GroupSpec) string {
 	switch roll.Owner(g.Owner) {
 	case roll.OwnerKarpenter:
@@ -76,7 +76,7 @@ func groupName(g sim.GroupSpec) string {
 	return g.Name
 }
 
-// first is when a lane first has something to show.
+// first returns the time of the earliest mark of a lane.
 func first(l page.Lane) time.Time {
 	var at time.Time
 	for _, m := range l.Marks {
@@ -87,7 +87,7 @@ func first(l page.Lane) time.Time {
 	return at
 }
 
-// weight is how much there is to tell of an instance.
+// weight returns how much the history has about an instance.
 func (l *life) weight() int {
 	w := 0
 	for _, t := range l.troubles {
@@ -96,8 +96,8 @@ func (l *life) weight() int {
 	return w
 }
 
-// crowded parts those that were cut off with their zone, and nothing else, from the
-// others: two or more of a group are a crowd.
+// crowded separates instances that only lost their zone from the others. Two or more of one
+// group form a crowd.
 func crowded(lives []*life) (alone []*life, crowds [][]*life) {
 	members := map[string][]*life{}
 	for _, l := range lives {
@@ -117,7 +117,7 @@ func crowded(lives []*life) (alone []*life, crowds [][]*life) {
 	return alone, crowds
 }
 
-// onlyZone reports whether all the trouble of an instance was that its zone was cut off.
+// onlyZone reports whether the instance's only trouble was that its zone was cut off.
 func (l *life) onlyZone() bool {
 	for _, t := range l.troubles {
 		if t.code() != string(plan.ZoneOutage) || len(t.acts) > 0 {
@@ -127,7 +127,8 @@ func (l *life) onlyZone() bool {
 	return len(l.troubles) == 1 && !slices.ContainsFunc(l.events, func(e sim.Event) bool { return e.Kind == sim.EventAilment })
 }
 
-// samples are the ready nodes of a cluster; machines that are no nodes count as not ready.
+// samples returns the numbers of ready nodes of a cluster. Machines that are not nodes
+// count as not ready.
 func (s *story) samples(cluster string) []page.Sample {
 	var out []page.Sample
 	for i, c := range s.course[cluster] {
@@ -146,7 +147,7 @@ func (s *story) samples(cluster string) []page.Sample {
 	return out
 }
 
-// bands are the faults that befall a cluster as a whole.
+// bands returns the faults of a cluster as a whole.
 func (s *story) bands(cluster string) []page.Band {
 	var out []page.Band
 	for _, f := range s.day.Faults {
@@ -180,8 +181,8 @@ func (s *story) bands(cluster string) []page.Band {
 	return out
 }
 
-// clusterMarks are those of a cluster as a whole: what befell it, and notices about more
-// than one instance.
+// clusterMarks returns the marks of a cluster as a whole: its faults, and notices about
+// more than one instance.
 func (s *story) clusterMarks(cluster string) []page.Mark {
 	var out []page.Mark
 	for _, e := range s.events {
@@ -205,7 +206,8 @@ func (s *story) clusterMarks(cluster string) []page.Mark {
 	return out
 }
 
-// brief is the subject of a notice without what is clear from where it stands.
+// brief returns the subject of a notice without its prefix and the part before the first
+// colon, which its position makes clear.
 func brief(subject string) string {
 	subject = strings.TrimPrefix(subject, "[rollcall] ")
 	if _, rest, ok := strings.Cut(subject, ": "); ok {
@@ -214,13 +216,13 @@ func brief(subject string) string {
 	return subject
 }
 
-// lane draws an instance.
+// lane returns the lane of an instance.
 func (s *story) lane(l *life) page.Lane {
 	return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
 }
 
-// together draws a crowd as one of them: of those that were there first, the one that was
-// cut off the longest.
+// together returns one lane for a crowd. It shows the member that was cut off the longest,
+// of those that existed first.
 func (s *story) together(crowd []*life) page.Lane {
 	last := slices.MinFunc(crowd, func(a, b *life) int {
 		return cmp.Or(a.launched.Compare(b.launched), b.troubles[0].until.Compare(a.troubles[0].until))
@@ -244,7 +246,7 @@ func (s *story) together(crowd []*life) page.Lane {
 	return lane
 }
 
-// marks are the moments of an instance.
+// marks returns the marks of an instance.
 func (l *life) marks() []page.Mark {
 	var out []page.Mark
 	held := map[string]bool{}
@@ -286,7 +288,7 @@ func (l *life) marks() []page.Mark {
 	return out
 }
 
-// spans are the states of an instance.
+// spans returns the states of an instance.
 func (s *story) spans(l *life) []page.Span {
 	var out []page.Span
 	turn := func(at time.Time, state page.State, title string) {
@@ -328,7 +330,7 @@ func (s *story) spans(l *life) []page.Span {
 	return out
 }
 
-// state is what a node became.
+// state returns the state of a node after an event.
 func (l *life) state(e sim.Event) (page.State, string) {
 	switch e.Stage {
 	case sim.StateNotReady:

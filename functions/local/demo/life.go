@@ -10,38 +10,39 @@ import (
 	"rollcall/shared/sim"
 )
 
-// life is what became of one instance in the day.
+// life is the history of one instance during the day.
 type life struct {
 	instance, node, group string
-	launched, ended       time.Time // zero: before the day, after it
-	by                    string    // who ended it, and why
+	launched, ended       time.Time // zero if before or after the day
+	by                    string    // who terminated it, and why
 	events                []sim.Event
 	troubles              []*trouble
 }
 
-// trouble is a finding about an instance, from the first word of it until it was over.
+// trouble is a finding about an instance, from its first report to its end.
 type trouble struct {
 	*life
 	kind   string
-	since  time.Time // when what it is about began
-	told   time.Time // when it was first found
-	until  time.Time // when it was over; zero if it was not
-	stage  string    // the last
+	since  time.Time // when the fault began
+	told   time.Time // when it was first reported
+	until  time.Time // when it ended; zero if it did not
+	stage  string    // the latest
 	causes []roll.Cause
-	held   []string // what was held back, and why
+	held   []string // reasons for which acts were held
 	acts   []act
-	why    string // what an order says of it
+	why    string // the reason in an order
 }
 
-// act is what Rollcall ordered about an instance, and whether it was done.
+// act is an act that Rollcall ordered on an instance, and whether it was done.
 type act struct {
-	at           time.Time // when it was done, as far as the history tells, or ordered
+	at           time.Time // when it was done, if the history shows it, or ordered
 	done         bool
 	kind, action string
-	evicted      int // pods, of a drain
+	evicted      int // number of pods that a drain evicted
 }
 
-// lives are the instances of a cluster of which something is told, the first first.
+// lives returns the instances of a cluster that have events, in the order of their first
+// event.
 func (s *story) lives(cluster string) []*life {
 	var out []*life
 	known := map[string]*life{}
@@ -64,7 +65,7 @@ func (s *story) lives(cluster string) []*life {
 	return out
 }
 
-// deleted is when a cluster was deleted.
+// deleted returns when a cluster was deleted, and whether it was.
 func (s *story) deleted(cluster string) (time.Time, bool) {
 	for _, f := range s.day.Faults {
 		if f.Kind == sim.FaultDeleted && (f.Cluster == "" || f.Cluster == cluster) {
@@ -74,7 +75,7 @@ func (s *story) deleted(cluster string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// live adds what happened next.
+// live adds the next event.
 func (l *life) live(e sim.Event) {
 	if e.Node != "" {
 		l.node = e.Node
@@ -108,7 +109,7 @@ const (
 	evict     = "evict"
 )
 
-// open is the finding of a kind that is not over, nil if there is none.
+// open returns the finding of a kind that has not ended, nil if there is none.
 func (l *life) open(kind string) *trouble {
 	for _, t := range l.troubles {
 		if t.kind == kind && t.until.IsZero() {
@@ -136,7 +137,7 @@ func (l *life) found(e sim.Event) {
 	}
 }
 
-// began is when what a finding is about began, as far as the history tells.
+// began returns when the fault of a finding began, as far as the history shows it.
 func (l *life) began(e sim.Event) time.Time {
 	if roll.Kind(e.Finding) == roll.Unregistered && !l.launched.IsZero() {
 		return l.launched
@@ -159,8 +160,8 @@ func (l *life) began(e sim.Event) time.Time {
 	return e.At
 }
 
-// ordered notes an order; one that is given again is the same. What undoes an act may be
-// ordered when the finding is over.
+// ordered records an order; a repeated order is the same order. An order that undoes an act
+// may come after the end of the finding.
 func (l *life) ordered(e sim.Event) {
 	t := l.open(e.Finding)
 	for _, over := range l.troubles {
@@ -176,14 +177,14 @@ func (l *life) ordered(e sim.Event) {
 		if t.acts[n-1].action == e.Action {
 			return
 		}
-		if t.acts[n-1].action == drain { // the next step follows when a drain is done
+		if t.acts[n-1].action == drain { // the next step follows a finished drain
 			t.acts[n-1].done = true
 		}
 	}
 	t.acts = append(t.acts, act{at: e.At, kind: e.Finding, action: e.Action})
 }
 
-// acted notes that what was ordered happened. Of a drain the history tells each eviction.
+// acted records that an order was carried out. The history shows each eviction of a drain.
 func (l *life) acted(e sim.Event) {
 	for _, t := range l.troubles {
 		for i, a := range t.acts {
@@ -200,8 +201,8 @@ func (l *life) acted(e sim.Event) {
 	}
 }
 
-// ill reports whether the instance deserves a lane: it fell ill, or something was found,
-// held or done about it. That an owner replaced it deserves none.
+// ill reports whether the instance gets a lane: it became unhealthy, or something was
+// found, held or done about it. A replacement by its owner is not enough.
 func (l *life) ill() bool {
 	return slices.ContainsFunc(l.events, func(e sim.Event) bool {
 		if !l.ended.IsZero() && e.At.After(l.ended) {
@@ -219,7 +220,7 @@ func (l *life) ill() bool {
 	})
 }
 
-// next is the first thing of a kind that happened to the instance after a moment.
+// next returns the first event of a kind for the instance after a time.
 func (l *life) next(after time.Time, kind sim.EventKind, stage string) (sim.Event, bool) {
 	for _, e := range l.events {
 		if e.Kind == kind && e.At.After(after) && (stage == "" || e.Stage == stage) {
@@ -229,7 +230,8 @@ func (l *life) next(after time.Time, kind sim.EventKind, stage string) (sim.Even
 	return sim.Event{}, false
 }
 
-// replaced says who but Rollcall ended the instance while the finding was there, and why.
+// replaced returns who other than Rollcall terminated the instance during the finding, and
+// why.
 func (t *trouble) replaced() string {
 	if t.by == rollcall || t.ended.IsZero() || !t.until.IsZero() && t.ended.After(t.until) {
 		return ""
@@ -237,12 +239,12 @@ func (t *trouble) replaced() string {
 	return t.by
 }
 
-// name is what was found, and the first cause of it.
+// name returns the finding's kind and its first cause.
 func (t *trouble) name() string {
 	return t.kind + " (" + cmp.Or(t.code(), "no decisive cause") + ")"
 }
 
-// orphaned is since when nothing owns the instance.
+// orphaned returns since when the instance has no owner.
 func (l *life) orphaned() time.Time {
 	for _, t := range l.troubles {
 		if roll.Kind(t.kind) == roll.Orphaned {
@@ -252,7 +254,7 @@ func (l *life) orphaned() time.Time {
 	return time.Time{}
 }
 
-// code is the first cause, "" if none was found.
+// code returns the code of the first cause, "" if none was found.
 func (t *trouble) code() string {
 	if len(t.causes) == 0 {
 		return ""

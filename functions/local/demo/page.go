@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-// page is the day as an HTML page that stands by itself.
+// page returns the day as a standalone HTML page.
 func (s *story) page(r, untended sim.Result) ([]byte, error) {
 	return page.Render(s.document(r, untended))
 }
@@ -74,7 +74,7 @@ func (s *story) cluster(c sim.ClusterSpec) page.Cluster {
 	return out
 }
 
-// all are the findings about instances, by when they were first told.
+// all returns the findings about instances, ordered by their first report.
 func all(lives []*life) []*trouble {
 	var out []*trouble
 	for _, l := range lives {
@@ -86,7 +86,7 @@ func all(lives []*life) []*trouble {
 	return out
 }
 
-// finding is a finding with what came of it.
+// finding returns a finding with its result.
 func (s *story) finding(t *trouble) page.Finding {
 	f := page.Finding{
 		Instance: t.instance, Node: t.node, Group: t.group, Kind: t.kind, Stage: t.stage, Tone: page.ToneWarn,
@@ -101,7 +101,7 @@ func (s *story) finding(t *trouble) page.Finding {
 	return f
 }
 
-// outcome is what came of a finding, in a sentence.
+// outcome describes the result of a finding, in one sentence.
 func (t *trouble) outcome() string {
 	parts := []string{"told at " + hour(t.told)}
 	for _, h := range t.held {
@@ -129,7 +129,7 @@ func (t *trouble) outcome() string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// mended says which notice has what mends a finding, "" if none has.
+// mended says which notice has the fix for a finding, "" if none has.
 func (s *story) mended(t *trouble) string {
 	for _, e := range s.events {
 		about := e.Kind == sim.EventNotice && e.Group == t.group && e.Finding == t.kind && !e.At.Before(t.told)
@@ -140,7 +140,7 @@ func (s *story) mended(t *trouble) string {
 	return ""
 }
 
-// withheld is what was held back in a cluster and did not pass by itself.
+// withheld returns the acts held in a cluster whose reasons did not pass by themselves.
 func (s *story) withheld(cluster string) []page.Withheld {
 	var out []page.Withheld
 	for _, h := range s.lasting() {
@@ -159,8 +159,8 @@ func (s *story) withheld(cluster string) []page.Withheld {
 	return out
 }
 
-// lifted is when the last of what was held for a reason was held no more; the end of the
-// day for what was held to the end.
+// lifted returns when the last instance was no longer held, or the end of the
+// day if it was held to the end.
 func (s *story) lifted(h *withheld) time.Time {
 	last, open := h.from, maps.Clone(h.instances)
 	for _, e := range s.events {
@@ -185,7 +185,7 @@ const (
 	resultOrdered = "ordered"
 )
 
-// acts are what Rollcall did, or ordered, about the instances.
+// acts returns the acts that Rollcall carried out or ordered on the instances.
 func acts(lives []*life) []page.Act {
 	var out []page.Act
 	for _, t := range all(lives) {
@@ -203,7 +203,7 @@ func acts(lives []*life) []page.Act {
 	return out
 }
 
-// consequence is what an act led to.
+// consequence describes the result of an act.
 func (t *trouble) consequence(a act, lives []*life) string {
 	switch a.action {
 	case "reboot":
@@ -230,7 +230,7 @@ func (t *trouble) consequence(a act, lives []*life) string {
 	return ""
 }
 
-// notices are all that were published, as they arrived.
+// notices returns all published notices, in the order of their arrival.
 func (s *story) notices() []page.Notice {
 	var out []page.Notice
 	for _, e := range s.events {
@@ -243,7 +243,7 @@ func (s *story) notices() []page.Notice {
 			n.Tone = page.ToneGood
 		case strings.Contains(e.Subject, "paused"):
 			n.Tone = page.ToneHeld
-		case strings.HasSuffix(e.Action, "ed"): // an act was done
+		case strings.HasSuffix(e.Action, "ed"): // an act was carried out
 			n.Tone = ""
 		case e.Action != "none":
 			n.Tone = page.ToneBad
@@ -253,10 +253,10 @@ func (s *story) notices() []page.Notice {
 	return out
 }
 
-// hour is a time of the day.
+// hour returns the time of day as 15:04 in UTC.
 func hour(t time.Time) string { return t.UTC().Format("15:04") }
 
-// minutes is how long something took, to the minute.
+// minutes returns a duration, rounded to the minute.
 func minutes(d time.Duration) string {
 	d = d.Round(time.Minute)
 	if d < time.Hour {
@@ -265,5 +265,5 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// seconds is how long something took, to the second.
+// seconds returns a duration, rounded to the second.
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }

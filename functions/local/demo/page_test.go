@@ -19,7 +19,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-// played is the day of the demo, played once. Its result stands for both of a page.
+// played runs the day of the demo once. Its result is used for both results of a page.
 var played = sync.OnceValues(func() (*story, sim.Result) {
 	day := sim.Day()
 	s := newStory(Options{Out: io.Discard}, day)
@@ -88,7 +88,7 @@ func TestThePageTellsTheWholeDay(t *testing.T) {
 	}
 }
 
-// The field reports from which Rollcall grew, each with the cause that it must show.
+// The field reports on which Rollcall is based, each with the cause that it must show.
 func TestEveryFieldReportIsTold(t *testing.T) {
 	s, r := played()
 	d := s.document(r, r)
@@ -135,7 +135,7 @@ func TestEveryFindingIsOnThePageAndHasALane(t *testing.T) {
 	}
 }
 
-// stands reports whether a lane stands for several, of which the instance is one.
+// stands reports whether a lane is for several instances, including this one.
 func stands(l page.Lane, instance string) bool {
 	return slices.ContainsFunc(l.Spans, func(sp page.Span) bool { return strings.Contains(sp.Title, instance) })
 }
@@ -154,7 +154,7 @@ func TestSpansFollowOneAnother(t *testing.T) {
 	}
 }
 
-// A history that is told by hand: what the day does not show.
+// history returns a story made of events that the day does not have.
 func history(events ...sim.Event) *story {
 	day := sim.Scenario{Start: noon, Storm: 6 * time.Hour, Permitted: "remediate", Clusters: []sim.ClusterSpec{{Name: "shop", Groups: []sim.GroupSpec{{Name: "web", Owner: "autoscaling-group", Desired: 100}}}}}
 	s := newStory(Options{Out: io.Discard}, day)
@@ -186,8 +186,8 @@ func TestAnOrderThatWasNotCarriedOutIsNoAct(t *testing.T) {
 	}
 }
 
-// What is held is over with its instance, its finding or its reason; what is not lasts to
-// the end of the day.
+// An act is held until its instance, its finding or its reason ends; otherwise to the end
+// of the day.
 func TestWhatIsHeldLastsUntilItIsHeldNoMore(t *testing.T) {
 	held := func(after time.Duration, id, reason string) sim.Event {
 		return sim.Event{At: noon.Add(after), Kind: sim.EventHeld, Instance: id, Finding: "Unregistered", Action: "terminate", Reason: reason}
@@ -231,7 +231,7 @@ func TestTheTerminalAndThePageTellTheSameOfWhatWasHeld(t *testing.T) {
 	}
 }
 
-// What the day shows is what anybody gets by default.
+// The day uses the default tolerances.
 func TestTheDayHasTheTolerancesOfTheDefaults(t *testing.T) {
 	day := sim.Day()
 	doc, err := policy.Parse([]byte(day.Policy))

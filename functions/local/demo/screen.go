@@ -14,8 +14,8 @@ import (
 	"rollcall/shared/sim"
 )
 
-// screen prints the day on one screen: each fault with what was found, why, and what came of it, then totals. The
-// other story is that of the same day under a Rollcall that only reports.
+// screen prints the day on one screen: each fault with its findings, cause and result, then
+// totals. The other story is the same day under a Rollcall that only reports.
 func (s *story) screen(other *story, r, untended sim.Result) {
 	found, without := s.byFault(), other.byFault()
 	for _, f := range s.day.Faults {
@@ -44,7 +44,7 @@ func (s *story) screen(other *story, r, untended sim.Result) {
 	s.say("\nEvery event and notice: rollcall demo --verbose. As a page: rollcall demo --html day.html\n")
 }
 
-// until is when a fault, or the last finding that it caused, was over.
+// until returns when a fault, or the last finding that it caused, ended.
 func until(s *story, f sim.Fault, troubles []*trouble) string {
 	if last := ended(troubles); !last.IsZero() {
 		return hour(last)
@@ -55,17 +55,18 @@ func until(s *story, f sim.Fault, troubles []*trouble) string {
 	return ""
 }
 
-// symbols stand before a result on a terminal, by its colour.
+// symbols precede a result on a terminal, by its color.
 var symbols = map[string]string{green: "✔", magenta: "⏸", yellow: "▲"}
 
-// detailIndent is where the details of an entry stand, detailWidth and detailLines how much room each has.
+// detailIndent is the indent of an entry's details; detailWidth and detailLines limit their
+// size.
 const (
 	detailIndent = 12
 	detailWidth  = screenWidth - detailIndent
 	detailLines  = 2
 )
 
-// detail prints what there is to say of an entry.
+// detail prints the details of an entry.
 func (s *story) detail(color, word, text string) {
 	if symbol := symbols[color]; s.o.Color && symbol != "" {
 		text = symbol + " " + text
@@ -84,7 +85,7 @@ func (s *story) detail(color, word, text string) {
 	}
 }
 
-// long are the parts of names and times that one screen has no room for.
+// long lists the parts of names and times that do not fit on one screen.
 var long = []struct {
 	pattern *regexp.Regexp
 	short   string
@@ -94,7 +95,7 @@ var long = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d (\d\d:\d\d):\d\dZ`), "$1"},
 }
 
-// briefly is a text with short names and times.
+// briefly returns a text with short names and times.
 func briefly(text string) string {
 	for _, l := range long {
 		text = l.pattern.ReplaceAllString(text, l.short)
@@ -102,7 +103,7 @@ func briefly(text string) string {
 	return text
 }
 
-// byFault groups what was found on the day by the fault that it comes from.
+// byFault groups the findings of the day by the fault that caused them.
 func (s *story) byFault() map[int][]*trouble {
 	out := map[int][]*trouble{}
 	for _, c := range s.day.Clusters {
@@ -115,7 +116,7 @@ func (s *story) byFault() map[int][]*trouble {
 	return out
 }
 
-// sick is for how long the instances of findings were in trouble, one after the other.
+// sick returns the total time for which the instances of findings were in trouble.
 func (s *story) sick(troubles []*trouble) (sum time.Duration) {
 	for _, t := range troubles {
 		until := s.end()
@@ -129,7 +130,7 @@ func (s *story) sick(troubles []*trouble) (sum time.Duration) {
 	return sum
 }
 
-// reason is the cause that Rollcall found first, in a line.
+// reason returns the cause that Rollcall found first, in one line.
 func reason(troubles []*trouble) string {
 	for _, t := range troubles {
 		if len(t.causes) > 0 {
@@ -139,7 +140,8 @@ func reason(troubles []*trouble) string {
 	return cmp.Or(troubles[0].why, "no decisive cause")
 }
 
-// course is what was found of one fault, held and done, and its colour. name names a finding.
+// course returns the findings, held acts and acts for one fault, and the color. name names
+// a finding.
 func course(troubles []*trouble, name func(*trouble) string) (color, text string) {
 	var found, done, reasons report.Tally
 	acts := map[string]*report.Tally{}
@@ -183,7 +185,7 @@ func course(troubles []*trouble, name func(*trouble) string) (color, text string
 	return color, strings.Join(parts, "; ")
 }
 
-// ended is when the last of some findings was over; zero if one was not.
+// ended returns when the last of the findings ended; zero if one did not.
 func ended(troubles []*trouble) (last time.Time) {
 	for _, t := range troubles {
 		if t.until.IsZero() {
@@ -196,7 +198,8 @@ func ended(troubles []*trouble) (last time.Time) {
 	return last
 }
 
-// answers are the day in short: the worst cluster, what needed a person, and what happened by itself.
+// answers returns a summary of the day: the worst cluster, what needed a person, and what
+// happened automatically.
 func (s *story) answers(clusters []page.Cluster) []page.Answer {
 	worst, longest := page.Line{}, time.Duration(-1)
 	person := page.Answer{Question: "Needed a person", Tone: page.ToneHeld}

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-// comparison is the day beside the same day under a Rollcall that only looks.
+// comparison returns the day beside the same day under a Rollcall that only reports.
 func (s *story) comparison(r, untended sim.Result) page.Table {
 	t := page.Table{
 		Title:   "The day, and the same day with a Rollcall that only looks",
@@ -36,7 +36,7 @@ func (s *story) comparison(r, untended sim.Result) page.Table {
 	return t
 }
 
-// own is what Rollcall used of the account.
+// own returns Rollcall's own use of the account.
 func (s *story) own(u sim.Usage) page.Table {
 	t := page.Table{
 		Title:   "What Rollcall used of the account",
@@ -65,7 +65,7 @@ func (s *story) own(u sim.Usage) page.Table {
 	return t
 }
 
-// reads reports operations that change nothing.
+// reads reports whether an operation only reads.
 func reads(operation string) bool {
 	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Query", "get", "list"}, func(verb string) bool { return strings.HasPrefix(operation, verb) })
 }

@@ -27,7 +27,7 @@ const (
 	role      = "arn:aws:sts::111122223333:assumed-role/ops/x"
 )
 
-// answer is a service's error as the SDK returns it.
+// answer returns a service's error in the form of the SDK.
 func answer(service, op string, status int, code, message string) error {
 	return failure(service, op, &awshttp.ResponseError{
 		RequestID: requestID,
@@ -42,7 +42,7 @@ func failure(service, op string, err error) error {
 	return &smithy.OperationError{ServiceID: service, OperationName: op, Err: err}
 }
 
-// unsent is the error of a request that did not get through.
+// unsent returns the error of a request that did not reach the service.
 func unsent(service, op, address string, err error) error {
 	return failure(service, op, &retry.MaxAttemptsError{Attempt: 3, Err: &smithyhttp.RequestSendError{
 		Err: &url.Error{Op: "Post", URL: address, Err: err},
@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 			text: "eks:ListNodegroups was throttled (HTTP 429): the next check tries again",
 		},
 
-		// The way there
+		// The network
 		{
 			name: "a region that does not exist", call: "ec2:DescribeInstances",
 			err:  unsent("EC2", "DescribeInstances", "https://ec2.eu-wset-1.amazonaws.com/", &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "ec2.eu-wset-1.amazonaws.com", IsNotFound: true}}),
@@ -312,7 +312,7 @@ func TestErrors(t *testing.T) {
 			text: "eks:ListClusters has no region to go to: set AWS_REGION, or a region in the AWS profile",
 		},
 
-		// Answers about the thing itself
+		// The resource itself
 		{
 			name: "an instance that is gone", call: "ec2:DescribeInstances",
 			err:  answer("EC2", "DescribeInstances", 400, "InvalidInstanceID.NotFound", "The instance ID 'i-0aaaaaaaaaaaaaaaa' does not exist"),
@@ -380,7 +380,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			// What wraps an error changes nothing.
+			// Wrapping does not change the class of an error.
 			for _, err := range []error{tt.err, wrap(tt.err)} {
 				if got := classify(err); got != tt.want {
 					t.Errorf("classified as %+v, want %+v", got, tt.want)
@@ -441,7 +441,7 @@ func TestInvalidInstanceIDs(t *testing.T) {
 	}
 }
 
-// CloudFormation has no code of its own for a stack that it does not know.
+// CloudFormation has no error code for an unknown stack.
 func TestAStackThatIsNotThere(t *testing.T) {
 	for code, want := range map[string]bool{"ValidationError": true, "AccessDenied": false, "Throttling": false, "": false} {
 		if got := IsNoStack(answer("CloudFormation", "DescribeStacks", 400, code, "Stack with id rollcall does not exist")); got != want {

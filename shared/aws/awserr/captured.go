@@ -6,14 +6,14 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// NotCaptured is the error of a client that answers from captured files and has no answer. It
-// is neither a refusal nor "not found".
+// NotCaptured is the error of a client that answers from captured files and has no answer.
+// It is neither a denial nor "not found".
 type NotCaptured struct {
 	What string // such as roles.json
-	Why  string // in which way; "" is "is not in the bundle"
+	Why  string // the reason; "" means "is not in the bundle"
 }
 
-// Error is the sentence: "roles.json is not in the bundle".
+// Error returns the sentence, such as "roles.json is not in the bundle".
 func (e *NotCaptured) Error() string {
 	if e.Why == "" {
 		return e.What + " is not in the bundle"

@@ -35,8 +35,8 @@ func IsNotFound(err error) bool {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func IsNoStack(err error) bool { return errorCode(err) == "ValidationError" }
 
-// IsThrottled reports whether the call was refused for its rate, by a code that the SDK takes
-// for throttling or one that it leaves out.
+// IsThrottled reports whether the call was refused for its rate. It knows the SDK's
+// throttling codes and those that the SDK leaves out.
 func IsThrottled(err error) bool {
 	c := errorCode(err)
 	if _, ok := retry.DefaultThrottleErrorCodes[c]; ok {
@@ -50,7 +50,7 @@ func IsThrottled(err error) bool {
 	return httpStatus(err) == http.StatusTooManyRequests || cancelledFor(err, "ThrottlingError", "ProvisionedThroughputExceeded")
 }
 
-// deniedCodes say that the caller is known and may not.
+// deniedCodes are the codes for a known caller that lacks a permission.
 var deniedCodes = []string{
 	"UnauthorizedOperation", // EC2
 	"AccessDeniedException", // EKS, DynamoDB, Scheduler, SSM
@@ -79,7 +79,7 @@ func IsNoCredentials(err error) bool {
 			return true
 		}
 	}
-	// These have no type, or one in a package that brings service clients with it.
+	// These errors have no type, or one in a package that brings service clients with it.
 	return mentions(err,
 		"no EC2 IMDS role found",
 		"static credentials are empty",
@@ -103,8 +103,8 @@ func IsExpiredCredentials(err error) bool {
 	)
 }
 
-// badCodes say that AWS does not accept the credentials, or the signature made
-// with them.
+// badCodes are the codes for credentials, or a signature made with them, that AWS does not
+// accept.
 var badCodes = []string{
 	"AuthFailure",                 // EC2
 	"InvalidClientTokenId",        // query APIs
@@ -118,8 +118,8 @@ func IsBadCredentials(err error) bool {
 	return slices.Contains(badCodes, errorCode(err))
 }
 
-// IsTimeout reports whether no answer came in time: by the context's deadline, the network's
-// or the service's. A slow search for credentials is not a timeout.
+// IsTimeout reports whether no answer came in time: by the deadline of the context, the
+// network or the service. A slow search for credentials is not a timeout.
 func IsTimeout(err error) bool {
 	if err == nil || IsNoCredentials(err) {
 		return false

@@ -10,12 +10,12 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Describe says in one sentence what went wrong with a call and what to do. call is the IAM
-// action, such as ec2:DescribeInstances; "" takes it from the error. principal is the ARN of
-// the caller, "" if unknown; a principal in the error takes precedence.
+// Describe returns a sentence that says what went wrong with a call and what to do. call is
+// the IAM action, such as ec2:DescribeInstances; "" takes it from the error. principal is
+// the ARN of the caller, "" if unknown; a principal in the error takes precedence.
 //
-// Request ids, console links and encoded authorization messages are left out: a sentence that
-// differs in each check could not be compared or grouped.
+// Request ids, console links and encoded authorization messages are left out: a sentence
+// that differs in each check could not be compared or grouped.
 func Describe(err error, call, principal string) string {
 	if err == nil {
 		return ""
@@ -110,7 +110,7 @@ func describeDenied(err error, call, principal string) string {
 	return fmt.Sprintf("%s: allow %s in the %s that applies to %s", said, what, m[1], who)
 }
 
-// kind is what an ARN stands for, to be read after it.
+// kind returns a phrase that stands for the principal after its ARN, such as "that role".
 func kind(arn string) string {
 	switch {
 	case strings.Contains(arn, ":assumed-role/"), strings.Contains(arn, ":role/"):
@@ -122,7 +122,7 @@ func kind(arn string) string {
 }
 
 var (
-	// From here on a message is about itself and not about the error.
+	// Parts of a message that are about the message itself and not about the error.
 	trailer = regexp.MustCompile(`(?s)[\s.]*(Encoded authorization failure message:|Go to https?://|\(Service: ).*$`)
 	ids     = regexp.MustCompile(`,? ?\b(?:RequestID|Request ID|request id|HostID): ?[^\s,)]*`)
 	blob    = regexp.MustCompile(`[A-Za-z0-9_+=-]{130,}`) // no name that IAM or EKS allows is as long

@@ -8,8 +8,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Made returns the error of a service as the SDK returns it, for clients that answer in place
-// of AWS. status is the HTTP status, such as 400.
+// Made returns the error of a service in the form of the SDK, for clients that stand in for
+// AWS. status is the HTTP status, such as 400.
 func Made(code, message string, status int) error {
 	fault := smithy.FaultClient
 	if status >= http.StatusInternalServerError {

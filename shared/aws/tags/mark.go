@@ -1,5 +1,5 @@
-// Package tags writes and removes the five tags by which Rollcall marks instances,
-// and no other: the function that runs it is granted exactly those keys.
+// Package tags writes and removes the five tags with which Rollcall marks instances, and no
+// others: the function's permissions cover exactly those keys.
 package tags
 
 import (

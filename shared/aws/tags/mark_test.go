@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// tagged is an EC2 that keeps the tags of its instances.
+// tagged is a fake EC2 that stores the tags of its instances.
 type tagged struct {
 	tags  map[string]map[string]string
 	calls int
@@ -37,8 +37,8 @@ func (e *tagged) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...fun
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-// DeleteTags does as EC2 does: without tags every tag goes, and a tag with a value
-// goes only if it has that value.
+// DeleteTags behaves like EC2: a call without tags removes every tag, and a tag with a
+// value is removed only if it has that value.
 func (e *tagged) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	e.calls++
 	if e.err != nil {
@@ -126,7 +126,7 @@ func TestKeysThatAreNotItsOwnAreRefusedAndNothingIsSent(t *testing.T) {
 	}
 }
 
-// EC2 takes a call without keys to mean every tag of the instance.
+// EC2 interprets a call without keys as every tag of the instance.
 func TestNoKeysAreRefusedAndNothingIsSent(t *testing.T) {
 	e, m := setUp()
 	for name, err := range map[string]error{

@@ -13,11 +13,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// architecture looks for programs of another architecture on the instance. The AMI is not
-// one: EC2 does not launch an instance of a type that the AMI does not fit
+// architecture checks for programs of another architecture on the instance. The AMI cannot be
+// one: EC2 does not launch an instance whose type does not fit the AMI
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-types.html), so a running
-// instance whose AMI agrees rules that out. What remains are programs that user data
-// fetches.
+// instance whose AMI agrees rules that out. What remains are programs that user data fetches.
 func (b *start) architecture() cause.Verdict {
 	config, image := b.Config(), b.Image()
 	if f, ok := b.sign(console.ExecFormatError); ok {
@@ -54,8 +53,8 @@ func (b *start) architecture() cause.Verdict {
 	return cause.NotChecked(image.Gap())
 }
 
-// noArchitecture says that EC2's answer lacks the architecture, which it always has; "" if
-// it has it, or if there is no answer.
+// noArchitecture says that the architecture is missing from EC2's answer, which always has it.
+// It returns "" if the answer has it, or if there is no answer.
 func (b *start) noArchitecture() string {
 	if config := b.Config(); !config.Known() || config.Value.Architecture != "" {
 		return ""
@@ -63,7 +62,7 @@ func (b *start) noArchitecture() string {
 	return evidence.AnswerOf + "ec2:DescribeInstances lacks the architecture of " + string(b.Finding.Instance)
 }
 
-// machine is the instance's architecture as programs name it, "" if not known.
+// machine returns the instance's architecture as programs name it, "" if unknown.
 func (b *start) machine() string {
 	switch a := b.Config().Value.Architecture; a {
 	case "x86_64":
@@ -74,8 +73,8 @@ func (b *start) machine() string {
 	return b.log().Arch
 }
 
-// foreignFetch is a program of another architecture that the user data fetches and runs;
-// one outside of any branch goes first.
+// foreignFetch returns a program of another architecture that the user data fetches and runs.
+// One outside any branch is preferred.
 func (b *start) foreignFetch() (userdata.Fetch, bool) {
 	own := b.machine()
 	out := slices.DeleteFunc(slices.Clone(b.data.Value.Fetches), func(f userdata.Fetch) bool { return own == "" || f.Arch == own })
@@ -92,12 +91,12 @@ func (b *start) ranIt(f userdata.Fetch) bool {
 	return ok && f.Name != "" && strings.HasSuffix(found.Detail, "/"+f.Name)
 }
 
-// ownPrograms are those of the AMI without which no node comes to be.
+// ownPrograms are the AMI's programs without which the instance cannot become a node.
 var ownPrograms = []string{"kubelet", "nodeadm", "containerd"}
 
-// notExecuted judges the kernel's refusal to run a program. It is proof for a program of
-// the other architecture that the user data fetches, and for the AMI's own ones, unless the
-// kubelet was started all the same.
+// notExecuted evaluates the kernel's refusal to run a program. It is proof for a program of the
+// other architecture that the user data fetches, and for the AMI's own programs, unless the
+// kubelet started anyway.
 func (b *start) notExecuted(f console.Found) cause.Verdict {
 	harmless := later(b.log(), f.Line, started...)
 	if fetch, ok := b.foreignFetch(); ok {
@@ -110,9 +109,9 @@ func (b *start) notExecuted(f console.Found) cause.Verdict {
 		Fix(b.showConsole(), b.compare()))
 }
 
-// refusedLaunch returns a launch of the group that EC2 refused because of the
-// architecture: "The architecture 'arm64' of the specified instance type does not match the
-// architecture 'x86_64' of the specified AMI".
+// refusedLaunch returns a launch of the group that EC2 refused because of the architecture:
+// "The architecture 'arm64' of the specified instance type does not match the architecture
+// 'x86_64' of the specified AMI".
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 func (b *start) refusedLaunch() (roll.Evidence, bool) {
 	about := func(message string) bool {
@@ -132,7 +131,7 @@ func (b *start) refusedLaunch() (roll.Evidence, bool) {
 	return roll.Evidence{}, false
 }
 
-// compare is how a person sees the architectures.
+// compare returns the command that shows the architectures.
 func (b *start) compare() string {
 	i := b.Config().Value
 	return fmt.Sprintf("aws ec2 describe-images --region %[1]s --image-ids %[2]s --query 'Images[].Architecture'\naws ec2 describe-instance-types --region %[1]s --instance-types %[3]s --query 'InstanceTypes[].ProcessorInfo.SupportedArchitectures'", b.Region, i.Image, i.Type)

@@ -1,16 +1,15 @@
-// Package bootstrap looks for what keeps an instance from becoming a node by itself: its
-// user data, its AMI, and what its console says of both.
+// Package bootstrap looks for what keeps an instance from becoming a node by itself: its user
+// data, its AMI, and what its console shows about both.
 //
-// User data is judged as the instance holds it. EKS merges its own part into that of
-// managed node groups without an AMI of their own, and Karpenter into that of all AMI
-// families but Custom, so what the instance holds is whole.
+// User data is evaluated as the instance holds it, which is complete. EKS merges its own part
+// into that of managed node groups without a custom AMI. Karpenter merges its part into that of
+// all AMI families except Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
-// A node that registered has been through all of this. For it only taints, the flags that
-// give them, and the kubelet's version matter. User data with which an instance of the same
-// launch template and version works proves nothing against another: such a cause is a hint
-// at most.
+// A node that registered has been through all of this. For it only taints, the flags that set
+// them, and the kubelet's version matter. User data with which an instance of the same launch
+// template version works proves nothing against another: such a cause is a hint at most.
 //
 // The package is pure.
 package bootstrap
@@ -22,7 +21,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rules are those of each kind of finding, beside the user data of an unregistered instance.
+// rules lists the rules for each kind of finding, besides the user data of an unregistered
+// instance.
 var rules = map[roll.Kind]cause.Rules[*start]{
 	roll.Unregistered: {
 		cause.UserDataTaintConflict: (*start).taintConflict, cause.StartupTaintMissing: (*start).startupTaint,
@@ -37,8 +37,8 @@ var rules = map[roll.Kind]cause.Rules[*start]{
 	roll.NotReady: {cause.KubeletVersionSkew: (*start).skew},
 }
 
-// Analyze notes what it finds about the bootstrap of the case's instance. The user data
-// and the AMI of EKS Auto Mode are AWS's own.
+// Analyze notes what it finds about the bootstrap of the case's instance. EKS Auto Mode's user
+// data and AMI are AWS's own.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Owner == roll.OwnerAutoMode {
 		return
@@ -51,7 +51,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	rules[c.Finding.Kind].Apply(s, b)
 }
 
-// start is how an instance was to become a node.
+// start is how an instance is meant to become a node.
 type start struct {
 	cause.Look
 	data   evidence.Fact[userdata.Boot]
@@ -59,14 +59,13 @@ type start struct {
 	os     system
 }
 
-// given is a cause that lies in what the instance was given: its user data or AMI. It is
-// not decisive for an instance that is checked alone, whose healthy siblings are not known.
+// given returns a cause that lies in the instance's user data or AMI. It is not decisive for an
+// instance that is checked alone, whose healthy siblings are unknown.
 func (b *start) given(sure bool, v cause.Verdict) cause.Verdict {
 	return b.unlessOthersWork(sure && !b.Alone, v)
 }
 
-// mate is a healthy instance of the same version of the same launch template, "" if none
-// is known.
+// mate returns a healthy instance of the same launch template version, "" if none is known.
 func (b *start) mate() roll.InstanceID {
 	i := b.Config().Value
 	if i.LaunchTemplate == "" || i.LaunchTemplateVersion == "" {
@@ -77,8 +76,8 @@ func (b *start) mate() roll.InstanceID {
 	})
 }
 
-// unlessOthersWork makes a cause suggestive if a healthy instance comes from the same
-// version of the same launch template.
+// unlessOthersWork makes a cause suggestive if a healthy instance comes from the same launch
+// template version.
 func (b *start) unlessOthersWork(sure bool, v cause.Verdict) cause.Verdict {
 	if mate := b.mate(); mate != "" {
 		sure = false
@@ -87,7 +86,7 @@ func (b *start) unlessOthersWork(sure bool, v cause.Verdict) cause.Verdict {
 	return v.DecisiveIf(sure)
 }
 
-// healthy is another healthy instance of the group, "" if there is no such one.
+// healthy returns another healthy instance of the group that matches, "" if there is none.
 func (b *start) healthy(such func(evidence.Member) bool) roll.InstanceID {
 	for _, m := range b.Group().Members {
 		if m.Healthy && m.Instance != b.Finding.Instance && such(m) {
@@ -97,7 +96,7 @@ func (b *start) healthy(such func(evidence.Member) bool) roll.InstanceID {
 	return ""
 }
 
-// inData starts a cause that lies where the user data comes from.
+// inData returns a verdict with a cause that lies where the user data comes from.
 func (b *start) inData() cause.Verdict {
 	i := b.Config().Value
 	switch {
@@ -108,10 +107,10 @@ func (b *start) inData() cause.Verdict {
 	case b.data.Value.SHA256 != "":
 		return cause.Suggestive().In("user-data/" + b.data.Value.SHA256)
 	}
-	return cause.Suggestive() // the instance was launched by itself
+	return cause.Suggestive() // the instance was launched without an owner
 }
 
-// inImage starts a cause that lies in the AMI.
+// inImage returns a verdict with a cause that lies in the AMI.
 func (b *start) inImage() cause.Verdict {
 	return cause.Suggestive().In("ami/" + b.Config().Value.Image)
 }

@@ -16,7 +16,7 @@ import (
 type example struct {
 	name string
 	s    *scene
-	want string // as told says
+	want string // in the form of told
 }
 
 func check(t *testing.T, examples []example) {
@@ -109,7 +109,7 @@ func foreignUserData() []example {
 	}
 }
 
-// unread is a scene whose user data could not be read.
+// unread returns the scene with unreadable user data.
 func (s *scene) unread() *scene {
 	return s.update(func(i *evidence.Instance) {
 		i.UserData = evidence.Failed[userdata.Boot]("ec2:DescribeInstanceAttribute: no permission")
@@ -139,7 +139,7 @@ func brokenUserData() []example {
 	}
 }
 
-// What is to be mended is the object of the sentence.
+// The object of the sentence is what to fix.
 func TestTheFixSaysWhatToMend(t *testing.T) {
 	for _, tt := range []struct{ data, want string }{
 		{multipart(part(ofNodeadm, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n")), "correct part 1, line 6 (nodeconfig), which does not parse"},
@@ -189,7 +189,7 @@ func kubeletFlags() []example {
 	hint := " AmiFamilyUnsupported?"
 	flags := func(list string) string { return nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n"+list) }
 	return []example{
-		// What was seen to work, and what only looks like it.
+		// What is known to work, and what only looks like it.
 		{"quotes within quotes", legacy().data(extraArgs(`'--node-labels="team=a,tier=b" --max-pods=58'`)), "UserDataMalformedFlags?" + hint},
 		{"single quotes within quotes, which old systemd may drop", legacy().data(extraArgs(`"--node-labels='team=a' --max-pods=58"`)), "UserDataMalformedFlags?" + hint},
 		{"a quote that is never closed", legacy().data(extraArgs(`'--node-labels="team=a,tier=b --max-pods=58'`)), "UserDataMalformedFlags" + hint},
@@ -227,7 +227,7 @@ func kubeletFlags() []example {
 	}
 }
 
-// conditionTaint is what Karpenter before 1.3 says of a node without its taint.
+// conditionTaint is what Karpenter before 1.3 reports about a node without its taint.
 var conditionTaint = evidence.Condition{Type: "Registered", Status: "False", Reason: "UnregisteredTaintNotFound"}
 
 func TestKarpentersTaint(t *testing.T) {
@@ -348,8 +348,8 @@ func largeUserData() []example {
 	}
 }
 
-// Where the instance's own user data was not read, that of its launch template is the same
-// if a group launched it.
+// If the instance's own user data was not read, that of its launch template is the same if a
+// group launched it.
 func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
 	s := nodeadm().update(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
 	s.e.Templates[template+":3"] = evidence.Read(evidence.LaunchTemplate{
@@ -368,9 +368,9 @@ func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
 	}
 }
 
-// Before an act one instance alone is looked at, and nobody knows whether others like it
-// work. What joins another cluster is proven all the same: an act on it would be on another
-// cluster's instance.
+// Before an act only one instance is checked, and it is unknown whether others like it work.
+// That it joins another cluster is proven anyway: an act on it would be on another cluster's
+// instance.
 func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
 	for text, want := range map[string]string{
 		nodeConfig("billing", endpoint, ca):     "UserDataClusterMismatch",
@@ -417,7 +417,7 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// arm makes the instance, and its AMI, one of arm64.
+// arm makes the instance and its AMI arm64.
 func arm(s *scene) *scene {
 	s.config(func(c *evidence.InstanceConfig) { c.Architecture, c.Type = "arm64", "m7g.large" })
 	return s.image(func(i *evidence.Image) { i.Architecture = "arm64" })

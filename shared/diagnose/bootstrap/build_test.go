@@ -25,7 +25,7 @@ const (
 
 	endpoint = "https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"
 	other    = "https://FEDCBA9876543210FEDCBA9876543210.gr7.eu-west-1.eks.amazonaws.com"
-	// Certificates as far as PEM goes: what is in them is not looked at.
+	// Certificates in PEM form; their content is not checked.
 	ca      = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClkyRT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 	otherCA = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClkySTkKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 )
@@ -40,8 +40,8 @@ type scene struct {
 	f roll.Finding
 }
 
-// healthyWith is an instance of an Auto Scaling group that has all that it needs, with that
-// AMI and that user data.
+// healthyWith returns an instance of an Auto Scaling group that has everything it needs, with
+// that AMI and user data.
 func healthyWith(ami evidence.Image, data string) *scene {
 	ami.Architecture, ami.Owner = "x86_64", "123456789012"
 	c := userdata.CertificateOf(ca)
@@ -72,7 +72,7 @@ func healthyWith(ami evidence.Image, data string) *scene {
 	return s
 }
 
-// The AMIs of EKS, as their names tell.
+// The AMIs of EKS, by their names.
 var (
 	amiAL2023       = evidence.Image{Name: "amazon-eks-node-al2023-x86_64-standard-1.35-v20260224", OwnerAlias: "amazon", Family: "al2023", EKS: true, Kubernetes: "1.35"}
 	amiAL2          = evidence.Image{Name: "amazon-eks-node-1.32-v20251112", OwnerAlias: "amazon", Family: "al2", EKS: true, Kubernetes: "1.32"}
@@ -82,7 +82,7 @@ var (
 	amiOwn          = evidence.Image{Name: "payments-golden-2026-02"}
 )
 
-// nodeConfig is what nodeadm reads. more goes below spec.
+// nodeConfig returns what nodeadm reads. more goes below spec.
 func nodeConfig(cluster, endpoint, ca string, more ...string) string {
 	return "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + cluster + "\n    apiServerEndpoint: " + endpoint +
 		"\n    certificateAuthority: " + ca + "\n    cidr: 172.20.0.0/16\n" + strings.Join(more, "")
@@ -101,7 +101,7 @@ const (
 
 func script(lines ...string) string { return "#!/bin/bash\n" + strings.Join(lines, "\n") + "\n" }
 
-// bootstrapSh calls bootstrap.sh with all that it can be told, and more.
+// bootstrapSh returns a call of bootstrap.sh with all arguments, and more.
 func bootstrapSh(more string) string {
 	return script("set -e", strings.TrimSpace("/etc/eks/bootstrap.sh "+name+" --apiserver-endpoint "+endpoint+" --b64-cluster-ca "+ca+" "+more))
 }
@@ -191,7 +191,7 @@ func (s *scene) private(routes ...evidence.Route) *scene {
 	return s
 }
 
-// node makes it a node whose kubelet has that version.
+// node makes it a node with that kubelet version.
 func (s *scene) node(version string) *scene {
 	s.f.Node = "ip-10-0-0-1.eu-west-1.compute.internal"
 	s.e.Nodes[s.f.Node] = evidence.Node{Object: evidence.Read(evidence.NodeObject{Name: s.f.Node, KubeletVersion: version})}
@@ -204,7 +204,7 @@ func (s *scene) analyze() *cause.Sheet {
 	return sheet
 }
 
-// told are the codes that were found; those that are only suggestive with a mark.
+// told returns the codes that were found, suggestive ones with a mark.
 func told(s *cause.Sheet) string {
 	var out []string
 	for _, c := range s.Causes() {
@@ -217,7 +217,7 @@ func told(s *cause.Sheet) string {
 	return strings.Join(out, " ")
 }
 
-// Lines of consoles.
+// Console lines.
 var (
 	bootAL2023 = []string{
 		"[    0.000000] Linux version 6.12.68-92.122.amzn2023.x86_64 (mockbuild@ip-10-0-58-12) #1 SMP PREEMPT_DYNAMIC",

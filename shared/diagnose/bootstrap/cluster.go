@@ -11,16 +11,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// mismatch is one thing by which user data names another cluster.
+// mismatch is one field by which user data names another cluster.
 type mismatch struct {
 	sure  bool
 	words string
 	roll.Evidence
 }
 
-// clusterMismatch looks at whether the user data joins this cluster: by its name, its
-// endpoint and its certificate authority. Where one of several ways of joining is right,
-// nothing is certain.
+// clusterMismatch checks whether the user data joins this cluster, by its name, its endpoint
+// and its certificate authority. Where one of several ways of joining is right, nothing is
+// certain.
 func (b *start) clusterMismatch() cause.Verdict {
 	joins, config := b.joins(), b.Cluster.Config
 	var wrong []mismatch
@@ -64,14 +64,15 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 		}
 		add(!j.Conditional, words, "cluster name", j.Cluster.Value, name)
 	case j.Cluster.State == userdata.Malformed && (j.Tool == userdata.Nodeadm || j.Tool == userdata.BottlerocketSettings):
-		// Such as a variable that nobody replaced. In a shell it would be less certain.
+		// Such as a placeholder that nobody replaced. In a shell script it would be less
+		// certain.
 		add(true, "has a cluster name that no cluster can have", "cluster name", "other characters than letters, digits, - and _", name)
 	}
 	if !config.Known() || !b.uses(j) {
 		return out
 	}
-	// An address that is not one of EKS's names may lead to the cluster all the same, and so
-	// may the other one of the two names of a cluster's endpoint.
+	// An address that is not one of EKS's names may still resolve to the cluster. So may the
+	// other one of the two names of a cluster's endpoint.
 	own := config.Value.Endpoint
 	if theirs, mine := host(j.Endpoint.Value), host(own); j.Endpoint.State == userdata.Given && mine != "" && theirs != mine {
 		id, _, _ := strings.Cut(theirs, ".")
@@ -79,8 +80,9 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 		add(!j.Conditional && ofEKS(theirs) && ofEKS(mine) && id != ours,
 			"has the API server's endpoint "+j.Endpoint.Value+", which is not that of "+name, "API server endpoint", j.Endpoint.Value, own)
 	}
-	// While a cluster is updated its authority may be about to change
-	// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type CertificateAuthorityUpdate).
+	// While a cluster is updated, its authority may be about to change
+	// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type
+	// CertificateAuthorityUpdate).
 	if ca := config.Value.CAHash; j.CA.State == userdata.Given && ca != "" && !strings.EqualFold(j.CA.Value, ca) {
 		add(!j.Conditional && config.Value.Status == roll.ClusterActive,
 			"has a certificate authority that is not that of "+name, "certificate authority (SHA-256)", j.CA.Value, ca)
@@ -88,15 +90,15 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 	return out
 }
 
-// uses reports whether the tool takes the endpoint and the authority that it is given:
-// bootstrap.sh and Start-EKSBootstrap.ps1 ask the EKS API for both unless they get both.
+// uses reports whether the tool uses the given endpoint and authority: bootstrap.sh and
+// Start-EKSBootstrap.ps1 call the EKS API for both unless they get both.
 // https://github.com/awslabs/amazon-eks-ami/blob/al2/templates/al2/runtime/bootstrap.sh
 func (b *start) uses(j userdata.Join) bool {
 	both := j.Endpoint.State != userdata.Absent && j.CA.State != userdata.Absent
 	return both || j.Tool != userdata.BootstrapScript && j.Tool != userdata.WindowsScript
 }
 
-// host is the host of an address in lower case; a port that is https's own does not count.
+// host returns the host of an address in lower case, without HTTPS's default port.
 func host(address string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
@@ -105,7 +107,7 @@ func host(address string) string {
 	return strings.TrimSuffix(strings.ToLower(u.Host), ":443")
 }
 
-// ofEKS reports whether a host is one that EKS names: <id>.<shard>.<region>.eks.amazonaws.com
+// ofEKS reports whether a host has one of EKS's names: <id>.<shard>.<region>.eks.amazonaws.com
 // or, with IPv6, <id>.<shard>.eks-cluster.<region>.api.aws.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 func ofEKS(host string) bool {
@@ -113,8 +115,8 @@ func ofEKS(host string) bool {
 		strings.Contains(host, ".eks-cluster.") && strings.HasSuffix(host, ".api.amazonwebservices.com.cn")
 }
 
-// otherCluster is the cause that the user data joins another cluster. An instance that may
-// be another cluster's is left alone, also when it is checked alone.
+// otherCluster returns the cause that the user data joins another cluster. An instance that may
+// belong to another cluster is left alone, also when it is checked alone.
 func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 	v := b.inData()
 	first, sure := wrong[0], false

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// later reports whether one of the signs stands after the line, in the last boot.
+// later reports whether one of the signs follows the line in the last boot.
 func later(log console.Log, line int, signs ...console.Sign) bool {
 	return slices.ContainsFunc(log.Found, func(f console.Found) bool {
 		return f.Boot == log.Boots && f.Line > line && slices.Contains(signs, f.Sign)
@@ -20,7 +20,7 @@ func later(log console.Log, line int, signs ...console.Sign) bool {
 // started are the signs that the kubelet was started after all.
 var started = []console.Sign{console.NodeadmDone, console.KubeletStarted}
 
-// noConsole says why the console shows nothing: it was not read, or has nothing in it yet.
+// noConsole says why the console shows nothing: it was not read, or is still empty.
 func (b *start) noConsole() string {
 	log := b.Instance().Console
 	switch {
@@ -34,8 +34,8 @@ func (b *start) noConsole() string {
 	return ""
 }
 
-// nodeadm looks on the console for a failure of nodeadm, which runs once a boot and starts
-// the kubelet (https://awslabs.github.io/amazon-eks-ami/nodeadm/).
+// nodeadm checks the console for a failure of nodeadm, which runs once a boot and starts the
+// kubelet (https://awslabs.github.io/amazon-eks-ami/nodeadm/).
 func (b *start) nodeadm() cause.Verdict {
 	if b.os.family != "" && b.os.family != al2023 {
 		return cause.Verdict{}
@@ -58,15 +58,15 @@ func (b *start) nodeadm() cause.Verdict {
 	return cause.NotChecked("the console does not show how nodeadm ended, which proves nothing")
 }
 
-// Signs by how much they say of the boot. A script of the user data that fails, or a
-// module of cloud-init, need not be what joins the cluster.
+// Signs by how much they say about the boot. A failing user data script or cloud-init module is
+// not necessarily the one that joins the cluster.
 var (
 	bootStopped = []console.Sign{console.BootstrapFailed, console.BottlerocketFailed, console.EmergencyMode}
 	bootMarred  = []console.Sign{console.CloudInitFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
 )
 
-// cloudInit looks on the console for a failure of what reads the user data: cloud-init,
-// the scripts that it runs, or Bottlerocket's programs.
+// cloudInit checks the console for a failure of what reads the user data: cloud-init, the
+// scripts that it runs, or Bottlerocket's programs.
 func (b *start) cloudInit() cause.Verdict {
 	if gap := b.noConsole(); gap != "" {
 		return cause.NotChecked(gap)
@@ -84,8 +84,8 @@ func (b *start) cloudInit() cause.Verdict {
 	return cause.NotChecked("the console does not show how the boot ended, which proves nothing")
 }
 
-// bootFailures are the first sign after which nothing can have joined, and the first one
-// that leaves that open. What comes before the kubelet's start did not prevent it.
+// bootFailures returns the first sign after which nothing can have joined, and the first one
+// that leaves that open. A sign before the kubelet's start did not prevent it.
 func (b *start) bootFailures() (stopped, marred console.Found) {
 	for _, f := range b.log().Found {
 		if f.Boot != b.log().Boots || later(b.log(), f.Line, started...) {
@@ -105,12 +105,12 @@ func (b *start) bootFailures() (stopped, marred console.Found) {
 	return stopped, marred
 }
 
-// earlyUnits are the stages of cloud-init that read the user data. The final one also
-// fails for any script in it.
+// earlyUnits are the cloud-init stages that read the user data. The final stage also fails for
+// any script in it.
 var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "traceback"}
 
-// breaksOff reports whether cloud-init itself gave up, or passed over user data that only
-// it would have read.
+// breaksOff reports whether cloud-init itself failed, or skipped user data that only it would
+// have read.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.CloudInitFailed:
@@ -126,10 +126,10 @@ func (b *start) nodeadms(f console.Found) bool {
 	return b.os.family == al2023 && (f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed)
 }
 
-// log is the instance's console as far as it was read.
+// log returns the instance's console as far as it was read.
 func (b *start) log() console.Log { return b.Instance().Console.Value }
 
-// sign is the first line of the last boot that shows one of the signs.
+// sign returns the first line of the last boot that shows one of the signs.
 func (b *start) sign(signs ...console.Sign) (console.Found, bool) {
 	log := b.log()
 	for _, f := range log.Found {
@@ -146,7 +146,7 @@ func (b *start) shows(signs ...console.Sign) bool {
 	return ok
 }
 
-// line is a line of the console as evidence.
+// line returns a console line as evidence.
 func line(f console.Found, expected string) roll.Evidence {
 	return cause.Line(f.Line, f.Excerpt, expected)
 }

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// change is how the user data is changed where it comes from, and what is to stand there.
+// change returns how to change the user data where it comes from, and what to write there.
 func (b *start) change(what string) string {
 	i := b.Config().Value
 	id, version := i.LaunchTemplate, i.LaunchTemplateVersion
@@ -26,8 +26,8 @@ func (b *start) change(what string) string {
 		b.Region, b.Finding.Instance, "launch another instance with it corrected", what)
 }
 
-// changeNodeGroup changes the launch template that a person gave the node group; the one
-// that its instances come from is EKS's own.
+// changeNodeGroup returns how to change the launch template that a person gave the node group.
+// The one that its instances come from is EKS's own.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 func (b *start) changeNodeGroup(what string) string {
 	name, _ := b.Finding.Group.NodeGroup()
@@ -39,7 +39,7 @@ func (b *start) changeNodeGroup(what string) string {
 		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, paste.Word(name), g.Value.LaunchTemplate)
 }
 
-// newVersion makes a version of a launch template with other user data.
+// newVersion returns the commands that create a launch template version with other user data.
 func (b *start) newVersion(id, version, what string) string {
 	if version == "" {
 		version = "$Latest"
@@ -50,7 +50,7 @@ func (b *start) newVersion(id, version, what string) string {
 		b.Region, id, paste.Word(version), what)
 }
 
-// useVersion has the Auto Scaling group launch from the new version.
+// useVersion returns the command that makes the Auto Scaling group launch from the new version.
 func (b *start) useVersion(id string) string {
 	asg := b.Config().Value.ASG
 	if asg == "" {
@@ -59,18 +59,17 @@ func (b *start) useVersion(id string) string {
 	return fmt.Sprintf("\naws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %s --launch-template LaunchTemplateId=%s,Version=$VERSION   # unless it follows $Latest or has a mixed instances policy", b.Region, paste.Word(asg), id)
 }
 
-// describe is how a person sees what the cluster is called by.
+// describe returns the command that shows the cluster's name, endpoint and authority.
 func (b *start) describe() string {
 	return fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.{name:name,endpoint:endpoint,ca:certificateAuthority.data,cidr:kubernetesNetworkConfig.serviceIpv4Cidr}'", b.Region, b.ClusterID.Name)
 }
 
-// showConsole is how a person sees the console.
+// showConsole returns the command that shows the console.
 func (b *start) showConsole() string {
 	return fmt.Sprintf("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", b.Region, b.Finding.Instance)
 }
 
-// newImage is how a person finds the AMI of EKS for a version of Kubernetes, and has the
-// owner use it.
+// newImage returns how to find the EKS AMI for a Kubernetes version and have the owner use it.
 func (b *start) newImage(family, version string) string {
 	i := b.Config().Value
 	name, managed := b.Finding.Group.NodeGroup()
@@ -89,15 +88,15 @@ func (b *start) newImage(family, version string) string {
 	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
 }
 
-// aliases are those of Karpenter for the families.
+// aliases are Karpenter's aliases for the families.
 // https://karpenter.sh/docs/concepts/nodeclasses/#alias
 var aliases = map[string]string{al2023: "al2023@latest", bottlerocket: "bottlerocket@latest"}
 
-// findImage asks for the AMI of a family for a version.
+// findImage returns the command that finds a family's AMI for a version.
 //
-//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
-//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html
-//   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-windows-ami-id.html
+// - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+// - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html
+// - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-windows-ami-id.html
 func (b *start) findImage(family, version string) string {
 	parameter := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/standard/recommended/image_id", version, b.arch())
 	switch family {
@@ -109,7 +108,7 @@ func (b *start) findImage(family, version string) string {
 	return fmt.Sprintf("aws ssm get-parameter --region %s --name %s --query Parameter.Value --output text", b.Region, parameter)
 }
 
-// arch is the instance's architecture as AMIs name it.
+// arch returns the instance's architecture as AMIs name it.
 func (b *start) arch() string {
 	if a := b.Config().Value.Architecture; a == "arm64" {
 		return a
@@ -124,11 +123,11 @@ func amiArch(arch string) string {
 	return arch
 }
 
-// flagTaints is the kubelet's flag that gives a node its taints.
+// flagTaints is the kubelet flag that sets a node's taints.
 const flagTaints = "register-with-taints"
 
-// tool is what joins the instance: by its system, or by its user data where nothing tells
-// the system; "" if neither does.
+// tool returns what joins the instance, by its system, or by its user data if the system is
+// unknown. It returns "" if neither shows it.
 func (b *start) tool() userdata.Tool {
 	joins := b.joins()
 	switch {
@@ -140,8 +139,8 @@ func (b *start) tool() userdata.Tool {
 	return ""
 }
 
-// writeFlags says how the system has its kubelet's flags written. Taints that the flags
-// hold are repeated as they were meant, so that none is lost.
+// writeFlags says how to write kubelet flags on the system. It repeats the taints in the flags
+// as they were meant, so that none is lost.
 func (b *start) writeFlags() string {
 	if taints := b.meantTaints(); len(taints) > 0 {
 		return b.writeTaints(taints)
@@ -159,11 +158,11 @@ func (b *start) writeFlags() string {
 	return "write each flag as --name=value with no quotes within the quotes"
 }
 
-// writeTaints says how the system has its kubelet register with taints.
+// writeTaints says how to make the kubelet register with taints on the system.
 //
-//   - https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/api/
-//   - https://bottlerocket.dev/en/os/latest/api/settings/kubernetes/#node-taints
-//   - https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html
+// - https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/api/
+// - https://bottlerocket.dev/en/os/latest/api/settings/kubernetes/#node-taints
+// - https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html
 func (b *start) writeTaints(taints []userdata.Taint) string {
 	var flag, yaml, toml []string
 	for _, t := range taints {
@@ -189,8 +188,8 @@ func (b *start) writeTaints(taints []userdata.Taint) string {
 	return "have the kubelet register with " + one + ", with no quotes within"
 }
 
-// meantTaints are the taints of flags with quotes or faults, as they were meant; none if one
-// of them cannot be told any more.
+// meantTaints returns the taints of flags with quotes or faults, as they were meant. It returns
+// none if one of them can no longer be recovered.
 func (b *start) meantTaints() []userdata.Taint {
 	var out []userdata.Taint
 	for _, j := range b.joins() {

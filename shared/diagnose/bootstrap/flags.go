@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// oddity is something about the kubelet's flags that is seldom meant. sure: the kubelet,
-// or the script that starts it, exits because of it.
+// oddity is something about the kubelet's flags that is rarely intended. sure: the kubelet, or
+// the script that starts it, exits because of it.
 type oddity struct {
 	sure            bool
 	field, observed string
@@ -21,9 +21,9 @@ type oddity struct {
 	rule            string // why, as a clause
 }
 
-// malformedFlags looks at whether the kubelet reads its flags, labels and taints as they
-// were meant. The rules are those of the kubelet (Kubernetes, cmd/kubelet/app) and of
-// systemd, which splits what nodeadm and bootstrap.sh hand on
+// malformedFlags checks whether the kubelet reads its flags, labels and taints as they were
+// meant. The rules are those of the kubelet (Kubernetes, cmd/kubelet/app) and of systemd, which
+// splits what nodeadm and bootstrap.sh pass on
 // (https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines).
 func (b *start) malformedFlags() cause.Verdict {
 	odd := b.scriptArguments()
@@ -49,10 +49,10 @@ func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) c
 	return cause.RuledOut
 }
 
-// registeredFlags looks at the same for a node that registered: its kubelet started, so
-// only flags with its taints still matter. Quotes alone are a hint. They certainly lost the
-// taints if Karpenter refuses the node for the very taint that they hold, in the AMI family
-// Custom, where Karpenter has no flags of its own.
+// registeredFlags checks the same for a node that registered: its kubelet started, so only
+// flags with its taints still matter. Quotes alone are a hint. They certainly lost the taints
+// if Karpenter refuses the node for the very taint in them. That only holds in the AMI family
+// Custom, where Karpenter sets no flags itself.
 func (b *start) registeredFlags() cause.Verdict {
 	d := b.data
 	switch {
@@ -83,7 +83,7 @@ func (b *start) registeredFlags() cause.Verdict {
 	return b.judgeFlags(odd, unsure)
 }
 
-// oddTaintFlags are the oddities for which a kubelet that starts may lack its taints.
+// oddTaintFlags returns the oddities by which a kubelet that starts may lose its taints.
 func (b *start) oddTaintFlags(j userdata.Join) []oddity {
 	var out []oddity
 	for _, f := range j.Kubelet.Flags {
@@ -100,7 +100,7 @@ func (b *start) oddTaintFlags(j userdata.Join) []oddity {
 	return out
 }
 
-// unsureFlags is why flags that look right may not be, "" if they are.
+// unsureFlags returns why flags that look right may not be, "" if they are right.
 func (b *start) unsureFlags(k userdata.Kubelet) string {
 	if k.FlagsDynamic {
 		return computedFlags
@@ -112,10 +112,10 @@ func (b *start) unsureFlags(k userdata.Kubelet) string {
 	return ""
 }
 
-// scripts are the scripts that join an instance, by the reader of their arguments.
+// scripts maps the reader of a script's arguments to the script that joins an instance.
 var scripts = map[userdata.Reader]userdata.Tool{userdata.ByBootstrap: userdata.BootstrapScript, userdata.ByWindowsScript: userdata.WindowsScript}
 
-// scriptArguments are arguments that the script does not take as they were meant.
+// scriptArguments returns the arguments that the script does not read as they were meant.
 func (b *start) scriptArguments() []oddity {
 	var out []oddity
 	for _, f := range b.data.Value.Faults {
@@ -129,7 +129,7 @@ func (b *start) scriptArguments() []oddity {
 	return out
 }
 
-// calledOnce reports whether the script is called once, and for certain.
+// calledOnce reports whether the script is certainly called exactly once.
 func (b *start) calledOnce(script userdata.Tool) bool {
 	n := 0
 	for _, j := range b.data.Value.Joins {
@@ -143,7 +143,7 @@ func (b *start) calledOnce(script userdata.Tool) bool {
 	return n == 1
 }
 
-// oddFlags are the oddities of one join's kubelet.
+// oddFlags returns the oddities of one join's kubelet.
 func (b *start) oddFlags(j userdata.Join) []oddity {
 	var out []oddity
 	for _, f := range j.Kubelet.Flags {
@@ -204,8 +204,8 @@ func (b *start) oddFlag(f userdata.Flag, j userdata.Join) []oddity {
 	return out
 }
 
-// shown is a value that is kept, with its quotes, up to the first blank: what follows may
-// be anything.
+// shown returns a quoted value for the evidence, with its quotes, up to the first blank. What
+// follows may be anything.
 func shown(f userdata.Flag) string {
 	if f.State != userdata.Given {
 		return ""
@@ -217,9 +217,8 @@ func shown(f userdata.Flag) string {
 	return ": " + value
 }
 
-// swallowed reports whether something that was not meant to became part of the flag's
-// value, and the kubelet does not take that: it holds another flag, or is no label or
-// taint.
+// swallowed reports whether the flag's value contains something unintended that the kubelet
+// does not accept: another flag, or something that is no label or taint.
 func swallowed(f userdata.Flag, k userdata.Kubelet) bool {
 	switch {
 	case f.State == userdata.Given && strings.Contains(f.Value, " -"):
@@ -232,9 +231,9 @@ func swallowed(f userdata.Flag, k userdata.Kubelet) bool {
 	return false
 }
 
-// karpenters reports whether Karpenter wrote the flag: it puts labels and taints in quotes
-// of their own, and every one of its nodes works with that
-// (karpenter-provider-aws, pkg/providers/amifamily/bootstrap).
+// karpenters reports whether Karpenter wrote the flag. It puts labels and taints in quotes of
+// their own, and that works for all of its nodes (karpenter-provider-aws,
+// pkg/providers/amifamily/bootstrap).
 func (b *start) karpenters(f userdata.Flag, j userdata.Join) bool {
 	if slices.Contains(j.Karpenter, f.Part) {
 		return true
@@ -245,8 +244,8 @@ func (b *start) karpenters(f userdata.Flag, j userdata.Join) bool {
 	return (j.Tool == userdata.BootstrapScript || j.Tool == userdata.WindowsScript) && registersUnregistered(j.Kubelet)
 }
 
-// oddLabels are labels with which the kubelet does not start
-// (Kubernetes, cmd/kubelet/app/options, ValidateKubeletFlags).
+// oddLabels returns the labels with which the kubelet does not start (Kubernetes,
+// cmd/kubelet/app/options, ValidateKubeletFlags).
 func oddLabels(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, l := range k.Labels {
@@ -257,8 +256,8 @@ func oddLabels(k userdata.Kubelet) []oddity {
 	return out
 }
 
-// oddTaints are taints with which the kubelet does not start. Those in its configuration
-// do not count if the flag replaces them.
+// oddTaints returns the taints with which the kubelet does not start. Those in its
+// configuration do not count if the flag replaces them.
 func oddTaints(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, t := range k.Taints {
@@ -274,10 +273,10 @@ const (
 	exits         = "the kubelet exits because of it"
 )
 
-// fatal are anomalies for which the kubelet does not start.
+// fatal are the anomalies with which the kubelet does not start.
 var fatal = []userdata.Anomaly{userdata.NoDashes, userdata.SingleDash, userdata.BadSyntax, userdata.ValueMissing}
 
-// oddOnes is the cause that flags are odd, those that are certain first.
+// oddOnes returns the cause that flags are odd, the certain ones first.
 func (b *start) oddOnes(odd []oddity) cause.Verdict {
 	slices.SortStableFunc(odd, func(a, c oddity) int { return cause.TrueFirst(a.sure, c.sure) })
 	v := b.inData()

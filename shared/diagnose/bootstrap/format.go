@@ -10,15 +10,15 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// foreign are the forms of user data that nothing on a system reads, so that user data
-// which has them and nothing else was written for another one.
+// foreign maps a system to the forms of user data that nothing on it reads. User data that has
+// only these was written for another system.
 //
-//   - Amazon Linux 2023 has nodeadm and no bootstrap.sh, Amazon Linux 2 the reverse:
-//     https://docs.aws.amazon.com/eks/latest/userguide/al2023.html
-//   - Bottlerocket takes the whole for TOML:
-//     https://bottlerocket.dev/en/os/latest/concepts/api-driven/
-//   - EC2Launch looks for <powershell> or tasks:
-//     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
+// - Amazon Linux 2023 has nodeadm and no bootstrap.sh, Amazon Linux 2 the reverse:
+// https://docs.aws.amazon.com/eks/latest/userguide/al2023.html
+// - Bottlerocket parses the whole as TOML:
+// https://bottlerocket.dev/en/os/latest/concepts/api-driven/
+// - EC2Launch looks for <powershell> or tasks:
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
 var foreign = map[string][]userdata.Format{
 	al2:    {userdata.NodeConfig, userdata.Bottlerocket, userdata.PowerShell},
 	ubuntu: {userdata.Bottlerocket, userdata.PowerShell, userdata.NodeConfig},
@@ -29,7 +29,7 @@ var foreign = map[string][]userdata.Format{
 	windows: {userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.Bottlerocket},
 }
 
-// reads are the words for what a system reads.
+// reads describes what a system reads.
 var reads = map[string]string{
 	al2:          "a shell script that calls /etc/eks/bootstrap.sh",
 	ubuntu:       "a shell script that calls /etc/eks/bootstrap.sh",
@@ -38,8 +38,8 @@ var reads = map[string]string{
 	windows:      "PowerShell",
 }
 
-// wrongFormat looks at whether the user data is written for another system than the
-// instance runs. certain reports that nothing reads it.
+// wrongFormat checks whether the user data is written for another system than the instance
+// runs. certain reports that nothing reads it.
 func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	d := b.data.Value
 	if b.os.family == "" {
@@ -54,8 +54,8 @@ func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	case !wrong:
 		return cause.RuledOut, false
 	}
-	// What was not followed may hold the right form; Ubuntu's images are not EKS's; and an
-	// AMI that has none of EKS's tools reads no form at all.
+	// What was not followed may have the right form; Ubuntu's images are not EKS's; and an AMI
+	// without any of EKS's tools reads no form at all.
 	sure := !d.Unread() && (b.os.family != ubuntu || !slices.Contains(d.Formats, userdata.NodeConfig)) && !b.toolless()
 	return b.given(sure, b.inData().
 		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed).
@@ -64,11 +64,11 @@ func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 		Fix(b.describe(), b.change("write "+b.needs()))), sure && b.mate() == ""
 }
 
-// toolless reports whether only the console shows the system, and that bootstrap.sh is not
-// there: AL2023 of EKS has one that says that it was removed.
+// toolless reports whether only the console shows the system and that bootstrap.sh is missing:
+// EKS's AL2023 has one that says that it was removed.
 func (b *start) toolless() bool { return b.os.source == "console" && b.shows(console.BootstrapMissing) }
 
-// misfit says what the user data holds in place of what the system reads.
+// misfit returns what the user data contains instead of what the system reads.
 func (b *start) misfit() (observed string, wrong bool) {
 	d := b.data.Value
 	switch {
@@ -82,7 +82,7 @@ func (b *start) misfit() (observed string, wrong bool) {
 		if f, ok := b.fault(userdata.Misplaced, userdata.ByNodeadm); ok {
 			return "a NodeConfig in " + f.Part + ", which is no MIME part of the type application/node.eks.aws: nodeadm passes it over", true
 		}
-		return "", false // it is there; whether nodeadm can read it is another question
+		return "", false // it is there; nodeadm may still fail to read it
 	case d.Uses(userdata.BootstrapScript) && b.os.family == al2023:
 		return "only a call of /etc/eks/bootstrap.sh, which was removed there", true
 	case b.withoutNodeConfig():
@@ -93,9 +93,9 @@ func (b *start) misfit() (observed string, wrong bool) {
 	return "", false
 }
 
-// withoutNodeConfig reports whether all of the user data was followed, and gives nodeadm
-// nothing, on an AMI of EKS that joins by nodeadm alone. Scripts that run something outside
-// of the user data may write a NodeConfig; that nodeadm found none shows that they do not.
+// withoutNodeConfig reports whether the user data was followed as a whole and has nothing for
+// nodeadm, on an AMI of EKS that joins only by nodeadm. Scripts that run something outside the
+// user data may write a NodeConfig; if nodeadm found none, they do not.
 func (b *start) withoutNodeConfig() bool {
 	d := b.data.Value
 	if b.os.family != al2023 || !b.os.eks || !b.bare() && !b.ownData() || len(d.Joins)+len(d.Edits)+len(d.Faults) > 0 || len(d.Formats) == 0 || len(d.Traces) > 0 {
@@ -119,15 +119,15 @@ func joinForms(forms []userdata.Format) string {
 	return strings.Join(out, " and ")
 }
 
-// formName are the words for forms of user data.
+// formName names the forms of user data.
 var formName = map[userdata.Format]string{
 	userdata.Shell: "a shell script", userdata.CloudConfig: "a cloud-config", userdata.Archive: "a cloud-config archive",
 	userdata.Multipart: "a MIME document", userdata.NodeConfig: "a NodeConfig", userdata.Bottlerocket: "TOML settings for Bottlerocket",
 	userdata.PowerShell: "PowerShell", userdata.Include: "addresses to include",
 }
 
-// ofSystem are the ways of joining that are there on the system, whether they are run or
-// not. Bottlerocket reads no part of anything but TOML as a whole.
+// ofSystem returns the ways of joining that exist on the system, run or not. Bottlerocket reads
+// nothing except TOML as a whole.
 func (b *start) ofSystem() []userdata.Join {
 	var out []userdata.Join
 	for _, j := range b.data.Value.Joins {
@@ -144,7 +144,7 @@ func (b *start) foreignForms() string {
 	return joinForms(slices.DeleteFunc(slices.Clone(b.data.Value.Formats), func(f userdata.Format) bool { return !b.isForeign(f) }))
 }
 
-// fault finds a fault of the reason that the reader stumbles over.
+// fault finds a fault with this reason for this reader.
 func (b *start) fault(why userdata.Reason, by userdata.Reader) (userdata.Fault, bool) {
 	for _, f := range b.data.Value.Faults {
 		if f.Reason == why && f.By == by {
@@ -154,8 +154,8 @@ func (b *start) fault(why userdata.Reason, by userdata.Reader) (userdata.Fault, 
 	return userdata.Fault{}, false
 }
 
-// encodedTwice reports whether what EC2 hands out is still base64, and the system does not
-// undo that: nodeadm does, cloud-init from 23.3 on, Bottlerocket does not.
+// encodedTwice reports whether what EC2 returns is still base64 and the system does not decode
+// it: nodeadm does, cloud-init from 23.3 on, Bottlerocket does not.
 func (b *start) encodedTwice() bool {
 	if !b.data.Value.EncodedTwice {
 		return false
@@ -167,9 +167,9 @@ func (b *start) encodedTwice() bool {
 	return ok && b.os.family == al2 && b.stops(f)
 }
 
-// removedScript judges what the console alone shows: a call of bootstrap.sh where it does
-// not exist any more. Without the user data a NodeConfig may stand beside the call; that
-// nodeadm found none shows that it does not.
+// removedScript evaluates what only the console shows: a call of bootstrap.sh where it no
+// longer exists. The user data is unknown, so a NodeConfig may accompany the call; if nodeadm
+// found none, there is none.
 // https://github.com/awslabs/amazon-eks-ami, templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh
 func (b *start) removedScript() cause.Verdict {
 	f, ok := b.sign(console.BootstrapRemoved)

@@ -10,7 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// read are the codes about what user data says; whole those about it as a whole.
+// read are the codes about the content of user data; whole are those about user data as a
+// whole.
 var (
 	whole = []cause.Code{cause.UserDataEmpty, cause.UserDataTooLarge}
 	read  = []cause.Code{
@@ -18,8 +19,8 @@ var (
 	}
 )
 
-// userData looks at the user data, from its size to its flags. What is not read on the
-// instance at all has no further faults.
+// userData checks the user data, from its size to its flags. User data that nothing on the
+// instance reads has no further faults.
 func (b *start) userData() {
 	d := b.data
 	switch {
@@ -55,9 +56,9 @@ func (b *start) userData() {
 	b.Note(cause.UserDataPrivateClusterArgs, b.privateArgs())
 }
 
-// empty judges an instance without user data. None of EKS's AMIs knows by itself which
-// cluster to join; another one may. EKS and Karpenter give every instance user data, but
-// for launch templates with an AMI of their own and for the AMI family Custom.
+// empty evaluates an instance without user data. None of EKS's AMIs knows by itself which
+// cluster to join; another AMI may. EKS and Karpenter give every instance user data, except for
+// launch templates with a custom AMI and for the AMI family Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-custom-ami
 func (b *start) empty() cause.Verdict {
 	v := b.inData().
@@ -70,15 +71,14 @@ func (b *start) empty() cause.Verdict {
 	return b.given(b.os.eks && (b.bare() || b.ownData()), v)
 }
 
-// bare reports whether the launch template is known to name an AMI and to have no user
-// data.
+// bare reports whether the launch template is known to name an AMI and to have no user data.
 func (b *start) bare() bool {
 	i := b.Config().Value
 	t := b.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion]
 	return t.Known() && t.Value.Image != "" && !t.Value.HasUserData
 }
 
-// ownData reports whether the instance has no user data but what a person wrote.
+// ownData reports whether the instance only has user data that a person wrote.
 func (b *start) ownData() bool {
 	g := b.Group()
 	switch b.Finding.Owner {
@@ -90,17 +90,17 @@ func (b *start) ownData() bool {
 	return true
 }
 
-// custom reports whether the instance is of Karpenter's AMI family Custom, to whose user
-// data Karpenter adds nothing. An alias stands for another family.
+// custom reports whether the instance is of Karpenter's AMI family Custom, to whose user data
+// Karpenter adds nothing. An alias implies another family.
 // https://karpenter.sh/docs/concepts/nodeclasses/#custom
 func (b *start) custom() bool {
 	n := b.Group().NodeClass
 	return n.Known() && n.Value.AMIFamily == "Custom" && n.Value.AMIAlias == ""
 }
 
-// joinless says that there is user data, and that nothing in it was seen to join a cluster.
-// A script may do so in a way that is not followed, so it is a hint, and not even that for
-// PowerShell, which is followed least.
+// joinless says that there is user data and that nothing in it was seen to join a cluster. A
+// script may join in a way that is not followed, so it is a hint. For PowerShell, which is
+// followed least, it is not even that.
 func (b *start) joinless() cause.Verdict {
 	d := b.data.Value
 	other := slices.ContainsFunc(d.Formats, b.isForeign) || b.os.family == al2023 && slices.Contains(d.Formats, userdata.NodeConfig)
@@ -116,7 +116,7 @@ func (b *start) joinless() cause.Verdict {
 		Fix(b.change("add "+b.needs())))
 }
 
-// tooLarge: EC2 takes 16 KB before base64, and no more.
+// tooLarge checks the size: EC2 accepts 16 KB before base64.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
 func (b *start) tooLarge() cause.Verdict {
 	size := b.data.Value.Size
@@ -126,7 +126,7 @@ func (b *start) tooLarge() cause.Verdict {
 		Fix(b.change("make it smaller: compress it with gzip where cloud-init, nodeadm or Bottlerocket reads it, or fetch the long parts from S3")))
 }
 
-// needs says what user data the system needs.
+// needs returns what user data the system needs.
 func (b *start) needs() string {
 	name := b.ClusterID.Name
 	switch b.os.family {

@@ -21,10 +21,10 @@ func everyExample() []example {
 		noUserData(), largeUserData(), bareImages(), architectures(), versions(), amazonLinux2(), consoles())
 }
 
-// why is that of everything that these tests hide.
+// why is the reason why the facts that these tests hide were not read.
 const why = "no permission for rollcall-inspect"
 
-// hiders each hide one fact.
+// hiders hide one fact each.
 var hiders = map[string]func(*scene){
 	"config": func(s *scene) {
 		s.update(func(i *evidence.Instance) { i.Config = evidence.Failed[evidence.InstanceConfig](why) })
@@ -66,7 +66,7 @@ var hiders = map[string]func(*scene){
 	},
 }
 
-// clone is a scene whose maps are its own.
+// clone returns a copy of the scene with maps of its own.
 func (s *scene) clone() *scene {
 	e := *s.e
 	e.Instances, e.Images, e.Templates, e.Nodes, e.Groups = maps.Clone(e.Instances), maps.Clone(e.Images), maps.Clone(e.Templates), maps.Clone(e.Nodes), maps.Clone(e.Groups)
@@ -83,8 +83,8 @@ func decisive(s *cause.Sheet) []cause.Code {
 	return out
 }
 
-// Whatever could not be read, nothing becomes decisive that was not, nothing is ruled out
-// that was found, and what is not checked says why.
+// Whatever is unreadable, nothing becomes decisive that was not, nothing is ruled out that was
+// found, and what is not checked says why.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	names := slices.Sorted(maps.Keys(hiders))
@@ -106,8 +106,8 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 				}
 			}
 			for _, c := range before.Causes() {
-				// What only the console tells is not there for whoever does not read it: a
-				// console that says nothing rules nothing out, and keeps nothing from being so.
+				// What only the console shows is missing if the console is not read: a console
+				// without signs rules nothing out, and keeps nothing from being ruled out.
 				console := func(e roll.Evidence) bool { return e.Source == "console" }
 				unseen := slices.ContainsFunc(c.Evidence, console) && (slices.Contains(hidden, "console") || slices.Contains(hidden, "instance"))
 				if c.Confidence == roll.Decisive && slices.Contains(after.Clear(), c.Code) && !unseen {
@@ -187,7 +187,7 @@ func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
 	}
 }
 
-// Arguments that only the instance knows may turn out empty: bootstrap.sh then asks the EKS API.
+// Arguments known only on the instance may be empty: bootstrap.sh then calls the EKS API.
 func TestComputedArgumentsOfAPrivateClusterAreNotChecked(t *testing.T) {
 	for _, args := range []string{`$EXTRA`, `--apiserver-endpoint "$URL" --b64-cluster-ca "$CA"`, `--apiserver-endpoint ` + endpoint + ` --b64-cluster-ca "$(cat /etc/ca)"`} {
 		sheet := legacy().data(script("/etc/eks/bootstrap.sh " + name + " " + args)).private().analyze()

@@ -12,15 +12,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// traces are the signs that there is something on the AMI that makes a node of it.
+// traces are the signs that the AMI has something that makes an instance a node.
 var traces = []console.Sign{
 	console.NodeadmRan, console.NodeadmDone, console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid,
 	console.BootstrapRan, console.BootstrapFailed, console.BootstrapRemoved, console.BottlerocketBooted, console.BottlerocketFailed,
 	console.KubeletStarted, console.KubeletFailed,
 }
 
-// withoutKubernetes looks at whether the AMI has anything that makes a node: EKS's own
-// have. Of another one, what the user data relies on must show on the console.
+// withoutKubernetes checks whether the AMI has anything that makes an instance a node. EKS's
+// AMIs do. For another AMI, the console must show what the user data relies on.
 func (b *start) withoutKubernetes() cause.Verdict {
 	image := b.Image()
 	if image.Known() && image.Value.EKS {
@@ -46,11 +46,10 @@ func (b *start) withoutKubernetes() cause.Verdict {
 	return b.given(bare && b.reliesOnNodeadm(), b.bareImage(f, "its boot finished without a trace of nodeadm, bootstrap.sh or the kubelet"))
 }
 
-// reliesOnNodeadm reports whether the absence of nodeadm from the console is its absence
-// from the AMI: its units always write there
-// (https://github.com/awslabs/amazon-eks-ami, nodeadm-config.service), the user data is a
-// NodeConfig, and the console shows a whole boot. What bootstrap.sh prints goes wherever the
-// user data sends it.
+// reliesOnNodeadm reports whether nodeadm is missing from the AMI when it is missing from the
+// console: its units always write there (https://github.com/awslabs/amazon-eks-ami,
+// nodeadm-config.service), the user data is a NodeConfig, and the console shows a whole boot.
+// The output of bootstrap.sh goes wherever the user data sends it.
 func (b *start) reliesOnNodeadm() bool {
 	log, others := b.log(), func(j userdata.Join) bool { return j.Tool != userdata.Nodeadm }
 	return log.OS == al2023 && !log.Truncated && log.Boots > 0 && b.data.Value.Uses(userdata.Nodeadm) && !slices.ContainsFunc(b.data.Value.Joins, others)
@@ -66,12 +65,12 @@ func (b *start) bareImage(f console.Found, words string) cause.Verdict {
 	return v.Says("%s comes from the AMI %s, which EKS does not publish, and %s", b.Finding.Instance, name, words)
 }
 
-// version is the cluster's Kubernetes version, or a placeholder.
+// version returns the cluster's Kubernetes version, or a placeholder.
 func (b *start) version() string { return cmp.Or(b.Cluster.Config.Value.Version, "VERSION") }
 
-// The minor versions of Kubernetes from which on no Amazon Linux 2 AMI is published, and
-// from which on a kubelet does not start on cgroup v1, which Amazon Linux 2 has, unless
-// failCgroupV1 is off.
+// The Kubernetes minor version from which no Amazon Linux 2 AMI is published. And the one from
+// which a kubelet does not start on cgroup v1, which Amazon Linux 2 has, unless failCgroupV1 is
+// off.
 // https://docs.aws.amazon.com/eks/latest/userguide/eks-ami-deprecation-faqs.html
 // https://kubernetes.io/docs/concepts/architecture/cgroups/
 const (
@@ -79,7 +78,7 @@ const (
 	failsOnCgroupV1 = 35
 )
 
-// unsupported looks at whether the cluster's version has left the AMI's family behind.
+// unsupported checks whether the cluster's version no longer supports the AMI's family.
 func (b *start) unsupported() cause.Verdict {
 	if f, ok := b.sign(console.CgroupV1Refused); ok {
 		return b.given(true, b.oldFamily("its kubelet does not start on cgroup v1").Shows(line(f, "a host with cgroup v2, or failCgroupV1: false")))
@@ -120,8 +119,8 @@ func (b *start) cgroupAllowed() bool {
 	return slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return j.Kubelet.FailCgroupV1.Is("false") })
 }
 
-// cgroupUnset reports whether nothing turns failCgroupV1 off: the user data was read, and
-// makes no hidden change to the kubelet.
+// cgroupUnset reports whether nothing turns failCgroupV1 off: the user data was read and makes
+// no hidden change to the kubelet.
 func (b *start) cgroupUnset() bool {
 	d := b.data
 	if !d.Known() || d.Value.Unread() || len(d.Value.Edits) > 0 || len(b.joins()) == 0 {
@@ -140,7 +139,7 @@ func (b *start) oldFamily(words string) cause.Verdict {
 		Fix(b.newImage(al2023, b.version()))
 }
 
-// How far a kubelet may lag behind the API server, in minor versions.
+// How far a kubelet may be behind the API server, in minor versions.
 // https://kubernetes.io/releases/version-skew-policy/
 const (
 	maxLag    = 3
@@ -148,8 +147,8 @@ const (
 	oldMinor  = 25
 )
 
-// kubeletVersion is the version of an instance's kubelet and what tells it. sure: it is
-// that of this very kubelet, not of what its group has now.
+// kubeletVersion is the version of an instance's kubelet and its source. sure: it is the
+// version of this very kubelet, not of what its group has now.
 type kubeletVersion struct {
 	version       string
 	source, field string
@@ -157,8 +156,9 @@ type kubeletVersion struct {
 	gap           string // why there is none
 }
 
-// kubelet asks the node, where there is one: the kubelet says itself what it is. Else the
-// console, then the name of the AMI, and then the managed node group if EKS picks its AMI.
+// kubelet returns the kubelet's version. It reads the node if there is one, since the kubelet
+// reports its own version. Otherwise it reads the console, then the AMI's name, and then the
+// managed node group if EKS picks its AMI.
 func (b *start) kubelet() kubeletVersion {
 	node, log, image, group := b.Node().Object, b.Instance().Console, b.Image(), b.Group().NodeGroup
 	switch {
@@ -180,7 +180,7 @@ func (b *start) kubelet() kubeletVersion {
 	return kubeletVersion{gap: "neither the AMI's name nor the console tells the kubelet's version"}
 }
 
-// skew looks at whether the kubelet's version fits the control plane's.
+// skew checks whether the kubelet's version fits the control plane's.
 func (b *start) skew() cause.Verdict {
 	config, v := b.Cluster.Config, b.kubelet()
 	version := config.Value.Version
@@ -208,7 +208,7 @@ func (b *start) skew() cause.Verdict {
 		Fix(b.newImage(b.likeFamily(), b.version())))
 }
 
-// skewed says how a kubelet's version is out of range, "" if it is not.
+// skewed returns how a kubelet's version is out of range, "" if it is not.
 func skewed(kubelet, server int) string {
 	lag := maxLag
 	if kubelet < oldMinor {
@@ -229,7 +229,7 @@ func (b *start) sameImageWorks() bool {
 	return image != "" && b.healthy(func(m evidence.Member) bool { return m.Image == image }) != ""
 }
 
-// likeFamily is the family of the AMI to take instead: the same one, or Amazon Linux 2023.
+// likeFamily returns the family of the AMI to use instead: the same one, or Amazon Linux 2023.
 func (b *start) likeFamily() string {
 	if b.os.family == bottlerocket || b.os.family == windows {
 		return b.os.family

@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readers are those by whom a system learns which cluster to join. Shell scripts are run
-// as far as they parse, so a fault of theirs proves nothing.
+// readers maps a system to the readers that find out which cluster to join. Shell scripts run
+// up to the fault, so a fault in one proves nothing.
 var readers = map[string][]userdata.Reader{
 	al2:          {userdata.CloudInit, userdata.ByShell},
 	ubuntu:       {userdata.CloudInit, userdata.ByShell},
@@ -22,19 +22,19 @@ var readers = map[string][]userdata.Reader{
 	windows:      {userdata.ByWindowsScript},
 }
 
-// unparseable looks at whether the readers of the user data on the instance can read it.
-// certain reports that they certainly cannot.
+// unparseable checks whether the readers on the instance can read the user data. certain
+// reports that they certainly cannot.
 func (b *start) unparseable() (v cause.Verdict, certain bool) {
 	faults, lacks := b.stumbles(), b.missing()
 	if len(faults) == 0 && lacks == nil {
 		return b.readable(), false
 	}
-	// A NodeConfig may be completed by a file on a custom AMI.
+	// A file on a custom AMI may complete a NodeConfig.
 	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && b.os.family == al2023 && b.os.eks && !b.data.Value.Unread()
 	return b.given(sure, b.unreadable(faults, lacks)), sure && b.mate() == ""
 }
 
-// readable rules the code out, unless a part was not followed or the reader is not known.
+// readable rules the code out, unless a part was not followed or the reader is unknown.
 func (b *start) readable() cause.Verdict {
 	if b.os.family == "" {
 		return cause.NotChecked(b.os.gap)
@@ -47,7 +47,7 @@ func (b *start) readable() cause.Verdict {
 	return cause.RuledOut
 }
 
-// stumbles are the faults over which a reader that matters stops.
+// stumbles returns the faults at which a relevant reader stops.
 func (b *start) stumbles() []userdata.Fault {
 	var out []userdata.Fault
 	for _, f := range b.data.Value.Faults {
@@ -61,15 +61,15 @@ func (b *start) stumbles() []userdata.Fault {
 	return out
 }
 
-// knownUntil is the last release of EKS's AMIs whose nodeadm was looked at: up to it nodeadm
+// knownUntil is the last release of EKS's AMIs whose nodeadm was checked. Up to it, nodeadm
 // knows NodeConfigs of node.eks.aws/v1alpha1 and of no other version.
 // https://github.com/awslabs/amazon-eks-ami/tree/main/nodeadm/api
 const knownUntil = "20260731"
 
 var release = regexp.MustCompile(`-v(\d{8})$`)
 
-// noSuchVersion reports a NodeConfig of a version that the AMI's nodeadm does not know: by the
-// AMI's release, or because nodeadm failed.
+// noSuchVersion reports whether the AMI's nodeadm does not know the NodeConfig's version, by
+// the AMI's release or because nodeadm failed.
 func (b *start) noSuchVersion(f userdata.Fault) bool {
 	if f.Reason != userdata.WrongKind || f.Effect != userdata.Depends {
 		return false
@@ -81,8 +81,8 @@ func (b *start) noSuchVersion(f userdata.Fault) bool {
 	return b.os.eks && m != nil && m[1] <= knownUntil
 }
 
-// certain reports whether the faults keep the instance from joining: nodeadm and
-// Bottlerocket give the whole up for any of them, cloud-init only a part.
+// certain reports whether the faults keep the instance from joining: nodeadm and Bottlerocket
+// reject the whole for any of them, cloud-init only a part.
 func (b *start) certain(faults []userdata.Fault) bool {
 	switch b.os.family {
 	case al2023:
@@ -93,7 +93,7 @@ func (b *start) certain(faults []userdata.Fault) bool {
 		if len(b.joins()) > 0 || b.data.Value.Unread() {
 			return false
 		}
-		// A shell runs what stands before the fault, so the call must stand behind it.
+		// A shell runs what comes before the fault, so the call must come after it.
 		return slices.ContainsFunc(faults, func(f userdata.Fault) bool {
 			return f.By == userdata.CloudInit || f.By == userdata.ByShell && slices.Contains(b.data.Value.Traces, userdata.Trace{Part: f.Part, Tool: userdata.BootstrapScript})
 		})
@@ -104,7 +104,7 @@ func (b *start) certain(faults []userdata.Fault) bool {
 // maxEvidence is how many faults of a kind are shown.
 const maxEvidence = 6
 
-// place is where a fault stands.
+// place returns where a fault is.
 func place(f userdata.Fault) string {
 	text := f.Part
 	if f.Line > 0 {
@@ -116,7 +116,7 @@ func place(f userdata.Fault) string {
 	return text
 }
 
-// at is a field of a part of user data; the whole need not be named beside its source.
+// at returns a field of a part of user data. The whole needs no name besides its source.
 func at(part, field string) string {
 	if part == "user data" {
 		return field
@@ -124,8 +124,8 @@ func at(part, field string) string {
 	return part + ", " + field
 }
 
-// missing is the NodeConfig, or the settings, without a field that joining needs; nil if
-// none is missing. EKS would have added what it adds.
+// missing returns the NodeConfig, or the settings, in which a field that joining needs is
+// missing, nil if there is none. EKS would have added what it adds.
 // https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/validation.go
 func (b *start) missing() *userdata.Join {
 	if b.os.family != al2023 && b.os.family != bottlerocket {

@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// way is whether there is one to the EKS API.
+// way says whether there is a way to the EKS API.
 type way int
 
 const (
@@ -21,9 +21,8 @@ const (
 	open
 )
 
-// privateArgs looks for a bootstrap.sh that has to ask the EKS API and cannot reach it:
-// unless it gets both the endpoint and the certificate authority, it calls
-// eks:DescribeCluster.
+// privateArgs checks for a bootstrap.sh that must call the EKS API and cannot reach it. Unless
+// it gets both the endpoint and the certificate authority, it calls eks:DescribeCluster.
 // https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
 func (b *start) privateArgs() cause.Verdict {
 	j, asks, computed := b.asksEKS()
@@ -42,7 +41,7 @@ func (b *start) privateArgs() cause.Verdict {
 	case !config.Value.PrivateAccess && !config.Value.PublicAccess:
 		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks resourcesVpcConfig")
 	case !config.Value.PrivateAccess:
-		return cause.RuledOut // to a public endpoint nodes need a way out anyhow
+		return cause.RuledOut // nodes need a way out to a public endpoint anyway
 	}
 	how, why := b.wayToEKS()
 	f, timedOut := b.timedOut()
@@ -61,8 +60,8 @@ func (b *start) privateArgs() cause.Verdict {
 
 const computedArgs = "the user data computes arguments of bootstrap.sh on the instance"
 
-// asksEKS returns a call of bootstrap.sh that lacks the endpoint or the CA; none if another call
-// has both. computed reports that one of these two is known on the instance only.
+// asksEKS returns a call of bootstrap.sh in which the endpoint or the CA is missing, none if
+// another call has both. computed reports whether one of the two is known only on the instance.
 func (b *start) asksEKS() (found userdata.Join, ok, computed bool) {
 	for _, j := range b.joins() {
 		if j.Tool != userdata.BootstrapScript {
@@ -78,8 +77,8 @@ func (b *start) asksEKS() (found userdata.Join, ok, computed bool) {
 	return found, ok, false
 }
 
-// wayToEKS looks for a way from the subnet to the EKS API, and says what it found, or what
-// was not read. What lies behind a transit gateway or a proxy is not known.
+// wayToEKS checks for a way from the subnet to the EKS API, and returns what it found or what
+// was not read. What lies behind a transit gateway or a proxy is unknown.
 func (b *start) wayToEKS() (how way, why string) {
 	endpoints, table := b.VPC().Endpoints, b.RouteTable()
 	for _, e := range endpoints.Value {
@@ -105,8 +104,8 @@ func (b *start) wayToEKS() (how way, why string) {
 	return none, "the VPC has no endpoint of the EKS API, and no route leads out of the subnet"
 }
 
-// routes looks for a route out of the VPC. A gateway endpoint leads to S3 or DynamoDB, and
-// an internet gateway serves public addresses only.
+// routes checks for a route out of the VPC. A gateway endpoint leads to S3 or DynamoDB, and an
+// internet gateway serves public addresses only.
 func (b *start) routes(t evidence.RouteTable) (how way, why string) {
 	how = none
 	i := b.Config().Value

@@ -15,8 +15,8 @@ const (
 	plainTaint  = `'--register-with-taints=karpenter.sh/unregistered=:NoExecute'`
 )
 
-// registeredNode is a node of the family Custom that registered, with what Karpenter says of
-// it.
+// registeredNode returns a registered node of the family Custom, with what Karpenter reports
+// about it.
 func registeredNode(s *scene, conditions ...evidence.Condition) *scene {
 	return s.karpenter("Custom", conditions...).node("v1.32.9-eks-113cf36").kind(roll.Uninitialized)
 }
@@ -28,7 +28,7 @@ func (s *scene) tainted(key, effect string) *scene {
 	return s
 }
 
-// missed has Karpenter tell in an event that the taint was not there.
+// missed makes Karpenter report in an event that the taint was missing.
 func (s *scene) missed() *scene {
 	return s.group(func(g *evidence.Group) {
 		g.NodeClaims.Value[0].Events = evidence.Read([]evidence.Event{{Type: "Warning", Reason: "UnregisteredTaintMissing", Message: "Missing karpenter.sh/unregistered taint"}})
@@ -78,7 +78,7 @@ func TestFlagsOfARegisteredNodeThatWereNotRead(t *testing.T) {
 	}
 }
 
-// What is to be written is in the words of the system that reads it.
+// The fix uses the words of the system that reads it.
 func TestTheFixFitsTheSystem(t *testing.T) {
 	windows := func(args string) string {
 		return "<powershell>\n& \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName '" + name + "' -KubeletExtraArgs '" + args + "'\n</powershell>\n"
@@ -107,7 +107,7 @@ func TestTheFixFitsTheSystem(t *testing.T) {
 		{"the other effect", registeredNode(healthyWith(amiAL2, extraArgs(`'--register-with-taints=karpenter.sh/unregistered:NoSchedule'`)), conditionTaint).tainted("karpenter.sh/unregistered", "NoSchedule"),
 			"in place of karpenter.sh/unregistered:NoSchedule", ""},
 		{"the other effect, put on by somebody", registeredNode(legacy()).tainted("karpenter.sh/unregistered", "NoSchedule"), "kubectl taint nodes ip-10-0-0-1.eu-west-1.compute.internal karpenter.sh/unregistered:NoSchedule-", "--register-with-taints"},
-		// What is there already is not suggested.
+		// What already exists is not suggested.
 		{"the taint is there, and well written", registeredNode(healthyWith(amiAL2, extraArgs(plainTaint)), conditionTaint), "/api/v1/nodes/ip-10-0-0-1.eu-west-1.compute.internal/proxy/configz", "--register-with-taints"},
 		{"taints twice, and the NodePool has the flag's", registeredNode(healthyWith(amiAL2023, nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n    - --register-with-taints=team=a:NoSchedule\n    config:\n      registerWithTaints:\n      - key: karpenter.sh/unregistered\n        effect: NoExecute\n")), conditionTaint).
 			group(func(g *evidence.Group) {

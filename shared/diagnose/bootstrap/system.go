@@ -17,25 +17,25 @@ const (
 	ubuntu       = "ubuntu"
 )
 
-// system is the operating system of an instance, and what tells it.
+// system is the operating system of an instance, with its source.
 type system struct {
-	family string // "" if nothing tells it
+	family string // "" if unknown
 	eks    bool   // the AMI is one that AWS publishes for EKS nodes
 	// source, field and told are the evidence.
 	source, field, told string
-	gap                 string // why family is not known
+	gap                 string // why family is unknown
 }
 
-// title is the family's name as people write it.
+// title returns the family's name as people write it.
 func (s system) title() string {
 	return map[string]string{
 		al2: "Amazon Linux 2", al2023: "Amazon Linux 2023", bottlerocket: "Bottlerocket", windows: "Windows", ubuntu: "Ubuntu",
 	}[s.family]
 }
 
-// readSystem asks the AMI's name first: EKS's own say what they are, and a copy keeps its
-// original's name. Then the console, and then the type that a managed node group without
-// an AMI of its own was made with, which cannot change.
+// readSystem reads the AMI's name first: EKS's own AMIs name their system, and a copy keeps its
+// original's name. Then it reads the console, and then the AMI type of a managed node group
+// without a custom AMI, which cannot change.
 func readSystem(c *evidence.Case) system {
 	image, log, group := c.Image(), c.Instance().Console, c.Group().NodeGroup
 	s := system{eks: image.Known() && image.Value.EKS}
@@ -56,7 +56,7 @@ func readSystem(c *evidence.Case) system {
 	return s
 }
 
-// familyOf is the family of a managed node group's AMI type; "" for CUSTOM.
+// familyOf returns the family of a managed node group's AMI type, "" for CUSTOM.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
 func familyOf(amiType string) string {
 	for _, f := range []struct{ prefix, family string }{
@@ -69,8 +69,8 @@ func familyOf(amiType string) string {
 	return ""
 }
 
-// tools are what can join an instance of the family to a cluster. A kubelet that the user
-// data starts by itself can anywhere but on Bottlerocket.
+// tools maps a family to what can join its instances to a cluster. A kubelet that the user data
+// starts by itself can join anywhere except on Bottlerocket.
 var tools = map[string][]userdata.Tool{
 	al2:          {userdata.BootstrapScript, userdata.KubeletCommand},
 	ubuntu:       {userdata.BootstrapScript, userdata.KubeletCommand},
@@ -79,18 +79,18 @@ var tools = map[string][]userdata.Tool{
 	windows:      {userdata.WindowsScript, userdata.KubeletCommand},
 }
 
-// fits reports whether the tool is there on the system; of an unknown one any may be.
+// fits reports whether the tool exists on the system. On an unknown system any tool may.
 func (s system) fits(t userdata.Tool) bool {
 	return s.family == "" || slices.Contains(tools[s.family], t)
 }
 
-// joins are the ways of joining that the user data takes on this system. A part that its
-// reader on the instance gives up or passes over takes none.
+// joins returns the ways of joining that the user data uses on this system. A part that its
+// reader rejects or skips uses none.
 func (b *start) joins() []userdata.Join {
 	return slices.DeleteFunc(slices.Clone(b.data.Value.Joins), func(j userdata.Join) bool { return !b.os.fits(j.Tool) || b.neverRun(j) })
 }
 
-// neverRun reports a join in a part that cloud-init does not run.
+// neverRun reports whether the join is in a part that cloud-init does not run.
 func (b *start) neverRun(j userdata.Join) bool {
 	if j.Tool == userdata.Nodeadm || j.Tool == userdata.BottlerocketSettings {
 		return false // they do not need cloud-init
@@ -100,8 +100,8 @@ func (b *start) neverRun(j userdata.Join) bool {
 	})
 }
 
-// stops reports whether the reader gives the part up on this system. cloud-init undoes a
-// second base64 from 23.3 on; the AMIs of Amazon Linux 2 have older ones
+// stops reports whether the reader rejects the part on this system. cloud-init decodes a second
+// base64 from 23.3 on; the AMIs of Amazon Linux 2 have older ones
 // (https://github.com/canonical/cloud-init).
 func (b *start) stops(f userdata.Fault) bool {
 	return f.Effect == userdata.Fails || f.Effect == userdata.Skipped ||

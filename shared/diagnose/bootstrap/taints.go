@@ -11,10 +11,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The taint with which Karpenter has its nodes register, and what it says when a node
-// comes without. Up to 1.2 it then does not take the node for its own (condition
-// Registered, reason UnregisteredTaintNotFound); from 1.3 on it tells so in an event and
-// goes on. https://github.com/kubernetes-sigs/karpenter/pull/1991
+// The taint with which Karpenter's nodes register, and what Karpenter reports when a node comes
+// without it. Up to 1.2 Karpenter then does not accept the node as its own (condition
+// Registered, reason UnregisteredTaintNotFound); from 1.3 on it reports an event and goes on.
+// https://github.com/kubernetes-sigs/karpenter/pull/1991
 const (
 	unregisteredKey    = "karpenter.sh/unregistered"
 	unregisteredEffect = "NoExecute"
@@ -24,7 +24,7 @@ const (
 	sinceThen          = "since Karpenter 1.3 that does not keep a node from registering"
 )
 
-// refused reports whether Karpenter does not take the node because of its missing taint.
+// refused reports whether Karpenter does not accept the node because of its missing taint.
 func (b *start) refused() (evidence.Condition, bool) {
 	claim := b.NodeClaim()
 	if !claim.Known() {
@@ -38,9 +38,9 @@ func refusal(c evidence.Condition) roll.Evidence {
 	return roll.Evidence{Source: "NodeClaim", Field: "status.conditions[Registered]", Observed: c.Status + ", " + c.Reason, Expected: "True"}
 }
 
-// taintConflict looks for taints that are given twice, by a flag and in the kubelet's
-// configuration: the kubelet takes the flag's alone. For nodes that are not Karpenter's
-// lost taints mean fewer taints, and nothing else.
+// taintConflict checks for taints that are set twice, by a flag and in the kubelet's
+// configuration: the kubelet uses only the flag's. For nodes that are not Karpenter's, lost
+// taints mean fewer taints and nothing else.
 // https://github.com/aws/karpenter-provider-aws/issues/7486
 func (b *start) taintConflict() cause.Verdict {
 	if b.Finding.Owner != roll.OwnerKarpenter {
@@ -77,8 +77,8 @@ func (b *start) taintConflict() cause.Verdict {
 	return b.given(blocked && lost && b.Finding.Kind == roll.Uninitialized && !j.Conditional, v)
 }
 
-// oneSource puts all taints in one place: those of the flag belong to the NodePool, unless
-// they are there already.
+// oneSource says how to set all taints in one place: those of the flag belong in the NodePool,
+// unless they are already there.
 func (b *start) oneSource(k userdata.Kubelet) string {
 	what := "take --" + flagTaints + " out of the kubelet's flags"
 	pool := b.Group().NodePool.Value
@@ -100,8 +100,8 @@ func registersUnregistered(k userdata.Kubelet) bool {
 	return slices.ContainsFunc(k.Registered(), func(t userdata.Taint) bool { return t.Key == unregisteredKey && t.Effect == unregisteredEffect })
 }
 
-// startupTaint looks at whether the node registers with Karpenter's taint. One with another
-// effect does not count: Karpenter compares key and effect, and so never takes it off.
+// startupTaint checks whether the node registers with Karpenter's taint. One with another
+// effect does not count: Karpenter compares key and effect, and so never removes it.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go
 func (b *start) startupTaint() cause.Verdict {
 	if b.Finding.Owner != roll.OwnerKarpenter {
@@ -124,8 +124,8 @@ func (b *start) startupTaint() cause.Verdict {
 	return b.customTaint(claim)
 }
 
-// customTaint looks where only the user data can have the taint: in the family Custom. To
-// all others Karpenter adds it.
+// customTaint checks the family Custom, where only the user data can set the taint. Karpenter
+// adds it to all others.
 func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) cause.Verdict {
 	class, object := b.Group().NodeClass, b.Node().Object
 	is, _ := claim.Value.Condition("Registered")
@@ -138,7 +138,7 @@ func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) cause.Verdi
 	case claim.Known() && is.Status == "True":
 		return cause.RuledOut
 	case b.Finding.Kind == roll.Uninitialized && !claim.Known():
-		// Only Karpenter knows with which taints the node came.
+		// Only Karpenter knows with which taints the node registered.
 		return cause.Missing(claim, "NodeClaim of "+string(b.Finding.Instance))
 	case !class.Settled():
 		return cause.NotChecked(class.Gap())
@@ -156,8 +156,8 @@ func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) cause.Verdi
 	return cause.NotChecked("the user data lacks the taint, which Karpenter sets itself in every AMI family but Custom")
 }
 
-// giveTaint gives the node the taint. That is no use if the user data has it already, and
-// writes it without an oddity.
+// giveTaint returns how to give the node the taint. That does not help if the user data already
+// has it without an oddity.
 func (b *start) giveTaint() string {
 	switch meant := b.meantTaints(); {
 	case !b.registersUnregistered():
@@ -173,7 +173,8 @@ func (b *start) giveTaint() string {
 		running, "# Karpenter 1.3 and later take a node that comes without it")
 }
 
-// wrongEffect is the cause that the node has a taint with Karpenter's key and another effect.
+// wrongEffect returns the cause that the node has a taint with Karpenter's key and another
+// effect.
 func (b *start) wrongEffect(t evidence.Taint) cause.Verdict {
 	wrong := t.Key + ":" + t.Effect
 	fix := paste.Kubectl("taint", "nodes", b.Finding.Node, wrong+"-") + "   # pods start on it at once"
@@ -191,17 +192,17 @@ func (b *start) wrongEffect(t evidence.Taint) cause.Verdict {
 	return v.Fix(fix)
 }
 
-// registersUnregistered reports whether the user data has the kubelet register with
+// registersUnregistered reports whether the user data makes the kubelet register with
 // Karpenter's taint.
 func (b *start) registersUnregistered() bool {
 	return slices.ContainsFunc(b.joins(), func(j userdata.Join) bool { return registersUnregistered(j.Kubelet) })
 }
 
-// taintMissing is the cause that the node comes without Karpenter's taint, and what
-// follows from that.
+// taintMissing returns the cause that the node registers without Karpenter's taint, and the
+// consequence.
 func (b *start) taintMissing(follows string) cause.Verdict {
 	return b.inData().Says("the kubelet of %s does not register with the taint %s; %s", b.Finding.Instance, ownTaint, follows).Fix(b.giveTaint())
 }
 
-// karpentersTaint is Karpenter's taint as user data gives it.
+// karpentersTaint is Karpenter's taint as user data sets it.
 var karpentersTaint = []userdata.Taint{{Key: unregisteredKey, Effect: unregisteredEffect}}

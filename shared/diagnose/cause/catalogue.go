@@ -7,16 +7,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// entry is what is known of a code whatever the case.
+// entry holds what the catalogue knows about a code, whatever the case.
 type entry struct {
 	code Code
 	cure roll.Cure
 }
 
-// catalogue lists the codes in the order in which they are told where several are
-// decisive: what makes every other verdict doubtful first, then what a person has to
-// change, from the cluster's door inwards, and what only shows it last: no symptom
-// (explainedBy) stands before what explains it.
+// catalogue lists the codes in the order in which several decisive causes are reported: first
+// the causes that make every other verdict doubtful, then what a person must change, from the
+// cluster inwards, and symptoms last. No symptom (explainedBy) comes before what explains it.
 var catalogue = []entry{
 	{ControlPlaneUnreachable, roll.CureWait},
 	{ClusterNotActive, roll.CureWait},
@@ -25,8 +24,8 @@ var catalogue = []entry{
 	{OwnerGone, roll.CureUnclear},
 	{InstanceStopped, roll.CureNone},
 
-	// A fleet request tells a failure for each offering: what a person must change comes before
-	// what passes by itself.
+	// A fleet request reports a failure per offering. Failures that a person must fix come
+	// before those that pass by themselves.
 	{LaunchDenied, roll.CureChange},
 	{LaunchKmsDenied, roll.CureChange},
 	{LaunchAmiInvalid, roll.CureChange},
@@ -99,12 +98,13 @@ var catalogue = []entry{
 	{DiskPressurePreceded, roll.CureReplace},
 	{PidPressurePreceded, roll.CureReboot},
 	{OutOfMemory, roll.CureReboot},
-	// A line on the console may be weeks old, and the disk cleaned up since: that alone must
-	// not have a node ended without a reboot before.
+	// A line on the console may be weeks old, and the disk cleaned up since. The line alone
+	// must not terminate an instance that was not rebooted first.
 	{DiskFull, roll.CureReboot},
-	// Some reasons need another instance; which, the policy's repair decides.
+	// Some reasons need another instance; the policy's repair decides which.
 	{AcceleratorFault, roll.CureReboot},
-	// These are not the machine's: they move with the pods, or the machine works all the same.
+	// These are not faults of the machine: they move with the pods, or the machine works
+	// anyway.
 	{AttachedEbsImpaired, roll.CureUnclear},
 	{ApplicationStatusImpaired, roll.CureUnclear},
 	{PerformanceStatusImpaired, roll.CureUnclear},
@@ -113,7 +113,7 @@ var catalogue = []entry{
 	{ImdsHopLimit, roll.CureChange},
 	{LaunchTemplateDrift, roll.CureChange},
 
-	// Symptoms, those that lie nearer to the root first.
+	// Symptoms, those nearest to the root first.
 	{InstanceStatusImpaired, roll.CureReplace},
 	{NodeadmFailed, roll.CureUnclear},
 	{CloudInitFailed, roll.CureUnclear},
@@ -133,7 +133,7 @@ var rank = func() map[Code]int {
 	return m
 }()
 
-// Codes lists the catalogue in the order in which its causes are told.
+// Codes returns the codes of the catalogue in the order in which they are reported.
 func Codes() []Code {
 	out := make([]Code, len(catalogue))
 	for i, e := range catalogue {
@@ -142,26 +142,26 @@ func Codes() []Code {
 	return out
 }
 
-// Known reports whether the code is one of the catalogue.
+// Known reports whether the code is in the catalogue.
 func Known(c Code) bool { _, ok := rank[c]; return ok }
 
-// weak are codes of which an answer of AWS or Kubernetes alone is never proof: the console is, or
-// nothing.
+// weak lists the codes that an answer of AWS or Kubernetes alone never proves: only the console
+// does, or nothing.
 var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, ImdsHopLimit, LaunchTemplateDrift}
 
-// Spares reports the codes that speak against ending an instance, since a replacement has the cause
-// too or it passes by itself, and that an answer of AWS or Kubernetes proves: while that could not be
-// read, nobody knows that ending it helps.
+// Spares reports whether the code speaks against terminating an instance and an answer of AWS
+// or Kubernetes proves it. While that answer is unreadable, it is unknown whether terminating
+// helps.
 func Spares(c Code) bool { return OutlastsEnd(c) && !slices.Contains(weak, c) }
 
-// OutlastsEnd reports the codes against which ending an instance does not help: a replacement has the cause too,
-// or it passes by itself.
+// OutlastsEnd reports whether terminating the instance does not help against the code: a
+// replacement has the same cause, or the cause passes by itself.
 func OutlastsEnd(c Code) bool {
 	cure := CureOf(c)
 	return cure == roll.CureChange || cure == roll.CureWait
 }
 
-// CureOf is what helps against the cause.
+// CureOf returns what helps against the cause.
 func CureOf(c Code) roll.Cure {
 	if i, ok := rank[c]; ok {
 		return catalogue[i].cure
@@ -169,21 +169,21 @@ func CureOf(c Code) roll.Cure {
 	return roll.CureUnclear
 }
 
-// Groups of roots that show in the same ways.
+// Groups of roots that show the same symptoms.
 var (
-	// aboveTheNode: no node of the cluster, or of the zone, can be as it should.
+	// aboveTheNode: no node of the cluster, or of the zone, can work properly.
 	aboveTheNode = []Code{ControlPlaneUnreachable, ClusterNotActive, ClusterUnhealthy, ZoneOutage, OwnerGone, InstanceStopped}
-	// notLetIn: the API server does not know the kubelet, or not as a node.
+	// notLetIn: the API server does not accept the kubelet, or not as a node.
 	notLetIn = []Code{
 		InstanceProfileMissing, RoleTrustInvalid, AwsAuthUnparseable, ControllerRoleMapped, AwsAuthArnIsInstanceProfile, AwsAuthArnHasPath,
 		AwsAuthDuplicateRole, AwsAuthWrongGroups, AwsAuthWrongUsername, AccessEntryWrongType, AccessEntryStale, NodeRoleNotMapped, RolePoliciesMissing,
 	}
-	// notBooted: the instance was not given what makes a node of it.
+	// notBooted: the instance is missing what makes it a node.
 	notBooted = []Code{
 		ArchitectureMismatch, UserDataEmpty, UserDataTooLarge, UserDataWrongFormat, UserDataUnparseable, UserDataClusterMismatch,
 		UserDataPrivateClusterArgs, UserDataMalformedFlags, AmiWithoutKubernetes, LaunchTemplateDrift,
 	}
-	// cutOff: nothing, or not all that a node needs, can be reached.
+	// cutOff: some or all of the endpoints that a node needs are unreachable.
 	cutOff = []Code{
 		ImdsDisabled, WrongVpc, DnsDisabled, ApiEndpointUnreachable, PublicAccessCidrBlocked, SecurityGroupBlocksApi, NaclBlocksApi,
 		VpcEndpointMissing, DhcpOptionsWrong,
@@ -193,23 +193,23 @@ var (
 		SystemStatusImpaired, KernelPanic, MemoryPressurePreceded, DiskPressurePreceded, PidPressurePreceded, OutOfMemory, DiskFull,
 		AcceleratorFault, AttachedEbsImpaired,
 	}
-	// notLaunched: no instance comes, or none that fits.
+	// notLaunched: no instance is launched, or none that fits.
 	notLaunched = []Code{
 		LaunchDenied, LaunchKmsDenied, LaunchAmiInvalid, LaunchSnapshotMissing, LaunchSubnetInvalid, LaunchTemplateInvalid, LaunchTypeUnavailable,
 		LaunchQuotaExceeded, LaunchSpotPriceTooLow, LaunchNoCapacity, LaunchInternalError, SubnetIpsExhausted,
 	}
-	// notStarted: whatever keeps an instance from booting as a node that is let in.
+	// notStarted: whatever keeps an instance from booting as an accepted node.
 	notStarted = slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost)
-	// neverJoined: whatever keeps an instance from becoming a node that works.
+	// neverJoined: whatever keeps an instance from becoming a working node.
 	neverJoined = slices.Concat(notStarted,
 		[]Code{KubeletVersionSkew, AmiFamilyUnsupported, UserDataTaintConflict, SubnetIpsExhausted, ClusterTagMissing, AdmissionWebhookBlocks, ImdsHopLimit, StartupTaintNotRemoved, ResourceNotRegistered})
-	// ofOneNode are the symptoms of single nodes: they explain those of a group.
+	// ofOneNode lists the symptoms of single nodes; they explain those of a group.
 	ofOneNode = []Code{InstanceStatusImpaired, NodeadmFailed, CloudInitFailed, CniNotReady, NeverReported, KubeletSilent}
 )
 
-// explainedBy has, of each symptom, the codes that explain it: a symptom only says how the
-// trouble shows. A symptom may be explained by another one that lies nearer to the root.
-// The relation has no cycles.
+// explainedBy maps each symptom to the codes that explain it. A symptom only says how the
+// trouble shows. Another symptom, nearer to the root, may explain it. The relation has no
+// cycles.
 var explainedBy = map[Code][]Code{
 	InstanceStatusImpaired: slices.Concat(aboveTheNode, brokenHost),
 	NodeadmFailed:          notStarted,
@@ -226,19 +226,18 @@ var explainedBy = map[Code][]Code{
 // Symptom reports whether the code only says how trouble shows.
 func Symptom(c Code) bool { return len(explainedBy[c]) > 0 }
 
-// AboutAccess reports whether the code says that the API server does not let the kubelet in.
+// AboutAccess reports whether the code says that the API server does not accept the kubelet.
 func AboutAccess(c Code) bool { return slices.Contains(notLetIn, c) }
 
-// Explains reports whether the trouble that the one code names shows as the other one.
+// Explains reports whether the root's trouble shows as the symptom.
 func Explains(root, symptom Code) bool { return slices.Contains(explainedBy[symptom], root) }
 
-// Before reports whether the first code is told before the second where both causes are
-// decisive.
+// Before reports whether code a is reported before code b when both causes are decisive.
 func Before(a, b Code) bool { return rank[a] < rank[b] }
 
-// Order sorts causes as they are to be told: proven roots, then likely roots of a symptom
-// that no proven one explains, then the symptoms, then what is only suggested beside; equals
-// in the order of the catalogue, which has all symptoms last.
+// Order sorts causes into the order of a report: proven roots, likely roots of symptoms that no
+// proven root explains, symptoms, then everything else that is only suggested. Equals keep the
+// order of the catalogue, which lists all symptoms last.
 func Order(causes []roll.Cause) {
 	layer := make(map[Code]int, len(causes))
 	for _, c := range causes {
@@ -249,7 +248,7 @@ func Order(causes []roll.Cause) {
 	})
 }
 
-// layerOf is how many kinds of causes are told before it.
+// layerOf returns the number of kinds of causes that are reported before it.
 func layerOf(c roll.Cause, among []roll.Cause) int {
 	switch {
 	case c.Confidence == roll.Decisive && !Symptom(c.Code):

@@ -22,7 +22,7 @@ func codes(causes []roll.Cause) (out []cause.Code) {
 	return out
 }
 
-// declared are the codes that the source declares, each of which must be its own name.
+// declared returns the codes that the source declares, each of which must be its own name.
 func declared(t *testing.T) (out []string) {
 	t.Helper()
 	source, err := os.ReadFile("code.go")
@@ -87,7 +87,7 @@ func TestTheRootStandsBeforeWhatShowsIt(t *testing.T) {
 	}
 }
 
-// A symptom that nothing proven explains names what was not looked for and would explain it.
+// A symptom without a proven root names the unchecked codes that would explain it.
 func TestASymptomNamesWhatCouldExplainIt(t *testing.T) {
 	sheet := func() *cause.Sheet {
 		s := &cause.Sheet{}
@@ -150,7 +150,7 @@ func TestWhatExplainsWhatHasNoCycles(t *testing.T) {
 	}
 }
 
-// Of several verdicts about one code the strongest stays, in whatever order they come.
+// Of several verdicts about one code the strongest stays, in any order.
 func TestTheStrongestVerdictStays(t *testing.T) {
 	const code = cause.DnsDisabled
 	verdicts := []func(*cause.Sheet){

@@ -1,12 +1,12 @@
-// Package cause is the vocabulary of a diagnosis: the codes of the catalogue, what is
-// known of each, and the sheet on which an analyzer notes what it found, what it ruled
-// out and what it could not check.
+// Package cause is the vocabulary of a diagnosis: the codes of the catalogue, what is known
+// about each, and the sheet on which analyzers note what they found, ruled out or could not
+// check.
 //
 // The package is pure.
 package cause
 
-// Code names a cause. The codes are a contract: they stand in notices, tags, events
-// and JSON, and people filter by them.
+// Code names a cause. The codes are a contract: notices, tags, events and JSON contain them,
+// and people filter by them.
 type Code = string
 
 // Identity and authorization.
@@ -116,35 +116,36 @@ const (
 	NodeGroupUnhealthy      Code = "NodeGroupUnhealthy"
 )
 
-// Beyond the published catalogue.
+// Not in the published catalogue.
 const (
 	// ClusterUnhealthy: eks:DescribeCluster reports health issues of the cluster itself,
 	// such as a cluster role that is gone or an STS endpoint that is off.
 	ClusterUnhealthy Code = "ClusterUnhealthy"
 	// ImdsDisabled: the instance's metadata service is off; nothing on it can join.
 	ImdsDisabled Code = "ImdsDisabled"
-	// ResourceNotRegistered: Karpenter waits for an extended resource, such as
-	// nvidia.com/gpu, that no device plugin has registered.
+	// ResourceNotRegistered: Karpenter waits for an extended resource, such as nvidia.com/gpu,
+	// that no device plugin has registered.
 	ResourceNotRegistered Code = "ResourceNotRegistered"
-	// NodeLabelsMismatch: labels of a node contradict what its NodeClaim or NodePool asks
-	// for, or what it runs on.
+	// NodeLabelsMismatch: a node's labels contradict its NodeClaim, its NodePool or its
+	// instance.
 	NodeLabelsMismatch Code = "NodeLabelsMismatch"
 )
 
-// What keeps a Node or NodeClaim that was deleted.
+// What blocks the deletion of a Node or NodeClaim.
 const (
 	// DrainBlocked: pods that must not be evicted keep Karpenter from draining the node.
 	DrainBlocked Code = "DrainBlocked"
 	// VolumesAttached: Karpenter waits for VolumeAttachments of the drained node.
 	VolumesAttached Code = "VolumesAttached"
-	// InstanceNotTerminating: all that is left is the instance, and EC2 does not end it.
+	// InstanceNotTerminating: only the instance is left, and EC2 does not terminate it.
 	InstanceNotTerminating Code = "InstanceNotTerminating"
 	// FinalizerHeld: a finalizer that is not Karpenter's keeps the object.
 	FinalizerHeld Code = "FinalizerHeld"
-	// FinalizerOwnerGone: nothing is left to wait for, and Karpenter does not let go.
+	// FinalizerOwnerGone: nothing is left to wait for, and Karpenter does not remove its
+	// finalizer.
 	FinalizerOwnerGone Code = "FinalizerOwnerGone"
-	// VolumeLeft: an EBS volume outlived its instance, since DeleteOnTermination is false.
+	// VolumeLeft: an EBS volume outlived its instance because DeleteOnTermination is false.
 	VolumeLeft Code = "VolumeLeft"
-	// InterfaceLeft: a network interface did, for the same reason.
+	// InterfaceLeft: a network interface outlived its instance for the same reason.
 	InterfaceLeft Code = "InterfaceLeft"
 )

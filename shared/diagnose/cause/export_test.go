@@ -1,6 +1,6 @@
 package cause
 
-// Unknown are codes in the relation that the catalogue does not have.
+// Unknown returns codes in the relation that the catalogue does not have.
 func Unknown() (out []Code) {
 	for symptom, roots := range explainedBy {
 		for _, c := range append([]Code{symptom}, roots...) {

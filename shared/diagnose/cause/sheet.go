@@ -2,12 +2,12 @@ package cause
 
 import "rollcall/shared/roll"
 
-// Sheet holds the verdicts about one finding. Of several verdicts about one code the
-// strongest stays: found, then not checked, then ruled out. So what one analyzer could not
-// check is never a pass because another saw a part. Of equal ones the first stays.
+// Sheet holds the verdicts about one finding. Of several verdicts about one code the strongest
+// stays: found, then not checked, then ruled out. So a code that one analyzer could not check
+// is never ruled out because another analyzer saw a part. Of equal verdicts the first stays.
 type Sheet struct{ verdicts map[Code]Verdict }
 
-// Note notes a verdict about a code.
+// Note records a verdict about a code.
 func (s *Sheet) Note(code Code, v Verdict) {
 	if s.verdicts == nil {
 		s.verdicts = map[Code]Verdict{}
@@ -17,25 +17,25 @@ func (s *Sheet) Note(code Code, v Verdict) {
 	}
 }
 
-// Found notes a cause.
+// Found records a cause.
 func (s *Sheet) Found(c roll.Cause) { s.Note(c.Code, Verdict{cause: &c}) }
 
-// RuledOut notes that the causes were looked for and are certainly not there.
+// RuledOut records that the causes were checked and are not present.
 func (s *Sheet) RuledOut(codes ...Code) {
 	for _, c := range codes {
 		s.Note(c, RuledOut)
 	}
 }
 
-// NotChecked notes that the causes could not be looked for. The reason names the missing
-// read; evidence.Fact.Gap gives it.
+// NotChecked records that the causes could not be checked. The reason names the missing read,
+// as evidence.Fact.Gap returns it.
 func (s *Sheet) NotChecked(reason string, codes ...Code) {
 	for _, c := range codes {
 		s.Note(c, NotChecked(reason))
 	}
 }
 
-// Noted reports whether there is a verdict about the code.
+// Noted reports whether the sheet has a verdict about the code.
 func (s *Sheet) Noted(c Code) bool { return s.verdicts[c].weight() > 0 }
 
 // Decided reports whether the cause was found or ruled out.
@@ -44,9 +44,8 @@ func (s *Sheet) Decided(c Code) bool {
 	return v.cause != nil || v.ruledOut
 }
 
-// Causes are the causes that were found, in the order of the report, with what the
-// catalogue knows of each. A symptom that nothing proven explains names what might explain
-// it and was not checked.
+// Causes returns the causes found, in the order of a report, with their entries in the
+// catalogue. A symptom without a proven root names the possible roots that were not checked.
 func (s *Sheet) Causes() []roll.Cause {
 	out := []roll.Cause{}
 	for _, code := range Codes() {
@@ -70,7 +69,7 @@ func (s *Sheet) Causes() []roll.Cause {
 	return out
 }
 
-// Clear are the codes that were ruled out, in the order of the catalogue.
+// Clear returns the codes that were ruled out, in the order of the catalogue.
 func (s *Sheet) Clear() (out []Code) {
 	for _, code := range Codes() {
 		if s.verdicts[code].ruledOut {
@@ -80,7 +79,7 @@ func (s *Sheet) Clear() (out []Code) {
 	return out
 }
 
-// Open are the codes that could not be checked, in the order of the catalogue.
+// Open returns the codes that could not be checked, in the order of the catalogue.
 func (s *Sheet) Open() (out []roll.NotChecked) {
 	for _, code := range Codes() {
 		if reason := s.verdicts[code].reason; reason != "" {

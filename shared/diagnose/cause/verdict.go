@@ -10,29 +10,32 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Verdict is what a rule says about one code: a cause, ruled out, not checked, or nothing (the zero value).
+// Verdict is what a rule says about one code: a cause, ruled out, not checked, or nothing (the
+// zero value).
 type Verdict struct {
 	cause    *roll.Cause
 	reason   string // why the code was not checked
 	ruledOut bool
 }
 
-// RuledOut says that the cause was looked for and is not there.
+// RuledOut is the verdict that the cause was checked and is not present.
 var RuledOut = Verdict{ruledOut: true}
 
-// NotChecked says that the cause could not be looked for. The reason names the missing read.
+// NotChecked returns the verdict that the cause could not be checked. The reason names the
+// missing read.
 func NotChecked(reason string) Verdict { return Verdict{reason: reason} }
 
-// Missing says that the cause could not be looked for without a fact; what names the fact.
+// Missing returns the verdict that the cause could not be checked without the fact; what names
+// the fact.
 func Missing[T any](f evidence.Fact[T], what string) Verdict { return NotChecked(f.Missing(what)) }
 
-// Decisive starts a cause that the evidence proves.
+// Decisive returns a verdict with a cause that the evidence proves.
 func Decisive() Verdict { return With(roll.Decisive) }
 
-// Suggestive starts a cause that fits the evidence.
+// Suggestive returns a verdict with a cause that fits the evidence.
 func Suggestive() Verdict { return With(roll.Suggestive) }
 
-// DecisiveIf starts a cause that is decisive if it is sure, and else suggestive.
+// DecisiveIf returns a verdict with a cause that is decisive if sure, and otherwise suggestive.
 func DecisiveIf(sure bool) Verdict {
 	if sure {
 		return Decisive()
@@ -40,16 +43,17 @@ func DecisiveIf(sure bool) Verdict {
 	return Suggestive()
 }
 
-// With starts a cause of that confidence.
+// With returns a verdict with a cause of that confidence.
 func With(c roll.Confidence) Verdict { return Verdict{cause: &roll.Cause{Confidence: c}} }
 
-// DecisiveIf sets the confidence: decisive if it is sure, and else suggestive.
+// DecisiveIf sets the confidence: decisive if sure, and otherwise suggestive.
 func (v Verdict) DecisiveIf(sure bool) Verdict {
 	v.cause.Confidence = DecisiveIf(sure).cause.Confidence
 	return v
 }
 
-// In sets what the cause lies in, such as role/<ARN>: instances with the same subject share the cause.
+// In sets the subject of the cause, such as role/<ARN>. Instances with the same subject share
+// the cause.
 func (v Verdict) In(subject string) Verdict {
 	v.cause.Subject = subject
 	return v
@@ -61,7 +65,7 @@ func (v Verdict) Says(format string, args ...any) Verdict {
 	return v
 }
 
-// Also continues the summary.
+// Also appends to the summary.
 func (v Verdict) Also(text string) Verdict {
 	v.cause.Summary += text
 	return v
@@ -78,7 +82,7 @@ func (v Verdict) Shows(rows ...roll.Evidence) Verdict {
 	return v
 }
 
-// Fix sets the commands that help; empty lines are left out.
+// Fix sets the commands that help and omits empty lines.
 func (v Verdict) Fix(lines ...string) Verdict {
 	v.cause.Fix = paste.Lines(lines...)
 	return v
@@ -90,13 +94,13 @@ func (v Verdict) Unsettled(why string) Verdict {
 	return v
 }
 
-// Look is one look at a finding: its evidence, and the sheet for the verdicts.
+// Look holds one finding's evidence and the sheet for its verdicts.
 type Look struct {
 	*evidence.Case
 	*Sheet
 }
 
-// AWS returns a command of the AWS CLI in the cluster's region.
+// AWS returns an AWS CLI command for the cluster's region.
 func (l *Look) AWS(words ...string) string {
 	words = append([]string{"aws"}, words...)
 	if l.Region != "" {
@@ -105,10 +109,10 @@ func (l *Look) AWS(words ...string) string {
 	return paste.Command(words...)
 }
 
-// NoNode says that the finding's node was not read.
+// NoNode returns the verdict that the finding's node was not read.
 func (l *Look) NoNode() Verdict { return Missing(l.Node().Object, "node "+l.Finding.Node) }
 
-// LaunchTemplate returns the subject of the launch template that the instance comes from, "" if there is none.
+// LaunchTemplate returns the subject of the instance's launch template, "" if there is none.
 func (l *Look) LaunchTemplate() string {
 	i := l.Config().Value
 	if i.LaunchTemplate == "" {
@@ -117,22 +121,22 @@ func (l *Look) LaunchTemplate() string {
 	return "launch-template/" + i.LaunchTemplate + ":" + i.LaunchTemplateVersion
 }
 
-// Line is a line of the console as evidence.
+// Line returns a console line as evidence.
 func Line(number int, excerpt, expected string) roll.Evidence {
 	return roll.Evidence{Source: "console", Field: fmt.Sprintf("line %d", number), Observed: excerpt, Expected: expected}
 }
 
-// Rules look for one code each.
+// Rules maps each code to the rule that checks it.
 type Rules[L any] map[Code]func(L) Verdict
 
-// Apply notes what each rule says about a look.
+// Apply records each rule's verdict on the sheet.
 func (r Rules[L]) Apply(s *Sheet, l L) {
 	for code, look := range r {
 		s.Note(code, look(l))
 	}
 }
 
-// Said is a condition's status, reason and message in one text.
+// Said returns a condition's status, reason and message as one text.
 func Said(c evidence.Condition) string {
 	text := c.Status
 	if c.Reason != "" {
@@ -144,7 +148,7 @@ func Said(c evidence.Condition) string {
 	return text
 }
 
-// weight orders verdicts about one code: the strongest counts.
+// weight returns the rank of a verdict among those about one code; the highest counts.
 func (v Verdict) weight() int {
 	switch {
 	case v.cause != nil && v.cause.Confidence == roll.Decisive:
@@ -159,7 +163,7 @@ func (v Verdict) weight() int {
 	return 0
 }
 
-// TrueFirst compares for a sort that puts true before false.
+// TrueFirst compares two booleans for a sort that puts true before false.
 func TrueFirst(a, b bool) int {
 	switch {
 	case a == b:

@@ -1,5 +1,5 @@
-// Package fleet looks for causes that lie in the cluster as a whole, in a zone, or in the
-// group that an instance belongs to.
+// Package fleet looks for causes in the cluster as a whole, in a zone, or in the instance's
+// group.
 //
 // The package is pure.
 package fleet
@@ -30,16 +30,16 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	l.webhooks()
 }
 
-// refusesNodes are the health issues of a cluster that keep nodes from joining by
-// themselves: without STS of the region no token can be verified.
+// refusesNodes are the cluster health issues that alone keep nodes from joining: without the
+// region's STS endpoint no token can be verified.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_ClusterIssue.html
 var refusesNodes = []string{"StsRegionalEndpointDisabled"}
 
-// look is one look at a finding.
+// look is the state for one finding.
 type look struct{ cause.Look }
 
-// joins reports a finding of an instance that does not become, or stay, a node that can
-// work: what stands in the way of that explains it.
+// joins reports whether the finding is about an instance that does not become, or stay, a
+// working node. What blocks that explains the finding.
 func (l *look) joins() bool {
 	switch l.Finding.Kind {
 	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown:
@@ -48,10 +48,10 @@ func (l *look) joins() bool {
 	return false
 }
 
-// inCluster is the subject of a cause that lies in the cluster.
+// inCluster returns the subject of a cause that lies in the cluster.
 func (l *look) inCluster() string { return "cluster/" + l.ClusterID.Name }
 
-// cluster looks at whether the cluster itself is in order.
+// cluster checks the cluster's own state.
 func (l *look) cluster() {
 	for _, g := range l.Gaps {
 		if g.Kind == roll.GapClusterUnreachable || g.Kind == roll.GapUnauthorized {
@@ -78,7 +78,7 @@ func (l *look) notActive(status string) cause.Verdict {
 		Fix(fmt.Sprintf("aws eks list-updates --region %[1]s --name %[2]s\naws eks wait cluster-active --region %[1]s --name %[2]s", l.Region, name))
 }
 
-// unreachable is decisive unless EC2 or the tags show what is wrong.
+// unreachable returns a decisive cause unless EC2 or the tags show what is wrong.
 func (l *look) unreachable(g roll.Gap) cause.Verdict {
 	return cause.DecisiveIf(l.joins()).In(l.inCluster()).
 		Says("the Kubernetes API of %s could not be asked, so nothing can be concluded about its nodes", l.ClusterID.Name).
@@ -104,7 +104,7 @@ func (l *look) unhealthy(issues []roll.HealthIssue) cause.Verdict {
 		Fix(fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.health   # and correct what it names", l.Region, l.ClusterID.Name))
 }
 
-// health is what EKS reports about a cluster or a node group.
+// health returns what EKS reports about a cluster or a node group.
 func health(source string, issues []roll.HealthIssue) []roll.Evidence {
 	var seen []roll.Evidence
 	for i, issue := range issues {
@@ -113,12 +113,12 @@ func health(source string, issues []roll.HealthIssue) []roll.Evidence {
 	return seen
 }
 
-// When a zone as a whole is down: this share of its nodes, and so many, went silent
-// within so long of each other. The Kubernetes node lifecycle controller takes a zone
-// for disrupted by the same numbers (--unhealthy-zone-threshold).
+// A zone is down when this share and this number of its nodes went silent within this time of
+// each other. The Kubernetes node lifecycle controller uses the same numbers to call a zone
+// disrupted (--unhealthy-zone-threshold).
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-eviction-rate-limits
 const (
-	outShare = 55 // per cent
+	outShare = 55 // percent
 	outLeast = 3
 	together = 10 * time.Minute
 )
@@ -129,7 +129,7 @@ func out(z evidence.Zone) bool {
 	return n >= outLeast && n*100 >= outShare*z.Nodes
 }
 
-// atOnce is the largest number of times that lie together; they are in order.
+// atOnce returns the largest number of times that lie together. The times are sorted.
 func atOnce(times []time.Time) int {
 	most, from := 0, 0
 	for to := range times {
@@ -141,8 +141,8 @@ func atOnce(times []time.Time) int {
 	return most
 }
 
-// zone looks at whether the finding is one of many in its zone, while other zones are well.
-// An instance that fails EC2's checks where its zone went silent has the same trouble.
+// zone checks whether the finding is one of many in its zone while other zones are healthy. An
+// instance that fails EC2's checks in a silent zone has the same trouble.
 func (l *look) zone() cause.Verdict {
 	if l.Finding.Kind != roll.Unknown && l.Finding.Kind != roll.Impaired || l.Finding.Zone == "" {
 		return cause.Verdict{}
@@ -171,8 +171,8 @@ func (l *look) zone() cause.Verdict {
 			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
 }
 
-// matches reports whether a rule's resources hold the one: by name, or by a star for all
-// resources, all subresources, or both.
+// matches reports whether a rule's resources include the resource: by name, or by a star for
+// all resources, all subresources, or both.
 func matches(rules []string, resource string) bool {
 	return slices.ContainsFunc(rules, func(r string) bool {
 		switch r {
@@ -187,7 +187,7 @@ func matches(rules []string, resource string) bool {
 	})
 }
 
-// needs are what a kind of finding must do and a webhook may refuse: create a node, relabel
+// needs maps a kind of finding to the request that a webhook may refuse: create a node, relabel
 // it when it is ready for work, or report its status.
 var needs = map[roll.Kind]struct{ resource, operation, what string }{
 	roll.Unregistered:  {"nodes", "CREATE", "so no node can register"},
@@ -195,8 +195,8 @@ var needs = map[roll.Kind]struct{ resource, operation, what string }{
 	roll.NotReady:      {"nodes/status", "UPDATE", "so no node can report that it is ready"},
 }
 
-// webhooks looks for an admission webhook without endpoints that must approve what a node
-// needs.
+// webhooks checks for an admission webhook without endpoints that must approve a node's
+// request.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
 func (l *look) webhooks() {
 	need, ok := needs[l.Finding.Kind]

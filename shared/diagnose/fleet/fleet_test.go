@@ -17,7 +17,7 @@ const instance = roll.InstanceID("i-0123456789abcdef0")
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a sound cluster with one finding in it.
+// world returns a healthy cluster with one finding.
 func world(kind roll.Kind, owner roll.Owner, group roll.Group) *evidence.Case {
 	e := &evidence.Evidence{
 		At: now, Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
@@ -48,8 +48,8 @@ func (w *wrapped) group(change func(*evidence.Group)) {
 
 type wrapped struct{ *evidence.Case }
 
-// activities let the group have launched two instances before the case's, and ended each
-// a quarter of an hour later for that cause.
+// activities makes the group have launched two instances before the case's, and terminated each
+// 15 minutes later for that cause.
 func (w *wrapped) activities(why string) {
 	w.group(func(g *evidence.Group) {
 		var out []evidence.Activity
@@ -267,7 +267,7 @@ func TestWhatIsFound(t *testing.T) {
 	}
 }
 
-// What a notice tells of several is told once if it is said of all in the same words. A
+// A notice reports what several instances share once, if it is said of all in the same words. A
 // subject would hold their termination, which nothing here forbids.
 func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 	gone := func(id roll.InstanceID, owner roll.Owner, group roll.Group, spoil func(*wrapped)) roll.Cause {

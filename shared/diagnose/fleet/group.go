@@ -11,22 +11,22 @@ import (
 	"rollcall/shared/roll"
 )
 
-// failures is how many replacements in a row must have failed in one way.
+// failures is how many replacements in a row must have failed in the same way.
 const failures = 2
 
-// ending is the end of an instance that failed like the case's.
+// ending is the termination of an instance that failed like the case's.
 type ending struct {
 	instance string
 	at       time.Time
 }
 
-// shortLife is how long after its launch the end of an instance counts as one of an
-// instance that never worked.
+// shortLife is the longest time from launch to termination of an instance that counts as one
+// that never worked.
 const shortLife = time.Hour
 
-// ended are the instances that the group took out of service for their health within
-// shortLife of their launch, the last one first. What it ended to shrink was healthy.
-// The words are those of Auto Scaling's activities.
+// ended returns the instances that the group terminated for their health within shortLife of
+// their launch, the latest first. Instances terminated to scale in were healthy. The words are
+// those of Auto Scaling's activities.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
 func ended(g evidence.Group) (out []ending) {
 	launched := map[string]time.Time{}
@@ -44,8 +44,8 @@ func ended(g evidence.Group) (out []ending) {
 	return lastFirst(out)
 }
 
-// differs reports whether all failing instances have what this one has, and no healthy one
-// is known to have it, and of one of them it is known what it has.
+// differs reports whether all failing instances share this instance's value and no healthy one
+// is known to have it. The value of at least one healthy instance must be known.
 func differs(own evidence.Member, failing, healthy []evidence.Member, of func(evidence.Member) string) bool {
 	mine := of(own)
 	same := func(m evidence.Member) bool { return of(m) == mine }
@@ -54,7 +54,7 @@ func differs(own evidence.Member, failing, healthy []evidence.Member, of func(ev
 	return mine != "" && !slices.ContainsFunc(failing, other) && !slices.ContainsFunc(healthy, same) && slices.ContainsFunc(healthy, known)
 }
 
-// all are the distinct values of the members, in order.
+// all returns the distinct values of the members, sorted.
 func all(members []evidence.Member, of func(evidence.Member) string) string {
 	var out []string
 	for _, m := range members {
@@ -66,8 +66,8 @@ func all(members []evidence.Member, of func(evidence.Member) string) string {
 	return strings.Join(out, ", ")
 }
 
-// repeats looks at whether the last replacements in the group failed like this instance: by
-// the ledger's memory of Rollcall's own acts, or by what the group ended itself.
+// repeats checks whether the last replacements in the group failed like this instance. It reads
+// the ledger's record of Rollcall's own acts, and what the group terminated itself.
 func (l *look) repeats() cause.Verdict {
 	g := l.Group()
 	if l.Finding.Group == roll.GroupNone {
@@ -92,8 +92,8 @@ func (l *look) repeats() cause.Verdict {
 	return cause.NotChecked(g.Acts.Gap())
 }
 
-// acted are the group's instances that Rollcall replaced for the same kind of finding,
-// the last one first.
+// acted returns the group's instances that Rollcall replaced for the same kind of finding, the
+// latest first.
 func (l *look) acted() (out []ending) {
 	for _, a := range l.Group().Acts.Value {
 		if a.Done && a.Kind == l.Finding.Kind && (a.Do == "terminate" || a.Do == "delete-nodeclaim") {
@@ -119,8 +119,8 @@ func (l *look) repeated(source, field string, ends []ending) cause.Verdict {
 		Fix(fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true   # and correct the other causes before the next one is launched", l.Region, l.Finding.Instance, roll.TagHold))
 }
 
-// failedSince reports whether this instance was launched since a moment, and none of the
-// group launched since is healthy, or stayed so for long as far as is remembered.
+// failedSince reports whether this instance was launched after the time, and no instance of the
+// group launched since then is healthy or is recorded to have stayed healthy for long.
 func (l *look) failedSince(at time.Time) bool {
 	g, own := l.Group(), false
 	if g.Proven.After(at) {
@@ -138,8 +138,8 @@ func (l *look) failedSince(at time.Time) bool {
 	return own
 }
 
-// drift looks for what the failing instances of the group have in common and its healthy
-// ones do not: a version of the launch template, or an AMI.
+// drift checks for what the group's failing instances share and its healthy ones do not have: a
+// version of the launch template, or an AMI.
 func (l *look) drift() cause.Verdict {
 	if l.Finding.Group == roll.GroupNone {
 		return cause.Verdict{}
@@ -182,7 +182,7 @@ func (l *look) drift() cause.Verdict {
 	return cause.RuledOut
 }
 
-// compare shows what changed.
+// compare returns a command that shows what changed.
 func (l *look) compare(source, mine, theirs string) string {
 	good, _, _ := strings.Cut(theirs, ", ")
 	if source == "AMI" {

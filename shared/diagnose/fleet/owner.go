@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// owner looks at whether what should own the instance exists.
+// owner checks whether the instance's expected owner exists.
 func (l *look) owner() cause.Verdict {
 	g, region, id := l.Group(), l.Region, string(l.Finding.Instance)
 	terminate := fmt.Sprintf("aws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if ", region, id)
@@ -47,9 +47,9 @@ func exists[T any](owner evidence.Fact[T], gone cause.Verdict) cause.Verdict {
 	return cause.NotChecked(owner.Gap())
 }
 
-// ownerGone is the cause that lies in a missing owner. Its summary is the same for all
-// instances of the owner, so that a notice says it once; the evidence names the instance.
-// It has no subject: an instance that nothing would replace may be ended all the same.
+// ownerGone returns the cause of a missing owner. Its summary is the same for all instances of
+// the owner, so that a notice says it once; the evidence names the instance. It has no subject:
+// an instance without a replacement may still be terminated.
 func (l *look) ownerGone(sort, name string) cause.Verdict {
 	return cause.Decisive().
 		Says("the %s %s, which should own the instance, does not exist: nothing ends or replaces the instance any more", sort, name).
@@ -57,7 +57,7 @@ func (l *look) ownerGone(sort, name string) cause.Verdict {
 		Saw("instance", "InstanceId", string(l.Finding.Instance), fmt.Sprintf("an instance of %s %s", sort, name))
 }
 
-// nodeGroup reports what EKS says about a managed node group.
+// nodeGroup checks what EKS reports about a managed node group.
 func (l *look) nodeGroup() {
 	fact := l.Group().NodeGroup
 	g := fact.Value
@@ -82,10 +82,10 @@ func (l *look) showHealth(group string) string {
 	return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", l.Region, l.ClusterID.Name, group)
 }
 
-// named notes the cause that a health issue's code names, unless another analyzer looked
-// closer. An issue about credentials or about what nodes join from is proof for an instance
-// that did not register. One about launches proves nothing about a running instance, and
-// one about access does not show whether it is the nodes' or that of EKS itself.
+// named notes the cause that a health issue's code names, unless another analyzer has a more
+// specific verdict. For an instance that did not register, an issue about credentials or about
+// what nodes join from is proof. An issue about launches proves nothing about a running
+// instance. One about access does not show whether it concerns the nodes or EKS itself.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#troubleshoot-managed-node-groups
 func (l *look) named(group string, seen roll.Evidence, issue roll.HealthIssue) {
@@ -96,7 +96,7 @@ func (l *look) named(group string, seen roll.Evidence, issue roll.HealthIssue) {
 		code, known = cause.NodeRoleNotMapped, true
 		sure = strings.Contains(issue.Message, "aws-auth") || strings.Contains(issue.Message, "access entr")
 		if slices.ContainsFunc(l.Causes(), func(found roll.Cause) bool { return found.Confidence == roll.Decisive && cause.AboutAccess(found.Code) }) {
-			return // which mapping is wrong, and how, is known
+			return // the wrong mapping is already known
 		}
 	case "ClusterUnreachable":
 		code, known = cause.ApiEndpointUnreachable, true

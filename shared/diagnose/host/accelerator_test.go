@@ -11,12 +11,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// accelerator has the monitoring agent say that of the node's accelerators.
+// accelerator makes the monitoring agent report that about the node's accelerators.
 func (w *world) accelerator(status, reason, message string) {
 	w.node.Object.Value.Conditions = append(w.node.Object.Value.Conditions, evidence.Condition{Type: roll.AcceleratedHardware, Status: status, Reason: reason, Message: message, Since: silence})
 }
 
-// failedAccelerator is a node of which the agent says so for that reason, and no more.
+// failedAccelerator returns a node about which the agent only reports that reason.
 func failedAccelerator(reason, message string) *world {
 	w := of(roll.ConditionFailed)
 	w.finding.Condition, w.finding.Reason = roll.AcceleratedHardware, reason
@@ -25,7 +25,7 @@ func failedAccelerator(reason, message string) *world {
 	return w
 }
 
-// Every reason of AWS's table that has a repair proves the fault, and no other does.
+// Every reason in AWS's table that has a repair proves the fault, and no other does.
 func TestTheAgentProvesAnAcceleratorFault(t *testing.T) {
 	for _, reason := range roll.AcceleratorReasons() {
 		want := "AcceleratorFault MonitoringConditionLatched?"
@@ -121,7 +121,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 	}
 }
 
-// The console of a node beside the agent's verdict is told as evidence.
+// The console is reported as evidence next to the agent's verdict.
 func TestTheConsoleBesideTheAgent(t *testing.T) {
 	w := failedAccelerator("NvidiaXID79Error", "")
 	w.shows(console.Xid, "79", 1)

@@ -12,18 +12,18 @@ import (
 	"rollcall/shared/roll"
 )
 
-// when is how a sign on the console lies to the finding's trouble.
+// when relates a sign on the console to the time of the finding's trouble.
 type when uint8
 
 const (
 	nowhere when = iota // the console does not show it, or was not read
 	past                // in a boot before the last, which came after it
 	stale               // in output that EC2 took before the trouble began
-	current             // in the last boot, and taken since
+	current             // in the last boot, in output taken since
 )
 
-// sign finds a sign on the console, and when it was shown. Of several the first of the last
-// boot counts.
+// sign finds a sign on the console and returns when it was shown. The first one in the last
+// boot takes precedence.
 func (l *look) sign(s console.Sign) (console.Found, when) {
 	f, found := l.Instance().Console.Value.First(s)
 	if !found {
@@ -32,7 +32,7 @@ func (l *look) sign(s console.Sign) (console.Found, when) {
 	return f, l.lies(f)
 }
 
-// lies says when a line was shown, seen from the finding's trouble.
+// lies returns when a line was shown, relative to the finding's trouble.
 func (l *look) lies(f console.Found) when {
 	i := l.Instance()
 	switch {
@@ -44,7 +44,7 @@ func (l *look) lies(f console.Found) when {
 	return current
 }
 
-// trouble is since when the console would show it.
+// trouble returns the time from which the console would show the trouble.
 func (l *look) trouble() time.Time {
 	switch l.Finding.Kind {
 	case roll.Unknown:
@@ -57,12 +57,12 @@ func (l *look) trouble() time.Time {
 	return l.began()
 }
 
-// line is a line of the console as evidence.
+// line returns a console line as evidence.
 func line(f console.Found, expected string) roll.Evidence {
 	return cause.Line(f.Line, f.Excerpt, expected)
 }
 
-// trace is a code that the console shows.
+// trace is a code whose signs the console shows.
 type trace struct {
 	code     cause.Code
 	sign     console.Sign
@@ -77,7 +77,7 @@ var traces = []trace{
 	{cause.DiskFull, console.DiskFull, "space on the disk", "a disk is full", "a disk is full: %s could not write"},
 }
 
-// console looks at what the console shows of the kernel and the disk. That it shows nothing
+// console checks what the console shows about the kernel and the disk. A console without signs
 // proves nothing.
 func (l *look) console() {
 	for _, t := range traces {
@@ -108,9 +108,9 @@ func (l *look) traced(t trace) cause.Verdict {
 	return cause.NotChecked(fmt.Sprintf("the console of %s does not show it, which proves nothing", l.id()))
 }
 
-// explains reports whether such a sign in the last boot alone explains the finding: the
-// node is silent, the instance never became one, or it fails EC2's check of its system. A
-// kubelet that reports outlived it.
+// explains reports whether a sign in the last boot alone explains the finding: the node is
+// silent, the instance never became one, or EC2's instance check fails. A kubelet that reports
+// has survived the sign.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/TroubleshootingInstances.html
 func (l *look) explains() bool {
 	switch l.Finding.Kind {
@@ -122,8 +122,8 @@ func (l *look) explains() bool {
 	return false
 }
 
-// justBefore reports that EC2 took the output shortly before the trouble began: what it
-// shows may have led to it.
+// justBefore reports whether EC2 took the output shortly before the trouble began. What it
+// shows may have led to the trouble.
 func (l *look) justBefore() bool {
 	return l.trouble().Sub(l.Instance().ConsoleAt) <= recent
 }
@@ -136,7 +136,7 @@ func (l *look) shown(t trace, f console.Found) cause.Verdict {
 	return v
 }
 
-// after is what helps after such a thing; to look comes first.
+// after returns the commands that help against the code; those that only read come first.
 func (l *look) after(code cause.Code) string {
 	switch {
 	case code == cause.KernelPanic:
@@ -149,7 +149,7 @@ func (l *look) after(code cause.Code) string {
 	return paste.Lines(limits(l.Finding.Node), l.reboot())
 }
 
-// notReady returns the node's condition Ready if it is False.
+// notReady returns the node's Ready condition if it is False.
 func (l *look) notReady() (evidence.Condition, bool) {
 	r, _ := l.Node().Object.Value.Condition("Ready")
 	return r, r.Status == string(roll.ConditionFalse)
@@ -163,7 +163,7 @@ func (l *look) diskOfNode(ready evidence.Condition) cause.Verdict {
 
 const outOfMemory = "no process killed for lack of memory"
 
-// says is what a line of the trace says.
+// says returns the text of one of the trace's lines.
 func (t trace) says(f console.Found) string {
 	if f.Detail == "" {
 		return t.words
@@ -171,14 +171,14 @@ func (t trace) says(f console.Found) string {
 	return fmt.Sprintf(t.detailed, f.Detail)
 }
 
-// runtimeDown reports that the node is not ready because its container runtime does not
+// runtimeDown reports whether the node is not ready because its container runtime does not
 // answer.
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/runtime.go
 func runtimeDown(ready evidence.Condition) bool {
 	return strings.Contains(ready.Message, "container runtime is down") || strings.Contains(ready.Message, "PLEG is not healthy")
 }
 
-// reports reports that the kubelet itself says that the node is not ready, or not
+// reports reports whether the kubelet itself says that the node is not ready, or not
 // initialized.
 func (l *look) reports() bool {
 	return l.Finding.Kind == roll.NotReady || l.Finding.Kind == roll.Uninitialized

@@ -1,16 +1,15 @@
-// Package host looks for what befell the machine: a kubelet that went silent and what
-// preceded that, kernel and disk as far as the console tells of them, EC2's status
-// checks, an instance that is stopped, and conditions of the node monitoring agent that
-// stay as they are.
+// Package host looks for faults of the machine: a kubelet that went silent and what preceded
+// that, kernel and disk faults that the console shows, EC2's status checks, a stopped instance,
+// and conditions of the node monitoring agent that stay set.
 //
-// What a node's conditions say of its memory, disk and processes is gone once it is
-// silent: the control plane overwrites them with Unknown. So what preceded the silence
-// is told by what an earlier check remembers, by events, or by the console.
+// Once a node is silent, its memory, disk and process conditions are lost: the control plane
+// overwrites them with Unknown. What preceded the silence comes from an earlier check, from
+// events or from the console.
 // https://kubernetes.io/docs/reference/node/node-status/#condition
 //
-// Console output has no time of its own. What is printed in an earlier boot than the
-// last is over, and output that EC2 took before the trouble began tells nothing of it; a
-// sign in the last boot counts, however long it has stood there.
+// Console output has no timestamps. Signs from before the last boot are over. Output that EC2
+// took before the trouble began says nothing about it. A sign in the last boot counts, however
+// old it is.
 //
 // The package is pure.
 package host
@@ -33,14 +32,14 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 }
 
-// look is one look at a finding.
+// look is the state for one finding.
 type look struct{ cause.Look }
 
-// slack is by how much clocks and heartbeats may disagree: the control plane calls a
-// node silent up to a minute after its last word.
+// slack is the allowed difference between clocks and heartbeats: the control plane marks a node
+// silent up to a minute after its last heartbeat.
 const slack = 2 * time.Minute
 
-// began is when the trouble began, as far as that is told.
+// began returns when the trouble began, as far as that is known.
 func (l *look) began() time.Time {
 	if l.Finding.Began.IsZero() {
 		return l.Finding.Since
@@ -48,7 +47,7 @@ func (l *look) began() time.Time {
 	return l.Finding.Began
 }
 
-// quiet is when the node was last heard of: by the control plane, which marks it as
+// quiet returns when the node was last heard from: by the control plane, which marks it as
 // silent, and by its lease.
 func (l *look) quiet() time.Time {
 	at := l.began()
@@ -61,7 +60,7 @@ func (l *look) quiet() time.Time {
 	return at
 }
 
-// rules are those of each kind of finding.
+// rules lists the checks for each kind of finding.
 var rules = map[roll.Kind][]func(*look){
 	roll.Unknown:         {(*look).silent, (*look).preceded, (*look).console, (*look).accelerator, (*look).checks, (*look).stopped},
 	roll.NotReady:        {(*look).pressures, (*look).console, (*look).accelerator, (*look).checks, (*look).stopped},
@@ -72,7 +71,7 @@ var rules = map[roll.Kind][]func(*look){
 	roll.ConditionFailed: {(*look).failedCondition, (*look).stopped},
 }
 
-// failedCondition looks at what a failed condition is about.
+// failedCondition checks what a failed condition is about.
 func (l *look) failedCondition() {
 	about := l.Finding.Condition
 	switch {
@@ -84,25 +83,26 @@ func (l *look) failedCondition() {
 	l.Note(cause.MonitoringConditionLatched, l.latched())
 }
 
-// id is the finding's instance.
+// id returns the ID of the finding's instance.
 func (l *look) id() string { return string(l.Finding.Instance) }
 
-// condition is a condition of the node as evidence.
+// condition returns a condition of the node as evidence.
 func condition(c evidence.Condition, kind, expected string) roll.Evidence {
 	return roll.Evidence{Source: "node", Field: "status.conditions[" + kind + "]", Observed: cause.Said(c), Expected: expected}
 }
 
-// screen shows the console's current text; --latest works on Nitro instances alone.
+// screen returns the command that shows the console's current text. --latest works only on
+// Nitro instances.
 func (l *look) screen() string {
 	return l.AWS("ec2", "get-console-output", "--instance-id", l.id(), "--latest", "--query", "Output", "--output", "text")
 }
 
-// reboot reboots the instance.
+// reboot returns the command that reboots the instance.
 func (l *look) reboot() string {
 	return l.AWS("ec2", "reboot-instances", "--instance-ids", l.id()) + "   # its pods are not drained"
 }
 
-// replace has the instance's owner put another in its place.
+// replace returns the command by which the instance's owner replaces it.
 // https://docs.aws.amazon.com/cli/latest/reference/autoscaling/terminate-instance-in-auto-scaling-group.html
 func (l *look) replace() string {
 	const loss = "   # ends the instance: what is only on its own disks is lost"
@@ -117,12 +117,12 @@ func (l *look) replace() string {
 	return l.AWS("ec2", "terminate-instances", "--instance-ids", l.id()) + loss
 }
 
-// pods lists what runs on a node.
+// pods returns the command that lists a node's pods.
 func pods(node string) string {
 	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
 }
 
-// limits lists the memory that the pods of a node may take.
+// limits returns the command that lists the memory limits of a node's pods.
 func limits(node string) string {
 	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o",
 		"custom-columns=POD:.metadata.name,REQUESTS:.spec.containers[*].resources.requests.memory,LIMITS:.spec.containers[*].resources.limits.memory") +

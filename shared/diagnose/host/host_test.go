@@ -23,7 +23,7 @@ const (
 
 var (
 	now     = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	silence = now.Add(-40 * time.Minute) // when the control plane called the node silent
+	silence = now.Add(-40 * time.Minute) // when the control plane marked the node silent
 	created = now.Add(-72 * time.Hour)
 )
 
@@ -45,7 +45,7 @@ func (w *world) condition(kind, status string) {
 	}
 }
 
-// remember has an earlier check have seen a condition so long before the silence.
+// remember makes an earlier check have seen a condition this long before the silence.
 func (w *world) remember(kind, status string, before time.Duration) {
 	r := &w.node.Remembered.Value
 	r.At = silence.Add(-before)
@@ -56,7 +56,7 @@ func (w *world) remember(kind, status string, before time.Duration) {
 	}
 }
 
-// event adds an event so long before the silence.
+// event adds an event this long before the silence.
 func (w *world) event(reason, message string, before time.Duration) {
 	at := silence.Add(-before)
 	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, Source: "kubelet", First: at, Last: at})
@@ -69,8 +69,8 @@ func (w *world) shows(s console.Sign, detail string, boot int) {
 	log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
 }
 
-// of is a sound instance with a finding of the kind: what makes the finding is the
-// state of its node, and nothing explains it.
+// of returns a healthy instance with a finding of the kind: the state of its node makes the
+// finding, and nothing explains it.
 func of(kind roll.Kind) *world {
 	w := &world{finding: roll.Finding{Instance: instance, Node: name, Kind: kind, Stage: roll.Overdue, Group: group, Owner: roll.OwnerManagedNodeGroup, Since: silence, Began: silence}}
 	ready := evidence.Condition{Type: "Ready", Status: "True", Reason: "KubeletReady", Since: created}
@@ -268,7 +268,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 	}
 }
 
-// whole asks whether a sheet has all that is told of a cause, and no reason is missing.
+// whole checks that every cause on a sheet is complete, and that no reason is missing.
 func whole(t *testing.T, name string, s *cause.Sheet) {
 	t.Helper()
 	for _, c := range s.Causes() {
@@ -449,8 +449,8 @@ func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
 	}
 }
 
-// What the console says of a machine that hangs stands beside the silence.
-// With the instance goes what there was to see of it.
+// What the console shows about a hanging machine is reported with the silence. The evidence is
+// lost with the instance.
 func TestAFixLooksBeforeItActs(t *testing.T) {
 	acts := []string{"aws ec2 reboot-instances", "aws ec2 terminate-instances", "aws autoscaling terminate-instance-in-auto-scaling-group", "kubectl delete nodeclaim"}
 	for _, tt := range []struct {
@@ -499,9 +499,9 @@ func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
 	}
 }
 
-// Whatever could not be read, nothing becomes decisive that was not. The worlds do not
-// contradict themselves: of a pressure that one source calls over and another does not,
-// the first may be hidden.
+// Whatever is unreadable, nothing becomes decisive that was not. The worlds do not contradict
+// themselves: if one source calls a pressure over and another does not, the first may be
+// hidden.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	spoil := []func(*world){

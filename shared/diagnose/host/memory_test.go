@@ -17,7 +17,7 @@ const (
 	gi = 1 << 30
 )
 
-// pressed is a Ready node with a condition that the finding is about.
+// pressed returns a Ready node with a condition that the finding is about.
 func pressed(condition string) *world {
 	w := of(roll.ConditionFailed)
 	w.condition("KernelReady", "True")
@@ -26,7 +26,7 @@ func pressed(condition string) *world {
 	return w
 }
 
-// free is a pod without a memory limit.
+// free returns a pod without a memory limit.
 func free(name string, request, used int64) evidence.Pod {
 	return evidence.Pod{Namespace: "shop", Name: name, Phase: "Running", Unlimited: true, MemoryRequest: request, MemoryUsed: used}
 }
@@ -64,14 +64,14 @@ func TestAReadyNodeThatRunsShort(t *testing.T) {
 		if got := told(w.analyze()); got != code {
 			t.Errorf("%s: %s", condition, got)
 		}
-		// It does its work: nothing that is to be pasted ends or reboots it.
+		// The node works: no command in the fix terminates or reboots it.
 		if fix := causeOf(t, w, code).Fix; strings.Contains(fix, "terminate") || strings.Contains(fix, "reboot") {
 			t.Error(fix)
 		}
 	}
 }
 
-// What used most comes first; what nobody measured is told by what it requests alone.
+// What used most comes first; without a measurement only the request is reported.
 func TestPodsWithoutAMemoryLimitAreNamed(t *testing.T) {
 	limited := evidence.Pod{Namespace: "shop", Name: "tame", Phase: "Running", MemoryRequest: 8 * gi, MemoryUsed: 9 * gi}
 	killed := free("killed", 0, 0)

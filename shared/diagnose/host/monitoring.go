@@ -13,20 +13,20 @@ import (
 	"rollcall/shared/roll"
 )
 
-// monitored are the conditions of the EKS node monitoring agent. It sets one to False
-// when it sees a fault and never back to True: only a restart of its pod does. That it
-// goes on being written proves nothing either: the agent renews the time of all of them.
+// monitored are the conditions of the EKS node monitoring agent. It sets one to False when it
+// sees a fault and never back to True; only a restart of its pod does. A recent heartbeat
+// proves nothing either: the agent renews the time of all of them.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 // https://github.com/aws/eks-node-monitoring-agent/blob/main/pkg/manager/node_exporter.go
 var monitored = []string{roll.AcceleratedHardware, "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"}
 
-// troubles are conditions that are no agent's of these and say by True that something is
-// wrong: the kubelet's, and those of the node problem detector's default configuration.
+// troubles are other conditions that report a problem by True: the kubelet's, and those of the
+// node problem detector's default configuration.
 // https://github.com/kubernetes/node-problem-detector/tree/master/config
 var troubles = []string{roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure, "NetworkUnavailable", "KernelDeadlock", "ReadonlyFilesystem", "FrequentKubeletRestart", "FrequentContainerdRestart"}
 
-// latched looks at whether a condition of the monitoring agent is all that speaks against
-// the node. Then it may well be over.
+// latched checks whether a condition of the monitoring agent is all that speaks against the
+// node. The fault may then be over.
 func (l *look) latched() cause.Verdict {
 	if !slices.Contains(monitored, l.Finding.Condition) {
 		return cause.Verdict{}
@@ -63,8 +63,8 @@ func (l *look) latched() cause.Verdict {
 			l.restartAgent(n.Value.Name)+"   # its conditions begin anew: what is still wrong is reported again")
 }
 
-// consoleDoubt is what the console shows that may be why, or why that is not known; "" if it
-// was read and shows no such thing.
+// consoleDoubt returns the sign on the console that may be the reason, or why that is unknown.
+// It returns "" if the console was read and shows no such sign.
 func (l *look) consoleDoubt() string {
 	log := l.Instance().Console
 	if !log.Settled() {
@@ -81,8 +81,8 @@ func (l *look) consoleDoubt() string {
 	return ""
 }
 
-// repeated says that an event repeats the condition's reason since, or why that is not
-// known; "" if none does.
+// repeated returns the event that repeats the condition's reason since, or why that is unknown.
+// It returns "" if there is no such event.
 func (l *look) repeated(c evidence.Condition) string {
 	events := l.Node().Events
 	if !events.Settled() {
@@ -96,7 +96,7 @@ func (l *look) repeated(c evidence.Condition) string {
 	return ""
 }
 
-// beside is what else speaks against the node, "" if nothing does.
+// beside returns what else speaks against the node, "" if nothing does.
 func (l *look) beside(n evidence.NodeObject) string {
 	var out []string
 	for _, c := range n.Conditions {
@@ -114,7 +114,8 @@ func (l *look) beside(n evidence.NodeObject) string {
 	return "beside it " + strings.Join(out, ", ")
 }
 
-// restartAgent deletes the agent's pod on the node; its DaemonSet makes another.
+// restartAgent returns the command that deletes the agent's pod on the node; its DaemonSet
+// creates another.
 func (l *look) restartAgent(node string) string {
 	for _, p := range l.Node().Pods.Value {
 		if p.Owner == "DaemonSet/eks-node-monitoring-agent" {
@@ -124,24 +125,24 @@ func (l *look) restartAgent(node string) string {
 	return paste.Kubectl("-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=eks-node-monitoring-agent", "--field-selector", "spec.nodeName="+node)
 }
 
-// broken reports a condition by which the agent says that the hardware failed: what AWS
-// repairs by a reboot or a replacement.
+// broken reports whether the condition says that the hardware failed: AWS fixes that by a
+// reboot or a replacement.
 func broken(c evidence.Condition) bool {
 	repair, known := roll.AcceleratorRepair(c.Reason)
 	return c.Type == roll.AcceleratedHardware && known && repair != roll.RepairHold
 }
 
-// xids are the Xids in the agent's message, which goes on from one reason to the next: the
+// xids matches the Xids in the agent's message. The message lists all reasons; the condition's
 // reason is only the last.
 // https://github.com/aws/eks-node-monitoring-agent/blob/main/pkg/manager/node_exporter.go
 var xids = regexp.MustCompile(`\bXID-(\d+)\b`)
 
-// fatal reports a message with an Xid of hardware that failed.
+// fatal reports whether the message has an Xid of failed hardware.
 func fatal(message string) bool {
 	return slices.ContainsFunc(xids.FindAllStringSubmatch(message, -1), func(m []string) bool { return roll.FatalXid(m[1]) })
 }
 
-// xid is the first Xid of hardware that failed which the console shows.
+// xid returns the first Xid of failed hardware that the console shows.
 func (l *look) xid() (console.Found, bool) {
 	found := l.Instance().Console.Value.Found
 	i := slices.IndexFunc(found, func(f console.Found) bool { return f.Sign == console.Xid && roll.FatalXid(f.Detail) })
@@ -151,9 +152,9 @@ func (l *look) xid() (console.Found, bool) {
 	return found[i], true
 }
 
-// accelerator looks for a GPU or a Neuron device that failed. Only the agent's own verdict
-// proves it, and only for a finding about it; a kernel's line or a node that went silent
-// with it suggests it. The agent's events are about what it does not call a failure.
+// accelerator checks for a failed GPU or Neuron device. Only the agent's own verdict proves it,
+// and only for a finding about it. A kernel's line, or a node that went silent with the
+// condition, suggests it. The agent's events report what it does not call a failure.
 func (l *look) accelerator() { l.Note(cause.AcceleratorFault, l.acceleratorFault()) }
 
 func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Verdict {
@@ -170,7 +171,7 @@ func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Ve
 	return v.Says("%s", strings.Join(told, "; "))
 }
 
-// afterFault is what helps, by AWS's table.
+// afterFault returns what helps, by AWS's table.
 func (l *look) afterFault(c evidence.Condition) string {
 	helps := l.reboot()
 	if repair, _ := roll.AcceleratorRepair(c.Reason); repair == roll.RepairReplace {
@@ -187,7 +188,7 @@ func (l *look) acceleratorFault() cause.Verdict {
 	if about && !l.Node().Object.Known() {
 		return l.NoNode()
 	}
-	// The control plane leaves the condition as it is when the node goes silent.
+	// The control plane leaves the condition unchanged when the node goes silent.
 	c, told := l.Node().Object.Value.Condition(roll.AcceleratedHardware)
 	fails := told && c.Status == string(roll.ConditionFalse)
 	f, shown := l.xid()

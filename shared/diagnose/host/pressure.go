@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// recent is how long before the silence a check may have seen a pressure for it to
-	// count as what preceded it. Checks are minutes apart; a longer gap hides what
-	// happened in between.
+	// recent is how long before the silence a check may have seen a pressure that counts as
+	// what preceded it. Checks are minutes apart; a longer gap hides what happened in between.
 	recent = 30 * time.Minute
-	// lately is how long before the silence a pressure may have ended, or a single event
-	// may have come, and still have to do with it.
+	// lately is how long before the silence a pressure may have ended, or a single event may
+	// have occurred, and still be related.
 	lately = 15 * time.Minute
 )
 
-// pressure is something that a node can run short of.
+// pressure is a resource that a node can run short of.
 type pressure struct {
 	code      cause.Code
 	condition string // of the node
@@ -35,8 +34,8 @@ type pressure struct {
 	// reclaims are the resources that EvictionThresholdMet names for it.
 	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/eviction/helpers.go
 	reclaims []string
-	// alone are reasons of events that prove it by themselves: the kernel's killing for
-	// want of memory of the machine, which the kubelet tells apart from a container's.
+	// alone are the event reasons that prove it by themselves: the kernel's OOM kills when the
+	// machine is out of memory, which the kubelet distinguishes from a container's.
 	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/oom/oom_watcher_linux.go
 	alone []string
 }
@@ -47,13 +46,13 @@ var kinds = []pressure{
 	{cause.PidPressurePreceded, roll.PIDPressure, "process ids", "NodeHasInsufficientPID", "NodeHasSufficientPID", []string{"pids"}, nil},
 }
 
-// proof is one thing that speaks for a pressure.
+// proof is one piece of evidence for a pressure.
 type proof struct {
 	roll.Evidence
 	sure bool
 }
 
-// preceded looks at what a silent node ran short of before it went silent.
+// preceded checks what a silent node ran short of before it went silent.
 func (l *look) preceded() {
 	for _, p := range kinds {
 		proofs := slices.Concat(l.remembered(p), l.events(p), l.killed(p))
@@ -68,8 +67,8 @@ func (l *look) preceded() {
 	}
 }
 
-// remembered is what an earlier check saw. If the condition ended before the silence, or
-// the check is long ago, it is only a hint.
+// remembered returns what an earlier check observed. If the condition ended before the silence,
+// or the check is long ago, it is only a hint.
 func (l *look) remembered(p pressure) []proof {
 	r := l.Node().Remembered.Value
 	c, told := r.Condition(p.condition)
@@ -82,20 +81,20 @@ func (l *look) remembered(p pressure) []proof {
 		seen.Observed = fmt.Sprintf("True since %s, seen at %s", roll.Clock(c.Since), roll.Clock(r.At))
 		return []proof{{seen, l.quiet().Sub(r.At) <= recent && !l.endedAfter(p, r.At)}}
 	case c.Status == string(roll.ConditionFalse) && l.quiet().Sub(c.Since) <= lately && c.Reason == "":
-		// The ledger remembers only what was True once; Since is when it ended.
+		// The ledger only remembers that the condition was True; Since is when it ended.
 		seen.Observed = "True until " + roll.Clock(c.Since)
 		return []proof{{seen, false}}
 	}
 	return nil
 }
 
-// endedAfter reports that the kubelet reported the pressure's end after a moment.
+// endedAfter reports whether the kubelet reported the end of the pressure after the time.
 func (l *look) endedAfter(p pressure, at time.Time) bool {
 	return slices.ContainsFunc(l.own(), func(e evidence.Event) bool { return e.Reason == p.ends && e.Last.After(at) })
 }
 
-// own are the events of the node from before its silence. A new node may have the name of
-// an old one: older events are not its own.
+// own returns the node's events from before its silence. A new node may have the name of an old
+// one, so older events are not its own.
 func (l *look) own() []evidence.Event {
 	from := l.Node().Object.Value.Created
 	if launched := l.Config().Value.Launched; launched.After(from) {
@@ -106,8 +105,8 @@ func (l *look) own() []evidence.Event {
 	})
 }
 
-// events are what the kubelet reported and did not take back. Without the node and the
-// instance it is not known whose events they are.
+// events returns what the kubelet reported and did not revoke. Without the node and the
+// instance it is unknown whose events they are.
 func (l *look) events(p pressure) []proof {
 	whose := l.Node().Object.Known() && l.Config().Known()
 	var begun, ended time.Time
@@ -135,7 +134,7 @@ func (l *look) events(p pressure) []proof {
 	return out
 }
 
-// reclaimed reports that the message of EvictionThresholdMet, "Attempting to reclaim
+// reclaimed reports whether the message of EvictionThresholdMet, "Attempting to reclaim
 // memory", names a resource of the pressure.
 func (p pressure) reclaimed(message string) bool {
 	_, resource, ok := strings.Cut(message, "reclaim ")
@@ -146,9 +145,9 @@ func event(e evidence.Event) roll.Evidence {
 	return roll.Evidence{Source: "events", Field: e.Reason, Observed: e.Message + " at " + roll.Clock(e.Last), Expected: "none before the node went silent"}
 }
 
-// killed is the kernel's line on the console that the machine ran out of memory. It only
-// hints at a pressure: the kill itself is OutOfMemory, and it does not show how long the
-// node had run short.
+// killed returns the kernel's console line that the machine ran out of memory. It only hints at
+// a pressure: the kill itself is OutOfMemory, and does not show how long the node had run
+// short.
 func (l *look) killed(p pressure) []proof {
 	f, when := l.sign(console.OutOfMemory)
 	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore() {
@@ -173,7 +172,7 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
 		Says("node %s %s short of %s before it went silent at %s", l.Finding.Node, told, l.what(p), roll.Clock(l.quiet())), since)
 }
 
-// what the node runs short of, in words.
+// what returns in words what the node runs short of.
 func (l *look) what(p pressure) string {
 	if p.condition == roll.DiskPressure && l.inodes() {
 		return "inodes, that is of files that its disk can hold, whatever is free of it"
@@ -181,8 +180,8 @@ func (l *look) what(p pressure) string {
 	return p.what
 }
 
-// inodes reports that the kubelet says so: the condition alone does not tell bytes and
-// inodes apart.
+// inodes reports whether the kubelet names inodes. The condition alone does not distinguish
+// bytes from inodes.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals
 func (l *look) inodes() bool {
 	evicted := func(e evidence.Event) bool {
@@ -193,9 +192,9 @@ func (l *look) inodes() bool {
 	}) || slices.ContainsFunc(l.Node().Pods.Value, func(p evidence.Pod) bool { return slices.ContainsFunc(p.Events, evicted) })
 }
 
-// relieve is what helps a node that runs short, and what keeps it from coming back. To
-// look comes first, since the evidence goes with the instance. A node that is in order but
-// for its pressure does its work, and is not ended for it.
+// relieve returns what helps a node that runs short, and what prevents it from recurring.
+// Commands that only read come first, since the evidence is lost with the instance. A node
+// whose only fault is pressure still works, and is not terminated for it.
 func (l *look) relieve(p pressure, broken bool) string {
 	look, end := pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot()
 	switch {
@@ -212,15 +211,15 @@ func (l *look) relieve(p pressure, broken bool) string {
 	return paste.Lines(look, end)
 }
 
-// wasWell reports that a check saw shortly before the silence that the node did not run
-// short, or had long ceased to, and that its events show no pressure since.
+// wasWell reports whether a check shortly before the silence saw no pressure, or one that had
+// ended long before. The node's events must show no pressure since.
 func (l *look) wasWell(p pressure) bool {
 	r := l.Node().Remembered
 	c, told := r.Value.Condition(p.condition)
 	return told && c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.Value.At) <= recent && l.Node().Events.Known()
 }
 
-// unseen says why nothing is known about what preceded the silence.
+// unseen returns why nothing is known about what preceded the silence.
 func (l *look) unseen(p pressure) string {
 	n := l.Node()
 	switch {
@@ -232,8 +231,8 @@ func (l *look) unseen(p pressure) string {
 	return fmt.Sprintf("no check saw the condition %s of node %s shortly before it went silent, and that its events and console show no sign proves nothing", p.condition, l.Finding.Node)
 }
 
-// pressures looks at what a node that reports runs short of now. Its pods are evicted for
-// that, and the node does not become unready by that alone.
+// pressures checks what a reporting node runs short of now. Pressure evicts its pods, and does
+// not make the node unready by itself.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
 func (l *look) pressures() {
 	object := l.Node().Object
@@ -251,7 +250,8 @@ func (l *look) pressures() {
 	}
 }
 
-// shortNow is a pressure that lasts: decisive for a finding about it, and else a hint.
+// shortNow returns the verdict on a lasting pressure: decisive for a finding about it,
+// otherwise a hint.
 func (l *look) shortNow(p pressure, c evidence.Condition) cause.Verdict {
 	sure, follows := false, "its pods are evicted and new ones kept off, which may hold up what it needs to be ready, and does not by itself make it unready"
 	if l.Finding.Condition == p.condition {
@@ -264,16 +264,16 @@ func (l *look) shortNow(p pressure, c evidence.Condition) cause.Verdict {
 }
 
 const (
-	// namedPods is how many pods without a memory limit a summary names, and shownPods how
-	// many the evidence has.
+	// namedPods is how many pods without a memory limit a summary names, and shownPods how many
+	// the evidence lists.
 	namedPods, shownPods = 2, 10
-	// lastingDay is how long before a pressure another one of its group counts as the same
+	// lastingDay is how long before a pressure another one in its group counts as the same
 	// trouble.
 	lastingDay = 24 * time.Hour
 )
 
-// more adds to a pressure which nodes of the group had it before, and for memory the pods
-// that may use as much as there is.
+// more adds to a pressure the nodes of the group that had it before and, for memory, the pods
+// without a memory limit.
 func (l *look) more(p pressure, c cause.Verdict, at time.Time) cause.Verdict {
 	if told, seen := l.again(p, at); told != "" {
 		c.Also(told).Shows(seen)
@@ -285,8 +285,8 @@ func (l *look) more(p pressure, c cause.Verdict, at time.Time) cause.Verdict {
 	return c
 }
 
-// unlimited returns the pods of the node without a memory limit, first those that are known
-// to have used most. Pods that the kubelet evicted stay listed for a while.
+// unlimited returns the node's pods without a memory limit, those known to have used most
+// first. Pods that the kubelet evicted stay listed for a while.
 func (l *look) unlimited() (told string, seen roll.Evidence) {
 	fact := l.Node().Pods
 	seen = roll.Evidence{Source: "pods", Field: "spec.containers[].resources.limits.memory", Expected: "a limit for each"}
@@ -312,7 +312,7 @@ func (l *look) unlimited() (told string, seen roll.Evidence) {
 	return told, seen
 }
 
-// some are the first pods, with what is known of their memory, and how many more there are.
+// some returns the first pods, with what is known of their memory, and how many more there are.
 func some(all []evidence.Pod, most int) string {
 	var words []string
 	for _, p := range all[:min(most, len(all))] {
@@ -324,7 +324,7 @@ func some(all []evidence.Pod, most int) string {
 	return strings.Join(words, ", ")
 }
 
-// appetite is what is known about a pod's memory. Its current use is not known.
+// appetite returns what is known about a pod's memory. Its current use is unknown.
 func appetite(p evidence.Pod) string {
 	request := "requests none"
 	if p.MemoryRequest > 0 {
@@ -339,7 +339,7 @@ func appetite(p evidence.Pod) string {
 	return request
 }
 
-// size is a number of bytes as a quantity.
+// size returns a number of bytes as a quantity.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -350,8 +350,8 @@ func size(n int64) string {
 	return fmt.Sprintf("%dKi", (n+1<<10-1)>>10)
 }
 
-// again says that nodes of the group, or this one, had the pressure within the day before
-// it began, "" if none is known to have.
+// again returns which nodes of the group, this one included, had the pressure within the day
+// before it began, "" if none is known.
 func (l *look) again(p pressure, at time.Time) (told string, seen roll.Evidence) {
 	var before []string
 	nodes := map[roll.InstanceID]bool{}
@@ -377,7 +377,7 @@ func (l *look) again(p pressure, at time.Time) (told string, seen roll.Evidence)
 	}
 }
 
-// ordinal is a number from two on as it counts.
+// ordinal returns the ordinal of a number from two on.
 func ordinal(n int) string {
 	words := []string{"second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
 	if n-2 < len(words) {

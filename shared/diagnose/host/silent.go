@@ -7,16 +7,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The reasons that the control plane gives for Ready=Unknown: that the kubelet stopped
-// reporting, and that it never did.
+// The reasons that the control plane gives for Ready=Unknown: the kubelet stopped reporting, or
+// never reported.
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/controller/nodelifecycle/node_lifecycle_controller.go
 const (
 	stoppedReporting = "NodeStatusUnknown"
 	neverReported    = "NodeStatusNeverUpdated"
 )
 
-// silent looks at whether the kubelet is silent: the control plane did not hear from it,
-// and its lease ran out too.
+// silent checks whether the kubelet is silent: the control plane did not hear from it, and its
+// lease expired too.
 func (l *look) silent() {
 	l.Note(cause.NeverReported, l.neverReported())
 	l.Note(cause.KubeletSilent, l.kubeletSilent())
@@ -29,7 +29,7 @@ func (l *look) never(r evidence.Condition) cause.Verdict {
 		Shows(condition(r, "Ready", "True")).Shows(l.hints()...).Fix(l.screen(), l.replace())
 }
 
-// hints are signs on the console of a machine that hangs, for which there is no code.
+// hints returns console signs of a hanging machine, for which there is no code.
 func (l *look) hints() []roll.Evidence {
 	var out []roll.Evidence
 	for _, sign := range []console.Sign{console.CPUStuck, console.TaskHung, console.FilesystemFailed, console.EmergencyMode} {
@@ -71,7 +71,7 @@ func (l *look) kubeletSilent() cause.Verdict {
 	case !lease.Settled():
 		return cause.Missing(lease, "lease of node "+n.Value.Name)
 	case lease.Known() && lease.Value.Fresh(l.At):
-		return cause.RuledOut // it lives, and will say so
+		return cause.RuledOut // it lives, and will report
 	}
 	renewed := "there is none"
 	if lease.Known() {

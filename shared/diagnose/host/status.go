@@ -11,16 +11,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The states of EC2's status checks that say something.
+// The states of EC2's status checks that have a meaning here.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusSummary.html
 const (
 	passed   = "ok"
 	impaired = "impaired"
 )
 
-// checks looks at EC2's status checks: the instance check, which reaches the system, and
-// the system check, of the host below it. A kubelet that reports reaches out of the
-// instance, whatever the checks say.
+// checks checks EC2's status checks: the instance check, which reaches the operating system,
+// and the system check of the underlying host. A kubelet that reports proves that the instance
+// is reachable, whatever the checks say.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 func (l *look) checks() {
 	s, sure := l.Instance().Status.Value, l.Finding.Kind != roll.NotReady
@@ -31,10 +31,9 @@ func (l *look) checks() {
 			paste.Lines(l.showStatus(), l.replace()), sure})
 }
 
-// otherChecks looks at EC2's other checks: of the attached volumes, of the application and
-// of the performance. None of them proves that the machine is at fault. A volume may be a
-// pod's, and fails wherever that runs; the instance check shows whether it is the root
-// volume.
+// otherChecks checks EC2's other checks: of attached volumes, of the application and of the
+// performance. None of them proves a fault of the machine. A volume may be a pod's, and fails
+// wherever that pod runs; the instance check shows whether it is the root volume.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 func (l *look) otherChecks() {
 	s := l.Instance().Status.Value
@@ -49,7 +48,7 @@ func (l *look) otherChecks() {
 		check{cause.PerformanceStatusImpaired, "PerformanceStatus", s.Performance, s.PerformanceSince, performance, l.showStatus(), false})
 }
 
-// fails is the cause that a check fails.
+// fails returns the cause that a check fails.
 func (l *look) fails(c check) cause.Verdict {
 	observed := impaired
 	if !c.since.IsZero() {
@@ -67,7 +66,7 @@ func (l *look) fails(c check) cause.Verdict {
 	return v
 }
 
-// stopped looks at whether the instance is stopped: its node is silent for that reason.
+// stopped checks whether the instance is stopped: its node is then silent for that reason.
 func (l *look) stopped() {
 	if l.Config().State != evidence.Absent {
 		l.Note(cause.InstanceStopped, l.isStopped())
@@ -82,10 +81,10 @@ type check struct {
 	since  time.Time
 	what   string
 	fix    string
-	sure   bool // that it fails proves a fault of the machine
+	sure   bool // a failure proves a fault of the machine
 }
 
-// evaluate notes the outcome of checks. EC2 has none for an instance that does not run.
+// evaluate notes the outcome of checks. EC2 has none for an instance that is not running.
 func (l *look) evaluate(checks ...check) {
 	fact := l.Instance().Status
 	for _, c := range checks {

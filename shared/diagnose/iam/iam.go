@@ -1,5 +1,4 @@
-// Package iam reads IAM policy documents, in which lists of one may be written as plain
-// values.
+// Package iam reads IAM policy documents, which may write a list of one as a plain value.
 //
 // The package is pure.
 package iam
@@ -14,7 +13,7 @@ import (
 // Texts is a text or a list of texts.
 type Texts []string
 
-// UnmarshalJSON takes both forms.
+// UnmarshalJSON accepts both forms.
 func (t *Texts) UnmarshalJSON(data []byte) error { return oneOrMany((*[]string)(t), data) }
 
 func oneOrMany[T any](to *[]T, data []byte) error {
@@ -39,8 +38,8 @@ func Statements[T any](policy string) (out []T, err error) {
 	return out, err
 }
 
-// Principals returns the principals of a statement by their kind, such as Service; all is
-// the principal "*".
+// Principals returns the principals of a statement by kind, such as Service. all reports
+// whether the principal is "*".
 func Principals(principal json.RawMessage) (by map[string]Texts, all bool, err error) {
 	var text string
 	if json.Unmarshal(principal, &text) == nil {
@@ -50,14 +49,14 @@ func Principals(principal json.RawMessage) (by map[string]Texts, all bool, err e
 	return by, false, err
 }
 
-// Everybody reports a principal that is everybody.
+// Everybody reports whether the principal is everybody.
 func Everybody(principal json.RawMessage) bool {
 	by, all, err := Principals(principal)
 	return err == nil && (all || slices.Contains(by["AWS"], "*"))
 }
 
-// Matches reports whether a pattern matches the text: * stands for any text and ? for any
-// letter.
+// Matches reports whether the pattern matches the text: * stands for any text and ? for any one
+// character.
 func Matches(pattern, text string) bool {
 	p := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(pattern))
 	ok, err := regexp.MatchString(`^`+p+`$`, text)

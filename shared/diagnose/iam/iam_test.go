@@ -7,7 +7,7 @@ import (
 	"rollcall/shared/diagnose/iam"
 )
 
-// IAM writes lists of one as plain values, whether of statements or of texts.
+// IAM writes lists of one, of statements and of texts, as plain values.
 func TestAListOfOneMayBeAPlainValue(t *testing.T) {
 	type statement struct {
 		Action    iam.Texts

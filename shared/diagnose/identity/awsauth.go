@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// What a mapping for nodes must say. The username is checked against the name under
-// which the node registers, and the groups carry its rights.
+// What a mapping for nodes must contain. The username is checked against the name under which
+// the node registers, and the groups carry its rights.
 // https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html
 const (
 	groupBootstrappers = "system:bootstrappers"
@@ -18,13 +18,13 @@ const (
 	userPrefix         = "system:node:"
 )
 
-// nodeUsers are the usernames that become the name of a node: that of the instance's
-// private DNS name, or of its session, which is its instance id.
+// nodeUsers are the usernames that resolve to a node's name: the instance's private DNS name,
+// or its session name, which is its instance ID.
 var nodeUsers = []string{"{{EC2PrivateDNSName}}", "{{SessionName}}", "{{SessionNameRaw}}"}
 
 func field(index int, name string) string { return fmt.Sprintf("mapRoles[%d].%s", index, name) }
 
-// awsAuth looks for the role in aws-auth.
+// awsAuth checks aws-auth for the role.
 func (d *door) awsAuth(r evidence.Role, mode string) {
 	auth, cluster := d.Cluster.AwsAuth, d.ClusterID.Name
 	switch {
@@ -44,8 +44,8 @@ func (d *door) awsAuth(r evidence.Role, mode string) {
 	}
 }
 
-// inAwsAuth finds what aws-auth says about the role: the mapping that counts, or else the
-// defect for which none does.
+// inAwsAuth finds what aws-auth says about the role: the effective mapping, or else the defect
+// that leaves it without one.
 func (d *door) inAwsAuth(r evidence.Role, auth evidence.AwsAuth, mode string) {
 	name, cluster := r.Name, d.ClusterID.Name
 	mapping := func(such func(evidence.RoleMapping) bool) (evidence.RoleMapping, bool) {
@@ -89,12 +89,12 @@ func (d *door) inAwsAuth(r evidence.Role, auth evidence.AwsAuth, mode string) {
 	}
 }
 
-// sameRole reports whether the ARNs are of one role, as the authenticator compares: in
-// any case, without a path.
+// sameRole reports whether both ARNs name one role, as the authenticator compares them:
+// ignoring case and path.
 func sameRole(a, b string) bool { return strings.EqualFold(withoutPath(a), withoutPath(b)) }
 
-// ownProfile finds a mapping that names the profile of the instance, or one of the
-// role's own name, which EC2's console makes.
+// ownProfile finds a mapping that names the instance's profile, or a profile with the role's
+// own name, which the EC2 console creates.
 func (d *door) ownProfile(r evidence.Role) func(evidence.RoleMapping) bool {
 	p := d.Profile().Value
 	return func(m evidence.RoleMapping) bool {
@@ -102,7 +102,7 @@ func (d *door) ownProfile(r evidence.Role) func(evidence.RoleMapping) bool {
 	}
 }
 
-// effective looks at what the mapping that counts says.
+// effective checks the effective mapping.
 func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.RoleMapping) {
 	name, cluster := r.Name, d.ClusterID.Name
 	groups, user := missingGroups(m), nodeUser(m.Username)
@@ -132,8 +132,7 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 	}
 }
 
-// mappedByName looks at whether the username becomes the name under which the node
-// registers.
+// mappedByName checks whether the username resolves to the name under which the node registers.
 func (d *door) mappedByName(r evidence.Role, m evidence.RoleMapping) cause.Verdict {
 	name, shown, gap := d.naming()
 	is := usernameNaming(m.Username)
@@ -165,7 +164,7 @@ func nodeUser(user string) bool {
 	return ok && slices.Contains(nodeUsers, name)
 }
 
-// defect is a cause that lies in aws-auth's entry of the role.
+// defect returns a cause that lies in the role's aws-auth entry.
 func (d *door) defect(r evidence.Role, at, observed, expected string) cause.Verdict {
 	return d.blocks("aws-auth/"+d.ClusterID.Name+"/"+withoutPath(r.ARN)).Saw("aws-auth", at, observed, expected).
 		Fix(editAwsAuth+"   # so that mapRoles has exactly one entry of the role:", d.entryOf(r))
@@ -173,7 +172,7 @@ func (d *door) defect(r evidence.Role, at, observed, expected string) cause.Verd
 
 const editAwsAuth = "kubectl -n kube-system edit configmap aws-auth"
 
-// entryOf is the entry of the role in mapRoles that lets its nodes in.
+// entryOf returns the mapRoles entry that admits the role's nodes.
 func (d *door) entryOf(r evidence.Role) string {
 	return fmt.Sprintf("#   - rolearn: %s\n#     username: %s\n#     groups: [system:bootstrappers, system:nodes]", withoutPath(r.ARN), d.username())
 }

@@ -11,21 +11,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-// otherRole is a role that is mapped for nodes and is not that of the instance.
+// otherRole is a role mapped for nodes that is not the instance's.
 type otherRole struct {
 	arn, source, field string
-	// by says by what it is recognized as a controller's, the strongest first.
+	// by is the evidence that the role is a controller's, the strongest first.
 	by []roll.Evidence
-	// sure is how sure that is; 0 is not recognized.
+	// sure is the strength of that evidence; 0 means not recognized.
 	sure sureness
-	// karpenter: what recognizes it tells of Karpenter, and not of some pods alone.
+	// karpenter reports whether the evidence points to Karpenter, not only to some pods.
 	karpenter bool
-	account   string // whose pods assume it, "" if that is not told
-	nodes     bool   // it is a node's, as far as can be told
-	gap       string // what stands in the way of telling whose it is, "" if nothing does
+	account   string // whose pods assume it, "" if unknown
+	nodes     bool   // it is a node's, as far as is known
+	gap       string // why its owner is unknown, "" if it is known
 }
 
-// sureness is by what a role is recognized as a controller's, the weakest first.
+// sureness is how a role was recognized as a controller's, the weakest first.
 type sureness uint8
 
 const (
@@ -35,12 +35,11 @@ const (
 	byAccount           // Karpenter's own service account names it
 )
 
-// namesTold is how many roles that are mapped for nodes a cause names.
+// namesTold is how many roles mapped for nodes a cause names.
 const namesTold = 5
 
-// others are the roles that the enabled stores map for nodes in place of the role, and why
-// it cannot be said of all whether they are a controller's. Roles of Fargate and of nodes
-// outside of EC2 stand in nobody's place.
+// others returns the other roles that the enabled stores map for nodes, and why some could not
+// be classified. Roles of Fargate and of nodes outside EC2 are left out.
 func (d *door) others(r evidence.Role, mode string) (out []otherRole, gap string) {
 	if mode != modeConfigMap {
 		unread := 0
@@ -78,14 +77,14 @@ func (d *door) others(r evidence.Role, mode string) (out []otherRole, gap string
 	return out, gap
 }
 
-// groupFargate is of Fargate's nodes alone.
+// groupFargate is a group that only Fargate nodes have.
 // https://docs.aws.amazon.com/eks/latest/userguide/fargate-getting-started.html
 const groupFargate = "system:node-proxier"
 
-// recognize finds out whether the role is a controller's. Whoever sets Karpenter up makes
-// two roles, and may map the wrong one, which may have any name. Karpenter's service
-// account says which is its own; else who may assume a role tells, then what it may do, and
-// its name last. A role that EC2 may assume is a node's, whatever its name and policies.
+// recognize checks whether the role is a controller's. A Karpenter setup creates two roles,
+// with any names, and the wrong one may get mapped. Karpenter's service account names its own
+// role. Otherwise the trust policy decides, then the permissions, then the name. A role that
+// EC2 may assume is a node's, whatever its name and policies.
 // https://karpenter.sh/docs/reference/cloudformation/
 func (d *door) recognize(o *otherRole) {
 	name := last(o.arn)
@@ -130,14 +129,14 @@ func (d *door) recognize(o *otherRole) {
 	}
 }
 
-// is notes that the role is a controller's.
+// is records that the role is a controller's.
 func (o *otherRole) is(sure sureness, karpenter bool, by roll.Evidence) {
 	o.by = append(o.by, by)
 	o.sure = max(o.sure, sure)
 	o.karpenter = o.karpenter || karpenter
 }
 
-// ofNodes reports a role that instances are known to have or to be launched with.
+// ofNodes reports whether instances are known to have the role or to be launched with it.
 func (d *door) ofNodes(name string) bool {
 	for _, p := range d.Profiles {
 		if slices.Contains(p.Value.Roles, name) {
@@ -152,8 +151,8 @@ func (d *door) ofNodes(name string) bool {
 	return false
 }
 
-// named reports a name that a controller's role goes by. Where EC2 may not assume the role,
-// Karpenter's name is enough.
+// named reports whether a controller's role may have the name. Where EC2 may not assume the
+// role, Karpenter's name is enough.
 func named(name string, trust verdict) bool {
 	name = strings.ToLower(name)
 	if !strings.Contains(name, "karpenter") {
@@ -162,9 +161,9 @@ func named(name string, trust verdict) bool {
 	return trust == denies || !strings.Contains(name, "node") && (strings.Contains(name, "controller") || strings.Contains(name, "irsa"))
 }
 
-// launches names the policies by which a role may launch instances and give them a role, as
-// Karpenter's controller must; "" if they do not allow both. The policy of an administrator,
-// who may do everything, is no sign of a controller.
+// launches names the policies that let a role launch instances and pass them a role, as
+// Karpenter's controller must. It returns "" if they do not allow both. An administrator's
+// policy, which allows everything, is no sign of a controller.
 func launches(documents []evidence.PolicyDocument) string {
 	var launch, pass []string
 	for _, doc := range documents {
@@ -192,8 +191,8 @@ func launches(documents []evidence.PolicyDocument) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// names reports whether one of the statement's actions is of the action's service and
-// matches it; case does not count.
+// names reports whether one of the statement's actions is in the action's service and matches
+// it; case does not count.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_action.html
 func (s statement) names(action string) bool {
 	action = strings.ToLower(action)
@@ -204,7 +203,7 @@ func (s statement) names(action string) bool {
 	})
 }
 
-// controllers is the role that is surest a controller's.
+// controllers returns the role that is most certainly a controller's.
 func controllers(others []otherRole) (found otherRole, ok bool) {
 	for _, o := range others {
 		if o.sure > found.sure {
@@ -214,7 +213,7 @@ func controllers(others []otherRole) (found otherRole, ok bool) {
 	return found, found.sure > 0
 }
 
-// whose says whose role it is, for a person.
+// whose describes the role's owner for a person.
 func (o otherRole) whose() string {
 	pods := ""
 	if o.account != "" {
@@ -229,13 +228,13 @@ func (o otherRole) whose() string {
 	return "a role that pods assume" + pods
 }
 
-// mapping is where a store maps the role.
+// mapping returns where a store maps the role, as evidence.
 func (o otherRole) mapping(own evidence.Role) roll.Evidence {
 	return roll.Evidence{Source: o.source, Field: o.field, Observed: o.arn, Expected: own.ARN}
 }
 
-// mappings name the roles that are mapped for nodes, first those that are no node's as far
-// as can be told.
+// mappings returns the roles mapped for nodes as evidence, those that are not known to be a
+// node's first.
 func mappings(others []otherRole, own evidence.Role) (out []roll.Evidence) {
 	sort.SliceStable(others, func(i, j int) bool { return !others[i].nodes && others[j].nodes })
 	for i, o := range others {
@@ -252,7 +251,7 @@ func mappings(others []otherRole, own evidence.Role) (out []roll.Evidence) {
 	return out
 }
 
-// inPlace names the roles that may stand in the place of the nodes' own, for a summary.
+// inPlace names, for a summary, the roles that may be mapped in place of the nodes' own.
 func inPlace(others []otherRole) string {
 	var names []string
 	for _, o := range others {

@@ -1,16 +1,16 @@
-// Package identity looks for what keeps an instance from being known to its cluster:
-// the instance profile, its role, the role's trust policy, and the mapping of the role
-// in the stores that the cluster asks.
+// Package identity looks for what keeps an instance from being known to its cluster: the
+// instance profile, its role, the role's trust policy, and the role's mapping in the stores
+// that the cluster reads.
 //
-// Which store counts is the cluster's authenticationMode. Where both do, an access
-// entry of the role goes before aws-auth, even a wrong one.
+// The cluster's authenticationMode decides which stores count. Where both do, an access entry
+// of the role takes precedence over aws-auth, even a wrong one.
 // https://docs.aws.amazon.com/eks/latest/userguide/setting-up-access-entries.html
 //
-// A node that reports its status is known to the cluster, so the codes are about
-// instances that never registered and about nodes that went silent: the kubelet's token
-// is refused as soon as its mapping is gone. Of a silent node a missing mapping is only
-// suggestive while others of its group are healthy, since they have the same role, and
-// where nobody looked whether they are.
+// A node that reports its status is known to the cluster. So the codes are about instances that
+// never registered and nodes that went silent: the kubelet's token is refused as soon as its
+// mapping is gone. For a silent node a missing mapping is only suggestive while others of its
+// group are healthy, since they have the same role. The same holds while it is unknown whether
+// they are.
 //
 // The package is pure.
 package identity
@@ -44,9 +44,9 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 }
 
-// sharesRole reports whether a healthy instance has the role of the finding's instance. One
-// of its own group is assumed to, unless its role is known to be another one; gap is why
-// that is not known of one with another instance profile.
+// sharesRole reports whether a healthy instance has the role of the finding's instance. One in
+// the same group is assumed to, unless its role is known to differ. gap says why the role of
+// one with another instance profile is unknown.
 func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
 	mine, theirs := c.Profile(), c.Profiles[s.Profile]
 	switch {
@@ -61,14 +61,14 @@ func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
 	return s.Group == c.Finding.Group && s.Group != roll.GroupNone, gap
 }
 
-// door is what an instance has to pass to be known to its cluster.
+// door is what an instance must pass to be known to its cluster.
 type door struct {
 	cause.Look
 	sure      bool   // a missing mapping explains the finding
-	unsettled string // why it does not, "" if that is known
+	unsettled string // why it may not, "" if that is known
 }
 
-// role follows instance, profile and role, and then the role's mapping.
+// role checks the instance's profile and role, and then the role's mapping.
 func (d *door) role() {
 	profile, role := d.Profile(), d.Role()
 	switch {
@@ -90,8 +90,8 @@ func (d *door) role() {
 	}
 }
 
-// explains reports whether a missing mapping certainly explains the finding. unsettled is
-// why it does not, where it is not known whether a healthy node has the same role.
+// explains reports whether a missing mapping certainly explains the finding. If it does not
+// because the roles of healthy nodes are unknown, unsettled says why.
 func explains(c *evidence.Case) (sure bool, unsettled string) {
 	if c.Finding.Kind == roll.Unregistered {
 		return true, ""
@@ -112,7 +112,7 @@ func explains(c *evidence.Case) (sure bool, unsettled string) {
 	return sure, unsettled
 }
 
-// blocks starts a cause that is as sure as the case allows.
+// blocks returns a verdict with a cause as sure as the case allows.
 func (d *door) blocks(subject string) cause.Verdict {
 	return cause.DecisiveIf(d.sure).Unsettled(d.unsettled).In(subject)
 }

@@ -34,7 +34,7 @@ var (
 	nodes = []string{"system:bootstrappers", "system:nodes"}
 )
 
-// mapped is an entry of mapRoles that counts.
+// mapped returns an effective entry of mapRoles.
 func mapped(arn string, change ...func(*evidence.RoleMapping)) evidence.RoleMapping {
 	m := evidence.RoleMapping{ARN: arn, Username: "system:node:{{EC2PrivateDNSName}}", Groups: nodes, Canonical: strings.ToLower(arn), Effective: true}
 	for _, c := range change {
@@ -61,7 +61,7 @@ func roles(of ...evidence.RoleMapping) evidence.Fact[evidence.AwsAuth] {
 	return evidence.Read(evidence.AwsAuth{Roles: of})
 }
 
-// entryOf is the access entry of a principal.
+// entryOf is a principal's access entry.
 type entryOf struct {
 	principal string
 	evidence.AccessEntry
@@ -80,8 +80,8 @@ func entry(arn, kind string) entryOf {
 	return entryOf{arn, evidence.AccessEntry{Type: kind, Created: then.Add(time.Hour), PoliciesRead: true}}
 }
 
-// sound is an instance of Karpenter's that has all that it needs to be known, in a
-// cluster of that authentication mode.
+// sound returns a Karpenter instance that has everything it needs to be known, in a cluster of
+// that authentication mode.
 func sound(mode string) *evidence.Evidence {
 	e := &evidence.Evidence{
 		Region: "eu-west-1", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "payments"},
@@ -319,8 +319,8 @@ func other(e *evidence.Evidence, name, trust string) {
 	e.Roles[name] = evidence.Read(evidence.Role{Name: name, TrustPolicy: trust})
 }
 
-// What is mapped in place of the nodes' role is told with what it was recognized by, and
-// named where that is nothing.
+// A role mapped in place of the nodes' is reported with what it was recognized by, and named if
+// that is nothing.
 func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 	unread := func(e *evidence.Evidence) {
 		e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"), mapped("arn:aws:iam::111122223333:role/others"))
@@ -403,7 +403,7 @@ func TestASoundInstanceHasAllRuledOut(t *testing.T) {
 	}
 }
 
-// A node that went silent has lost its mapping only if no node with its role is well.
+// A silent node certainly lost its mapping only if no node with its role is healthy.
 func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherWithItsRoleIsWell(t *testing.T) {
 	const twin, other, unread = profile + "-twin", profile + "-other", profile + "-unread"
 	for name, tt := range map[string]struct {
@@ -451,7 +451,7 @@ func TestTheFixNamesWhatItIsAbout(t *testing.T) {
 	}
 }
 
-// A node that is named after its instance id needs the name of its session as its username.
+// A node named after its instance ID needs its session's name as its username.
 func TestTheFixMapsTheNameOfTheNode(t *testing.T) {
 	for name, store := range map[string]evidence.Fact[evidence.AwsAuth]{
 		"not mapped":    roles(),
@@ -506,8 +506,8 @@ func TestTrustPolicies(t *testing.T) {
 	}
 }
 
-// Whatever could not be read, nothing becomes decisive that was not, and what rests on
-// it is told as not checked.
+// Whatever is unreadable, nothing becomes decisive that was not, and what depends on it is
+// reported as not checked.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	hide := []func(*evidence.Evidence){

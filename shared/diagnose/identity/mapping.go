@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The authentication modes. A cluster without one is as old as aws-auth alone.
+// The authentication modes. A cluster without one predates them and has aws-auth only.
 const (
 	modeConfigMap = "CONFIG_MAP"
 	modeAPI       = "API"
@@ -24,7 +24,7 @@ const (
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessEntry.html
 var nodeTypes = []string{"EC2_LINUX", "EC2_WINDOWS", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}
 
-// autoNodePolicy ends the ARN of the access policy that a node of Auto Mode needs.
+// autoNodePolicy is the end of the ARN of the access policy that an Auto Mode node needs.
 const autoNodePolicy = "/AmazonEKSAutoNodePolicy"
 
 var (
@@ -36,7 +36,7 @@ var (
 	unmapped = []cause.Code{cause.NodeRoleNotMapped, cause.ControllerRoleMapped}
 )
 
-// mapped looks into the stores that the cluster asks, in its order.
+// mapped checks the stores that the cluster reads, in its order.
 func (d *door) mapped(r evidence.Role) {
 	config := d.Cluster.Config
 	mode := config.Value.AuthenticationMode
@@ -53,8 +53,8 @@ func (d *door) mapped(r evidence.Role) {
 	}
 }
 
-// entry looks at the access entry of the role. It reports whether that decides: an
-// entry goes before aws-auth, and what could not be read leaves everything open.
+// entry checks the role's access entry and reports whether it decides. An entry takes
+// precedence over aws-auth, and an unreadable one leaves everything open.
 func (d *door) entry(r evidence.Role, mode string) bool {
 	entries := d.Cluster.AccessEntries
 	e := entries.Value.Entries[r.ARN]
@@ -65,7 +65,7 @@ func (d *door) entry(r evidence.Role, mode string) bool {
 	case !slices.Contains(entries.Value.Principals, r.ARN):
 		d.RuledOut(entryCodes...)
 		return false
-	case !e.Known(): // the role is mapped somehow, and how is not known
+	case !e.Known(): // the role has an entry, and its content is unknown
 		d.NotChecked(e.Gap(), entryCodes...)
 		d.RuledOut(unmapped...)
 		return true
@@ -82,7 +82,7 @@ func (d *door) entry(r evidence.Role, mode string) bool {
 
 func orNone(list []string) string { return cmp.Or(strings.Join(list, ", "), "none") }
 
-// entryType judges the type of the role's own entry, and its access policy.
+// entryType checks the type and the access policy of the role's own entry.
 func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) cause.Verdict {
 	auto := e.Type == "EC2"
 	without := auto && e.PoliciesRead && !slices.ContainsFunc(e.Policies, func(p string) bool { return strings.HasSuffix(p, autoNodePolicy) })
@@ -101,7 +101,7 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 			Says("the access entry of %s in %s has the type %s, which makes it no node%s; the type of an entry cannot be changed", r.Name, cluster, e.Type, also).
 			Saw("access entry", "type", e.Type, d.neededType())
 	case !auto && usernameNaming(e.Username) != byInstanceID && d.namedByID():
-		// An entry of the type EC2 knows the instance by its id.
+		// An entry of the type EC2 identifies the instance by its ID.
 		// https://github.com/bottlerocket-os/bottlerocket-project-website/issues/547
 		return found.
 			Says("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
@@ -115,7 +115,7 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 	return cause.RuledOut
 }
 
-// newEntry gives the role an entry, after deleting the one that it has.
+// newEntry returns the commands that create the role's entry, after deleting the existing one.
 func (d *door) newEntry(arn string, replace bool) string {
 	at := fmt.Sprintf("--region %s --cluster-name %s --principal-arn %s", d.Region, d.ClusterID.Name, arn)
 	var lines []string
@@ -129,7 +129,7 @@ func (d *door) newEntry(arn string, replace bool) string {
 	return paste.Lines(lines...)
 }
 
-// partition is that of an ARN.
+// partition returns the partition of an ARN.
 func partition(arn string) string {
 	if parts := strings.SplitN(arn, ":", 3); len(parts) == 3 {
 		return parts[1]
@@ -137,7 +137,7 @@ func partition(arn string) string {
 	return "aws"
 }
 
-// notMapped is that no store has the role, or that another role stands where it should.
+// notMapped notes that no store has the role, or that another role is mapped in its place.
 func (d *door) notMapped(r evidence.Role, mode string) {
 	d.RuledOut(entryCodes...)
 	not := map[string]string{modeAPI: "is not in the access entries", modeConfigMap: "is not in aws-auth", modeBoth: "is in neither aws-auth nor the access entries"}[mode]
@@ -164,7 +164,7 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 		Shows(d.notFound(r, mode)...).Shows(mappings(others, r)...))
 }
 
-// notFound is what was looked through.
+// notFound returns the stores that were searched, as evidence.
 func (d *door) notFound(r evidence.Role, mode string) []roll.Evidence {
 	out := []roll.Evidence{{Source: "EKS cluster", Field: "accessConfig.authenticationMode", Observed: mode}}
 	if mode != modeConfigMap {
@@ -180,7 +180,7 @@ func (d *door) notFound(r evidence.Role, mode string) []roll.Evidence {
 	return append(out, roll.Evidence{Source: "aws-auth", Field: "mapRoles", Observed: seen, Expected: r.ARN})
 }
 
-// mapRole maps the role in aws-auth.
+// mapRole returns the command that maps the role in aws-auth.
 func (d *door) mapRole(r evidence.Role) string {
 	groups := "system:bootstrappers --group system:nodes"
 	if d.Config().Value.Platform == "windows" {
@@ -191,7 +191,7 @@ func (d *door) mapRole(r evidence.Role) string {
 		"# or by hand: "+editAwsAuth+", and under mapRoles:", d.entryOf(r))
 }
 
-// withoutPath is a role's ARN as the authenticator compares it.
+// withoutPath returns a role's ARN as the authenticator compares it.
 // https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html
 func withoutPath(arn string) string {
 	head, rest, ok := strings.Cut(arn, ":role/")
@@ -216,7 +216,7 @@ func (d *door) entryAge(r evidence.Role, e evidence.AccessEntry, also string) ca
 		Fix(d.newEntry(r.ARN, true))
 }
 
-// neededType is the type of entry that the case's instance needs.
+// neededType returns the type of entry that the case's instance needs.
 func (d *door) neededType() string {
 	switch {
 	case d.namedByID(), d.Finding.Owner == roll.OwnerAutoMode:
@@ -227,8 +227,8 @@ func (d *door) neededType() string {
 	return "EC2_LINUX"
 }
 
-// naming is what a node is named after: the name under which it registers must be the one in its username,
-// else the API server refuses it.
+// naming is what a node is named after. The node must register under the name in its username,
+// or the API server refuses it.
 // https://kubernetes.io/docs/reference/access-authn-authz/node/
 type naming string
 
@@ -237,7 +237,8 @@ const (
 	byInstanceID naming = "instance id"
 )
 
-// usernameNaming is which name a username becomes, "" if neither. The session of an instance is named after its id.
+// usernameNaming returns which name a username resolves to, "" if neither. An instance's
+// session is named after its ID.
 func usernameNaming(user string) naming {
 	switch name := strings.TrimPrefix(user, userPrefix); {
 	case name == nodeUsers[0]:
@@ -248,9 +249,9 @@ func usernameNaming(user string) naming {
 	return ""
 }
 
-// naming is what the user data names the node after, with what shows it; "" if that is not
-// known: it joins in several ways, may not take the one that it has, or gives a name of its
-// own. gap is why it was not read.
+// naming returns what the user data names the node after, with the evidence. It returns "" if
+// that is unknown: the user data joins in several ways, may not use the name it has, or sets
+// one of its own. gap is why it was not read.
 // https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/
 func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
 	data, source := d.UserData()
@@ -272,13 +273,14 @@ func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
 	return byDNSName, row(nodeUsers[0], string(j.Tool), "nothing names the node after its instance id"), ""
 }
 
-// namedByID reports that the node, if it is not of Auto Mode, is named after its instance id.
+// namedByID reports whether the node, if it is not of Auto Mode, is named after its instance
+// ID.
 func (d *door) namedByID() bool {
 	n, _, _ := d.naming()
 	return n == byInstanceID && d.Finding.Owner != roll.OwnerAutoMode
 }
 
-// username is the username of a mapping that lets the node in, by what the node is named
+// username returns the username of a mapping that admits the node, by what the node is named
 // after. Most are named after their private DNS name.
 func (d *door) username() string {
 	if n, _, _ := d.naming(); n == byInstanceID {

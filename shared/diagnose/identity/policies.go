@@ -9,16 +9,16 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// What AWS's own policies grant of what a node needs: to describe itself, and to pull
-// the images that it starts with.
+// The permissions in AWS's own policies that a node needs: to describe itself, and to pull the
+// images that it starts with.
 // https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html
 var (
 	workerPolicies = []string{"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy", "AdministratorAccess", "PowerUserAccess"}
 	pullPolicies   = []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryFullAccess", "AdministratorAccess", "PowerUserAccess"}
 )
 
-// refusedEvent is the reason of the event by which the Amazon VPC CNI tells that EC2 refuses it
-// a call, which its message names.
+// refusedEvent is the reason of the event by which the Amazon VPC CNI reports that EC2 refuses
+// it a call. Its message names the call.
 // https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md
 const refusedEvent = "MissingIAMPermissions"
 
@@ -50,8 +50,8 @@ func names(arns []string) []string {
 	return out
 }
 
-// refused is that the CNI's pod on the node reports a refused call: proof for a node that
-// waits for its CNI. Its event does not show whose role that is, the nodes' or the service
+// refused checks whether the CNI's pod on the node reports a refused call: proof for a node
+// that waits for its CNI. The event does not show whether the role is the nodes' or the service
 // account's.
 func (d *door) refused() (v cause.Verdict, ok bool) {
 	for _, p := range d.Node().Pods.Value {
@@ -71,14 +71,14 @@ func (d *door) refused() (v cause.Verdict, ok bool) {
 	return cause.Verdict{}, false
 }
 
-// waitsForCNI reports a node that says so.
+// waitsForCNI reports whether the node says that it waits for its CNI.
 func (d *door) waitsForCNI() bool {
 	ready, _ := d.Node().Object.Value.Condition("Ready")
 	return strings.Contains(ready.Message, "NetworkPluginNotReady")
 }
 
-// policies looks for the permissions of a node. A missing policy is suggestive at most: a
-// custom policy may grant the same. That EC2 refused the CNI is proof.
+// policies checks a node's permissions. A missing policy is suggestive at most, since a custom
+// policy may grant the same. A call of the CNI that EC2 refused is proof.
 func (d *door) policies() cause.Verdict {
 	if found, ok := d.refused(); ok {
 		return found
@@ -98,7 +98,7 @@ func (d *door) policies() cause.Verdict {
 	case why != "" && d.waitsForCNI():
 		return cause.NotChecked(why)
 	case role.State == evidence.Absent:
-		return cause.Verdict{} // nothing holds a permission; other codes say so
+		return cause.Verdict{} // nothing holds a permission; other codes report that
 	case !role.Known():
 		return cause.NotChecked(role.Gap())
 	case !of.Settled():

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// noProfile is that the instance has no instance profile, or one that was deleted:
-// without credentials nothing on it can authenticate.
+// noProfile checks for an instance without an instance profile, or with a deleted one. Nothing
+// on such an instance can authenticate.
 func (d *door) noProfile() cause.Verdict {
 	if arn := d.Config().Value.ProfileARN; arn != "" {
 		return cause.Decisive().In("instance-profile/"+arn).
@@ -38,7 +38,7 @@ func (d *door) roleGone(p evidence.InstanceProfile) cause.Verdict {
 		Fix(fmt.Sprintf("aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s", p.Name, p.Roles[0]), addRole(p.Name))
 }
 
-// origin is what the instance comes from and shares with others, "" if nothing shows it.
+// origin returns what the instance comes from and shares with others, "" if nothing shows it.
 func (d *door) origin() string {
 	switch i := d.Config().Value; {
 	case i.NodeClass != "":
@@ -51,7 +51,7 @@ func (d *door) origin() string {
 	return ""
 }
 
-// last is the name at the end of an ARN.
+// last returns the name at the end of an ARN.
 func last(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 const noCredentials = "so its kubelet has no AWS credentials to authenticate with"

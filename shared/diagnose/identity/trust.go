@@ -11,17 +11,17 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// verdict is whether a trust policy lets EC2 assume the role.
+// verdict says whether a trust policy lets EC2 assume the role.
 type verdict uint8
 
 const (
-	unclear verdict = iota // conditions, or forms that are not followed
+	unclear verdict = iota // conditions, or forms that are not evaluated
 	allows
 	denies
 )
 
-// trust looks at whether EC2 may assume the role: without that its metadata service hands
-// out no credentials.
+// trust checks whether EC2 may assume the role. Otherwise the metadata service returns no
+// credentials.
 // https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html
 func (d *door) trust(r evidence.Role) cause.Verdict {
 	switch {
@@ -39,7 +39,7 @@ func (d *door) trust(r evidence.Role) cause.Verdict {
 			"# this replaces the whole trust policy: add the statements that others need")
 }
 
-// statement is a statement of a trust policy or of a policy of a role.
+// statement is a statement of a trust policy or of a role's policy.
 type statement struct {
 	Effect       string
 	Principal    json.RawMessage
@@ -49,7 +49,7 @@ type statement struct {
 	Condition    json.RawMessage
 }
 
-// trusts evaluates a trust policy: a Deny that is meant for EC2 wins, then an Allow.
+// trusts evaluates a trust policy: a Deny for EC2 takes precedence over an Allow.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
 func trusts(policy string) verdict {
 	statements, err := iam.Statements[statement](policy)
@@ -75,8 +75,8 @@ func trusts(policy string) verdict {
 	return out
 }
 
-// meansEC2 reports whether a statement is about EC2 assuming the role; known is false if
-// the statement says so by exceptions.
+// meansEC2 reports whether a statement is about EC2 assuming the role. known is false if the
+// statement is written with exceptions.
 func (s statement) meansEC2() (meant, known bool) {
 	if len(s.NotPrincipal) > 0 || len(s.NotAction) > 0 {
 		return false, false
@@ -89,12 +89,12 @@ func (s statement) meansEC2() (meant, known bool) {
 	if err != nil || all {
 		return all, err == nil
 	}
-	// ec2.amazonaws.com.cn is the form of the China partition.
+	// ec2.amazonaws.com.cn is used in the China partition.
 	services := by["Service"]
 	return slices.Contains(services, "ec2.amazonaws.com") || slices.Contains(services, "ec2.amazonaws.com.cn") || slices.Contains(by["AWS"], "*"), true
 }
 
-// assumers are who may assume a role beside EC2.
+// assumers says who may assume a role besides EC2.
 type assumers struct {
 	pods    string // how pods assume it, "" if they may not
 	account string // the service account that the policy names, as namespace:name; "" if none
@@ -108,9 +108,9 @@ const (
 	accountPrefix = "system:serviceaccount:"
 )
 
-// readAssumers returns whether pods may assume the role by its trust policy: by the
-// cluster's OIDC provider, where a condition names the service account as the subject of its
-// token, or by EKS Pod Identity.
+// readAssumers returns whether the trust policy lets pods assume the role: through the
+// cluster's OIDC provider, where a condition names the token's service account, or through EKS
+// Pod Identity.
 // https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
 // https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
 func readAssumers(policy string) (out assumers) {
@@ -144,7 +144,8 @@ func readAssumers(policy string) (out assumers) {
 	return out
 }
 
-// serviceAccount is the one that a condition of the statement requires, "" if none does.
+// serviceAccount returns the service account that a condition of the statement requires, "" if
+// none does.
 func (s statement) serviceAccount() string {
 	var tests map[string]map[string]iam.Texts
 	if json.Unmarshal(s.Condition, &tests) != nil {

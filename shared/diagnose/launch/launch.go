@@ -1,4 +1,4 @@
-// Package launch finds why a group gets no instance, by what Karpenter, EC2 Auto Scaling, EKS
+// Package launch finds why a group gets no instance, from what Karpenter, EC2 Auto Scaling, EKS
 // or EC2 says about the failed launch.
 //
 // The package is pure.
@@ -15,13 +15,13 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rule is one cause, and the words of messages that name it: error codes of EC2, and
-// sentences of Auto Scaling, in lower case.
+// rule is one cause and the words in messages that name it, in lower case: EC2's error codes
+// and Auto Scaling's sentences.
 //
-//   - https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-//   - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
-//   - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-ami.html
-//   - https://github.com/aws/karpenter-provider-aws/blob/main/pkg/errors/errors.go
+// - https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+// - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
+// - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-ami.html
+// - https://github.com/aws/karpenter-provider-aws/blob/main/pkg/errors/errors.go
 type rule struct {
 	code  cause.Code
 	words []string
@@ -29,8 +29,8 @@ type rule struct {
 }
 
 var rules = []rule{
-	// EC2 ends an instance whose encrypted volume it cannot open: Auto Scaling then says only
-	// "Client error on launch", of which the key is the usual reason.
+	// EC2 terminates an instance whose encrypted volume it cannot open. Auto Scaling then only
+	// says "Client error on launch", for which the key is the usual reason.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
 	{cause.LaunchKmsDenied, []string{"invalidkmskey", "kms key", "client.internalerror", "kms:creategrant", "kms:decrypt", "kms:generatedatakey"}, "the KMS key of an encrypted volume cannot be used"},
 	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", "authfailure.servicelinkedrolecreationnotpermitted"}, "a permission for the launch is denied"},
@@ -48,7 +48,7 @@ var rules = []rule{
 	{cause.LaunchInternalError, []string{"server.internalerror", "internal error has occurred"}, "the service itself failed"},
 }
 
-// issues are the causes that the health issues of a managed node group name by their codes.
+// issues maps the codes of a managed node group's health issues to the causes that they name.
 // Any other code is NodeGroupUnhealthy.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 var issues = map[string]cause.Code{
@@ -74,7 +74,8 @@ var issues = map[string]cause.Code{
 	"SourceEc2LaunchTemplateNotFound":          cause.LaunchTemplateInvalid,
 }
 
-// OfIssue is the cause that the code of a node group's health issue names; false if it names none.
+// OfIssue returns the cause that the code of a node group's health issue names, and false if it
+// names none.
 func OfIssue(code string) (cause.Code, bool) {
 	c, ok := issues[code]
 	return c, ok
@@ -86,8 +87,9 @@ type reported struct {
 	source, field, message string
 }
 
-// causesOf returns the causes of launches that fail: those of its message, then those of the health issues of
-// a managed node group. An issue that only says that launches fail is classified by its message.
+// causesOf returns the causes of failed launches: those of the message, then those of a managed
+// node group's health issues. An issue that only says that launches fail is classified by its
+// message.
 func causesOf(l roll.Launch) (out []reported) {
 	add := func(t reported) {
 		if !slices.ContainsFunc(out, func(o reported) bool { return o.code == t.code }) {
@@ -120,13 +122,13 @@ func causesOf(l roll.Launch) (out []reported) {
 }
 
 const (
-	// healthIssues is the field of what EKS says of a managed node group.
+	// healthIssues is the field with EKS's health issues of a managed node group.
 	healthIssues = "health.issues"
 	// launchFailures is the issue that repeats what Auto Scaling says.
 	launchFailures = "AsgInstanceLaunchFailures"
 )
 
-// ruleOf is the rule of a cause, or one that says what only EKS does.
+// ruleOf returns the rule of a cause, or a rule for a cause that only EKS names.
 func ruleOf(code cause.Code) rule {
 	if i := slices.IndexFunc(rules, func(r rule) bool { return r.code == code }); i >= 0 {
 		return rules[i]
@@ -137,8 +139,8 @@ func ruleOf(code cause.Code) rule {
 	return rule{code: code, says: "EKS reports a health issue"}
 }
 
-// Classify returns the causes that a message names, in the order of the rules, none for a
-// message without a known word.
+// Classify returns the causes that a message names, in the order of the rules. It returns none
+// for a message without a known word.
 func Classify(message string) (out []cause.Code) {
 	for _, r := range matching(message) {
 		out = append(out, r.code)
@@ -148,8 +150,8 @@ func Classify(message string) (out []cause.Code) {
 
 func matching(message string) (out []rule) {
 	m := strings.ToLower(message)
-	// Karpenter calls each of these failures InsufficientCapacityError: what EC2 said stands
-	// behind it.
+	// Karpenter calls each of these failures InsufficientCapacityError, followed by EC2's own
+	// message.
 	m = strings.ReplaceAll(m, "insufficientcapacityerror", "")
 	m = strings.ReplaceAll(m, "insufficient capacity, with fleet error", "with fleet error")
 	for _, r := range rules {
@@ -163,8 +165,9 @@ func matching(message string) (out []rule) {
 	return out
 }
 
-// shadowed reports words that a message of another cause has too: a missing permission for a
-// key or a launch template is a denial, and a volume's quota is no fault of the key.
+// shadowed reports whether a message of another cause contains the word too: a missing
+// permission for a key or a launch template is a denial, and a volume's quota is no fault of
+// the key.
 func shadowed(code cause.Code, word, m string) bool {
 	switch {
 	case code == cause.LaunchKmsDenied && word == "client.internalerror":
@@ -177,7 +180,7 @@ func shadowed(code cause.Code, word, m string) bool {
 	return false
 }
 
-// codes are all that the rules can find.
+// codes returns all codes that the rules can find.
 func codes() (out []cause.Code) {
 	for _, r := range rules {
 		out = append(out, r.code)
@@ -186,7 +189,8 @@ func codes() (out []cause.Code) {
 }
 
 // Analyze notes why the launches of the finding's group fail. What Karpenter, Auto Scaling, EKS
-// or EC2 says is decisive. It notes nothing about an unknown message, which is reported itself.
+// or EC2 says is decisive. It notes nothing about an unknown message, which is reported
+// verbatim.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Unlaunched {
 		return
@@ -203,7 +207,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 	s.RuledOut(codes()...) // unless it is found
 	for _, t := range found {
-		// The key is the usual reason for an error on launch that EC2 does not explain, and not the only one.
+		// The key is the usual reason for an unexplained error on launch, and not the only one.
 		sure := t.code != cause.LaunchKmsDenied || strings.Contains(strings.ToLower(t.message), "kms")
 		s.Note(t.code, cause.DecisiveIf(sure).In(string(c.Finding.Group)).
 			Says("launches of %s fail: %s%s", c.Finding.Group, t.says, named(t.code, t.message)).
@@ -218,7 +222,7 @@ var (
 	instanceType = regexp.MustCompile(`\b([a-z]+)[0-9]+[a-z0-9-]*\.(?:nano|micro|small|medium|metal[a-z0-9-]*|[0-9]*x?large)\b`)
 )
 
-// named is the action that is denied, and what denies it, as far as the message says.
+// named returns the action that is denied and what denies it, as far as the message says.
 func named(code cause.Code, message string) string {
 	switch code {
 	case cause.NodeGroupUnhealthy:
@@ -270,7 +274,7 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	return show(c)
 }
 
-// show shows what the group launches.
+// show returns the command that shows what the group launches.
 func show(c *evidence.Case) string {
 	switch kind, name, _ := c.Finding.Instance.Subject(); kind {
 	case "nodepool":
@@ -283,7 +287,7 @@ func show(c *evidence.Case) string {
 	return ""
 }
 
-// The quotas on vCPUs, by instance family: on demand, and of Spot Instances.
+// The vCPU quotas by instance family: On-Demand, then Spot.
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html
 var quotas = map[string][2]string{
 	"standard": {"L-1216C47A", "L-34B43A08"},
@@ -295,7 +299,7 @@ var quotas = map[string][2]string{
 	"x":        {"L-7295265B", "L-E3A00192"},
 }
 
-// quota requests more of the quota that a message names by an instance type, or else lists
+// quota returns the command that raises the quota of the message's instance type, or that lists
 // the possible quotas.
 func quota(region, message string) string {
 	if strings.Contains(strings.ToLower(message), "volume") {

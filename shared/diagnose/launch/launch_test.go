@@ -148,7 +148,7 @@ func TestAnErrorThatIsNotExplainedOnlySuggestsTheKey(t *testing.T) {
 	}
 }
 
-// A message that nobody knows is no cause, and rules none out.
+// An unknown message is no cause, and rules none out.
 func TestTheCauseIsNotGuessed(t *testing.T) {
 	for _, message := range []string{"", "something else is amiss"} {
 		s := analyzed(message, roll.SubjectID("asg", "w"))

@@ -8,13 +8,13 @@ import (
 // space is a set of addresses: prefixes of one family that do not overlap.
 type space []netip.Prefix
 
-// The whole of each family.
+// All addresses of each family.
 var (
 	everything4 = space{netip.MustParsePrefix("0.0.0.0/0")}
 	everything6 = space{netip.MustParsePrefix("::/0")}
 )
 
-// The addresses on the internet. A public endpoint has one of them.
+// The public addresses of each family. A public endpoint has one of them.
 // https://www.iana.org/assignments/iana-ipv4-special-registry
 var (
 	internet4 = everything4.without(prefixes(
@@ -30,7 +30,7 @@ func internet(v6 bool) space {
 	return internet4
 }
 
-// prefixes is the space of a list of CIDRs; what is none is left out.
+// prefixes returns the space of a list of CIDRs and omits what is not a CIDR.
 func prefixes(cidrs ...string) (s space) {
 	for _, c := range cidrs {
 		if p, ok := parsePrefix(c); ok {
@@ -40,7 +40,7 @@ func prefixes(cidrs ...string) (s space) {
 	return s
 }
 
-// without is the space without all of another.
+// without returns the space minus another space.
 func (s space) without(other space) space {
 	for _, p := range other {
 		s = s.minus(p)
@@ -48,7 +48,7 @@ func (s space) without(other space) space {
 	return s
 }
 
-// parsePrefix reads a CIDR or an address.
+// parsePrefix parses a CIDR or an address.
 func parsePrefix(text string) (netip.Prefix, bool) {
 	text = strings.TrimSpace(text)
 	if p, err := netip.ParsePrefix(text); err == nil {
@@ -60,15 +60,15 @@ func parsePrefix(text string) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// isIPv6 reports the family of a prefix.
+// isIPv6 reports whether the prefix is IPv6.
 func isIPv6(p netip.Prefix) bool { return p.Addr().Is6() }
 
-// covers reports that every address of inner is one of outer.
+// covers reports whether outer contains every address of inner.
 func covers(outer, inner netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Overlaps(inner)
 }
 
-// minus is the space without a prefix.
+// minus returns the space minus a prefix.
 func (s space) minus(p netip.Prefix) space {
 	var out space
 	for _, own := range s {
@@ -84,7 +84,7 @@ func (s space) minus(p netip.Prefix) space {
 	return out
 }
 
-// within is the part of the space that a prefix covers.
+// within returns the part of the space that a prefix covers.
 func (s space) within(p netip.Prefix) space {
 	var out space
 	for _, own := range s {
@@ -98,7 +98,7 @@ func (s space) within(p netip.Prefix) space {
 	return out
 }
 
-// halves splits a prefix that is longer than one address.
+// halves splits a prefix that holds more than one address.
 func halves(p netip.Prefix) (low, high netip.Prefix) {
 	bits := p.Bits()
 	bytes := p.Addr().AsSlice()
@@ -107,7 +107,8 @@ func halves(p netip.Prefix) (low, high netip.Prefix) {
 	return netip.PrefixFrom(p.Addr(), bits+1), netip.PrefixFrom(other, bits+1)
 }
 
-// single is a CIDR to allow for the space: its own if it is one, else all of its family.
+// single returns a CIDR to allow for the space: its own if it is one, otherwise all of its
+// family.
 func (s space) single() string {
 	switch {
 	case len(s) == 1:

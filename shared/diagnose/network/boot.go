@@ -9,9 +9,9 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// boot is the instance's user data: its own, that of its launch template's version, or
-// that of another instance of its group from the same version, since user data is read
-// for a sample only.
+// boot returns the instance's user data: its own, that of its launch template's version, or
+// that of another instance of its group with the same version. User data is read for a sample
+// only.
 func (l *look) boot() evidence.Fact[userdata.Boot] {
 	own, _ := l.UserData()
 	if own.Settled() || own.State == evidence.Unreadable || l.i.LaunchTemplate == "" || l.i.LaunchTemplateVersion == "" {
@@ -30,10 +30,10 @@ func (l *look) boot() evidence.Fact[userdata.Boot] {
 	return own
 }
 
-// proxied says whether the node goes through a proxy, which then decides on the way out.
-// It certainly does not (closed) if the console shows a direct connection attempt, or if
-// nothing can have set a proxy: all of the user data was followed and runs nothing that it
-// fetches, or it is EKS's own.
+// proxied returns whether the node uses a proxy, which then decides about the way out. The node
+// certainly uses none (closed) if the console shows a direct connection attempt. The same holds
+// if nothing can have set a proxy: the user data is EKS's own, or was followed as a whole and
+// runs nothing that it fetches.
 func (l *look) proxied() (s state, why string) {
 	if _, ok := l.timedOut(); ok {
 		return closed, ""
@@ -53,18 +53,17 @@ func (l *look) proxied() (s state, why string) {
 		return closed, "" // EKS writes all of the user data
 	}
 	if n := l.Group().NodeClass; n.Known() && !n.Value.UserData && n.Value.AMIFamily != "Custom" && (n.Value.AMIFamily != "" || n.Value.AMIAlias != "") {
-		return closed, "" // Karpenter does, for the families that it knows
+		return closed, "" // Karpenter writes it, for the families that it knows
 	}
 	return unsure, boot.Missing("user data")
 }
 
-// needsEC2 says whether the tool that joins the instance certainly asks EC2 for the
-// instance's private DNS name and gives up without an answer (open), or certainly does
-// not (closed).
+// needsEC2 returns whether the tool that joins the instance calls EC2 for its private DNS name.
+// It certainly calls and fails without an answer (open), or certainly does not call (closed).
 //
-// nodeadm does unless its feature gate InstanceIdNodeName is on, Bottlerocket's pluto
-// unless its settings name the node or use the instance id, and bootstrap.sh does for
-// Kubernetes 1.26 and later.
+// nodeadm does unless its feature gate InstanceIdNodeName is on. Bottlerocket's pluto does
+// unless its settings name the node or use the instance ID. bootstrap.sh does for Kubernetes
+// 1.26 and later.
 // https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go
 // https://github.com/awslabs/amazon-eks-ami/blob/v20251112/templates/al2/runtime/bin/private-dns-name
 // https://github.com/bottlerocket-os/bottlerocket/issues/3064
@@ -92,17 +91,17 @@ func (l *look) needsEC2() state {
 	return unsure
 }
 
-// minor is the kubelet's minor version by the AMI's name.
+// minor returns the kubelet's minor version by the AMI's name.
 func (l *look) minor() (int, bool) { return cause.Minor(l.Image().Value.Kubernetes) }
 
-// oldKubelet reports that the kubelet certainly starts AWS's cloud provider itself, which
-// Kubernetes 1.27 dropped. The AMI's name says so, or else the control plane's version,
-// since no kubelet may be newer.
+// oldKubelet reports whether the kubelet certainly starts AWS's cloud provider itself, which
+// Kubernetes 1.27 dropped. The AMI's name shows it, or else the control plane's version, since
+// no kubelet may be newer.
 // https://kubernetes.io/releases/version-skew-policy/
 func (l *look) oldKubelet() bool {
 	const last = 26
 	if n, ok := l.minor(); ok {
-		return n < last // EKS's AMIs of 1.26 use the external one already
+		return n < last // EKS's AMIs of 1.26 already use the external one
 	}
 	n, ok := cause.Minor(l.k.Version)
 	return ok && n < last && l.Image().Known()

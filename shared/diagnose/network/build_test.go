@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The names of the world in which every case begins: all is well in it, and all was read.
+// The names in the world in which every case begins: everything in it is healthy and was read.
 const (
 	instanceID = roll.InstanceID("i-0123456789abcdef0")
 	nodeName   = "ip-10-0-32-21.eu-west-1.compute.internal"
@@ -35,7 +35,7 @@ const (
 
 var now = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a case that can be changed by parts.
+// world is a case that can be changed in parts.
 type world struct {
 	*evidence.Case
 	config  evidence.InstanceConfig
@@ -68,8 +68,8 @@ func passAll() []evidence.ACLRule {
 		aclRule(101, false, true, "-1", 0, 0, "::/0"), aclRule(101, true, true, "-1", 0, 0, "::/0")}
 }
 
-// healthy is a cluster with both endpoints and a node in a private subnet behind a NAT
-// gateway, in security groups of its own, that has not registered.
+// healthy returns a cluster with both endpoints and an unregistered instance in a private
+// subnet behind a NAT gateway, with its own security groups.
 func healthy() *world {
 	w := &world{
 		config: evidence.InstanceConfig{
@@ -130,7 +130,7 @@ func table(id string, routes ...evidence.Route) evidence.Fact[evidence.RouteTabl
 	return evidence.Read(evidence.RouteTable{ID: id, Routes: append([]evidence.Route{{Destination: "10.0.0.0/16", Target: "local"}}, routes...)})
 }
 
-// finish puts the parts in their places, each read unless it was set before.
+// finish assembles the parts, each as read unless it was set before.
 func (w *world) finish() *evidence.Case {
 	if w.Instances == nil {
 		w.Instances = map[roll.InstanceID]evidence.Instance{}
@@ -153,7 +153,7 @@ func known[T any](f *evidence.Fact[T], v T) {
 	}
 }
 
-// instance changes what is told of the instance beside its configuration.
+// instance changes what EC2 reports about the instance besides its configuration.
 func (w *world) instance(change func(*evidence.Instance)) {
 	if w.Instances == nil {
 		w.Instances = map[roll.InstanceID]evidence.Instance{}
@@ -198,7 +198,7 @@ func (w *world) acl(subnet string, rules ...evidence.ACLRule) {
 	w.Network.ACLs[subnet] = evidence.Read(evidence.ACL{ID: nodeACL, Rules: rules})
 }
 
-// endpoints adds interface endpoints of services, all alike.
+// endpoints adds identical interface endpoints of services.
 func (w *world) endpoints(change func(*evidence.VPCEndpoint), services ...string) {
 	var list []evidence.VPCEndpoint
 	for _, s := range services {
@@ -217,7 +217,7 @@ func (w *world) endpoints(change func(*evidence.VPCEndpoint), services ...string
 	w.vpc.Endpoints = evidence.Read(list)
 }
 
-// kind makes it a finding about a node, whose lease was renewed so long ago.
+// kind makes it a finding about a node whose lease was renewed this long ago.
 func (w *world) kind(k roll.Kind, renewed time.Duration) {
 	w.Finding.Kind, w.Finding.Node = k, nodeName
 	w.node.Lease = evidence.Read(evidence.Lease{Renewed: now.Add(-renewed), Duration: 40 * time.Second})
@@ -226,7 +226,7 @@ func (w *world) kind(k roll.Kind, renewed time.Duration) {
 	w.node.Events = evidence.Read([]evidence.Event{})
 }
 
-// waitsForCNI makes it a node that has no network plugin yet, and these pods.
+// waitsForCNI makes it a node without a network plugin, with these pods.
 func (w *world) waitsForCNI(k roll.Kind, pods ...evidence.Pod) {
 	w.kind(k, 5*time.Second)
 	w.node.Object = evidence.Read(evidence.NodeObject{Name: nodeName, Conditions: []evidence.Condition{{
@@ -251,7 +251,8 @@ func (w *world) consoleShows(sign console.Sign, detail string) {
 	})
 }
 
-// clone copies the evidence so far that hiding a fact of the copy leaves the original.
+// clone copies the evidence so deeply that hiding a fact in the copy leaves the original
+// unchanged.
 func clone(c *evidence.Case) *evidence.Case {
 	e := *c.Evidence
 	e.Instances, e.Nodes, e.Groups, e.Images = maps.Clone(e.Instances), maps.Clone(e.Nodes), maps.Clone(e.Groups), maps.Clone(e.Images)

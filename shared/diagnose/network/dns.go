@@ -11,11 +11,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// dns looks at the two DNS attributes of the instance's VPC (DnsDisabled). EKS requires
-// both. Without enableDnsSupport Amazon's resolver does not answer. Without
-// enableDnsHostnames the hosted zone of the private endpoint is not used; with public
-// access alone that is only a hint, since nodes were seen to join. Both are hints where
-// instances may ask other resolvers.
+// dns checks the two DNS attributes of the instance's VPC (DnsDisabled). EKS requires both.
+// Without enableDnsSupport, Amazon's resolver does not answer. Without enableDnsHostnames, the
+// private endpoint's hosted zone is not used; with public access alone that is only a hint,
+// since such nodes are known to join. Both are hints where instances may use other resolvers.
 // https://github.com/terraform-aws-modules/terraform-aws-eks/pull/446
 // https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-vpc
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-private
@@ -52,15 +51,15 @@ func (l *look) noDNS(attribute, flag, consequence string, sure bool) cause.Verdi
 	return c.Shows(l.silence()...)
 }
 
-// byName starts a cause that the API server's name does not resolve. It is decisive only
-// for an instance that never registered, since a kubelet keeps its connection.
+// byName returns a verdict with the cause that the API server's name does not resolve. It is
+// decisive only for an instance that never registered, since a kubelet keeps its connection.
 func (l *look) byName(sure bool) cause.Verdict {
 	return l.blocks(sure && l.Finding.Kind == roll.Unregistered).In("vpc/" + l.i.VPC)
 }
 
-// dhcp looks at the resolvers that DHCP hands out (DhcpOptionsWrong). A custom resolver may
-// forward to Amazon's, which cannot be read, so it is a hint. Resolvers on the internet do
-// not answer an instance without a way there.
+// dhcp checks the resolvers in the DHCP options (DhcpOptionsWrong). A custom resolver may
+// forward to Amazon's, which cannot be read, so it is a hint. Public resolvers do not answer an
+// instance that has no way to the internet.
 // https://docs.aws.amazon.com/vpc/latest/userguide/DHCPOptionSetConcepts.html
 func (l *look) dhcp() cause.Verdict {
 	f := l.VPC().DHCP
@@ -82,7 +81,7 @@ func (l *look) dhcp() cause.Verdict {
 	return cause.RuledOut
 }
 
-// lost reports that all resolvers are on the internet, and that there is no way there.
+// lost reports whether all resolvers are public and there is no way to the internet.
 func (l *look) lost(servers []string) bool {
 	outside := func(server string) bool {
 		p, ok := parsePrefix(server)
@@ -96,8 +95,8 @@ func (l *look) wrongServers(observed, summary string, sure bool) cause.Verdict {
 	return l.wrongDHCP("domain-name-servers", observed, "AmazonProvidedDNS, or resolvers that forward to it", summary, sure)
 }
 
-// wrongDomain: without a domain name an instance has no private DNS name to register
-// with, and not every system splits a list of names.
+// wrongDomain checks the domain name. Without one an instance has no private DNS name to
+// register with, and not every system splits a list of names.
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#worker-node-fail
 // https://github.com/awslabs/amazon-eks-ami/issues/1263
 func (l *look) wrongDomain(d evidence.DHCPOptions) cause.Verdict {
@@ -118,7 +117,7 @@ func (l *look) wrongDHCP(field, observed, expected, summary string, sure bool) c
 			variable("DHCP_OPTIONS", l.AWS("ec2", "associate-dhcp-options", "--dhcp-options-id", "DHCP_OPTIONS", "--vpc-id", l.i.VPC)))
 }
 
-// domain is the region's own domain name.
+// domain returns the region's own domain name.
 // https://docs.aws.amazon.com/vpc/latest/userguide/DHCPOptionSetConcepts.html
 func (l *look) domain() string {
 	if l.Region == "us-east-1" {
@@ -127,7 +126,7 @@ func (l *look) domain() string {
 	return l.Region + ".compute.internal"
 }
 
-// xen are the instance families that are not on the Nitro system.
+// xen are the instance families that are not on the Nitro System.
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-nitro-instances.html
 var xen = strings.Fields("t1 t2 m1 m2 m3 m4 c1 c3 c4 r3 r4 x1 x1e d2 h1 i2 i3 g2 g3 g3s p2 p3 f1")
 

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// place is where the API server's name leads.
+// place is where the API server's name resolves to.
 type place uint8
 
 const (
@@ -19,15 +19,15 @@ const (
 	public        // to an address outside of it
 )
 
-// api is where the API server's name leads to from the instance.
+// api is where the API server's name resolves to from the instance.
 type api struct {
 	place place
-	// sure: the name certainly leads there. With both kinds of access on, only Amazon's
-	// resolver with both DNS attributes on knows the private addresses, which are in a
-	// hosted zone of the VPC. Any other resolver answers with the public ones. With
-	// private access alone the private addresses are in public DNS.
+	// sure: the name certainly resolves to place. With both kinds of access, only Amazon's
+	// resolver with both DNS attributes on returns the private addresses, which are in a hosted
+	// zone of the VPC. Any other resolver returns the public ones. With private access alone
+	// the private addresses are in public DNS.
 	sure bool
-	gap  string // why it is not known, if nowhere
+	gap  string // why the place is unknown, if it is nowhere
 }
 
 func (l *look) api() api {
@@ -44,8 +44,8 @@ func (l *look) api() api {
 	return api{gap: "the EKS cluster shows neither private nor public endpoint access"}
 }
 
-// toAPI begins every rule about the way to the API server. done is the verdict if the
-// rule ends here: the node shows that the way is open, or the cluster was not read.
+// toAPI begins every rule about the way to the API server. done is the verdict if the rule ends
+// here: the node shows that the way is open, or the cluster was not read.
 func (l *look) toAPI() (a api, done *cause.Verdict) {
 	end := func(v cause.Verdict) (api, *cause.Verdict) { return api{}, &v }
 	if l.speaking() {
@@ -60,16 +60,16 @@ func (l *look) toAPI() (a api, done *cause.Verdict) {
 	return a, nil
 }
 
-// foreign reports that the instance is in another VPC than the cluster.
+// foreign reports whether the instance is in another VPC than the cluster.
 func (l *look) foreign() bool { return l.i.VPC != "" && l.k.VPC != "" && l.i.VPC != l.k.VPC }
 
-// amazonDNS reports that instances of the VPC certainly ask Amazon's resolver.
+// amazonDNS reports whether instances of the VPC certainly use Amazon's resolver.
 func amazonDNS(f evidence.Fact[evidence.DHCPOptions]) bool {
 	isAmazons := func(server string) bool { return strings.EqualFold(server, "AmazonProvidedDNS") }
 	return f.State == evidence.Absent || f.Known() && slices.ContainsFunc(f.Value.NameServer, isAmazons)
 }
 
-// host is the API server's name.
+// host returns the API server's name.
 func (l *look) host() string {
 	u, err := url.Parse(l.k.Endpoint)
 	if err != nil {
@@ -85,9 +85,9 @@ type family struct {
 	sure bool
 }
 
-// families are those by which the instance may reach the API server. An IPv4 cluster's
-// endpoint has IPv4 addresses. That of an IPv6 cluster has both if it is under api.aws,
-// and had IPv4 alone before; in China the name does not show it.
+// families returns those by which the instance may reach the API server. An IPv4 cluster's
+// endpoint has IPv4 addresses. An IPv6 cluster's endpoint has both if it is under api.aws, and
+// had only IPv4 before; in China the name does not show it.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6
 func (l *look) families() []family {
 	four := family{sure: true}
@@ -100,12 +100,12 @@ func (l *look) families() []family {
 // answer is what is known about a way by one family.
 type answer[T any] interface {
 	is() state
-	// doubt is the same, but unsure for the reason.
+	// doubt returns the answer as unsure, for the reason.
 	doubt(why string) T
 }
 
-// either joins what is known about the ways by each family: the instance takes whichever
-// is open.
+// either combines what is known about the ways by each family: the instance uses whichever is
+// open.
 func either[T answer[T]](families []family, ask func(v6 bool) T) T {
 	var unknown []T
 	var first T
@@ -130,7 +130,7 @@ func either[T answer[T]](families []family, ask func(v6 bool) T) T {
 	return first
 }
 
-// apiSpace is where the API server's private addresses are: in the cluster's subnets.
+// apiSpace returns where the API server's private addresses are: in the cluster's subnets.
 // known is false if a subnet was not read or the family is IPv6; the space is then all
 // addresses.
 // https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
@@ -141,7 +141,7 @@ func (l *look) apiSpace(v6 bool) (s space, known bool) {
 	return l.spaceOf(l.k.Subnets)
 }
 
-// spaceOf is the addresses of subnets, or all of them if one was not read.
+// spaceOf returns the addresses of subnets, or all addresses if a subnet was not read.
 func (l *look) spaceOf(subnets []string) (s space, known bool) {
 	for _, id := range subnets {
 		f := l.Network.Subnets[id]
@@ -157,5 +157,5 @@ func (l *look) spaceOf(subnets []string) (s space, known bool) {
 	return s, true
 }
 
-// address is the instance's private IPv4 address.
+// address returns the instance's private IPv4 address.
 func (l *look) address() (netip.Prefix, bool) { return parsePrefix(l.i.PrivateIP) }

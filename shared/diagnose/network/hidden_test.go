@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// hider makes a fact one that is not known: unreadable, or never asked for.
+// hider makes a fact unknown: unreadable, or never requested.
 type hider func(c *evidence.Case, unreadable bool)
 
 func hide[T any](f *evidence.Fact[T], unreadable bool) {
@@ -71,7 +71,7 @@ func ofGroup(change func(*evidence.Group, bool)) hider {
 	}
 }
 
-// hiders are those of every fact of a case.
+// hiders returns those of every fact of a case.
 func hiders(c *evidence.Case) []hider {
 	return slices.Concat(
 		hideAll(c, func(c *evidence.Case) map[string]evidence.Fact[evidence.Subnet] { return c.Network.Subnets }),
@@ -101,9 +101,8 @@ func hiders(c *evidence.Case) []hider {
 		})
 }
 
-// partial checks that hiding facts of a case, whichever they are, shows no decisive
-// cause that was not there before, and that what could not be read never clears a code
-// that was found.
+// partial checks that hiding any facts of a case shows no decisive cause that was not there
+// before. What is unreadable must never clear a code that was found.
 func partial(t *testing.T, c *evidence.Case, whole *cause.Sheet) {
 	t.Helper()
 	decisive, hint := split(whole)
@@ -139,7 +138,7 @@ func partial(t *testing.T, c *evidence.Case, whole *cause.Sheet) {
 
 func first[T any](a, _ T) T { return a }
 
-// defects are changes that worlds are made of at random.
+// defects are changes from which worlds are built at random.
 var defects = []func(*world){
 	func(w *world) { w.publicOnly() },
 	func(w *world) { w.publicOnly("203.0.113.0/24") },
@@ -209,7 +208,7 @@ func TestPartialEvidenceShowsNothingNew(t *testing.T) {
 	}
 }
 
-// What is found and cleared does not depend on the order of maps.
+// What is found and cleared does not depend on map order.
 func TestTheVerdictsAreAlwaysTheSame(t *testing.T) {
 	w := healthy()
 	w.publicOnly("203.0.113.0/24")

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// wrongVPC: nodes have to be in the VPC of the cluster's subnets (WrongVpc).
+// wrongVPC checks that the node is in the VPC of the cluster's subnets (WrongVpc).
 // https://docs.aws.amazon.com/eks/latest/userguide/eks-compute.html
 func (l *look) wrongVPC() cause.Verdict {
 	if gap := l.clusterGap(); gap != "" {
@@ -27,7 +27,8 @@ func (l *look) wrongVPC() cause.Verdict {
 		Fix(l.rightSubnets())
 }
 
-// rightSubnets lets the instance's group launch in the cluster's own subnets.
+// rightSubnets returns the commands that make the instance's group launch in the cluster's
+// subnets.
 func (l *look) rightSubnets() string {
 	switch {
 	case l.i.NodeClass != "" && l.Finding.Owner == roll.OwnerKarpenter:
@@ -49,21 +50,20 @@ func (l *look) patchNodeClass(patch string) string {
 	return paste.Kubectl("patch", "ec2nodeclass", l.i.NodeClass, "--type", "merge", "-p", patch)
 }
 
-// tagOf is the key of the tag that marks instances as a cluster's.
+// tagOf is the prefix of the tag key that marks instances as a cluster's.
 const tagOf = "kubernetes.io/cluster/"
 
 // taintCloud is on a node until the cloud controller has found its instance.
 const taintCloud = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// tag looks for the cluster's tag on an instance that AWS does not tag by itself: a
-// self-managed one or Karpenter's (ClusterTagMissing).
+// tag checks for the cluster's tag on an instance that AWS does not tag itself: a self-managed
+// one or Karpenter's (ClusterTagMissing).
 //
-// AWS lists a missing tag among what keeps nodes from joining. A kubelet before 1.27,
-// which starts AWS's cloud provider itself, exits without it. The cloud controller finds
-// instances by their node's name among those with the tag. A newer kubelet of EKS's AMIs
-// registers without it and gives the controller the instance id. So the tag is decisive
-// for an old kubelet, and for a node that still has the cloud controller's taint; else it
-// is a hint.
+// AWS lists a missing tag among what keeps nodes from joining. A kubelet before 1.27 starts
+// AWS's cloud provider itself and exits without the tag. The cloud controller finds instances
+// by their node's name among those with the tag. A newer kubelet of EKS's AMIs registers
+// without it and gives the controller the instance ID. So the tag is decisive for an old
+// kubelet and for a node that still has the cloud controller's taint; otherwise it is a hint.
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#worker-node-fail
 // https://github.com/kubernetes/cloud-provider-aws/blob/master/docs/getting_started.md
 // https://github.com/awslabs/amazon-eks-ami/issues/310
@@ -88,7 +88,7 @@ func (l *look) tag() cause.Verdict {
 	return c
 }
 
-// addTag tags the instance, and those that its group launches.
+// addTag returns the commands that tag the instance and those that its group launches.
 func (l *look) addTag(name string) string {
 	own := l.AWS("ec2", "create-tags", "--resources", string(l.Finding.Instance), "--tags", "Key="+tagOf+name+",Value=owned")
 	if l.i.ASG == "" || l.Finding.Owner != roll.OwnerAutoScalingGroup {
@@ -98,10 +98,10 @@ func (l *look) addTag(name string) string {
 		fmt.Sprintf("ResourceId=%s,ResourceType=auto-scaling-group,Key=%s%s,Value=owned,PropagateAtLaunch=true", l.i.ASG, tagOf, name)))
 }
 
-// metadata looks at whether the instance has a metadata service (ImdsDisabled). nodeadm,
-// bootstrap.sh and Bottlerocket ask it first who and where they are, and the kubelet's
-// credentials come from it alone. A node that registered had it then, or has other
-// credentials. EC2 does not show when it was turned off, so it is a hint for a node.
+// metadata checks whether the instance has a metadata service (ImdsDisabled). nodeadm,
+// bootstrap.sh and Bottlerocket first read their identity and region from it, and the kubelet's
+// credentials come only from it. A node that registered had it then, or has other credentials.
+// EC2 does not show when it was turned off, so it is a hint for a node.
 // https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go
 // https://github.com/awslabs/amazon-eks-ami/blob/v20251112/templates/al2/runtime/bootstrap.sh
 // https://github.com/bottlerocket-os/bottlerocket-core-kit/tree/develop/sources/early-boot-config
@@ -116,10 +116,10 @@ func (l *look) metadata() cause.Verdict {
 		Fix(l.metadataOptions("--http-endpoint", "enabled", `{"httpEndpoint":"enabled"}`))
 }
 
-// hopLimit looks at how far answers of the metadata service travel (ImdsHopLimit): with
-// 1 they reach the host and pods in its network, and no other pod. That is Karpenter's
-// default and does not bother a node. So it is a hint, and only for a node with a failing
-// pod that asks the metadata service.
+// hopLimit checks the metadata service's hop limit (ImdsHopLimit). With 1, answers reach the
+// host and pods in its network, and no other pod. That is Karpenter's default and does not
+// affect a node. So it is a hint, and only for a node with a failing pod that reads the
+// metadata service.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-options.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specmetadataoptions
 func (l *look) hopLimit() cause.Verdict {
@@ -143,15 +143,15 @@ func (l *look) hopLimit() cause.Verdict {
 		Fix(l.metadataOptions("--http-put-response-hop-limit", "2", `{"httpPutResponseHopLimit":2}`))
 }
 
-// askers are workloads outside of the host's network that ask the metadata service for
-// their region, instance or credentials unless configured otherwise, by their guides.
+// askers are workloads outside the host's network that read their region, instance or
+// credentials from the metadata service unless configured otherwise, by their guides.
 // https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md
 // https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/installation/
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-EKS-quickstart.html
 var askers = []string{"ebs-csi-node", "ebs-csi-controller", "aws-load-balancer-controller", "cluster-autoscaler", "cloudwatch-agent", "external-dns", "aws-for-fluent-bit", "fluent-bit"}
 
-// asksMetadata reports that the pod fails, and that its message names the metadata
-// service or that it is one of those that ask it.
+// asksMetadata reports whether the pod fails, and either its message names the metadata service
+// or it is one of askers.
 func asksMetadata(p evidence.Pod) bool {
 	if p.Ready || p.Waiting != "CrashLoopBackOff" && p.Terminated == "" {
 		return false
@@ -161,7 +161,8 @@ func asksMetadata(p evidence.Pod) bool {
 		slices.ContainsFunc(askers, func(a string) bool { return strings.HasPrefix(owner, a) })
 }
 
-// metadataOptions sets an option on the instance, and for those that Karpenter launches.
+// metadataOptions returns the commands that set an option on the instance and for those that
+// Karpenter launches.
 func (l *look) metadataOptions(flag, value, patch string) string {
 	own := l.AWS("ec2", "modify-instance-metadata-options", "--instance-id", string(l.Finding.Instance), flag, value)
 	if l.Finding.Owner == roll.OwnerKarpenter && l.i.NodeClass != "" {
@@ -170,14 +171,15 @@ func (l *look) metadataOptions(flag, value, patch string) string {
 	return paste.Lines(own, "# and in the launch template, for new instances")
 }
 
-// fewAddresses: a subnet with fewer is full for a CNI, which takes addresses in advance.
+// fewAddresses: a subnet with fewer free addresses is full for a CNI, which takes them in
+// advance.
 // https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
 const fewAddresses = 5
 
-// addresses looks at what is left in the instance's subnet (SubnetIpsExhausted). The
+// addresses checks the free addresses in the instance's subnet (SubnetIpsExhausted). The
 // instance has its own address, so a full subnet is decisive only for a node whose CNI
-// certainly found none for pods. Failed launches of its group for lack of addresses prove
-// it for a node that waits for its CNI, and say nothing about an instance that does not
+// certainly found none for pods. Launches of its group that failed for lack of addresses prove
+// it for a node that waits for its CNI. They say nothing about an instance that does not
 // register.
 func (l *look) addresses() cause.Verdict {
 	f := l.Subnet()
@@ -212,8 +214,8 @@ func (l *look) addresses() cause.Verdict {
 	return c
 }
 
-// scattered is that the subnet has free addresses, and no contiguous block of them.
-// EC2 calls that InsufficientCidrBlocks, and the Amazon VPC CNI repeats it.
+// scattered returns the cause that the subnet has free addresses but no contiguous block of
+// them. EC2 calls that InsufficientCidrBlocks, and the Amazon VPC CNI repeats it.
 // https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
 func (l *look) scattered(prefix roll.Evidence) cause.Verdict {
 	s := l.Subnet().Value
@@ -230,9 +232,9 @@ func setCNI(settings ...string) string {
 	return paste.Kubectl(append([]string{"-n", "kube-system", "set", "env", "daemonset/aws-node"}, settings...)...)
 }
 
-// podSays returns an event of the node, or a message or event of one of its pods, that
-// holds one of the words by which the Amazon VPC CNI and the EKS node monitoring agent
-// report that a pod gets no address.
+// podSays returns an event of the node, or a message or event of one of its pods, with one of
+// the words. The Amazon VPC CNI and the EKS node monitoring agent use them to report a pod
+// without an address.
 // https://docs.aws.amazon.com/eks/latest/best-practices/ip-opt.html
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 func (l *look) podSays(words ...string) (roll.Evidence, bool) {
@@ -262,8 +264,8 @@ func (l *look) podSays(words ...string) (roll.Evidence, bool) {
 	return roll.Evidence{}, false
 }
 
-// launchError returns a launch of the group that failed for lack of addresses in this
-// subnet. Auto Scaling names the subnet in EC2's words.
+// launchError returns a launch of the group that failed for lack of addresses in this subnet.
+// Auto Scaling names the subnet in EC2's words.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
 func (l *look) launchError() (roll.Evidence, bool) {
 	full := func(text string) bool {

@@ -65,7 +65,7 @@ func TestTheInternetHasNoPrivateAddresses(t *testing.T) {
 	}
 }
 
-// An ACL's verdict about a block is that of asking for every packet in it.
+// An ACL's verdict about a block equals checking every packet in it.
 func TestACLsDecideAsPacketByPacket(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for range 2000 {
@@ -93,7 +93,7 @@ func TestACLsDecideAsPacketByPacket(t *testing.T) {
 	}
 }
 
-// packets asks the rules one packet after another.
+// packets evaluates the rules one packet at a time.
 func packets(a evidence.ACL, f flow) (allowed, denied bool) {
 	rules := slices.Clone(a.Rules)
 	slices.SortStableFunc(rules, func(a, b evidence.ACLRule) int { return a.Number - b.Number })

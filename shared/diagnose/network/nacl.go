@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The ports to which answers come. Those of Linux and Windows are the systems' defaults;
-// a NAT gateway uses any from 1024 on.
+// The ephemeral ports, to which answers are sent. Those of Linux and Windows are the systems'
+// defaults; a NAT gateway uses any from 1024 on.
 // https://docs.aws.amazon.com/vpc/latest/userguide/custom-network-acl.html#nacl-ephemeral-ports
 var (
 	linuxPorts   = portRange{32768, 60999}
@@ -29,9 +29,9 @@ func (l *look) ephemeral() portRange {
 	return linuxPorts
 }
 
-// networkACLs follows HTTPS to the API server and its answers through the network ACLs
-// of the subnets at both ends, and of the NAT gateway between (NaclBlocksApi). ACLs keep
-// no state: both directions need a rule. No ACL applies within one subnet.
+// networkACLs follows HTTPS to the API server, and its answers, through the network ACLs of the
+// subnets at both ends and of the NAT gateway between (NaclBlocksApi). ACLs are stateless: both
+// directions need a rule. No ACL applies within one subnet.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html
 func (l *look) networkACLs() cause.Verdict {
 	a, done := l.toAPI()
@@ -56,7 +56,7 @@ func (l *look) networkACLs() cause.Verdict {
 	return cause.RuledOut
 }
 
-// aclNear is what the ACL of the instance's subnet says.
+// aclNear returns what the ACL of the instance's subnet allows.
 func (l *look) aclNear(to place) result {
 	f := l.ACL()
 	if !f.Known() {
@@ -79,7 +79,7 @@ func (l *look) aclNear(to place) result {
 	})
 }
 
-// both joins two directions: traffic needs both.
+// both combines two directions: traffic needs both.
 func both(a, b result) result {
 	for _, r := range []result{a, b} {
 		if r.state == closed {
@@ -97,10 +97,10 @@ func both(a, b result) result {
 	return b
 }
 
-// aclSure reports that the ACL at the instance's subnet keeps it from joining whatever
+// aclSure reports whether the ACL of the instance's subnet keeps it from joining whatever
 // address it tries. A subnet of the cluster may hold one of the API server's network
-// interfaces, which is reached without an ACL. An ACL that stops all HTTPS keeps the
-// instance from EC2 as well, without which no node gets its name.
+// interfaces, which is then reached without an ACL. An ACL that stops all HTTPS also keeps the
+// instance from EC2, without which no node gets its name.
 func (l *look) aclSure(a api) bool {
 	closesInternet := l.aclNear(public).state == closed
 	if !a.sure && !closesInternet {
@@ -112,8 +112,8 @@ func (l *look) aclSure(a api) bool {
 	return l.Finding.Kind == roll.Unregistered && closesInternet && l.needsEC2() == open && l.noEC2Within()
 }
 
-// noEC2Within reports that EC2's VPC endpoint certainly has no network interface in the
-// instance's own subnet.
+// noEC2Within reports whether EC2's VPC endpoint certainly has no network interface in the
+// instance's subnet.
 func (l *look) noEC2Within() bool {
 	endpoints := l.VPC().Endpoints
 	return endpoints.Known() && !slices.ContainsFunc(endpoints.Value, func(e evidence.VPCEndpoint) bool {
@@ -121,8 +121,8 @@ func (l *look) noEC2Within() bool {
 	})
 }
 
-// aclFar is what the ACLs further on say, of those that were read: of the subnets of the
-// API server's interfaces, or of the NAT gateway.
+// aclFar returns what the ACLs further on allow, of those that were read: of the subnets of the
+// API server's interfaces, or of the NAT gateway's.
 func (l *look) aclFar(to place) result {
 	node, ok := l.address()
 	if !ok || isIPv6(node) || len(l.families()) > 1 {
@@ -134,8 +134,8 @@ func (l *look) aclFar(to place) result {
 	return l.aclNAT(space{node})
 }
 
-// aclCluster evaluates the ACLs of the cluster's subnets. The API server is in some of
-// them: it is out of reach only if all refuse.
+// aclCluster evaluates the ACLs of the cluster's subnets. The API server is in some of them: it
+// is unreachable only if all of them deny.
 func (l *look) aclCluster(node space) result {
 	var refused []result
 	for _, id := range l.k.Subnets {
@@ -163,8 +163,8 @@ func (l *look) aclCluster(node space) result {
 	return r
 }
 
-// aclNAT evaluates the ACL of the NAT gateway's subnet: HTTPS comes in from the node and
-// goes out, and the answers likewise.
+// aclNAT evaluates the ACL of the NAT gateway's subnet: HTTPS comes in from the node and goes
+// out, and answers come back the same way.
 func (l *look) aclNAT(node space) result {
 	if t := l.RouteTable(); !t.Known() {
 		return result{gap: t.Missing("the subnet's route table")}
@@ -215,7 +215,7 @@ func (l *look) aclRefuses(a api, r result, sure bool) cause.Verdict {
 		Shows(r.evidence...).Shows(l.silence()...).Fix(l.allowACL(d))
 }
 
-// allowACL adds a rule in front of the one that denies.
+// allowACL returns the command that adds a rule before the one that denies.
 func (l *look) allowACL(d denial) string {
 	way, ports, block := "--ingress", d.ports, "--cidr-block"
 	if d.egress {
@@ -234,8 +234,8 @@ func (l *look) allowACL(d denial) string {
 // lastNumber is the highest number that a custom rule may have.
 const lastNumber = 32766
 
-// free is the free rule number nearest before the rule that denies; if only the last rule
-// denies, the first from 100 on.
+// free returns the nearest free rule number before the rule that denies. If only the last rule
+// denies, it returns the first free one from 100 on.
 func free(d denial) int {
 	taken := map[int]bool{}
 	for _, r := range d.rules {
@@ -260,22 +260,22 @@ type denial struct {
 	acl    string
 	egress bool
 	ports  portRange
-	cidr   string // what is to be allowed
+	cidr   string // what to allow
 	rule   int    // the first rule that denies, 0 if no rule allows
 	rules  []evidence.ACLRule
 }
 
-// flow is traffic of one direction at a subnet's border.
+// flow is one direction of traffic at a subnet's border.
 type flow struct {
 	egress bool
 	ports  portRange
 	to     space // or from
-	known  bool  // to is no more than where the traffic may go
+	known  bool  // otherwise to is only where the traffic may go
 	what   string
 }
 
-// decide evaluates the rules of an ACL, in the order of their numbers: traffic is open if
-// all of it passes, closed if none does. What no rule names is denied.
+// decide evaluates an ACL's rules in the order of their numbers. Traffic is open if all of it
+// passes, closed if none does. What no rule matches is denied.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nacl-rules.html
 func decide(a evidence.ACL, f flow) result {
 	rules := slices.Clone(a.Rules)
@@ -312,7 +312,7 @@ type aclRule struct {
 	block
 }
 
-// ruled are the rules that can decide about TCP in a direction and a family.
+// ruled returns the rules that can apply to TCP in a direction and a family.
 func ruled(rules []evidence.ACLRule, egress, v6 bool) []aclRule {
 	var out []aclRule
 	for _, r := range rules {
@@ -342,15 +342,15 @@ type block struct {
 	ports     portRange
 }
 
-// verdict collects what became of the parts of a block.
+// verdict collects the results for the parts of a block.
 type verdict struct {
 	allowed, denied bool
-	rule            evidence.ACLRule // the first that denies a part; zero if none names it
+	rule            evidence.ACLRule // the first that denies a part; zero if none matches it
 	described       bool
 }
 
-// walk finds the first rule that matches the block, and splits the block where a rule
-// matches a part of it.
+// walk finds the first rule that matches the block, and splits the block where a rule matches a
+// part of it.
 func (v *verdict) walk(b block, rules []aclRule) {
 	for i, r := range rules {
 		switch {
@@ -387,7 +387,7 @@ func (v *verdict) end(allow bool, r evidence.ACLRule) {
 	v.denied = true
 }
 
-// finalRule is EC2's number of the last rule, which denies what no other names.
+// finalRule is EC2's number of the last rule, which denies what no other matches.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nacl-rules.html
 const finalRule = 32767
 

@@ -1,21 +1,20 @@
-// Package network looks for what keeps an instance from reaching its cluster's API
-// server and the AWS services that a node needs: routes, NAT gateways, the endpoint's
-// address list, security groups, network ACLs, names, VPC endpoints, free addresses,
-// tags and the metadata service.
+// Package network looks for what keeps an instance from reaching its cluster's API server and
+// the AWS services that a node needs: routes, NAT gateways, the endpoint's CIDR list, security
+// groups, network ACLs, DNS, VPC endpoints, free addresses, tags and the metadata service.
 //
-// It follows packets from the node's subnet to the API server's addresses and back.
-// What lies behind a transit gateway, a peering, a firewall or a forwarding machine is
-// not read, so a way through one is neither open nor closed. A way is closed only if
-// everything that could open it was read.
+// It follows packets from the node's subnet to the API server's addresses and back. What lies
+// behind a transit gateway, a peering, a firewall or a forwarding machine is not read, so a way
+// through one is neither open nor closed. A way is closed only if everything that could open it
+// was read.
 //
-// The cluster's endpoint access says where the API server is. With private access its
-// name resolves to the cluster's network interfaces within the VPC; with public access
-// alone, to an address outside.
+// The cluster's endpoint access says where the API server is. With private access its name
+// resolves to the cluster's network interfaces in the VPC; with public access alone, to an
+// address outside.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 //
-// A closed way explains an instance that never registered, and a silent node whose
-// lease ran out. A node that reports its status has shown that the way is open. A
-// kubelet keeps its connection, so DNS only hints at why a node went silent.
+// A closed way explains an instance that never registered, and a silent node whose lease
+// expired. A node that reports its status has shown that the way is open. A kubelet keeps its
+// connection, so DNS is only a hint at why a node went silent.
 //
 // The package is pure.
 package network
@@ -38,8 +37,8 @@ var pathCodes = []cause.Code{
 	cause.DnsDisabled, cause.DhcpOptionsWrong,
 }
 
-// codes are those that can explain a kind of finding. A node that registered has shown
-// that its VPC is right, and has what its first steps needed.
+// codes maps a kind of finding to the codes that can explain it. A node that registered has
+// shown that its VPC is right and that its first steps had what they needed.
 var codes = map[roll.Kind][]cause.Code{
 	roll.Unregistered:  append([]cause.Code{cause.WrongVpc, cause.VpcEndpointMissing, cause.SubnetIpsExhausted, cause.ClusterTagMissing, cause.ImdsDisabled}, pathCodes...),
 	roll.Uninitialized: append([]cause.Code{cause.VpcEndpointMissing, cause.SubnetIpsExhausted, cause.ClusterTagMissing, cause.ImdsHopLimit, cause.ImdsDisabled}, pathCodes...),
@@ -47,7 +46,7 @@ var codes = map[roll.Kind][]cause.Code{
 	roll.Unknown:       append([]cause.Code{cause.ImdsDisabled}, pathCodes...),
 }
 
-// rules look for one code each. The instance was read.
+// rules check one code each. The instance was read.
 var rules = map[cause.Code]func(*look) cause.Verdict{
 	cause.WrongVpc:                (*look).wrongVPC,
 	cause.ApiEndpointUnreachable:  (*look).unreachable,
@@ -63,7 +62,7 @@ var rules = map[cause.Code]func(*look) cause.Verdict{
 	cause.ImdsDisabled:            (*look).metadata,
 }
 
-// look is a look at a finding whose instance was read.
+// look is the state for a finding whose instance was read.
 type look struct {
 	cause.Look
 	i evidence.InstanceConfig
@@ -100,7 +99,7 @@ const (
 	closed
 )
 
-// clusterGap says why the cluster's network is not known, "" if it is.
+// clusterGap returns why the cluster's network is unknown, "" if it is known.
 func (l *look) clusterGap() string {
 	switch {
 	case !l.Cluster.Config.Known():
@@ -113,12 +112,12 @@ func (l *look) clusterGap() string {
 
 func (l *look) clusterName() string { return cmp.Or(l.ClusterID.Name, l.k.Name) }
 
-// leaseGrace is how much older than its duration a lease is before the node counts as
-// silent. The control plane waits 50 s since the last renewal (node-monitor-grace-period).
+// leaseGrace is how much older than its duration a lease must be for the node to count as
+// silent. The control plane waits 50 s after the last renewal (node-monitor-grace-period).
 const leaseGrace = 40 * time.Second
 
-// speaking reports that the kubelet reached the API server just now: it reports
-// Ready=False itself, since a silent one is set to Unknown, or its lease is fresh.
+// speaking reports whether the kubelet reached the API server just now: it reports Ready=False
+// itself, since a silent one is set to Unknown, or its lease is fresh.
 // https://kubernetes.io/docs/reference/node/node-status/#heartbeats
 func (l *look) speaking() bool {
 	if l.Finding.Kind == roll.NotReady {
@@ -128,7 +127,7 @@ func (l *look) speaking() bool {
 	return l.Finding.Kind != roll.Unregistered && lease.Known() && lease.Value.Fresh(l.At)
 }
 
-// silent reports that the node's lease ran out, or that it never had one.
+// silent reports whether the node's lease expired or never existed.
 func (l *look) silent() bool {
 	lease := l.Node().Lease
 	return lease.State == evidence.Absent || lease.Known() && !lease.Value.Fresh(l.At.Add(-leaseGrace))
@@ -137,9 +136,9 @@ func (l *look) silent() bool {
 // explains reports whether a closed way to the API server certainly explains the finding.
 func (l *look) explains() bool { return l.Finding.Kind == roll.Unregistered || l.silent() }
 
-// blocks starts a cause that closes the way to the API server: decisive if it is sure.
-// It is unsettled if nobody could read whether a proxy is the way instead, or whether the
-// node still speaks.
+// blocks returns a verdict with a cause that closes the way to the API server, decisive if
+// sure. It is unsettled if it is unknown whether the node uses a proxy instead, or whether it
+// still reports.
 func (l *look) blocks(sure bool) cause.Verdict {
 	if sure {
 		return cause.Decisive()
@@ -154,8 +153,8 @@ func (l *look) blocks(sure bool) cause.Verdict {
 	return c
 }
 
-// silence is the evidence that the node is cut off: its lease, and the connection that
-// failed on the console.
+// silence returns the evidence that the node is cut off: its lease, and the failed connection
+// on the console.
 func (l *look) silence() (seen []roll.Evidence) {
 	if lease := l.Node().Lease; l.Finding.Kind != roll.Unregistered && lease.Known() && l.silent() {
 		seen = append(seen, roll.Evidence{
@@ -168,8 +167,8 @@ func (l *look) silence() (seen []roll.Evidence) {
 	return seen
 }
 
-// timedOut returns the console line about a failed connection to the API server itself.
-// A connection through a proxy would say so.
+// timedOut returns the console line about a failed connection to the API server itself. A
+// connection through a proxy would say so.
 func (l *look) timedOut() (console.Found, bool) {
 	for _, f := range l.Instance().Console.Value.Found {
 		if f.Sign == console.EndpointUnreachable && f.Detail != "" && f.Detail == l.host() && !strings.Contains(f.Excerpt, "proxyconnect") {
@@ -179,8 +178,8 @@ func (l *look) timedOut() (console.Found, bool) {
 	return console.Found{}, false
 }
 
-// origin is what the instance shares its own settings with: its group, or else its
-// launch template.
+// origin returns what the instance shares its settings with: its group, or else its launch
+// template.
 func (l *look) origin() string {
 	if l.Finding.Group != "" && l.Finding.Group != roll.GroupNone {
 		return string(l.Finding.Group)
@@ -188,14 +187,14 @@ func (l *look) origin() string {
 	return l.LaunchTemplate()
 }
 
-// serves reports that a VPC endpoint is one of the service, such as ecr.api, in the
-// region. The names begin with com.amazonaws, in China with cn.com.amazonaws.
+// serves reports whether a VPC endpoint is for the service, such as ecr.api, in the region. The
+// names begin with com.amazonaws, in China with cn.com.amazonaws.
 // https://github.com/aws/aws-cdk/pull/25333
 func (l *look) serves(e evidence.VPCEndpoint, service string) bool {
 	return strings.HasSuffix(e.Service, "."+l.Region+"."+service)
 }
 
-// variable puts a shell variable in the place of its name in a command.
+// variable replaces a name in a command by the shell variable of that name.
 func variable(name, command string) string { return strings.Replace(command, name, `"$`+name+`"`, 1) }
 
 func first(all []string) string {

@@ -14,12 +14,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// scenario is a world with one thing changed, and what follows.
+// scenario is a world with one change, and the result.
 type scenario struct {
 	name   string
 	change func(*world)
-	// decisive and hint are the codes that are found, each with its confidence; no others
-	// may be. open are those that are not checked, among others; clear those ruled out.
+	// decisive and hint are the codes that are found, each with its confidence; no others may
+	// be. open are among those not checked, clear among those ruled out.
 	decisive, hint, open, clear []cause.Code
 	// says are words of the summaries, subjects, evidence and fixes.
 	says []string
@@ -85,8 +85,8 @@ func tell(s *cause.Sheet) string {
 	return b.String() + fmt.Sprint("ruled out ", s.Clear())
 }
 
-// wellFormed: every cause has evidence and a fix that a shell reads, and is a sentence
-// without its full stop and without a capital.
+// wellFormed checks that every cause has evidence and a fix that a shell can parse. Its summary
+// must be a sentence without a full stop or capital.
 func wellFormed(t *testing.T, s *cause.Sheet) {
 	t.Helper()
 	for _, c := range s.Causes() {

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// unreachable looks for a way to the endpoint (ApiEndpointUnreachable). A private one is
-// always reached: by the route within the VPC, which cannot be removed.
+// unreachable checks for a way to the endpoint (ApiEndpointUnreachable). A private one is
+// always reachable: the route within the VPC cannot be removed.
 // https://docs.aws.amazon.com/vpc/latest/userguide/VPC_Route_Tables.html
 func (l *look) unreachable() cause.Verdict {
 	a, done := l.toAPI()
@@ -45,7 +45,7 @@ func (l *look) updateEndpoint(config map[string]any) string {
 	return l.AWS("eks", "update-cluster-config", "--name", l.clusterName(), "--resources-vpc-config", paste.JSON(config))
 }
 
-// open opens a closed way to the internet.
+// open returns the commands that open a closed way to the internet.
 func (l *look) open(w way) string {
 	switch w.remedy {
 	case publicAddress:
@@ -63,7 +63,7 @@ func (l *look) open(w way) string {
 	return l.routeToNAT("create-route", w.table)
 }
 
-// routeToNAT makes a NAT gateway of the VPC the default route of a table.
+// routeToNAT returns the command that makes a NAT gateway of the VPC a table's default route.
 func (l *look) routeToNAT(verb, table string) string {
 	return paste.Lines(
 		"NAT_GATEWAY=$("+l.AWS("ec2", "describe-nat-gateways", "--filter", "Name=vpc-id,Values="+l.i.VPC, "Name=state,Values=available", "--query", "NatGateways[?ConnectivityType=='public'] | [0].NatGatewayId", "--output", "text")+")",
@@ -71,8 +71,8 @@ func (l *look) routeToNAT(verb, table string) string {
 }
 
 // publicCIDRs compares the addresses that a public endpoint admits with the public source
-// address of the instance's packets (PublicAccessCidrBlocked). With private access on, the
-// list does not matter to nodes.
+// address of the instance's packets (PublicAccessCidrBlocked). With private access on, the list
+// does not matter to nodes.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#modify-endpoint-access
 func (l *look) publicCIDRs() cause.Verdict {
 	a, done := l.toAPI()

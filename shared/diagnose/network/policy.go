@@ -12,12 +12,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// errand is a call that a node must be able to make through a VPC endpoint. Resource "" is
-// any: the repository of an image is not known.
+// errand is a call that a node must be able to make through a VPC endpoint. Resource "" means
+// any: the repository of an image is unknown.
 type errand struct{ service, action, resource string }
 
-// errands are the calls of a node: to register, for its name from EC2; to become ready, for
-// images from ECR, whose layers are in a bucket of AWS's.
+// errands returns the calls that a node makes: to EC2 for its name in order to register, and to
+// ECR for images in order to become ready. AWS keeps the image layers in a bucket of its own.
 // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
 func (l *look) errands() []errand {
 	if l.Finding.Kind == roll.Unregistered {
@@ -39,9 +39,9 @@ func (l *look) partition() string {
 	return "aws"
 }
 
-// refusing looks for an endpoint whose policy refuses the node a call that it must make. An
-// endpoint takes all traffic to its service, whether there is a way to the internet or not.
-// unclear says which policy cannot be judged from outside, "" if none.
+// refusing checks for an endpoint whose policy denies a call that the node must make. An
+// endpoint takes all traffic to its service, whether or not there is a way to the internet.
+// unclear names a policy that cannot be evaluated from outside, "" if there is none.
 func (l *look) refusing(endpoints []evidence.VPCEndpoint) (refused *cause.Verdict, unclear string) {
 	shown := slices.ContainsFunc(endpoints, func(e evidence.VPCEndpoint) bool { return e.Policy != "" })
 	for _, want := range l.errands() {
@@ -65,7 +65,8 @@ func (l *look) refusing(endpoints []evidence.VPCEndpoint) (refused *cause.Verdic
 	return nil, unclear
 }
 
-// takes reports that the instance's traffic to the endpoint's service goes through it.
+// takes reports whether the instance's traffic to the endpoint's service goes through the
+// endpoint.
 func (l *look) takes(e evidence.VPCEndpoint) bool {
 	if !strings.EqualFold(e.State, "available") {
 		return false
@@ -121,8 +122,8 @@ type grant struct {
 	Action, NotAction, Resource, NotResource iam.Texts
 }
 
-// allows says whether a policy certainly allows the call to everybody (open), or certainly
-// to nobody (closed). Without a policy all is allowed.
+// allows returns whether a policy certainly allows the call to everybody (open), or certainly
+// to nobody (closed). Without a policy everything is allowed.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html
 func allows(policy string, want errand) state {
 	if policy == "" {
@@ -168,7 +169,7 @@ func (g grant) covers(want errand) (meant, certain bool) {
 		return false, false
 	}
 	if want.resource == "" && !all && strings.EqualFold(g.Effect, "Deny") {
-		return true, false // the resources that it denies are not known
+		return true, false // the resources that it denies are unknown
 	}
 	return true, iam.Everybody(g.Principal) && len(g.Condition) == 0
 }

@@ -15,17 +15,17 @@ import (
 type way struct {
 	state state
 	gap   string // why it is unsure
-	// Of a closed way: what closes it, as a clause ("... has no default route"), what to
+	// For a closed way: what closes it, as a clause ("... has no default route"), what to
 	// change, and the route table to change it in.
 	why      string
 	subject  string
 	remedy   remedy
 	table    string
 	evidence []roll.Evidence
-	// sources are the known public addresses that the packets have outside, also for a way
-	// that is closed further on.
+	// sources are the known public source addresses of the packets, also for a way that is
+	// closed further on.
 	sources []string
-	via     string // whose sources they are, such as nat-...
+	via     string // whose addresses they are, such as nat-...
 }
 
 func (w way) is() state { return w.state }
@@ -48,14 +48,14 @@ const (
 // exit is a route that takes packets to a part of the internet.
 type exit struct {
 	route evidence.Route
-	// share is the part that no more specific route takes; nil for a prefix list, of
-	// which only the id is known.
+	// share is the part that no more specific route takes; nil for a prefix list, of which only
+	// the ID is known.
 	share space
 	wide  bool
 }
 
-// exits returns the routes of a table to the internet, the widest first, and the part of
-// the internet without one. The longest prefix that matches an address counts.
+// exits returns a table's routes to the internet, the widest first, and the part of the
+// internet without one. The longest prefix that matches an address counts.
 // https://docs.aws.amazon.com/vpc/latest/userguide/route-tables-priority.html
 func (l *look) exits(t evidence.RouteTable, v6 bool) (all []exit, none space) {
 	left := internet(v6)
@@ -81,7 +81,7 @@ func (l *look) exits(t evidence.RouteTable, v6 bool) (all []exit, none space) {
 	return all, left
 }
 
-// wideBits is the longest prefix of a route that is meant for the internet as a whole.
+// wideBits returns the longest prefix length of a route meant for the internet as a whole.
 func wideBits(v6 bool) int {
 	if v6 {
 		return 3
@@ -89,8 +89,8 @@ func wideBits(v6 bool) int {
 	return 4
 }
 
-// gatewayEndpoint reports a gateway endpoint, whose route holds only the addresses of S3 or
-// DynamoDB.
+// gatewayEndpoint reports whether the target is a gateway endpoint. Its route only covers the
+// addresses of S3 or DynamoDB.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html
 func (l *look) gatewayEndpoint(target string) bool {
 	return slices.ContainsFunc(l.VPC().Endpoints.Value, func(e evidence.VPCEndpoint) bool {
@@ -98,7 +98,7 @@ func (l *look) gatewayEndpoint(target string) bool {
 	})
 }
 
-// out is the way from the instance's subnet to the internet.
+// out returns the way from the instance's subnet to the internet.
 func (l *look) out(v6 bool) way {
 	t := l.RouteTable()
 	if !t.Known() {
@@ -107,8 +107,8 @@ func (l *look) out(v6 bool) way {
 	return l.outBy(t.Value, v6, l.beyond)
 }
 
-// outBy joins what is known about a table's exits. The way is closed only if every exit
-// is, and open if those for the internet as a whole are.
+// outBy combines what is known about a table's exits. The way is closed only if every exit is,
+// and open if those for the internet as a whole are.
 func (l *look) outBy(t evidence.RouteTable, v6 bool, beyond func(evidence.RouteTable, evidence.Route, bool) way) way {
 	exits, none := l.exits(t, v6)
 	if len(exits) == 0 {
@@ -155,7 +155,7 @@ func noRoute(t evidence.RouteTable, v6 bool) way {
 
 func describeRoute(r evidence.Route) string { return r.Destination + " to " + r.Target }
 
-// beyond is the way on from a route of the instance's subnet.
+// beyond returns the way on from a route of the instance's subnet.
 func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	kind, _, _ := strings.Cut(r.Target, "-")
 	switch {
@@ -178,7 +178,7 @@ func behind(r evidence.Route) string {
 	return fmt.Sprintf("%s is routed to %s, and what lies behind that is not read", r.Destination, r.Target)
 }
 
-// blackhole is a route whose target is gone: packets are dropped.
+// blackhole returns the way of a route whose target is gone: packets are dropped.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
 func blackhole(t evidence.RouteTable, r evidence.Route) way {
 	target := cmp.Or(r.Target, "a target")
@@ -189,8 +189,8 @@ func blackhole(t evidence.RouteTable, r evidence.Route) way {
 	}
 }
 
-// gateway is the way through an internet gateway, which passes only packets of
-// interfaces that have a public address.
+// gateway returns the way through an internet gateway, which passes only packets of interfaces
+// with a public address.
 // https://docs.aws.amazon.com/vpc/latest/userguide/VPC_Internet_Gateway.html
 func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	if v6 {
@@ -212,7 +212,7 @@ func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	}
 }
 
-// nat is the way through a NAT gateway.
+// nat returns the way through a NAT gateway.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-nat-gateway.html
 func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 	f := l.Network.NATGateways[r.Target]
@@ -244,10 +244,9 @@ func natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
 	}
 }
 
-// natExit is the way on from a NAT gateway, by the route table of its own subnet. A public
-// one reaches the internet through an internet gateway there, which drops what a private
-// one sends. A table that was not asked for counts as fine, one that could not be read does
-// not.
+// natExit returns the way on from a NAT gateway, by the route table of its own subnet. A public
+// gateway reaches the internet through an internet gateway there, which drops what a private
+// one sends. A table that was not requested counts as fine; an unreadable one does not.
 func (l *look) natExit(n evidence.NATGateway) way {
 	if n.Private {
 		return way{gap: n.ID + " is a private NAT gateway, and what lies behind it is not read"}

@@ -13,9 +13,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// securityGroups looks at whether the security groups let the node's HTTPS through to the
-// API server (SecurityGroupBlocksApi): out of the instance, and at a private endpoint into
-// the cluster's network interfaces. Groups keep state, so answers need no rule.
+// securityGroups checks whether the security groups allow the node's HTTPS to the API server
+// (SecurityGroupBlocksApi): out of the instance, and at a private endpoint into the cluster's
+// network interfaces. Groups are stateful, so answers need no rule.
 // https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html
 func (l *look) securityGroups() cause.Verdict {
 	a, done := l.toAPI()
@@ -42,7 +42,7 @@ func (l *look) securityGroups() cause.Verdict {
 	return cause.RuledOut
 }
 
-// groupsOut is what the instance's groups say about HTTPS to the API server.
+// groupsOut returns what the instance's groups allow of HTTPS to the API server.
 func (l *look) groupsOut(to place) result {
 	return either(l.families(), func(v6 bool) result {
 		if to == private {
@@ -52,9 +52,9 @@ func (l *look) groupsOut(to place) result {
 	})
 }
 
-// groupsRefuse is the cause that the groups stop the node's HTTPS. A proxy would be
-// another way, on ports of its own. If HTTPS may not leave to a public address either, it
-// does not matter where the API server's name leads.
+// groupsRefuse returns the cause that the groups stop the node's HTTPS. A proxy would be
+// another way, on ports of its own. If HTTPS may not leave to a public address either, it does
+// not matter where the API server's name resolves to.
 func (l *look) groupsRefuse(a api, r result, egress bool) cause.Verdict {
 	proxied, why := l.proxied()
 	if proxied == open {
@@ -85,19 +85,20 @@ func (l *look) groupsRefuse(a api, r result, egress bool) cause.Verdict {
 	return c.Shows(l.silence()...)
 }
 
-// allowIn lets HTTPS of the instance into the first of the security groups.
+// allowIn returns the command that allows the instance's HTTPS into the first security group.
 func (l *look) allowIn(groups []string) string {
 	return l.AWS("ec2", "authorize-security-group-ingress", "--group-id", first(groups), "--protocol", "tcp", "--port", "443", "--source-group", first(l.i.SecurityGroups))
 }
 
-// allowOut lets HTTPS out of the instance's first security group to a destination.
+// allowOut returns the command that allows HTTPS from the instance's first security group to a
+// destination.
 func (l *look) allowOut(to map[string]any) string {
 	permission := map[string]any{"IpProtocol": "tcp", "FromPort": https, "ToPort": https}
 	maps.Copy(permission, to)
 	return l.AWS("ec2", "authorize-security-group-egress", "--group-id", first(l.i.SecurityGroups), "--ip-permissions", paste.JSON([]any{permission}))
 }
 
-// toGroup is the first of the security groups as a destination.
+// toGroup returns the first security group as a destination.
 func toGroup(groups []string) map[string]any {
 	return map[string]any{"UserIdGroupPairs": []map[string]string{{"GroupId": first(groups)}}}
 }
@@ -105,7 +106,7 @@ func toGroup(groups []string) map[string]any {
 // result is what rules say about traffic.
 type result struct {
 	state state
-	// partial: it is unsure because they pass a part of it.
+	// partial: it is unsure because the rules pass a part of it.
 	partial bool
 	gap     string // why it is unsure
 	// evidence shows what closes it, or passes only a part.
@@ -117,25 +118,25 @@ func (r result) is() state { return r.state }
 
 func (r result) doubt(why string) result { return result{gap: why} }
 
-// partly is a closed result as one that passes a part.
+// partly turns a closed result into one that passes a part.
 func (r result) partly(gap string) result {
 	r.state, r.partial, r.gap = unsure, true, gap
 	return r
 }
 
-// peer is the far end of a connection, as the rules of security groups can name it.
+// peer is the far end of a connection, as security group rules can name it.
 type peer struct {
 	what   string   // for sentences, such as the API server
 	groups []string // security groups that it carries
 	space  space    // where its address is
-	known  bool     // space is no more than that
+	known  bool     // otherwise space is only where it may be
 }
 
-// https is the port of the API server and of AWS's endpoints.
+// https is the port of the API server and of AWS endpoints.
 const https = 443
 
-// through evaluates the rules of all groups together: a packet passes if one rule lets
-// it. Prefix lists are not read, so a rule with one neither opens nor closes.
+// through evaluates the rules of all groups together: a packet passes if one rule allows it.
+// Prefix lists are not read, so a rule with one neither opens nor closes.
 // https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html
 func (l *look) through(groups []string, egress bool, p peer) result {
 	if len(groups) == 0 {
@@ -197,7 +198,7 @@ func direction(egress bool) string {
 	return "ingress"
 }
 
-// groupEvidence shows the rules of the groups in which the traffic finds none.
+// groupEvidence returns the rules of the groups, none of which allows the traffic.
 func (l *look) groupEvidence(groups []string, egress bool, p peer) []roll.Evidence {
 	expected := "tcp 443 " + preposition(egress) + " " + cmp.Or(strings.Join(p.groups, " or "), p.what)
 	var out []roll.Evidence
@@ -208,7 +209,7 @@ func (l *look) groupEvidence(groups []string, egress bool, p peer) []roll.Eviden
 	return out
 }
 
-// some describes the first things of a list, and says how many more there are.
+// some describes the first elements of a list, and says how many more there are.
 func some[T any](all []T, describe func(T) string, separator, more string) string {
 	const most = 6
 	var words []string
@@ -240,7 +241,7 @@ func describeRule(r evidence.Permission) string {
 	return protocol + ports + " " + strings.Join(peers, ", ")
 }
 
-// apiPeer is the API server's private end: network interfaces with the cluster's security
+// apiPeer returns the API server's private end: network interfaces with the cluster's security
 // group and its additional ones.
 // https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html
 func (l *look) apiPeer(v6 bool) peer {
@@ -258,7 +259,7 @@ func (l *look) clusterGroups() []string {
 	return all
 }
 
-// nodePeer is the instance as rules on the far side see it.
+// nodePeer returns the instance as rules at the far end see it.
 func (l *look) nodePeer(v6 bool) peer {
 	p := peer{what: "the instance", groups: l.i.SecurityGroups, space: everything4}
 	if v6 {
@@ -269,10 +270,10 @@ func (l *look) nodePeer(v6 bool) peer {
 	return p
 }
 
-// internetPeer is an endpoint outside of the VPC, with an unknown public address.
+// internetPeer returns an endpoint outside the VPC with an unknown public address.
 func internetPeer(what string, v6 bool) peer { return peer{what: what, space: internet(v6)} }
 
-// portRange is a range of ports, both ends in it.
+// portRange is an inclusive range of ports.
 type portRange struct{ from, to int }
 
 func (p portRange) String() string {

@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The services that a node needs. To register it asks EC2 for its name; to become ready
-// it pulls images from ECR, whose layers are in S3. Pods with roles ask STS.
+// The services that a node needs. To register it calls EC2 for its name; to become ready it
+// pulls images from ECR, whose layers are in S3. Pods with roles call STS.
 // https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
 var (
 	toRegister = []string{"ec2"}
@@ -22,9 +22,9 @@ var (
 
 const sts = "sts"
 
-// services looks for the VPC endpoints that an instance needs without a way to the internet
-// (VpcEndpointMissing). An endpoint counts if it is available, answers to the service's own
-// name, and its security groups let the instance in.
+// services checks for the VPC endpoints that an instance needs without a way to the internet
+// (VpcEndpointMissing). An endpoint counts if it is available, has the service's own name, and
+// its security groups admit the instance.
 func (l *look) services() cause.Verdict {
 	if gap := l.clusterGap(); gap != "" {
 		return cause.NotChecked(gap)
@@ -35,7 +35,7 @@ func (l *look) services() cause.Verdict {
 	case a.place == public && l.speaking():
 		return cause.RuledOut // it reaches an API server that is on the internet
 	case a.place == public:
-		return cause.Verdict{} // ApiEndpointUnreachable says what cuts it off
+		return cause.Verdict{} // ApiEndpointUnreachable reports what cuts it off
 	}
 	endpoints := l.VPC().Endpoints
 	refused, unclear := l.refusing(endpoints.Value)
@@ -56,8 +56,8 @@ func (l *look) services() cause.Verdict {
 	return l.lacking(why, endpoints.Value, unclear)
 }
 
-// reached says that every service is within reach, as far as the endpoints' policies were
-// read.
+// reached returns the verdict that every service is reachable, as far as the endpoints'
+// policies were read.
 func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear string) cause.Verdict {
 	switch {
 	case !endpoints.Settled():
@@ -68,7 +68,7 @@ func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear 
 	return cause.RuledOut
 }
 
-// lacking looks for each service that is needed, and then for STS.
+// lacking checks each service that is needed, and then STS.
 func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string) cause.Verdict {
 	needed := toBeReady
 	if l.Finding.Kind == roll.Unregistered {
@@ -94,10 +94,10 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string
 	return l.reached(evidence.Read(endpoints), unclear)
 }
 
-// internet is the way to the internet: closed if routes, security groups or network ACLs
-// certainly close it. Groups and ACLs that stop the API server's HTTPS too are a defect
-// of their own, which no endpoint cures. AWS services may be reached by IPv6 if so
-// configured, so an instance with an IPv6 way out is not certainly cut off.
+// internet returns the way to the internet: closed if routes, security groups or network ACLs
+// certainly close it. Groups and ACLs that stop the API server's HTTPS too are a separate
+// defect, which no endpoint fixes. AWS services may be reached by IPv6 if so configured, so an
+// instance with an IPv6 way out is not certainly cut off.
 func (l *look) internet() way {
 	w := l.out(false)
 	if w.state != closed {
@@ -134,7 +134,8 @@ func (l *look) internetACL() way {
 	return outBeside(r, l.aclNear(private), "its network ACL "+f.Value.ID+" lets no HTTPS out of the VPC and back")
 }
 
-// outBeside is what rules say about the way to the internet, beside that to the API server.
+// outBeside returns what rules say about the way to the internet, compared with that to the API
+// server.
 func outBeside(r, api result, why string) way {
 	w := way{state: r.state, gap: r.gap, evidence: r.evidence}
 	if r.state == closed {
@@ -152,14 +153,14 @@ type lack struct {
 	state   state
 	gap     string
 	why     string
-	// hint: something that was not read may make up for it.
+	// hint: something that was not read may compensate.
 	hint     bool
 	evidence roll.Evidence
 	fix      string
 	subject  string // "" for the VPC
 }
 
-// reach is the best that the endpoints of a service offer.
+// reach returns the best way that the endpoints of a service offer.
 func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
 	best := l.noEndpoint(service)
 	for _, e := range endpoints {
@@ -186,7 +187,7 @@ func (l *look) noEndpoint(service string) lack {
 	}
 }
 
-// by is the way through one endpoint.
+// by returns the way through one endpoint.
 func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 	source := "VPC endpoint " + e.ID
 	switch {
@@ -200,7 +201,7 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 		return l.byGateway(e, service)
 	case !e.PrivateDNS:
 		return lack{
-			// A hosted zone of one's own may send the name there.
+			// A custom hosted zone may resolve the name to it.
 			state: closed, hint: true, why: fmt.Sprintf("the endpoint %s of %s does not answer to the service's name, since its private DNS is off", e.ID, service),
 			evidence: roll.Evidence{Source: source, Field: "PrivateDnsEnabled", Observed: "false", Expected: "true"},
 			fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--private-dns-enabled"),
@@ -209,7 +210,8 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 	return l.admits(e, service)
 }
 
-// byGateway: a gateway endpoint serves the subnets whose route tables it is in.
+// byGateway returns the way through a gateway endpoint, which serves the subnets of its route
+// tables.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html
 func (l *look) byGateway(e evidence.VPCEndpoint, service string) lack {
 	t := l.RouteTable()
@@ -256,8 +258,8 @@ func (l *look) admits(e evidence.VPCEndpoint, service string) lack {
 	return lack{state: open}
 }
 
-// byAny asks by IPv4, and by IPv6 if the instance has an address: an interface endpoint may
-// have both.
+// byAny evaluates IPv4, and IPv6 if the instance has an address: an interface endpoint may have
+// both.
 func (l *look) byAny(ask func(v6 bool) result) result {
 	families := []family{{sure: true}}
 	if l.i.IPv6 {
@@ -266,9 +268,9 @@ func (l *look) byAny(ask func(v6 bool) result) result {
 	return either(families, ask)
 }
 
-// outOfReach is the cause that services are out of reach. An instance that never registered
-// certainly lacks EC2 if what joins it asks EC2. A node certainly lacks its images if a pod
-// that it waits for says so: other images may be on the AMI, or in a registry within reach.
+// outOfReach returns the cause that services are unreachable. An instance that never registered
+// certainly needs EC2 if the tool that joins it calls EC2. A node certainly needs its images if
+// a pod that it waits for says so: other images may be on the AMI or in a reachable registry.
 func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	var names, fixes, reasons []string
 	var rows []roll.Evidence
@@ -293,18 +295,17 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	return c
 }
 
-// pull is an image from ECR in the region that cannot be pulled, for a pod that the node
-// waits for.
+// pull is a failed pull of an ECR image in the region, for a pod that the node waits for.
 type pull struct {
 	shown bool
-	gap   string // why it is not known whether there is one
-	// direct: the registry was dialed itself, not through a proxy, and did not answer.
+	gap   string // why it is unknown whether there is one
+	// direct: the registry was dialed directly, not through a proxy, and did not answer.
 	direct   bool
 	evidence roll.Evidence
 }
 
-// failedPull looks for a pull that fails because one of the services is out of reach, as far
-// as its message shows.
+// failedPull checks for a pull that fails because one of the services is unreachable, as far as
+// its message shows.
 func (l *look) failedPull(services []string) pull {
 	pods := l.Node().Pods
 	if !pods.Settled() {
@@ -335,7 +336,7 @@ func (l *look) failedPull(services []string) pull {
 	return untold
 }
 
-// messages are those of a pod and of its events.
+// messages returns those of a pod and of its events.
 func messages(p evidence.Pod) []string {
 	said := []string{p.Message}
 	for _, e := range p.Events {
@@ -352,13 +353,13 @@ func containsAll(all, of []string) bool {
 	return !slices.ContainsFunc(of, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// noToken is a runtime's message without a token for the registry, which the kubelet gets
-// from the service ecr.api.
+// noToken is a runtime's message without a token for the registry, which the kubelet gets from
+// the service ecr.api.
 const noToken = "no basic auth credentials"
 
-// lackedBy returns the services that the messages of a failed pull show to be out of reach,
-// none if they do not show which. The token comes from ecr.api, the manifest from ecr.dkr,
-// the layers from a bucket of S3.
+// lackedBy returns the services that the messages of a failed pull show as unreachable, none if
+// they do not show which. The token comes from ecr.api, the manifest from ecr.dkr, the layers
+// from an S3 bucket.
 // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
 func lackedBy(words string) (services []string) {
 	for line := range strings.Lines(words) {
@@ -376,8 +377,8 @@ func lackedBy(words string) (services []string) {
 	return services
 }
 
-// awaited reports that the node does not become ready without the pod: it is of a
-// DaemonSet, and there is no CNI yet, or a startup taint of its agent remains.
+// awaited reports whether the node does not become ready without the pod: the pod is of a
+// DaemonSet, and there is no CNI yet or a startup taint of the pod's agent remains.
 func (l *look) awaited(p evidence.Pod) bool {
 	name, ok := strings.CutPrefix(p.Owner, "DaemonSet/")
 	if !ok {
@@ -389,7 +390,7 @@ func (l *look) awaited(p evidence.Pod) bool {
 	})
 }
 
-// owners are the words of a taint's domain that name its agent, such as ebs in
+// owners returns the words of a taint's domain that name its agent, such as ebs in
 // ebs.csi.aws.com/agent-not-ready.
 func owners(key string) []string {
 	domain, _, _ := strings.Cut(key, "/")
@@ -398,13 +399,13 @@ func owners(key string) []string {
 	})
 }
 
-// noCNI reports that the node waits for a network plugin.
+// noCNI reports whether the node waits for a network plugin.
 func (l *look) noCNI() bool {
 	ready, _ := l.Node().Object.Value.Condition("Ready")
 	return contains(ready.Message, "NetworkPluginNotReady", "cni config uninitialized")
 }
 
-// answered reports that a pull failed with an answer of the registry that another endpoint
+// answered reports whether a pull failed with an answer of the registry that another endpoint
 // would not change. A request for the missing token is no such answer.
 func answered(words string) bool {
 	for line := range strings.Lines(words) {
@@ -416,7 +417,7 @@ func answered(words string) bool {
 	return false
 }
 
-// serviceName is the name under which an endpoint of the service is made.
+// serviceName returns the name under which an endpoint of the service is created.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/aws-services-privatelink-support.html
 func (l *look) serviceName(service string) string {
 	prefix := "com.amazonaws."
@@ -426,8 +427,9 @@ func (l *look) serviceName(service string) string {
 	return prefix + l.Region + "." + service
 }
 
-// createEndpoint creates the endpoint: S3's as a gateway in the subnet's route table,
-// others as an interface in the subnet. The fix looks the name up where it is not known.
+// createEndpoint returns the commands that create the endpoint: S3's as a gateway in the
+// subnet's route table, others as an interface in the subnet. They look up the names that are
+// unknown.
 func (l *look) createEndpoint(service string) string {
 	if service == "s3" {
 		return l.AWS("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Gateway", "--service-name", l.serviceName(service), "--route-table-ids", l.RouteTable().Value.ID)

@@ -11,7 +11,8 @@ import (
 
 const imagePull = `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
 
-// What containerd says of a pull without a token, and of one whose layer does not come.
+// What containerd reports about a pull without a token, and about one whose layer does not
+// arrive.
 const (
 	noLogin = `: failed to resolve reference: pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`
 	noLayer = `: failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://prod-eu-west-1-starport-layer-bucket.s3.eu-west-1.amazonaws.com/a": dial tcp 203.0.113.7:443: i/o timeout`

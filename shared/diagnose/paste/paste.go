@@ -1,5 +1,5 @@
-// Package paste writes commands that a person can paste into a shell: whatever characters
-// a name in an account has, it reaches the command unchanged.
+// Package paste writes commands that a person can paste into a shell. A name in an account
+// reaches the command unchanged, whatever its characters.
 //
 // The package is pure.
 package paste
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// plain are the characters that a shell takes as they are.
+// plain are the characters that a shell reads literally.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
 
-// Word is a word that a shell reads as the text.
+// Word returns the text quoted as one shell word.
 func Word(text string) string {
 	if text != "" && strings.Trim(text, plain) == "" {
 		return text
@@ -20,7 +20,7 @@ func Word(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Command is a command of words that a shell reads as the texts.
+// Command returns a shell command with each word quoted.
 func Command(words ...string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -29,7 +29,7 @@ func Command(words ...string) string {
 	return strings.Join(out, " ")
 }
 
-// Lines joins commands and comments; empty ones are left out.
+// Lines joins commands and comments, and omits empty ones.
 func Lines(all ...string) string {
 	var out []string
 	for _, l := range all {
@@ -40,10 +40,10 @@ func Lines(all ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// Kubectl is a command of kubectl.
+// Kubectl returns a kubectl command.
 func Kubectl(words ...string) string { return Command(append([]string{"kubectl"}, words...)...) }
 
-// JSON is a value as JSON, for options that take some.
+// JSON returns a value as JSON, for options that take it.
 func JSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

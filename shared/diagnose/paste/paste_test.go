@@ -8,7 +8,7 @@ import (
 	"rollcall/shared/diagnose/paste"
 )
 
-// Whatever a text holds, a shell reads the words as they were given.
+// A shell reads the words unchanged, whatever the text contains.
 func TestAShellReadsTheWordsAsTheyWere(t *testing.T) {
 	words := []string{"kubectl", "", "a b", "it's", `"`, `\`, "$HOME", "*", "a;b", "$(id)", "x=y,z", "é", "'", "--flag=v", "~", "#no"}
 	got, err := shell.Fields(paste.Command(words...), func(string) string { return "expanded" })

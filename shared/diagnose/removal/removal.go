@@ -1,10 +1,10 @@
-// Package removal looks for what keeps a Node or a NodeClaim that somebody deleted: pods
-// that cannot be drained, volumes that stay attached, an instance that does not end, and
-// finalizers whose owner does nothing. It also names why a volume or a network interface
-// outlived its instance.
+// Package removal looks for what blocks the deletion of a Node or NodeClaim: pods that cannot
+// be drained, volumes that stay attached, an instance that does not terminate, and finalizers
+// whose owner does nothing. It also names why a volume or network interface outlived its
+// instance.
 //
-// Karpenter drains the Node, waits for its volumes, ends the instance, and lets go of the
-// Node and then of the NodeClaim, in this order:
+// Karpenter drains the Node, waits for its volumes, terminates the instance, then removes its
+// finalizer from the Node and then from the NodeClaim:
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/node/termination/controller.go
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/controller.go
 //
@@ -25,8 +25,8 @@ import (
 
 const (
 	karpenters = "karpenter.sh/termination"
-	// recent is how old an event may be to speak of now. Karpenter tells every few minutes
-	// what it waits for.
+	// recent is the maximum age of an event that counts as current. Karpenter reports every few
+	// minutes what it waits for.
 	recent = 15 * time.Minute
 
 	drained         = "Drained"
@@ -35,7 +35,7 @@ const (
 	awaitsVolumes   = "AwaitingVolumeDetachment"
 )
 
-// Analyze notes what it finds about the deletion that the case is about.
+// Analyze notes what it finds about the case's deletion.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Stuck {
 		return
@@ -56,13 +56,13 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	s.Note(cause.FinalizerOwnerGone, l.owner())
 }
 
-// look is one look at a finding.
+// look is the state for one finding.
 type look struct {
 	cause.Look
 	claim evidence.Fact[evidence.NodeClaim]
 }
 
-// object is the object with its kind, as kubectl takes it.
+// object returns the object with its kind, as kubectl takes it.
 func (l *look) object() string {
 	if r := l.Finding.Removal; r.Claim != "" {
 		return "nodeclaim " + r.Claim
@@ -70,14 +70,14 @@ func (l *look) object() string {
 	return "node " + l.Finding.Node
 }
 
-// passed reports whether Karpenter has finished a step: its condition is there and not
+// passed reports whether Karpenter has finished a step: its condition is present and not
 // Unknown. False means that the grace period ended first.
 func (l *look) passed(step string) bool {
 	c, ok := l.claim.Value.Condition(step)
 	return ok && c.Status != "Unknown"
 }
 
-// told is the latest recent event of the reason.
+// told returns the latest recent event with the reason.
 func (l *look) told(reason string) (evidence.Event, bool) {
 	for _, e := range slices.Backward(l.Node().Events.Value) {
 		if e.Reason == reason && l.At.Sub(e.Last) <= recent {
@@ -87,7 +87,7 @@ func (l *look) told(reason string) (evidence.Event, bool) {
 	return evidence.Event{}, false
 }
 
-// at is what shows that Karpenter is at the step now: its condition or its event.
+// at returns the evidence that Karpenter is at the step now: its condition or its event.
 func (l *look) at(step, reason string) (seen []roll.Evidence) {
 	if c, ok := l.claim.Value.Condition(step); ok && c.Status == "Unknown" {
 		seen = append(seen, roll.Evidence{Source: "NodeClaim", Field: "status.conditions[" + step + "]", Observed: fmt.Sprintf("Unknown (%s) since %s", c.Reason, roll.Clock(c.Since)), Expected: "True"})
@@ -98,7 +98,7 @@ func (l *look) at(step, reason string) (seen []roll.Evidence) {
 	return seen
 }
 
-// owners are whose a finalizer is, by its text or by the domain before its slash.
+// owners maps a finalizer, or the domain before its slash, to its owner.
 var owners = map[string]string{
 	"foregroundDeletion": "Kubernetes' garbage collector: it waits for dependents with blockOwnerDeletion",
 	"orphan":             "Kubernetes' garbage collector: it releases dependents first",
@@ -106,7 +106,7 @@ var owners = map[string]string{
 	"cluster.x-k8s.io": "Cluster API", "longhorn.io": "Longhorn",
 }
 
-// ownerOf is whose the finalizer is, as far as its name tells.
+// ownerOf returns the owner of the finalizer, as far as its name says.
 func ownerOf(finalizer string) string {
 	domain, _, _ := strings.Cut(finalizer, "/")
 	for known, name := range owners {
@@ -117,7 +117,7 @@ func ownerOf(finalizer string) string {
 	return "the controller of " + domain
 }
 
-// foreign looks for finalizers that are not Karpenter's: nothing else shows what they wait
+// foreign checks for finalizers that are not Karpenter's. Nothing else shows what they wait
 // for.
 func (l *look) foreign() cause.Verdict {
 	r := l.Finding.Removal
@@ -139,7 +139,7 @@ func (l *look) foreign() cause.Verdict {
 		Fix(fmt.Sprintf("kubectl get %s -o jsonpath='{.metadata.finalizers}'\nkubectl get deployments --all-namespaces   # does the controller that owns %s run? Removing a finalizer by hand skips what it is to clean up", l.object(), names[0]))
 }
 
-// drain looks at whether pods keep the Node.
+// drain checks whether pods block the Node's deletion.
 func (l *look) drain() cause.Verdict {
 	if l.Finding.Node == "" || l.passed(drained) {
 		return cause.RuledOut
@@ -168,8 +168,8 @@ func (l *look) drainBlocked(summary string) cause.Verdict {
 	return cause.Suggestive().Says("%s", summary).Fix(fmt.Sprintf("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
 }
 
-// kept is what keeps pods from being evicted, and how many are left to evict. Pods that are
-// being deleted already do not keep Karpenter for long.
+// kept returns what keeps pods from being evicted, and how many are left to evict. Pods that
+// are already being deleted do not block Karpenter for long.
 func (l *look) kept() (why []roll.Evidence, left int) {
 	waiting := map[string]bool{}
 	for _, p := range l.Node().Pods.Value {
@@ -197,7 +197,7 @@ func (l *look) kept() (why []roll.Evidence, left int) {
 	return why, left
 }
 
-// volumes looks at whether Karpenter waits for volumes.
+// volumes checks whether Karpenter waits for volumes.
 func (l *look) volumes() cause.Verdict {
 	object, waits := l.Node().Object, l.at(volumesDetached, awaitsVolumes)
 	attached := strings.Join(object.Value.Attached, ", ")
@@ -219,7 +219,7 @@ func (l *look) volumes() cause.Verdict {
 		Fix(fmt.Sprintf("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node))
 }
 
-// instance looks at whether Karpenter waits for EC2 to end the instance.
+// instance checks whether Karpenter waits for EC2 to terminate the instance.
 func (l *look) instance() cause.Verdict {
 	r := l.Finding.Removal
 	switch {
@@ -237,8 +237,8 @@ func (l *look) instance() cause.Verdict {
 			"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, r.Machine))
 }
 
-// owner looks at whether Karpenter works on it at all. Its Deployment is not read. Where
-// nothing is left to do, Karpenter would have let go at once.
+// owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
+// nothing were left to do, Karpenter would have removed its finalizer at once.
 func (l *look) owner() cause.Verdict {
 	r := l.Finding.Removal
 	ready, _ := l.Node().Object.Value.Condition("Ready")
@@ -262,12 +262,12 @@ func (l *look) owner() cause.Verdict {
 	return cause.NotChecked(fmt.Sprintf("Karpenter's Deployment is not read, and no event of it about the node is from the last %.0f min", recent.Minutes()))
 }
 
-// gone reports that EC2 has ended the instance.
+// gone reports whether EC2 has terminated the instance.
 func (l *look) gone() bool {
 	return l.Finding.Removal.Gone || l.Finding.Removal.State == roll.StateTerminated
 }
 
-// left explains why something outlived its instance, and how a person ends it: EC2 deletes
+// left explains why something outlived its instance, and how a person deletes it. EC2 deletes
 // with an instance what is marked so, by default the root volume and the interfaces of the
 // launch.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/preserving-volumes-on-termination.html

@@ -15,7 +15,7 @@ var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 const karpenters = "karpenter.sh/termination"
 
-// stuck is a node of Karpenter's that was deleted 90 minutes ago, with its NodeClaim, whose
+// stuck returns a Karpenter node that was deleted 90 minutes ago with its NodeClaim, and whose
 // drain is not over. Nothing is left on it.
 func stuck(change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)) *evidence.Case {
 	f := roll.Finding{

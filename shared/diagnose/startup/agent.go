@@ -7,30 +7,29 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// agent is something that prepares a node for work and has a startup taint taken off it.
+// agent prepares a node for work and removes a startup taint.
 type agent struct {
 	key    string // of the taint
-	prefix bool   // the key only begins so
-	suffix bool   // the key only ends so
+	prefix bool   // the taint's key starts with this key
+	suffix bool   // the taint's key ends with this key
 	name   string
-	// how says who takes the taint off, and when.
+	// how says who removes the taint, and when.
 	how string
-	// The pod of the agent on the node: its namespace as installed by default, its
-	// DaemonSet and its label. Empty if it has none there.
+	// The agent's pod on the node: its default namespace, its DaemonSet and its label. Empty if
+	// it has no pod there.
 	namespace, daemonSet, label string
-	// logs are the words of a kubectl command that shows the one who takes it off, if
+	// logs are the arguments of a kubectl command for the logs of what removes the taint, if
 	// that is not the pod itself.
 	logs []string
 	// network: nodes become ready only through this agent.
 	network bool
-	// early: the taint is taken off whether or not the node is ready.
+	// early: the taint is removed whether or not the node is ready.
 	early bool
-	// guess: that it is a startup taint is told by the key's form alone.
+	// guess: only the form of the key suggests that it is a startup taint.
 	guess bool
 }
 
-// agents are those whose guides have nodes start with a taint, in the order in which
-// they do their work.
+// agents are those whose guides start nodes with a taint, in the order in which they work.
 var agents = []agent{
 	{ // https://karpenter.sh/docs/concepts/nodeclaims/
 		key: unregistered, name: "Karpenter", how: "Karpenter takes it off when it registers the node",
@@ -80,7 +79,7 @@ var agents = []agent{
 	},
 }
 
-// agentOf is the agent of a taint's key, nil if none is known.
+// agentOf returns the agent of a taint's key, nil if none is known.
 func agentOf(key string) *agent {
 	for i := range agents {
 		a := &agents[i]
@@ -92,7 +91,7 @@ func agentOf(key string) *agent {
 	return nil
 }
 
-// order is the agent's place among the others, the last for nil.
+// order returns the agent's place among the others, the last for nil.
 func (a *agent) order() int {
 	for i := range agents {
 		if a == &agents[i] {
@@ -102,7 +101,7 @@ func (a *agent) order() int {
 	return len(agents)
 }
 
-// podOf finds the pod of a DaemonSet among those of a node; of several one that is not
+// podOf returns a DaemonSet's pod among those of a node. Of several it returns one that is not
 // ready.
 func podOf(pods []evidence.Pod, daemonSet, label string) (evidence.Pod, bool) {
 	var found evidence.Pod
@@ -119,7 +118,7 @@ func podOf(pods []evidence.Pod, daemonSet, label string) (evidence.Pod, bool) {
 	return found, ok
 }
 
-// condition is how a pod is, as what is said of it: "is ready".
+// condition returns the state of a pod as a predicate, such as "is ready".
 func condition(p evidence.Pod) string {
 	switch {
 	case p.Ready:
@@ -136,7 +135,7 @@ func condition(p evidence.Pod) string {
 	return "is not ready"
 }
 
-// observed is what is seen of a pod, with its message.
+// observed returns a pod's state with its message.
 func observed(p evidence.Pod) string {
 	text := condition(p)
 	if p.Message != "" && !p.Ready {
@@ -145,7 +144,8 @@ func observed(p evidence.Pod) string {
 	return text
 }
 
-// showLogs shows what takes the taint off, "" if that is the pod itself.
+// showLogs returns the command for the logs of what removes the taint, "" if that is the pod
+// itself.
 func (a *agent) showLogs() string {
 	if len(a.logs) == 0 {
 		return ""

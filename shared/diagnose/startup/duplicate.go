@@ -14,23 +14,23 @@ import (
 
 // When a NodeClaim is a second one for the same pods.
 const (
-	// together is how far apart two NodeClaims may have been created.
+	// together is the longest time between the creation of two related NodeClaims.
 	together = 5 * time.Minute
-	// batch is within what time Karpenter makes all NodeClaims of one decision: the
-	// longest time for which it gathers pending pods first (BATCH_MAX_DURATION). What
-	// lies no further apart is one scale-up.
+	// batch is the time within which Karpenter creates all NodeClaims of one decision: the
+	// longest time for which it gathers pending pods first (BATCH_MAX_DURATION). NodeClaims no
+	// further apart are one scale-up.
 	// https://karpenter.sh/docs/reference/settings/
 	batch = 10 * time.Second
-	// remembered is how old the instance of a duplicate that has settled may be: its node
-	// began to flap while it started, and that is told for as long as flaps are counted.
+	// remembered is the maximum age of a settled duplicate's instance. Its node began to flap
+	// while it started, and is reported for as long as flaps are counted.
 	remembered = settling + roll.FlapWindow
 )
 
-// duplicates looks at whether the instance, or the one launched just before it, was
-// launched twice for the same pods. Two NodeClaims shortly after each other are mostly an
-// ordinary scale-up. What the first of them was doing tells them apart: it was not
-// initialized, so its room was counted on, and then it was lost from that count: by a taint
-// that nobody declared, by a flap of its kubelet, or by not being ready any more.
+// duplicates checks whether the instance, or the one launched just before it, was launched
+// twice for the same pods. Two NodeClaims in short succession are mostly an ordinary scale-up.
+// A duplicate's first NodeClaim was not initialized, so its capacity was counted on, and then
+// lost: by an undeclared taint, by a flap of its kubelet, or because its node was not ready any
+// more.
 func (l *look) duplicates() cause.Verdict {
 	if !l.karpenters() {
 		return cause.Verdict{}
@@ -56,7 +56,7 @@ func (l *look) duplicates() cause.Verdict {
 		case p.registered.IsZero() && p.gap != "":
 			gap = p.gap
 		case l.At.Sub(own.Value.Created) >= settling && !p.settled:
-			// What is still wrong by now is not a duplicate's doing.
+			// What is still wrong now is not caused by a duplicate.
 		case p.fits() && (best == nil || p.reason != "" && best.reason == ""):
 			best = &p
 		}
@@ -72,8 +72,8 @@ func (l *look) duplicates() cause.Verdict {
 	return cause.RuledOut
 }
 
-// inOrder reports that a NodeClaim's node works: Karpenter initialized it, and the check
-// found nothing wrong with it but that it came and went.
+// inOrder reports whether a NodeClaim's node works: Karpenter initialized it, and the check
+// found nothing wrong with it except flapping.
 func (l *look) inOrder(claim evidence.NodeClaim) bool {
 	c, ok := claim.Condition("Initialized")
 	return ok && c.Status == string(roll.ConditionTrue) && !slices.ContainsFunc(append([]roll.Finding{l.Finding}, l.Findings...), func(f roll.Finding) bool {
@@ -85,11 +85,10 @@ func (l *look) inOrder(claim evidence.NodeClaim) bool {
 type pair struct {
 	first, second evidence.NodeClaim
 	registered    time.Time // when the first became a node, zero if it did not
-	gap           string    // why that is not known, "" if it is
-	// reason is what had Karpenter not count on the first any more, "" if that is not
-	// known.
+	gap           string    // why that is unknown, "" if it is known
+	// reason is why Karpenter no longer counted on the first, "" if that is unknown.
 	reason string
-	// settled: both are in order by now, so that nothing is left of it but what it costs.
+	// settled: both now work, and the only effect left is their cost.
 	settled bool
 }
 
@@ -113,20 +112,21 @@ func (l *look) pairOf(a, b evidence.NodeClaim) pair {
 	return p
 }
 
-// near reports that the second was made neither in one decision with the first nor long
-// after it.
+// near reports whether the second was created after the first's decision, but not long after
+// it.
 func (p pair) near() bool {
 	apart := p.second.Created.Sub(p.first.Created)
 	return apart > batch && apart <= together
 }
 
-// fits reports that the first was on its way and not initialized when the second was made.
+// fits reports whether the first was starting, not yet initialized, when the second was
+// created.
 func (p pair) fits() bool {
 	c, ok := p.first.Condition("Initialized")
 	return !ok || c.Status != string(roll.ConditionTrue) || c.Since.After(p.second.Created)
 }
 
-// lost is what closed the first node to pending pods while it started.
+// lost returns what closed the first node to pending pods while it started.
 func (l *look) lost(claim evidence.NodeClaim, node evidence.Node) string {
 	n := node.Object.Value
 	d, _ := l.declared(evidence.Read(claim))
@@ -141,7 +141,7 @@ func (l *look) lost(claim evidence.NodeClaim, node evidence.Node) string {
 
 func (l *look) duplicate(p pair) cause.Verdict {
 	first, second := p.first, p.second
-	// Of a first that starts on, a later one is what an ordinary scale-up makes too.
+	// While the first still starts, an ordinary scale-up creates a later one too.
 	trouble := !p.settled && (l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady)
 	sure := trouble && (p.reason != "" || first.Instance == l.Finding.Instance && l.Finding.Kind == roll.NotReady)
 	state, now := "not there yet", "both are billed"
@@ -162,7 +162,7 @@ func (l *look) duplicate(p pair) cause.Verdict {
 			"# one that stays empty is removed by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints")
 }
 
-// billed is what is paid for a NodeClaim's instance, and for how long: prices are not read.
+// billed says what is paid for a NodeClaim's instance, and for how long. Prices are not read.
 func (l *look) billed(claim evidence.NodeClaim) string {
 	config := l.Instances[claim.Instance].Config.Value
 	since := claim.Created
@@ -176,7 +176,7 @@ func (l *look) billed(claim evidence.NodeClaim) string {
 	return kind + " for " + minutes(l.At.Sub(since))
 }
 
-// isFound reports that the instance has a finding too.
+// isFound reports whether the instance has a finding too.
 func (l *look) isFound(id roll.InstanceID) bool {
 	return slices.ContainsFunc(l.Findings, func(f roll.Finding) bool { return f.Instance == id && f.Stage.Past(roll.Watching) })
 }

@@ -14,20 +14,20 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Labels by which Karpenter counts a node as one of its own and as ready for work.
+// Labels by which Karpenter recognizes a node as its own and as ready for work.
 const (
 	labelRegistered  = "karpenter.sh/registered"
 	labelInitialized = "karpenter.sh/initialized"
 	labelArch        = "kubernetes.io/arch"
 )
 
-// machineLabels are those that the kubelet and the cloud controller write, whether or not
-// Karpenter has registered the node. A flag of the kubelet may overwrite the first two.
+// machineLabels are written by the kubelet and the cloud controller, whether or not Karpenter
+// has registered the node. A kubelet flag may overwrite the first two.
 // https://kubernetes.io/docs/reference/labels-annotations-taints/
 // https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/kubelet_node_status.go
 var machineLabels = []string{labelArch, "kubernetes.io/os", "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
 
-// olderNames are names of labels that Karpenter takes for their successors'.
+// olderNames maps old label names to those that Karpenter reads them as.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/apis/v1/labels.go
 // https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/operator/operator.go
 var olderNames = map[string]string{
@@ -36,26 +36,25 @@ var olderNames = map[string]string{
 	"topology.ebs.csi.aws.com/zone": "topology.kubernetes.io/zone",
 }
 
-// settled is how long ago a condition must have come for what Karpenter wrote before it to
-// be on the node as it was read: the two are read one after the other.
+// settled is how old a condition must be for Karpenter's earlier writes to show on the node as
+// read: the two are read one after the other.
 const settled = 2 * time.Minute
 
-// contradiction is a label of a node that is not what it should be.
+// contradiction is a node label with an unexpected value.
 type contradiction struct {
 	key, observed, expected string
-	source, field           string // of what is expected
-	value                   string // that puts it right, "" if it is not known
-	// mark: it is Karpenter's own mark of a node that is ready for work, and is gone.
+	source, field           string // of the expected value
+	value                   string // the right value, "" if unknown
+	// mark: it is Karpenter's own mark of a node that is ready for work, and is missing.
 	mark bool
 }
 
-// labels looks for labels of the node that contradict what Karpenter launched it for. Its
-// NodeClaim says what that was. Karpenter writes the claim's labels and its own marks on
-// the node once, so what is lost or changed later stays so. Only a lost mark proves why the
-// node counts as starting: before it writes one, Karpenter looks at the node's condition,
-// taints and resources, and at no other label. Other labels keep pods off the node that ask
-// for them, and DaemonSets that the node waits for, which is not read. A NodePool that was
-// edited since is drift, which Karpenter itself corrects.
+// labels checks for node labels that contradict what Karpenter launched the node for, which its
+// NodeClaim says. Karpenter writes the claim's labels and its own marks on the node once, so
+// later losses and changes stay. Only a lost mark proves why the node counts as starting:
+// before it writes one, Karpenter checks the node's condition, taints and resources, and no
+// other label. Other labels keep off pods that ask for them, and DaemonSets that the node waits
+// for, which is not read. A NodePool edited since is drift, which Karpenter itself corrects.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/registration.go
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/initialization.go
 // https://karpenter.sh/docs/concepts/disruption/#drift
@@ -88,7 +87,7 @@ func (l *look) labels() cause.Verdict {
 	return cause.RuledOut
 }
 
-// untrue is a label that contradicts what the kubelet runs on.
+// untrue returns the labels that contradict what the kubelet runs on.
 func untrue(n evidence.NodeObject) []contradiction {
 	if label := n.Labels[labelArch]; label != "" && n.Architecture != "" && label != n.Architecture {
 		return []contradiction{{key: labelArch, observed: label, expected: n.Architecture, source: "the kubelet", field: "status.nodeInfo.architecture", value: n.Architecture}}
@@ -96,7 +95,8 @@ func untrue(n evidence.NodeObject) []contradiction {
 	return nil
 }
 
-// marksLost are Karpenter's marks that its NodeClaim says are on the node, and that are not.
+// marksLost returns Karpenter's marks that the NodeClaim reports as set and that the node is
+// missing.
 func (l *look) marksLost(n evidence.NodeObject, c evidence.NodeClaim) (out []contradiction) {
 	for _, m := range []struct{ label, condition string }{{labelRegistered, "Registered"}, {labelInitialized, "Initialized"}} {
 		said, _ := c.Condition(m.condition)
@@ -107,8 +107,8 @@ func (l *look) marksLost(n evidence.NodeObject, c evidence.NodeClaim) (out []con
 	return out
 }
 
-// ofClaim are the labels that contradict the NodeClaim. Before Karpenter has registered the
-// node only those count that tell of the machine.
+// ofClaim returns the labels that contradict the NodeClaim. Before Karpenter has registered the
+// node, only those that describe the machine count.
 func ofClaim(n evidence.NodeObject, c evidence.NodeClaim) []contradiction {
 	said, _ := c.Condition("Registered")
 	registered := n.Labels[labelRegistered] != "" || said.Status == string(roll.ConditionTrue)
@@ -116,15 +116,15 @@ func ofClaim(n evidence.NodeObject, c evidence.NodeClaim) []contradiction {
 	return append(out, unmet(n, c.Requirements, registered, contradiction{source: "NodeClaim", field: "spec.requirements"})...)
 }
 
-// ofPool are the labels that contradict the NodePool's template, as it is now.
+// ofPool returns the labels that contradict the NodePool's current template.
 func ofPool(n evidence.NodeObject, p evidence.NodePool) []contradiction {
 	registered := n.Labels[labelRegistered] != ""
 	out := unwritten(n, p.Labels, registered, contradiction{source: "NodePool", field: "spec.template.metadata.labels"})
 	return append(out, unmet(n, p.Requirements, registered, contradiction{source: "NodePool", field: "spec.template.spec.requirements"})...)
 }
 
-// unwritten are labels that Karpenter writes on a node when it registers it, and that are not
-// on it.
+// unwritten returns the labels that Karpenter writes when it registers a node and that the node
+// is missing.
 func unwritten(n evidence.NodeObject, all map[string]string, registered bool, as contradiction) (out []contradiction) {
 	for key, value := range all {
 		if registered && n.Labels[key] != value {
@@ -135,8 +135,8 @@ func unwritten(n evidence.NodeObject, all map[string]string, registered bool, as
 	return out
 }
 
-// unmet are the labels that do not meet requirements. What a node lacks is no
-// contradiction: Karpenter does not write every label that it asks for.
+// unmet returns the labels that do not meet requirements. A missing label is no contradiction:
+// Karpenter does not write every label that it asks for.
 func unmet(n evidence.NodeObject, all []evidence.Requirement, registered bool, as contradiction) (out []contradiction) {
 	for _, r := range all {
 		key := r.Key
@@ -155,14 +155,14 @@ func unmet(n evidence.NodeObject, all []evidence.Requirement, registered bool, a
 	return out
 }
 
-// reservationEnded reports the label that Karpenter itself changes: an instance that was
-// launched into a capacity reservation becomes on-demand when that ends.
+// reservationEnded reports whether Karpenter itself changed the label: an instance launched
+// into a capacity reservation becomes on-demand when the reservation ends.
 // https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/controllers/capacityreservation/capacitytype/controller.go
 func reservationEnded(key, value string, r evidence.Requirement) bool {
 	return key == "karpenter.sh/capacity-type" && value == "on-demand" && r.Allows("reserved")
 }
 
-// distinct keeps one contradiction of each label, the first, and puts lost marks first.
+// distinct keeps the first contradiction of each label, and puts lost marks first.
 func distinct(all []contradiction) []contradiction {
 	last := map[bool]int{false: 1}
 	slices.SortStableFunc(all, func(a, b contradiction) int {
@@ -199,7 +199,7 @@ func (l *look) mismatch(n evidence.NodeObject, found []contradiction) cause.Verd
 	return v.Fix(l.relabel(n, set))
 }
 
-// relabel is how to put labels right, and how to see who changes them.
+// relabel returns the commands that correct labels and show who changes them.
 func (l *look) relabel(n evidence.NodeObject, set map[string]string) string {
 	lines := []string{paste.Kubectl("get", "node", n.Name, "-o", "jsonpath={.metadata.labels}{\"\\n\"}{.metadata.managedFields[*].manager}") + "   # who writes them? look for --node-labels in user data, too"}
 	if l.karpenters() {

@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// on sets labels of the node; "" takes one off.
+// on sets labels of the node; "" removes one.
 func (w *world) on(labels map[string]string) {
 	maps.Copy(w.object().Labels, labels)
 	maps.DeleteFunc(w.object().Labels, func(_, value string) bool { return value == "" })

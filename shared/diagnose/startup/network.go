@@ -10,12 +10,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unready are the words of the kubelet for a network plugin that has not started: as
-// container runtimes have told it since 1.24, and as Docker's did before.
+// unready are the kubelet's messages for a network plugin that has not started: those of
+// container runtimes since 1.24, and Docker's before.
 // https://kubernetes.io/docs/reference/node/node-status/#condition
 var unready = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized", "network plugin is not ready"}
 
-// networkMissing reports that a node's condition Ready says so.
+// networkMissing reports whether a node's Ready condition says so.
 func networkMissing(r evidence.Condition) bool {
 	return r.Status == string(roll.ConditionFalse) &&
 		slices.ContainsFunc(unready, func(words string) bool {
@@ -23,14 +23,13 @@ func networkMissing(r evidence.Condition) bool {
 		})
 }
 
-// plugins are the DaemonSets of network plugins that are used on EKS, with their pods'
-// labels.
+// plugins are the DaemonSets of network plugins used on EKS, with their pods' labels.
 // https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html
 var plugins = []struct{ daemonSet, label string }{
 	{"aws-node", "k8s-app=aws-node"}, {"cilium", "k8s-app=cilium"}, {"calico-node", "k8s-app=calico-node"}, {"antrea-agent", "component=antrea-agent"},
 }
 
-// network looks at whether the node waits for its network plugin.
+// network checks whether the node waits for its network plugin.
 func (l *look) network() cause.Verdict {
 	n, ok := l.node()
 	if !ok {
@@ -49,7 +48,7 @@ func (l *look) network() cause.Verdict {
 		Saw("node", "status.conditions[Ready]", reason(r), "True").Shows(more...).Fix(fix)
 }
 
-// plugin looks at the network plugin's pod on the node.
+// plugin checks the network plugin's pod on the node.
 func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence, fix string) {
 	pods := l.Node().Pods
 	if !pods.Known() {

@@ -10,16 +10,16 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Reasons for which Karpenter does not call a node initialized although its kubelet is
-// ready and its startup taints are gone: a resource that the NodeClaim requests has no
-// amount yet, or a driver of dynamic resources has not published what it has.
+// Reasons why Karpenter does not call a node initialized although its kubelet is ready and its
+// startup taints are gone: a resource that the NodeClaim requests has no amount yet, or a
+// driver of dynamic resources has not published its resources.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/initialization.go
 const (
 	resourceMissing = "ResourceNotRegistered"
 	driverMissing   = "DRADriverPoolsNotPublished"
 )
 
-// plugin is the device plugin that registers a resource, by the DaemonSet that its guide
+// devicePlugin is the plugin that registers a resource, by the DaemonSet that its guide
 // installs.
 type devicePlugin struct{ resource, daemonSet, guide string }
 
@@ -31,7 +31,7 @@ var devicePlugins = []devicePlugin{
 	{"vpc.amazonaws.com/pod-eni", "aws-node", "https://docs.aws.amazon.com/eks/latest/userguide/security-groups-pods-deployment.html"},
 }
 
-// resources looks at whether Karpenter waits for a resource that nothing has registered.
+// resources checks whether Karpenter waits for a resource that nothing has registered.
 func (l *look) resources() cause.Verdict {
 	if !l.karpenters() {
 		return cause.Verdict{}
@@ -51,12 +51,12 @@ func (l *look) resources() cause.Verdict {
 		Fix(fix, paste.Kubectl("describe", "nodeclaim", claim.Value.Name))
 }
 
-// resourceReason reports that a NodeClaim is not initialized for want of a resource.
+// resourceReason reports whether a NodeClaim is not initialized because a resource is missing.
 func resourceReason(initialized evidence.Condition) bool {
 	return initialized.Status != string(roll.ConditionTrue) && (initialized.Reason == resourceMissing || initialized.Reason == driverMissing)
 }
 
-// device says what is waited for, and looks at the pod that should bring it.
+// device says what Karpenter waits for, and checks the pod that should provide it.
 func (l *look) device(reason, name string) (text, subject string, seen []roll.Evidence, fix string) {
 	pods, node := podsOf(l.Finding.Node), l.Node()
 	if reason == driverMissing {
@@ -79,7 +79,7 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 	return text, "resource/" + name, seen, fix
 }
 
-// quoted is the first text in quotes of a message, or all of it.
+// quoted returns the first quoted text in a message, or all of it.
 func quoted(message string) string {
 	_, rest, ok := strings.Cut(message, `"`)
 	name, _, closed := strings.Cut(rest, `"`)

@@ -10,35 +10,35 @@ import (
 	"rollcall/shared/roll"
 )
 
-// When several starts of a kubelet are a flap of the node's start, which passes.
+// When several kubelet starts are a flap of the node's start, which passes.
 const (
-	// starting is how long after the node's creation its kubelet may start again: as
-	// long as a node counts as young.
+	// starting is how long after the node's creation its kubelet may start again: as long as a
+	// node counts as young.
 	starting = young
-	// settling is how old the node may be at most. It is twice the quarter of an hour
-	// that Karpenter (registrationTimeout) and EKS (NodeCreationFailure) give a new node:
-	// what goes on for longer is no start any more, and is not held back for one.
+	// settling is the maximum age of the node. It is twice the quarter of an hour that
+	// Karpenter (registrationTimeout) and EKS (NodeCreationFailure) give a new node. Restarts
+	// that go on longer are no longer a start, and do not hold acts.
 	// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/liveness.go
 	// https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html
 	settling = 30 * time.Minute
-	// crashing is how many starts are too many for one that passes: systemd starts a
-	// kubelet that fails every 5 s or so again, without end.
+	// crashing is the number of starts that is too many for a flap that passes: systemd
+	// restarts a failing kubelet about every 5 s, without end.
 	crashing = 6
-	// early is how long before the node's creation its kubelet may have told of its
-	// start: it does so before it registers. Names return with addresses, and what is
-	// older may be another node's.
+	// early is how long before the node's creation its kubelet may have reported its start: it
+	// does so before it registers. Names return with addresses, so older events may be another
+	// node's.
 	early = time.Minute
 )
 
-// starts are a kubelet's starts as the events tell them.
+// starts counts a kubelet's starts as its events report them.
 type starts struct {
 	young int // within starting of the node's creation
 	later int // after that
 	last  time.Time
 }
 
-// countStarts reads the events "Starting kubelet." of the kubelet, which the kube-proxy
-// has the reason of in common.
+// countStarts reads the kubelet's events "Starting kubelet."; kube-proxy's events have the same
+// reason.
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/events/event.go
 func countStarts(events []evidence.Event, created time.Time) starts {
 	var s starts
@@ -48,7 +48,7 @@ func countStarts(events []evidence.Event, created time.Time) starts {
 		}
 		n := max(1, e.Count)
 		if e.First.Before(created.Add(-early)) {
-			n = 1 // which of them are the node's own is not told
+			n = 1 // which of them are the node's own is unknown
 		}
 		if e.Last.After(created.Add(starting)) {
 			s.later += n
@@ -62,8 +62,8 @@ func countStarts(events []evidence.Event, created time.Time) starts {
 	return s
 }
 
-// restarts looks at whether the kubelet of a new node started more than once while its
-// lease is renewed: such a node loses its readiness once more and gets it back.
+// restarts checks whether a new node's kubelet started more than once while its lease is
+// renewed. Such a node loses its readiness once more and gets it back.
 func (l *look) restarts() cause.Verdict {
 	n, ok := l.node()
 	if !ok {
@@ -81,19 +81,19 @@ func (l *look) restarts() cause.Verdict {
 	case !lease.Settled():
 		return cause.Missing(lease, "lease of node "+n.Name)
 	case !lease.Known() || !lease.Value.Fresh(l.At):
-		return cause.RuledOut // its kubelet does not run: a start that failed is no flap
+		return cause.RuledOut // its kubelet does not run: a failed start is no flap
 	}
 	return l.restarted(n, s, lease.Value)
 }
 
-// flap reports that the starts are those of a node that is only just starting.
+// flap reports whether the starts are those of a node that is still starting.
 func (l *look) flap(n evidence.NodeObject, s starts) bool {
 	return s.young >= 2 && s.young < crashing && s.later == 0 && l.age(n) < settling
 }
 
-// recovering reports a node that is Ready again and still within its time, and that
-// nothing else is known to hold up: no startup taint, and no resource. Otherwise a node
-// that is Ready has its flap behind it, and is not initialized for another reason.
+// recovering reports whether a node is Ready again, still within its time, and not known to
+// wait for a startup taint or a resource. Otherwise the flap of a Ready node is over, and it is
+// not initialized for another reason.
 func (l *look) recovering(n evidence.NodeObject) bool {
 	claim := l.NodeClaim()
 	c, _ := claim.Value.Condition("Initialized")
@@ -101,8 +101,8 @@ func (l *look) recovering(n evidence.NodeObject) bool {
 		(!l.karpenters() || claim.Known() && !resourceReason(c))
 }
 
-// surprising is a taint on a node of Karpenter's that nothing is known to declare, "" if it
-// has none: what is wrong with such a node does not pass with its flap.
+// surprising returns an undeclared taint on a Karpenter node, "" if it has none. Such a node's
+// fault does not pass with its flap.
 func (l *look) surprising(n evidence.NodeObject) string {
 	if !l.karpenters() {
 		return ""

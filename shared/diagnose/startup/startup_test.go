@@ -35,7 +35,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func taint(key, effect string) evidence.Taint { return evidence.Taint{Key: key, Effect: effect} }
 
-// world is a finding of a new node of Karpenter's and what was read about it.
+// world is a finding about a new Karpenter node and what was read about it.
 type world struct {
 	finding roll.Finding
 	node    evidence.Node
@@ -51,8 +51,7 @@ type world struct {
 func (w *world) object() *evidence.NodeObject { return &w.node.Object.Value }
 func (w *world) claim() *evidence.NodeClaim   { return &w.claims.Value[0] }
 
-// aged has the node have been created so long ago, and the finding be due a quarter of
-// an hour later.
+// aged makes the node have been created this long ago, and the finding due 15 minutes later.
 func (w *world) aged(age time.Duration) {
 	w.object().Created = now.Add(-age)
 	w.claim().Created = now.Add(-age - 40*time.Second)
@@ -67,7 +66,7 @@ func (w *world) tainted(taints ...evidence.Taint) {
 	w.object().Taints = append(w.object().Taints, taints...)
 }
 
-// declares writes the startup taints of the NodePool and of the NodeClaim made of it.
+// declares sets the startup taints of the NodePool and of the NodeClaim made from it.
 func (w *world) declares(taints ...evidence.Taint) {
 	w.pool.Value.StartupTaints, w.claim().Startup = taints, taints
 }
@@ -76,7 +75,7 @@ func (w *world) unready(message string) {
 	w.object().Conditions[0] = evidence.Condition{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message, Since: w.object().Created}
 }
 
-// starts adds kubelet starts, so long after the node's creation.
+// starts adds kubelet starts, this long after the node's creation.
 func (w *world) starts(after ...time.Duration) {
 	for _, a := range after {
 		at := w.object().Created.Add(a)
@@ -84,26 +83,25 @@ func (w *world) starts(after ...time.Duration) {
 	}
 }
 
-// registers has the user data register the node with taints.
+// registers makes the user data register the node with taints.
 func (w *world) registers(taints string) {
 	w.data = evidence.Read(userdata.Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args --register-with-taints=" + taints + "\n")))
 }
 
-// template has the user data been read of the launch template alone.
+// template makes the user data known from the launch template only.
 func (w *world) template() {
 	w.templates = map[string]evidence.Fact[evidence.LaunchTemplate]{"lt-0123456789abcdef0:3": evidence.Read(evidence.LaunchTemplate{UserData: w.data})}
 	w.data = evidence.Skipped[userdata.Boot]("sampled")
 }
 
-// pod puts a DaemonSet's pod on the node.
+// pod adds a DaemonSet's pod to the node.
 func (w *world) pod(daemonSet string, change func(*evidence.Pod)) {
 	p := evidence.Pod{Namespace: "kube-system", Name: daemonSet + "-x7k2p", Owner: "DaemonSet/" + daemonSet, Phase: "Running", Ready: true}
 	change(&p)
 	w.node.Pods.Value = append(w.node.Pods.Value, p)
 }
 
-// sibling adds a NodeClaim of the same NodePool that was created so long after the
-// node's own.
+// sibling adds a NodeClaim of the same NodePool, created this long after the node's own.
 func (w *world) sibling(after time.Duration, change ...func(*evidence.NodeClaim)) {
 	c := evidence.NodeClaim{Name: "default-zzzzz", NodePool: "default", Instance: "i-00000002", Created: w.claim().Created.Add(after)}
 	for _, f := range change {
@@ -112,8 +110,7 @@ func (w *world) sibling(after time.Duration, change ...func(*evidence.NodeClaim)
 	w.claims.Value = append(w.claims.Value, c)
 }
 
-// of is a new node of Karpenter's, 20 minutes old, Ready, and found for no visible
-// reason.
+// of returns a new Karpenter node, 20 minutes old, Ready, and found for no visible reason.
 func of(kind roll.Kind) *world {
 	w := &world{
 		finding: roll.Finding{Instance: instance, Node: name, Kind: kind, Owner: roll.OwnerKarpenter, Group: group},
@@ -165,7 +162,7 @@ func told(s *cause.Sheet) string {
 	return strings.Join(out, " ")
 }
 
-// test is a world and what is to be told of it; words are to stand in the first cause's
+// test is a world and what must be reported about it; words must be in the first cause's
 // summary or fix.
 type test struct {
 	name  string
@@ -191,7 +188,7 @@ func check(t *testing.T, kind roll.Kind, tests []test) {
 	}
 }
 
-// whole asks whether a sheet has all that is told of a cause, and no reason is missing.
+// whole checks that every cause on a sheet is complete, and that no reason is missing.
 func whole(t *testing.T, name string, s *cause.Sheet) {
 	t.Helper()
 	for _, c := range s.Causes() {
@@ -680,11 +677,11 @@ func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 	})
 }
 
-// Of a duplicate that has settled only its cost is left, which is told once.
+// A settled duplicate only costs money; that is reported once.
 func TestADuplicateThatHasSettled(t *testing.T) {
 	const minute = time.Minute
 	initialized := evidence.Condition{Type: "Initialized", Status: "True"}
-	// pair are two nodes that both work, of which the first flapped while it started.
+	// pair returns two nodes that both work, of which the first flapped while it started.
 	pair := func(age time.Duration, more ...func(*world)) func(*world) {
 		return func(w *world) {
 			w.aged(age)
@@ -830,8 +827,8 @@ func TestNamesAreQuotedForTheShell(t *testing.T) {
 	}
 }
 
-// Whatever could not be read, nothing becomes decisive that was not. NodeClaims are made
-// of their NodePool: that one was edited since cannot be told once the other is hidden.
+// Whatever is unreadable, nothing becomes decisive that was not. NodeClaims are made from their
+// NodePool: an edit of one is no longer visible once the other is hidden.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	spoil := []func(*world){

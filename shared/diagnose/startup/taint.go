@@ -13,12 +13,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// dedicated are keys that keep other pods off nodes with accelerators for good. Nobody
-// takes them off; who declares one as a startup taint means spec.template.spec.taints.
+// dedicated are keys that permanently keep other pods off nodes with accelerators. Nobody
+// removes them; whoever declares one as a startup taint means spec.template.spec.taints.
 // https://karpenter.sh/docs/concepts/scheduling/#acceleratorsgpu-resources
 var dedicated = []string{"nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "habana.ai/gaudi", "vpc.amazonaws.com/efa"}
 
-// unregistered is the key of the taint with which Karpenter has its nodes register.
+// unregistered is the key of the taint with which Karpenter's nodes register.
 const unregistered = "karpenter.sh/unregistered"
 
 // justRegistered is how long after a registration the node may have been read before it.
@@ -28,11 +28,11 @@ const justRegistered = time.Minute
 type left struct {
 	evidence.Taint
 	agent *agent // nil if none is known
-	by    string // who calls it a startup taint, "" if that is known of its agent alone
+	by    string // what declares it a startup taint, "" if only its agent is known for it
 }
 
-// taints looks at whether a startup taint is still on the node, and who should have taken
-// it off. Once the tolerance is over that alone keeps the node from its work.
+// taints checks whether a startup taint is still on the node, and who should have removed it.
+// Once the tolerance is over, that alone keeps the node from its work.
 func (l *look) taints() cause.Verdict {
 	n, ok := l.node()
 	if !ok {
@@ -47,14 +47,13 @@ func (l *look) taints() cause.Verdict {
 	return cause.RuledOut
 }
 
-// unclear reports a taint that a NodePool may have declared as a startup taint.
+// unclear reports whether a NodePool may have declared the taint as a startup taint.
 func unclear(t evidence.Taint) bool {
 	return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !strings.HasPrefix(t.Key, "karpenter.sh/") && t.Effect != "PreferNoSchedule"
 }
 
-// remaining are the startup taints on the node: those of known agents, those that its
-// NodeClaim or NodePool declares, and the one that the finding is about, which may be
-// named by the policy alone.
+// remaining returns the startup taints on the node: those of known agents, those that its
+// NodeClaim or NodePool declares, and the finding's own, which only the policy may name.
 func (l *look) remaining(n evidence.NodeObject) []left {
 	pool, claim := l.Group().NodePool, l.NodeClaim()
 	var out []left
@@ -78,9 +77,8 @@ func (l *look) remaining(n evidence.NodeObject) []left {
 	return out
 }
 
-// explains reports whether the taint can be why the node is not initialized. While a
-// node is not ready, most agents wait for what it waits for, and their taints with
-// them.
+// explains reports whether the taint can be why the node is not initialized. While a node is
+// not ready, most agents wait for the same thing as the node, and so do their taints.
 func (t left) explains(n evidence.NodeObject) bool {
 	r := ready(n)
 	switch {
@@ -107,8 +105,8 @@ func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Verdict
 	return v.Shows(more...)
 }
 
-// remover says who should have taken the taint off and what became of that, with the
-// evidence for it and the commands that show more.
+// remover returns who should have removed the taint and why it is still there, with the
+// evidence and the commands that show more.
 func (l *look) remover(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
 	a := t.agent
 	switch {
@@ -125,7 +123,7 @@ func (l *look) remover(n evidence.NodeObject, t left) (who string, seen []roll.E
 	return a.how, nil, paste.Lines(paste.Kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}"), a.showLogs())
 }
 
-// agentsPod looks at the agent's pod on the node.
+// agentsPod checks the agent's pod on the node.
 func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
 	a, pods := t.agent, l.Node().Pods
 	list := paste.Kubectl("-n", a.namespace, "get", "pods", "-l", a.label, "--field-selector", "spec.nodeName="+n.Name, "-o", "wide")
@@ -144,10 +142,10 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 	return a.how + ", and that pod " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 }
 
-// unregistered looks at why Karpenter leaves its own taint on the node. It takes off the one
-// with the effect NoExecute, once, when it registers the node, and stops looking when the
-// NodeClaim's condition Registered is no longer Unknown. A pending hook of its own holds it
-// up without any fault of the node.
+// unregistered checks why Karpenter leaves its own taint on the node. Karpenter removes the one
+// with the effect NoExecute, once, when it registers the node. It stops trying when the
+// NodeClaim's Registered condition is no longer Unknown. One of its own pending hooks delays it
+// without a fault of the node.
 // https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go
 func (l *look) unregistered(n evidence.NodeObject, t left) (who string, seen []roll.Evidence, fix string) {
 	claim, how := l.NodeClaim(), t.agent.how
@@ -175,5 +173,5 @@ func (l *look) unregistered(n evidence.NodeObject, t left) (who string, seen []r
 	return how, seen, fix
 }
 
-// reason is a condition's status, reason and message in one text.
+// reason returns a condition's status, reason and message as one text.
 func reason(c evidence.Condition) string { return strings.TrimSuffix(cause.Said(c), ".") }

@@ -11,10 +11,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// young is how old a node may be for a taint on it to count as one of its start.
+// young is the maximum age of a node at which a taint counts as one of its start.
 const young = 10 * time.Minute
 
-// surprise is a taint on a node that Karpenter was not told of.
+// surprise is a taint on a node that was not declared to Karpenter.
 type surprise struct {
 	evidence.Taint
 	agent *agent // nil if none is known
@@ -22,43 +22,42 @@ type surprise struct {
 	other string
 }
 
-// sure reports that Karpenter takes the taint for a lasting one. Since 2026 it knows by
-// itself that those of the Node Readiness Controller pass, and nothing tells which
-// release of it runs.
+// sure reports whether Karpenter treats the taint as a lasting one. Since 2026 Karpenter knows
+// that those of the Node Readiness Controller pass, and which release runs is unknown.
 // https://github.com/kubernetes-sigs/karpenter/pull/3025
 func (s surprise) sure() bool { return s.agent == nil || s.agent.guess || !s.agent.prefix }
 
-// outOfService are taints that controllers put on nodes of any age, to take them out of
-// service or because they are. They say nothing of a node's start, and no NodePool can
-// declare them. Of Karpenter's own and the cloud provider's other causes tell. A key that
-// ends in a slash is a prefix.
+// outOfService are taints that controllers put on nodes of any age, to take them out of service
+// or because they are. They say nothing about a node's start, and no NodePool can declare them.
+// Other causes report Karpenter's own and the cloud provider's. A key that ends in a slash is a
+// prefix.
 //
-//   - https://kubernetes.io/docs/reference/labels-annotations-taints/
-//   - https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/apis/v1/taints.go
-//   - https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
-//   - https://github.com/aws/aws-node-termination-handler
+// - https://kubernetes.io/docs/reference/labels-annotations-taints/
+// - https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/apis/v1/taints.go
+// - https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
+// - https://github.com/aws/aws-node-termination-handler
 var outOfService = []string{
 	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", unregistered, "karpenter.sh/disrupted", "karpenter.sh/disruption",
 	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "aws-node-termination-handler/",
 }
 
-// undeclarable reports that the taint is one of those, or keeps no pod away.
+// undeclarable reports whether the taint is one of outOfService, or keeps no pod away.
 func undeclarable(t evidence.Taint) bool {
 	return t.Effect == "PreferNoSchedule" || slices.ContainsFunc(outOfService, func(key string) bool {
 		return t.Key == key || strings.HasSuffix(key, "/") && strings.HasPrefix(t.Key, key)
 	})
 }
 
-// declaration is what Karpenter was told of a node's taints.
+// declaration is what was declared to Karpenter about a node's taints.
 type declaration struct {
 	source, name, field string
 	startup, lasting    []evidence.Taint
 }
 
-// declared is what Karpenter was told of a node's taints. Its NodeClaim's spec is made of
-// the NodePool's template, and counts; it stays as it was when the template is edited
-// later. What either declares is taken for declared: an edit in between is not told from a
-// claim that was captured in part, and no fault is made of what one of them denies.
+// declared returns what was declared to Karpenter about a node's taints. Its NodeClaim's spec
+// comes from the NodePool's template and counts; later edits of the template do not change it.
+// What either declares counts as declared: an edit in between looks the same as a partly
+// captured claim, and what one of them does not declare is no fault.
 func (l *look) declared(claim evidence.Fact[evidence.NodeClaim]) (declaration, bool) {
 	pool := l.Group().NodePool
 	d := declaration{source: "NodePool", name: pool.Value.Name, field: "spec.template.spec.startupTaints"}
@@ -70,14 +69,13 @@ func (l *look) declared(claim evidence.Fact[evidence.NodeClaim]) (declaration, b
 	return d, claim.Known() || pool.Known()
 }
 
-// surprises are the taints on a node, whoever put them there, that were declared neither as
-// startup taints nor as lasting ones, comparing key and effect. Once a node is registered
-// Karpenter counts them against its pending pods as it counts lasting ones: it looks
-// over none but those that are declared and those that it knows by itself
-// (StateNode.Taints). Those of known agents come first.
+// surprises returns the node's taints that were declared neither as startup taints nor as
+// lasting ones, by key and effect, whoever put them there. Once a node is registered, Karpenter
+// counts them against its pending pods like lasting ones. It ignores only declared startup
+// taints and those that it knows itself (StateNode.Taints). Those of known agents come first.
 //
-//   - https://karpenter.sh/docs/faq/#why-do-i-see-extra-nodes-get-launched-to-schedule-pending-pods-that-remain-empty-and-are-later-removed
-//   - https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go
+// - https://karpenter.sh/docs/faq/#why-do-i-see-extra-nodes-get-launched-to-schedule-pending-pods-that-remain-empty-and-are-later-removed
+// - https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go
 func (d declaration) surprises(n evidence.NodeObject) []surprise {
 	var out []surprise
 	for _, t := range n.Taints {
@@ -94,7 +92,7 @@ func (d declaration) surprises(n evidence.NodeObject) []surprise {
 	return out
 }
 
-// undeclared looks for a taint on a Karpenter node that its NodePool does not declare. It is
+// undeclared checks for a taint on a Karpenter node that its NodePool does not declare. It is
 // decisive for nodes that start or flap, since Karpenter then launches more of them.
 func (l *look) undeclared() cause.Verdict {
 	if !l.karpenters() {
@@ -110,7 +108,7 @@ func (l *look) undeclared() cause.Verdict {
 	}
 	found := d.surprises(n)
 	if l.age(n) >= settling && n.Labels[labelInitialized] == "true" {
-		// A taint that a person put on a node in service has nothing to do with its start.
+		// A taint that a person put on a node in service is unrelated to its start.
 		found = slices.DeleteFunc(found, func(s surprise) bool { return s.agent == nil })
 	}
 	if len(found) == 0 {
@@ -121,13 +119,13 @@ func (l *look) undeclared() cause.Verdict {
 		DecisiveIf(starts && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled())
 }
 
-// counted reports that Karpenter goes by the node's own taints: before it has registered
-// the node, and taken its own taint off, it goes by the NodeClaim's.
+// counted reports whether Karpenter uses the node's own taints. Before it has registered the
+// node and removed its own taint, it uses the NodeClaim's.
 func counted(n evidence.NodeObject) bool {
 	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == unregistered && t.Effect == "NoExecute" })
 }
 
-// registersWith is what has the kubelet register with the taint, its user data or launch
+// registersWith returns what makes the kubelet register with the taint, its user data or launch
 // template; "" if neither is known to.
 func (l *look) registersWith(t evidence.Taint) (from string, seen roll.Evidence) {
 	data, source := l.UserData()
@@ -141,7 +139,7 @@ func (l *look) registersWith(t evidence.Taint) (from string, seen roll.Evidence)
 	return "", roll.Evidence{}
 }
 
-// elsewhere is what else may be done about a taint of which nobody knows that it passes.
+// elsewhere returns what else to do about a taint that is not known to pass.
 func elsewhere(n evidence.NodeObject, s surprise, from string) string {
 	switch {
 	case s.agent != nil && !s.agent.guess:
@@ -153,7 +151,7 @@ func elsewhere(n evidence.NodeObject, s surprise, from string) string {
 		paste.Kubectl("get", "node", n.Name, "-o", "yaml", "--show-managed-fields"))
 }
 
-// pool is the name of the group's NodePool.
+// pool returns the name of the group's NodePool.
 func (l *look) pool() string {
 	if name, ok := l.Finding.Group.NodePool(); ok {
 		return name
@@ -161,8 +159,8 @@ func (l *look) pool() string {
 	return l.Group().NodePool.Value.Name
 }
 
-// declare adds the taints to the NodePool's startupTaints. A merge patch replaces a list as
-// a whole, so it repeats what is there.
+// declare returns the command that adds the taints to the NodePool's startupTaints. A merge
+// patch replaces a list as a whole, so it repeats the existing entries.
 func (l *look) declare(pool string, found []surprise) string {
 	fact := l.Group().NodePool
 	if !fact.Known() {

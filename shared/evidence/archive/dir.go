@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 )
 
-// Dir keeps evidence in a folder of this machine, for the command line. The folders that
-// it makes are for their owner only.
+// Dir keeps evidence in a local folder, for the command line. Only the owner can access the folders
+// it creates.
 type Dir struct{ root string }
 
-// NewDir keeps evidence below a folder, which need not exist yet.
+// NewDir returns a Dir that keeps evidence below a folder. The folder need not exist yet.
 func NewDir(root string) *Dir { return &Dir{root: root} }
 
-// Put keeps files under a key, with Findings among them: in the folder of the key, with
-// the bundle in a folder of its own, unpacked. They appear all at once or not at all.
-// That the key is kept already is a success.
+// Put writes files, which must include Findings, to the folder of the key. The bundle gets a folder
+// of its own, unpacked. All files appear at once or not at all. Put succeeds if the key is already
+// kept.
 func (d *Dir) Put(ctx context.Context, key Key, files map[string][]byte) (Link, error) {
 	e, err := newEvidence(key, files)
 	if err != nil {
@@ -40,7 +40,7 @@ func (d *Dir) Put(ctx context.Context, key Key, files map[string][]byte) (Link, 
 	return Link{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(place) + "/"}).String()}, nil
 }
 
-// write makes a folder beside the place and moves it there when it is whole.
+// write creates a folder beside the place and renames it once it is complete.
 func (e evidence) write(place string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return err
@@ -58,14 +58,14 @@ func (e evidence) write(place string) (err error) {
 	if err := writeFile(filepath.Join(draft, Findings), e.findings); err != nil {
 		return err
 	}
-	// Another process may have been first: its evidence is as good.
+	// Another process may have been first. Its evidence is as good.
 	if err := os.Rename(draft, place); err != nil && !exists(place) {
 		return err
 	}
 	return nil
 }
 
-// writeFile writes a new file and waits for the disk: an act may follow.
+// writeFile writes a new file and syncs it to disk, because an act may follow.
 func writeFile(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err

@@ -1,10 +1,9 @@
-// Package archive keeps the evidence of a finding where it outlives the instance: in an
-// S3 bucket, or in a folder for the command line.
+// Package archive keeps the evidence of a finding where it outlives the instance: in an S3 bucket,
+// or in a folder for the command line.
 //
-// What is kept under one key is written once and never again. A key is told by the
-// finding and by what the evidence is for, and not by when it was written: whoever is
-// handed the same work twice puts the same key twice, and the second time is a success
-// that changes nothing.
+// Evidence under a key is written once and never overwritten. A key depends on the finding and on
+// the purpose of the evidence, not on the time of writing. If the same work is delivered twice, the
+// second Put of the same key succeeds and changes nothing.
 //
-// Nothing is redacted here. What is put must be free of secrets already: package redact.
+// The package redacts nothing. Callers must remove secrets first, with package redact.
 package archive

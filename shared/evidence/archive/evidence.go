@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// Findings is the name of the file that must be among those that are put. It is kept
-// beside the bundle and not in it, and written last: where there is one, the evidence is
-// whole.
+// Findings is the name of a file that must be among the files put. It is kept beside the bundle,
+// not in it, and is written last: if it exists, the evidence is complete.
 const Findings = "findings.json"
 
-// folder is what the bundle's files lie in.
+// folder is the folder that holds the bundle's files.
 const folder = "bundle"
 
-// Link is where evidence is kept.
+// Link is the location of kept evidence.
 type Link struct {
-	// URI of the folder: s3://bucket/path/, for aws s3 cp --recursive, or file:///path/.
+	// URI is that of the folder: s3://bucket/path/, for aws s3 cp --recursive, or file:///path/.
 	URI string
-	// Console is the page of the AWS console that shows the folder, "" if there is none.
+	// Console is the URL of the AWS console page that shows the folder, "" if there is none.
 	Console string
 }
 
-// evidence is what is put, taken apart.
+// evidence is the evidence to put, split into its parts.
 type evidence struct {
-	path     string // of its key
+	path     string // the key's path
 	findings []byte
 	bundle   map[string][]byte // by name within the bundle
 }
@@ -53,11 +52,11 @@ func newEvidence(key Key, files map[string][]byte) (evidence, error) {
 	return e, nil
 }
 
-// names lists the bundle's files in order.
+// names returns the names of the bundle's files, sorted.
 func (e evidence) names() []string { return slices.Sorted(maps.Keys(e.bundle)) }
 
-// checkNames refuses a name that could lead out of the bundle, or that is a file's and a
-// folder's at once.
+// checkNames returns an error for a name that could lead out of the bundle, or that is both a file
+// and a folder.
 func checkNames(files map[string][]byte) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -76,7 +75,7 @@ func checkNames(files map[string][]byte) error {
 	return errors.Join(faults...)
 }
 
-// above lists the folders that a file lies in, the outermost first.
+// above returns the folders that contain a file, the outermost first.
 func above(name string) (dirs []string) {
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		dirs = append(dirs, dir)

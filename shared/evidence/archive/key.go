@@ -10,31 +10,31 @@ import (
 	"rollcall/shared/roll"
 )
 
-// StageWarned is, or begins, the stage of evidence that is kept at a finding's warning
-// time. That of evidence which is kept before an act is the order's id.
+// StageWarned is the stage, or the beginning of the stage, of evidence kept at a finding's warning
+// time. The stage of evidence kept before an act is the order's id.
 const StageWarned = "warned"
 
-// Key says whose evidence it is and what it is for.
+// Key identifies evidence by its subject and its purpose.
 type Key struct {
 	Cluster  roll.ClusterID
 	Instance roll.InstanceID
 	Kind     roll.Kind
-	// At is when the finding was first seen, or when the order was given; never when the
-	// evidence was read, which differs from one delivery to the next.
+	// At is when the finding was first seen, or when the order was given. It is never when the
+	// evidence was read, which differs between deliveries.
 	At    time.Time
-	Stage string // StageWarned with or without more, or the id of an order
+	Stage string // StageWarned, with or without a suffix, or the id of an order
 }
 
-// timestamp is RFC 3339 without its separators: a colon has to be escaped in many places.
+// timestamp is RFC 3339 without separators, because colons need escaping in many places.
 const timestamp = "20060102T150405Z"
 
-// part is what a key or a file name may be made of: nothing that leads out of its
-// folder, hides, or has to be escaped in an object key, an URL or a shell.
+// part is the pattern for parts of keys and file names. It allows nothing that leads out of the
+// folder, hides a file, or needs escaping in an object key, a URL or a shell.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 var part = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Path is <account>/<region>/<cluster>/<instance>/<time in UTC>-<kind>-<stage>. A key
-// with a part that is missing, or that could lead elsewhere, has none.
+// Path returns <account>/<region>/<cluster>/<instance>/<time in UTC>-<kind>-<stage>. It returns an
+// error if a part is missing or could lead elsewhere.
 func (k Key) Path() (string, error) {
 	var faults []error
 	for _, p := range []struct{ name, value string }{
@@ -55,13 +55,13 @@ func (k Key) Path() (string, error) {
 	return path.Join(Folder(k.Cluster, k.Instance), slot), nil
 }
 
-// Folder is what all evidence about an instance lies in.
+// Folder returns the folder that holds all evidence about an instance.
 func Folder(cluster roll.ClusterID, id roll.InstanceID) string {
 	return path.Join(cluster.Account, cluster.Region, cluster.Name, place(id))
 }
 
-// place is the instance's id, or nodepool-NAME of what is about no instance. Of a name that
-// no key can hold it is the kind alone.
+// place returns the instance's id, or nodepool-NAME for a finding about no instance. For a name
+// that no key can hold it returns the kind alone.
 func place(id roll.InstanceID) string {
 	kind, name, ok := id.Subject()
 	if !ok {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// MaxSize bounds what is kept as one object, in bytes after compression.
+// MaxSize is the maximum size of one object, in bytes after compression.
 const MaxSize = 20 << 20
 
 var errTooLarge = errors.New("too large")
 
-// pack makes a gzipped tar of the bundle with the folder "bundle" in it. The same files
-// and time give the same bytes.
+// pack returns a gzipped tar file of the bundle, in a folder "bundle". The same files and time give
+// the same bytes.
 func (e evidence) pack(at time.Time, most int) ([]byte, error) {
 	out := &bounded{left: most}
 	zipped := gzip.NewWriter(out)
@@ -60,7 +60,7 @@ func (e evidence) tar(w *tar.Writer, at time.Time) error {
 	return w.Close()
 }
 
-// tooLarge names the file that weighs most: it is the one to shorten or leave out.
+// tooLarge returns an error that names the largest file, which is the one to shorten or leave out.
 func (e evidence) tooLarge(most int) error {
 	heavy := slices.MaxFunc(slices.Collect(maps.Keys(e.bundle)), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(e.bundle[a]), len(e.bundle[b])), cmp.Compare(b, a))
@@ -68,7 +68,7 @@ func (e evidence) tooLarge(most int) error {
 	return fmt.Errorf("evidence %s is larger than %d bytes after compression and is not kept: its largest file is %s with %d bytes", e.path, most, heavy, len(e.bundle[heavy]))
 }
 
-// bounded is a buffer that takes so many bytes and no more.
+// bounded is a buffer with a maximum size in bytes.
 type bounded struct {
 	buf  bytes.Buffer
 	left int

@@ -17,20 +17,20 @@ type s3API interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 }
 
-// S3 keeps evidence in a bucket, two objects for each key: bundle.tar.gz, which unpacks
-// into a folder, and after it findings.json. The bucket is of the account and the region
-// of the clusters, and encrypts by default; its caller may put objects that do not exist
-// yet, and needs to do nothing else.
+// S3 keeps evidence in a bucket, as two objects for each key: first bundle.tar.gz, which unpacks
+// into a folder, then findings.json. The bucket belongs to the account and region of the clusters
+// and encrypts by default. The caller needs only the permission to put objects that do not exist
+// yet.
 type S3 struct {
 	api    s3API
 	bucket string
 }
 
-// NewS3 keeps evidence in the bucket.
+// NewS3 returns an S3 that keeps evidence in the bucket.
 func NewS3(api s3API, bucket string) *S3 { return &S3{api: api, bucket: bucket} }
 
-// Put keeps files under a key, with Findings among them. That the key is kept already is
-// a success. After an error the evidence is not whole; another Put of the key completes it.
+// Put writes files, which must include Findings, under a key. It succeeds if the key is already
+// kept. After an error the evidence is incomplete; another Put of the key completes it.
 func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (Link, error) {
 	e, err := newEvidence(key, files)
 	if err != nil {
@@ -57,11 +57,11 @@ func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (Link, e
 	return Link{URI: "s3://" + s.bucket + "/" + e.path + "/", Console: roll.BucketPage(key.Cluster.Region, s.bucket, e.path+"/")}, nil
 }
 
-// tries of one object. S3 asks for another where two writers of a key got into each
-// other's way; then it is there, or it is not.
+// tries is how often an object is tried. S3 asks for a retry if two writers of a key conflict;
+// after that the object exists or it does not.
 const tries = 3
 
-// put writes an object unless there is one of that name.
+// put writes an object unless one of that name exists.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 func (s *S3) put(ctx context.Context, owner, name, kind string, content []byte) error {
 	for try := 1; ; try++ {
@@ -69,7 +69,7 @@ func (s *S3) put(ctx context.Context, owner, name, kind string, content []byte) 
 			Bucket: aws.String(s.bucket), Key: aws.String(name), Body: bytes.NewReader(content), ContentType: aws.String(kind),
 			ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
 			IfNoneMatch:       aws.String("*"),
-			// A bucket that was deleted can be made anew by anybody.
+			// Anyone can create a bucket under the name of a deleted one.
 			ExpectedBucketOwner: aws.String(owner),
 		})
 		switch {

@@ -7,8 +7,7 @@ import (
 	"rollcall/shared/evidence/redact"
 )
 
-// Read reads a console's text. It never fails: text that says nothing gives a log
-// without signs.
+// Read reads a console's text. It never fails: if nothing is recognized, the log has no signs.
 func Read(text string) Log {
 	r := reader{log: Log{Truncated: len(text) >= kept}}
 	if len(text) > MaxBytes {
@@ -35,8 +34,8 @@ type reader struct {
 	lines   []string  // of text, which may end in a line break
 	skipped int       // lines before text that are not read
 	clean   []string  // lines, redacted; nil until one is needed
-	detail  [2]string // the last one that was made presentable, and how
-	bootmgr bool      // the last beginning of a boot was told by the boot manager
+	detail  [2]string // cache: the last detail passed to presentable, and its result
+	bootmgr bool      // the boot manager printed the last beginning of a boot
 	log     Log
 }
 
@@ -56,9 +55,9 @@ func (r *reader) line(i int, line string) {
 	}
 }
 
-// redacted adds the signs that were seen in a line. Their words are taken from what
-// redact leaves of it, with the whole text in view, so that no secret is in them. If
-// redaction took away what told a sign, it stands without a detail.
+// redacted adds the signs seen in a line. Their text is taken from the redacted line, with the
+// whole text as context, so that it contains no secret. If redaction removed what identified a
+// sign, the sign is added without a detail.
 func (r *reader) redacted(i int, seen []Sign) {
 	if r.clean == nil {
 		clean, _ := redact.Text(r.text)
@@ -80,7 +79,7 @@ func (r *reader) redacted(i int, seen []Sign) {
 	}
 }
 
-// add adds a finding, unless the same is there already or there are too many of its sign.
+// add adds a finding, unless it is a duplicate or there are too many of its sign.
 func (r *reader) add(i int, sign Sign, said, detail string) {
 	detail = r.presentable(detail)
 	n := 0
@@ -102,11 +101,11 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 	})
 }
 
-// head is the beginning of a redacted text, of which no more is shown anyway.
+// head returns the beginning of a redacted text. No more of it is shown.
 func head(s string) string { return s[:min(len(s), 4<<10)] }
 
-// presentable is a detail as it is shown: redacted once more, since it may have been
-// unquoted, in one line, and not too long.
+// presentable returns a detail as it is shown: in one line, of limited length, and redacted again
+// because it may have been unquoted.
 func (r *reader) presentable(detail string) string {
 	if detail == r.detail[0] { // as at the start, where both are empty
 		return r.detail[1]
@@ -122,13 +121,13 @@ func (r *reader) presentable(detail string) string {
 	return clean
 }
 
-// settle drops what other lines, or the system, take back.
+// settle drops the findings that other lines, or the system, contradict.
 func (r *reader) settle(found []Found) []Found {
 	var out []Found
 	for _, f := range found {
 		switch {
 		case f.Sign == NodeConfigInvalid && !r.log.Has(NodeadmFailed):
-			// It had another configuration to go on with.
+			// It had another configuration to continue with.
 			continue
 		case f.Sign == UserDataIgnored && (r.log.OS == "al2023" || r.log.Has(NodeadmRan)):
 			continue

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// rule tells a sign from a segment.
+// rule recognizes a sign in a segment.
 type rule struct {
-	// needle is in every segment that the rule can say anything about: looking for it is
-	// what keeps reading cheap.
+	// needle is a text that every matching segment contains. Searching for it first keeps reading
+	// cheap.
 	needle string
 	sign   Sign
-	by     func(segment) bool // who has to say it; nil: anybody
-	says   *regexp.Regexp     // what the message says; nil: the needle is enough
-	not    *regexp.Regexp     // what it may not say
-	// detail is the sign's, in which $1 is the first group of says, and {tag} the program.
+	by     func(segment) bool // reports whether the writer is the right one; nil: any writer
+	says   *regexp.Regexp     // must match the message; nil: the needle is enough
+	not    *regexp.Regexp     // must not match
+	// detail is the sign's detail, in which $1 is the first group of says and {tag} the program.
 	detail string
-	// read gives the sign and its detail, or "", in place of all that.
+	// read returns the sign and its detail, or "". It replaces the fields above.
 	read func(segment) (Sign, string)
-	// traced: the rule is about commands in a shell's trace, and not about what they print.
+	// traced reports whether the rule is about commands in a shell's trace, not about their output.
 	traced bool
 }
 
@@ -45,15 +45,16 @@ func (r rule) apply(s segment) (Sign, string) {
 	return r.sign, strings.TrimSpace(string(r.says.ExpandString(nil, detail, s.message, m)))
 }
 
-// words are a message's, from its beginning if they begin with ^, so that a program that
-// speaks of another one's words is not taken for it.
+// words compiles the pattern of a message. A pattern that begins with ^ does not match a program
+// that quotes another one's message.
 func words(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
 
-// rules are all of them. Each is asked about each segment. Where the words come from is
-// told at the signs.
+// rules are all rules. Each is tried on each segment. The sources of the texts are documented at
+// the signs.
 var rules = []rule{
-	// Older kernels, such as 4.14, write "Kill process", newer ones "Killed process". The name
-	// can have parentheses itself. A control group's want of memory is none of the machine.
+	// Older kernels, such as 4.14, write "Kill process", newer ones "Killed process". The name may
+	// contain parentheses. A control group that runs out of memory is not counted: the machine did
+	// not.
 	{needle: "ut of memory", sign: OutOfMemory, by: kernel, detail: "$1$2",
 		says: words(`^Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d+ \((?:(.*?)\) (?:total-vm|score)|([^)]*)\)))?`)},
 	{needle: "Kernel panic - not syncing", sign: KernelPanic, by: kernel, detail: "$1",
@@ -69,8 +70,8 @@ var rules = []rule{
 		says: words(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
 	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: words(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
 
-	// An error is said after what failed, and not in the middle of a sentence. The same error
-	// number is also that of other limits.
+	// An error follows what failed and is not in the middle of a sentence. Other limits use the
+	// same error number.
 	{needle: "o space left on device", sign: DiskFull, detail: "{tag}",
 		says: words(`(?:^|: |\] |\(|'|")[Nn]o space left on device`),
 		not:  words(`(?i)watch|notify|cgroup|control group|cpuset|/dev/shm|tmpfs|/run/`)},
@@ -82,7 +83,7 @@ var rules = []rule{
 	{needle: "An error occurred (", sign: AccessDenied, detail: "$2: $1",
 		says: words(`An error occurred \((` + denials + `)\)(?: when calling the (\S*))?`)},
 	{needle: "operation error ", read: sdkError},
-	// A healthy boot was seen to need four attempts, while the network comes up.
+	// A healthy boot can need four attempts while the network comes up.
 	{needle: " retrying request ", sign: APIRetries, detail: "$1", says: words(`SDK .* retrying request (\S+), attempt (?:[5-9]|\d\d)`)},
 	{needle: "Giving up on md from ", sign: IMDSFailed, detail: "cloud-init"},
 	{needle: "IMDS's HTTP endpoint is probably disabled", sign: IMDSFailed, detail: "cloud-init"},
@@ -99,7 +100,7 @@ var rules = []rule{
 	{needle: " module ", by: warned, read: moduleFailed},
 	{needle: "Failed running " + userScripts, sign: UserScriptFailed, by: warned, detail: "$1: $2",
 		says: words(`Failed running .*?([^/]*) \[([^\]]*)\]`)},
-	// Of cloud-init's own code: scripts print their tracebacks too.
+	// Only cloud-init's own code: scripts print tracebacks too.
 	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: words(`^ *File "/usr/.*\.py", line `)},
 	{needle: "Failed loading yaml blob", sign: CloudInitFailed, detail: "cloud-config"},
 	{needle: "Unhandled ", sign: UserDataIgnored, by: warned, detail: "$1",
@@ -115,7 +116,7 @@ var rules = []rule{
 	{needle: bootstrapPath, sign: BootstrapRan, traced: true, says: words(`^[+ ]*(?:(?:sudo|bash|sh|/bin/bash|-x) )*` + bootstrapPath)},
 	{needle: "[eks-bootstrap] ", sign: BootstrapRan, not: words(`\[eks-bootstrap\] ERROR: `)},
 	{needle: "[eks-bootstrap] ", sign: BootstrapFailed, detail: "$1", says: words(`\[eks-bootstrap\] ERROR: (.*)`)},
-	// Cluster API's script that fetches what bootstraps a machine.
+	// Cluster API's script that fetches the bootstrap data of a machine.
 	// https://github.com/kubernetes-sigs/cluster-api-provider-aws/tree/main/pkg/cloud/services/secretsmanager
 	{needle: "aws.cluster.x-k8s.io encrypted cloud-init script", sign: BootstrapFailed, detail: "Cluster API's script, status $1", says: words(`encrypted cloud-init script \S+ exiting with status ([1-9]\d*)`)},
 	{needle: "Exited with error on line ", sign: BootstrapFailed, detail: "line $1", says: words(`^Exited with error on line (\d+)$`)},
@@ -128,8 +129,8 @@ var rules = []rule{
 		}
 		return BottlerocketBooted, bottlerocketVariant(s.message)
 	}},
-	// How the messages of their error types begin (mod error in each main.rs). The commit of
-	// nothing is no failure of the boot by itself: its unit tells.
+	// How the messages of their error types begin (mod error in each main.rs). An empty commit
+	// alone is not a failed boot; the unit's state shows that.
 	{needle: "]: ", sign: BottlerocketFailed, by: bottlerocket, detail: "{tag}: $1", not: words(`Tried to commit with no pending changes`),
 		says: words(`^((?:Error |Failed to |Unable to |Timed[ -]out |Provider (?:error: |')|Setting generator '|IMDS request failed|Missing |Invalid |No IP address found|TOML data |Data is not a TOML table).*)`)},
 
@@ -140,29 +141,30 @@ var rules = []rule{
 
 const (
 	bootstrapPath = "/etc/eks/bootstrap.sh"
-	// userScripts is where cloud-init keeps the scripts of the user data.
+	// userScripts is the directory where cloud-init keeps the scripts of the user data.
 	userScripts = "/var/lib/cloud/instance"
 	// nodeConfigType is the MIME type of nodeadm's configuration.
 	nodeConfigType = "application/node.eks.aws"
-	// denials are the codes with which AWS refuses a caller.
+	// denials are the error codes with which AWS denies a call.
 	denials = `AccessDenied|AccessDeniedException|UnauthorizedOperation|AuthFailure|UnrecognizedClientException|` +
 		`InvalidClientTokenId|ExpiredToken|ExpiredTokenException|SignatureDoesNotMatch|OptInRequired`
 )
 
 func kernel(s segment) bool { return s.kernel() }
 
-// bottlerocket reports whether one of the programs that make Bottlerocket's settings says
-// it. They write nothing but errors to the console.
+// bottlerocket reports whether the segment is from a program that applies Bottlerocket's settings.
+// These write only errors to the console.
 func bottlerocket(s segment) bool {
 	return slices.Contains([]string{
 		"early-boot-config", "sundog", "pluto", "thar-be-settings", "settings-committer", "storewolf", "migrator", "bootstrap-commands",
 	}, s.tag)
 }
 
-// warned reports whether cloud-init's log says it: "cc_scripts_user.py[WARNING]: ...".
+// warned reports whether the segment is a warning in cloud-init's log:
+// "cc_scripts_user.py[WARNING]: ...".
 func warned(s segment) bool { return pyWarning.MatchString(s.text) }
 
-// fatal reports whether nodeadm gives up with this line.
+// fatal reports whether nodeadm exits with this line.
 func fatal(s segment) bool {
 	return strings.Contains(s.text, `"level":"fatal"`) || strings.Contains(s.text, "fatal cli/main.go:")
 }
@@ -176,10 +178,10 @@ var (
 	hostForm   = words(`^[\w.:-]{1,253}$`)
 )
 
-// execFormat: "part-001: line 5: ./agent: cannot execute binary file: Exec format
-// error" of bash, "Failed at step EXEC spawning /usr/bin/agent: Exec format error" of
-// systemd, "[Errno 8] Exec format error: b'/usr/bin/agent'" of Python. Of a script of the user
-// data it says that it is not a program, and nothing about architecture.
+// execFormat recognizes "part-001: line 5: ./agent: cannot execute binary file: Exec format error"
+// of bash, "Failed at step EXEC spawning /usr/bin/agent: Exec format error" of systemd, and "[Errno
+// 8] Exec format error: b'/usr/bin/agent'" of Python. For a script of the user data it means that
+// the script is not a program, not that the architecture is wrong.
 func execFormat(s segment) (Sign, string) {
 	m := execError.FindStringSubmatchIndex(s.message)
 	if m == nil || strings.Contains(s.message, "Missing #! in script?") || strings.Contains(s.message, "exec user process") { // a container's
@@ -197,9 +199,8 @@ func execFormat(s segment) (Sign, string) {
 	return ExecFormatError, path
 }
 
-// unreachable names the host of the URL that a message is about, else the address that the
-// pattern finds. What listens on the machine itself is no endpoint, and the metadata service
-// has a sign of its own.
+// unreachable returns the host of the URL in a message, or else the address that the pattern finds.
+// Addresses of the machine itself are not endpoints, and the metadata service has its own sign.
 func unreachable(pattern string) func(segment) (Sign, string) {
 	re := words(pattern)
 	return func(s segment) (Sign, string) {
@@ -222,7 +223,7 @@ func unreachable(pattern string) func(segment) (Sign, string) {
 	}
 }
 
-// urlHost is the host of the first URL in a text, or "".
+// urlHost returns the host of the first URL in a text, or "".
 func urlHost(s string) string {
 	_, rest, ok := strings.Cut(s, "://")
 	if !ok {
@@ -231,10 +232,10 @@ func urlHost(s string) string {
 	if end := strings.IndexAny(rest, "/?# \t\"'\\<>,)"); end >= 0 {
 		rest = rest[:end]
 	}
-	return hostname(rest[strings.LastIndexByte(rest, '@')+1:]) // what stands before is redacted, and no host
+	return hostname(rest[strings.LastIndexByte(rest, '@')+1:]) // the part before it is redacted, and is not a host
 }
 
-// hostname is a host or address without its port, or "" if it is neither.
+// hostname returns a host or address without its port, or "" if it is neither.
 func hostname(s string) string {
 	s = strings.TrimRight(strings.Trim(s, `"'();,`), ":.")
 	if inner, _, ok := strings.Cut(strings.TrimPrefix(s, "["), "]"); ok && strings.HasPrefix(s, "[") {
@@ -245,11 +246,11 @@ func hostname(s string) string {
 	return hostForm.FindString(s)
 }
 
-// sdkError: "operation error EC2: DescribeInstances, ... api error CODE: ...".
+// sdkError recognizes "operation error EC2: DescribeInstances, ... api error CODE: ...".
 func sdkError(s segment) (Sign, string) {
 	operation, _ := between(s.message, "operation error ", ",")
 	if asked, ok := strings.CutPrefix(operation, "ec2imds: "); ok {
-		if strings.Contains(s.message, "StatusCode: 404") { // it answered: it has none
+		if strings.Contains(s.message, "StatusCode: 404") { // the service answered: there is no such item
 			return "", ""
 		}
 		return IMDSFailed, asked
@@ -260,7 +261,7 @@ func sdkError(s segment) (Sign, string) {
 	return "", ""
 }
 
-// moduleFailed: "Failed to run module scripts-user (scripts in ...)", "Running module
+// moduleFailed recognizes "Failed to run module scripts-user (scripts in ...)" and "Running module
 // scripts-user (<module '...' from '...'>) failed". Newer versions write underscores.
 func moduleFailed(s segment) (Sign, string) {
 	m := moduleName.FindStringSubmatch(s.message)
@@ -270,8 +271,8 @@ func moduleFailed(s segment) (Sign, string) {
 	return CloudInitFailed, strings.ReplaceAll(m[1]+m[2], "-", "_")
 }
 
-// nodeadmUnit: "Starting nodeadm-config.service - EKS Nodeadm Config...",
-// "[  OK  ] Finished nodeadm-run.service - EKS Nodeadm Run.".
+// nodeadmUnit recognizes "Starting nodeadm-config.service - EKS Nodeadm Config..." and "[  OK  ]
+// Finished nodeadm-run.service - EKS Nodeadm Run.".
 func nodeadmUnit(s segment) (Sign, string) {
 	finished := strings.Contains(s.message, "Finished ")
 	switch {
@@ -292,7 +293,7 @@ func nodeConfigMissing(s segment) (Sign, string) {
 	return "", ""
 }
 
-// nodeConfigUndecodable is told by a warning; nodeadm then goes on without that source.
+// nodeConfigUndecodable recognizes a warning, after which nodeadm continues without that source.
 func nodeConfigUndecodable(s segment) (Sign, string) {
 	if failure, ok := strings.CutPrefix(errorField(s.text), "failed to decode node config"); ok {
 		return NodeConfigInvalid, strings.TrimLeft(failure, ", ")
@@ -300,7 +301,7 @@ func nodeConfigUndecodable(s segment) (Sign, string) {
 	return "", ""
 }
 
-// errorField is the value of "error" in a line of JSON, also if the line is cut.
+// errorField returns the value of "error" in a line of JSON, even if the line is cut.
 func errorField(text string) string {
 	_, rest, ok := strings.Cut(text, `"error":`)
 	rest = strings.TrimPrefix(rest, " ")
@@ -314,7 +315,7 @@ func errorField(text string) string {
 	return rest[1:]
 }
 
-// bottlerocketVariant is the variant in the words of welcome, "Welcome to Bottlerocket OS
+// bottlerocketVariant returns the variant from the welcome message, "Welcome to Bottlerocket OS
 // 1.18.0 (aws-k8s-1.28)!", or "".
 func bottlerocketVariant(message string) string {
 	variant, _, ok := strings.Cut(message[strings.LastIndexByte(message, '(')+1:], ")")

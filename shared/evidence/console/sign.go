@@ -1,38 +1,39 @@
 package console
 
-// Sign is what one line says. The sources are the programs' own texts, named at each.
+// Sign is the meaning of one line. The source of each text is named at its sign.
 type Sign string
 
-// Trouble that the kernel tells (https://github.com/torvalds/linux).
+// Trouble reported by the kernel (https://github.com/torvalds/linux).
 const (
 	// OutOfMemory: the machine ran out of memory, and the kernel killed a process.
 	// Detail is its name. mm/oom_kill.c, "Out of memory: Killed process".
 	OutOfMemory Sign = "OutOfMemory"
-	// KernelPanic: the kernel gave up. Detail is its reason. kernel/panic.c.
+	// KernelPanic: the kernel panicked. Detail is its reason. kernel/panic.c.
 	KernelPanic Sign = "KernelPanic"
-	// CPUStuck: a processor did not schedule for many seconds: "soft lockup" of
-	// kernel/watchdog.c, stalls of kernel/rcu. Detail is the task, if told. Seen on nodes
-	// that went silent: https://github.com/awslabs/amazon-eks-ami/issues/454.
+	// CPUStuck: a processor did not schedule for many seconds: "soft lockup" of kernel/watchdog.c,
+	// stalls of kernel/rcu. Detail is the task, if known. Seen on nodes that went silent:
+	// https://github.com/awslabs/amazon-eks-ami/issues/454.
 	CPUStuck Sign = "CPUStuck"
-	// TaskHung: a task waited more than two minutes for the kernel, mostly for a disk.
-	// Detail is the task. kernel/hung_task.c.
+	// TaskHung: a task waited more than two minutes for the kernel, usually for a disk. Detail is
+	// the task. kernel/hung_task.c.
 	TaskHung Sign = "TaskHung"
 	// FilesystemFailed: a file system was found damaged, shut down or made read-only.
 	// Detail is the device, which can be a pod's volume. fs/ext4/super.c,
 	// fs/xfs/xfs_fsops.c and xfs_message.c.
 	FilesystemFailed Sign = "FilesystemFailed"
-	// Xid: NVIDIA's driver reports an error of a GPU, or of what an application did with it.
-	// Detail is its number. https://docs.nvidia.com/deploy/xid-errors/introduction.html
+	// Xid: NVIDIA's driver reports an error of a GPU, or of an application that uses it. Detail is
+	// its number.
+	// https://docs.nvidia.com/deploy/xid-errors/introduction.html
 	Xid Sign = "Xid"
 )
 
-// Trouble that several programs tell in the C library's or Go's words.
+// Trouble that several programs report in the words of the C library or Go.
 const (
-	// DiskFull: a write failed with "No space left on device", but where that is said of
-	// inotify watches, control groups or memory-backed files, none of which a disk helps
-	// (https://github.com/systemd/systemd/issues/6030). Detail is the program, if told.
+	// DiskFull: a write failed with "No space left on device". The same error about inotify
+	// watches, control groups or memory-backed files is not counted, because a larger disk does not
+	// fix it (https://github.com/systemd/systemd/issues/6030). Detail is the program, if known.
 	DiskFull Sign = "DiskFull"
-	// ExecFormatError: a program is not of this machine's architecture. Detail is its path.
+	// ExecFormatError: a program is built for another architecture. Detail is its path.
 	ExecFormatError Sign = "ExecFormatError"
 	// EndpointUnreachable: a connection timed out or was refused. Detail is the host.
 	EndpointUnreachable Sign = "EndpointUnreachable"
@@ -40,20 +41,19 @@ const (
 
 // Trouble with AWS, in the words of the AWS CLI and SDKs.
 const (
-	// AccessDenied: a call was refused. Detail is the operation and the error code, such
-	// as "DescribeCluster: AccessDeniedException".
+	// AccessDenied: a call was denied. Detail is the operation and the error code, such as
+	// "DescribeCluster: AccessDeniedException".
 	AccessDenied Sign = "AccessDenied"
-	// APIRetries: nodeadm tried a call for the fifth time or more. Detail is the call,
-	// such as "EC2/DescribeInstances". It goes on for about ten minutes before it says
-	// why (nodeadm/cmd/nodeadm/init/init.go);
+	// APIRetries: nodeadm tried a call for the fifth time or more. Detail is the call, such as
+	// "EC2/DescribeInstances". It retries for about ten minutes before it reports why
+	// (nodeadm/cmd/nodeadm/init/init.go);
 	// https://github.com/awslabs/amazon-eks-ami/issues/2632.
 	APIRetries Sign = "APIRetries"
-	// IMDSFailed: the instance metadata service did not answer. Detail is what was asked,
-	// if told.
+	// IMDSFailed: the instance metadata service did not answer. Detail is the request, if known.
 	IMDSFailed Sign = "IMDSFailed"
 )
 
-// Trouble while booting.
+// Trouble at boot.
 const (
 	// KubeletFailed: kubelet.service failed. Detail is the unit.
 	KubeletFailed Sign = "KubeletFailed"
@@ -67,35 +67,33 @@ const (
 	NetworkFailed Sign = "NetworkFailed"
 	// EmergencyMode: systemd stopped booting and waits for an operator.
 	EmergencyMode Sign = "EmergencyMode"
-	// CloudInitFailed: cloud-init failed, as a unit, in a module or in its own code.
-	// Detail is the unit, the module or what was not read. cloudinit/config/modules.py,
-	// cloudinit/util.py.
+	// CloudInitFailed: cloud-init failed, as a unit, in a module or in its own code. Detail is the
+	// unit, the module or what could not be read. cloudinit/config/modules.py, cloudinit/util.py.
 	CloudInitFailed Sign = "CloudInitFailed"
-	// UserScriptFailed: a script of the user data ended with an error. Detail is the
-	// script and its exit code, such as "part-001: 1". cloudinit/subp.py.
+	// UserScriptFailed: a script of the user data exited with an error. Detail is the script and
+	// its exit code, such as "part-001: 1". cloudinit/subp.py.
 	UserScriptFailed Sign = "UserScriptFailed"
-	// UserDataIgnored: cloud-init does not know what the user data is and does nothing
-	// with it. Detail is the type. cloudinit/handlers/__init__.py. Not told where nodeadm
-	// is there to read what cloud-init does not.
+	// UserDataIgnored: cloud-init does not recognize the user data and ignores it. Detail is the
+	// type. cloudinit/handlers/__init__.py. Not reported if nodeadm, which reads what cloud-init
+	// does not, is on the machine.
 	UserDataIgnored Sign = "UserDataIgnored"
 	// NodeadmFailed: nodeadm, or one of its units, failed. Detail is its error or the
 	// unit. https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/cli/main.go.
 	NodeadmFailed Sign = "NodeadmFailed"
-	// NodeConfigMissing: nodeadm failed for want of a NodeConfig.
+	// NodeConfigMissing: nodeadm failed because there is no NodeConfig.
 	// nodeadm/internal/configprovider/chain.go, userdata.go.
 	NodeConfigMissing Sign = "NodeConfigMissing"
-	// NodeConfigInvalid: nodeadm failed, and its NodeConfig does not decode or lacks a
-	// field. Detail is the error. nodeadm/internal/api/bridge/decode.go, validation.go.
+	// NodeConfigInvalid: nodeadm failed, and its NodeConfig does not decode or a field is missing.
+	// Detail is the error. nodeadm/internal/api/bridge/decode.go, validation.go.
 	NodeConfigInvalid Sign = "NodeConfigInvalid"
-	// BootstrapFailed: /etc/eks/bootstrap.sh failed. Detail is its error, or the line in
-	// which it ended. templates/al2/runtime/bootstrap.sh, which the repository had until
-	// March 2026.
+	// BootstrapFailed: /etc/eks/bootstrap.sh failed. Detail is its error, or the line where it
+	// exited. templates/al2/runtime/bootstrap.sh, in the repository until March 2026.
 	BootstrapFailed Sign = "BootstrapFailed"
 	// BootstrapMissing: user data calls /etc/eks/bootstrap.sh, which the AMI does not have.
 	// https://github.com/terraform-aws-modules/terraform-aws-eks/issues/1179.
 	BootstrapMissing Sign = "BootstrapMissing"
-	// BootstrapRemoved: user data calls /etc/eks/bootstrap.sh on AL2023, where it only
-	// says that it was removed. templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh.
+	// BootstrapRemoved: user data calls /etc/eks/bootstrap.sh on AL2023, where it only prints that
+	// it was removed. templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh.
 	BootstrapRemoved Sign = "BootstrapRemoved"
 	// BottlerocketFailed: one of the programs or units that turn Bottlerocket's user data
 	// into settings failed. Detail is its error or the unit.
@@ -105,18 +103,17 @@ const (
 
 // Progress.
 const (
-	// BootFinished: the system is up. Detail is how it says so: cloud-init,
-	// multi-user.target, login prompt or EC2Launch.
+	// BootFinished: the system is up. Detail is the evidence: cloud-init, multi-user.target, login
+	// prompt or EC2Launch.
 	BootFinished Sign = "BootFinished"
 	// NodeadmRan: nodeadm was started.
 	NodeadmRan Sign = "NodeadmRan"
-	// NodeadmDone: nodeadm started the kubelet and ended without error.
+	// NodeadmDone: nodeadm started the kubelet and exited without error.
 	NodeadmDone Sign = "NodeadmDone"
 	// BootstrapRan: /etc/eks/bootstrap.sh was started.
 	BootstrapRan Sign = "BootstrapRan"
 	// BottlerocketBooted: Bottlerocket's systemd was started.
 	BottlerocketBooted Sign = "BottlerocketBooted"
-	// KubeletStarted: systemd started the kubelet's unit, which says nothing of how long
-	// it ran.
+	// KubeletStarted: systemd started the kubelet's unit. It may have stopped since.
 	KubeletStarted Sign = "KubeletStarted"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// facts reads from a segment what system it is.
+// facts reads facts about the system from a segment.
 func (r *reader) facts(s segment) {
 	if v := kubeletVersion(s); v != "" {
 		r.log.KubeletVersion = v
@@ -25,8 +25,8 @@ func (r *reader) facts(s segment) {
 	}
 }
 
-// boots counts the beginnings of a boot: the kernel's first words, or those of the
-// boot manager, where the kernel is quiet.
+// boots counts the starts of a boot: the kernel's first message, or the boot manager's if the
+// kernel is quiet.
 func (r *reader) boots(s segment) {
 	switch {
 	case strings.HasPrefix(strings.TrimLeft(s.message, " "), "Booting `"):
@@ -40,7 +40,7 @@ func (r *reader) boots(s segment) {
 	}
 }
 
-// hint is what a message shows that has a needle in it and says something.
+// hint is what a message that contains a needle shows.
 type hint struct {
 	needle string
 	says   *regexp.Regexp
@@ -58,8 +58,8 @@ func first(hints []hint, message string) string {
 
 var ofKernel = words(`^(?:Welcome to )?(?:Linux version |Kernel )`)
 
-// systems are known by what systemd welcomes to, by what the login prompt or the kernel's
-// version names, such as "6.1.94-99.176.amzn2023.x86_64", or by EC2Launch.
+// systems are recognized by systemd's welcome, by the login prompt or the kernel's version, such as
+// "6.1.94-99.176.amzn2023.x86_64", or by EC2Launch.
 var systems = []hint{
 	{"Amazon Linux 2023", words(`^(?:Welcome to )?Amazon`), "al2023"},
 	{".amzn2023.", ofKernel, "al2023"},
@@ -74,7 +74,7 @@ var systems = []hint{
 
 var ofKernelOrLogin = words(`^(?:Linux version |Kernel .* on an )`)
 
-// architectures are known by systemd's words, the kernel's first line, or the login prompt's.
+// architectures are recognized by systemd's message, the kernel's first line, or the login prompt.
 var architectures = []hint{
 	{"x86-64", words(`^Detected architecture x86-64`), "amd64"},
 	{"x86_64", ofKernelOrLogin, "amd64"},
@@ -83,10 +83,10 @@ var architectures = []hint{
 	{"Booting Linux on physical CPU 0x", words(`^Booting`), "arm64"},
 }
 
-// version is a version of two or three numbers.
+// version matches a version of two or three numbers.
 var version = words(`^\d{1,4}\.\d{1,4}(?:\.\d{1,4})?`)
 
-// kubeletSays: `Fetched kubelet version {"version": "v1.33.4"}` of nodeadm, "Using
+// kubeletSays matches `Fetched kubelet version {"version": "v1.33.4"}` of nodeadm and "Using
 // kubelet version 1.29.0" of bootstrap.sh.
 var kubeletSays = words(`Fetched kubelet version.*"version":[ "]*v?([\d.]+)|\[eks-bootstrap\] INFO: Using kubelet version v?([\d.]+)`)
 

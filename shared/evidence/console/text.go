@@ -7,18 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// escape is an escape sequence (ECMA-48), cut off after some characters if it does not end. A
-// colour whose escape character was lost, as web pages lose it, is one too.
+// escape matches an escape sequence (ECMA-48), cut off after some characters if it does not end. It
+// also matches a colour that lost its escape character, as in text copied from web pages.
 var escape = regexp.MustCompile(`\x1b\[[ -?]{0,125}[@-~]?|\x1b[\]P^_][^\x07\x1b\n]{0,125}(?:\x07|\x1b.?)?|\x1b[ -/][^\n]|\x1b[^\n]?|` + lost)
 
 const lost = `\[[0-9;:]{1,22}m`
 
 var lostColour = regexp.MustCompile(lost)
 
-// printable removes from a text what a terminal does not show: colours and other
-// escape sequences, and control characters but for tabs and line breaks. It happens
-// before anything is looked for, and before redaction, so that nothing hides by being
-// in pieces.
+// printable removes what a terminal does not show: colours and other escape sequences, and control
+// characters except tabs and line breaks. It runs before matching and redaction, so that no text
+// escapes them by being split.
 func printable(text string) string {
 	if strings.ContainsAny(text, "\x1b") || lostColour.MatchString(text) {
 		text = escape.ReplaceAllString(text, "")
@@ -43,12 +42,12 @@ type segment struct {
 // kernel reports whether the kernel may have written the segment.
 func (s segment) kernel() bool { return s.tag == "" || s.tag == "kernel" }
 
-// stamp is the kernel's timestamp, with the task or processor that it may name:
-// "[   13.226001] ", "[   13.226001][    T1] ".
+// stamp matches the kernel's timestamp, with the task or processor that may follow: "[   13.226001]
+// ", "[   13.226001][    T1] ".
 var stamp = regexp.MustCompile(`\[ {0,11}\d{1,10}\.\d{6}\](?:\[[^\]]{0,11}\])? ?`)
 
-// segments splits a line into what was written by itself: at carriage returns, and
-// where the kernel wrote into the middle of a line, which begins with its timestamp.
+// segments splits a line into separately written messages: at carriage returns, and where the
+// kernel wrote into the middle of a line, which its timestamp shows.
 func segments(line string) []segment {
 	var out []segment
 	add := func(part string) {
@@ -59,7 +58,8 @@ func segments(line string) []segment {
 	for part := range strings.SplitSeq(line, "\r") {
 		from := 0
 		for _, m := range stamp.FindAllStringIndex(part, -1) {
-			// After a program's tag it is that program's text: it shows an older log.
+			// After a program's tag, the timestamp is part of that program's text: it prints an
+			// older log.
 			if !strings.HasSuffix(part[:m[0]], "]: ") {
 				add(part[from:m[0]])
 				from = m[0]
@@ -84,7 +84,7 @@ func newSegment(raw string) segment {
 	return s
 }
 
-// tagged is who wrote a message: "systemd[1]: ...", "kernel: ...", also after the date and
+// tagged matches the writer of a message: "systemd[1]: ...", "kernel: ...", also after the date and
 // host of a system log.
 var tagged = regexp.MustCompile(`^(?:\w{3} .. ..:..:.. \S+ )?(?:(kernel)|([^\s\[]{0,60})\[\d*\]): `)
 
@@ -94,8 +94,8 @@ func traced(message string) bool {
 	return len(rest) < len(message) && strings.HasPrefix(rest, " ")
 }
 
-// between is what stands in s after one text and before another, or to the end if the
-// other is missing.
+// between returns the part of s after one text and before another, or to the end if the other is
+// missing.
 func between(s, after, before string) (string, bool) {
 	_, rest, ok := strings.Cut(s, after)
 	if !ok {

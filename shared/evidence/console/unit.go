@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// unit is one that matters to a node.
+// unit is a systemd unit that matters to a node.
 type unit struct {
 	name string
 	sign Sign // if it fails
-	// descriptions are what the unit files of the AMIs say, of old and new versions.
+	// descriptions are those in the unit files of the AMIs, of old and new versions.
 	descriptions []string
 }
 
@@ -41,13 +41,13 @@ var units = []unit{
 	{"bootstrap-commands.service", BottlerocketFailed, []string{"Bootstrap Commands"}},
 }
 
-// What systemd prints of units: "[FAILED] Failed to start ..." on the console itself
-// (src/core/job.c, unit.c of https://github.com/systemd/systemd), or "systemd[1]: Failed to
-// start ..." where its journal goes there. Of other units than those above nothing is told:
-// most of their failures do not keep a node from joining.
+// What systemd prints about units: "[FAILED] Failed to start ..." on the console itself
+// (src/core/job.c, unit.c of https://github.com/systemd/systemd), or "systemd[1]: Failed to start
+// ..." if its journal goes there. Other units than those above are ignored: most of their failures
+// do not keep a node from joining.
 
-// failed is the sign of a unit that failed, by the name that systemd prints, and the
-// unit's full name.
+// failed returns the sign of a failed unit, given the name that systemd prints, and the unit's full
+// name.
 func failed(printed string) (Sign, string) {
 	printed = strings.TrimSpace(strings.TrimSuffix(printed, "."))
 	if u, ok := identify(printed); ok {
@@ -59,15 +59,15 @@ func failed(printed string) (Sign, string) {
 	return "", ""
 }
 
-// identify finds the unit that systemd means: it prints the name, the description, or
-// both, and where that is too long for the terminal it leaves out the middle.
+// identify returns the unit that systemd means. systemd prints the name, the description or both,
+// and omits the middle if that is too long for the terminal.
 func identify(printed string) (unit, bool) {
 	for _, u := range units {
 		if after, ok := strings.CutPrefix(printed, u.name); ok && (after == "" || strings.HasPrefix(after, " - ")) {
 			return u, true
 		}
 		for _, d := range u.descriptions {
-			// The name before it may be shortened, by an ellipsis that was lost.
+			// The name before it may have been shortened by an ellipsis that was lost.
 			before, ok := strings.CutSuffix(printed, d)
 			if ok && (before == "" || len(d) >= fewest && strings.HasSuffix(before, " - ")) {
 				return u, true
@@ -77,11 +77,11 @@ func identify(printed string) (unit, bool) {
 	return shortenedUnit(printed)
 }
 
-// fewest is how many characters of a shortened name must be left.
+// fewest is the minimum number of characters left of a shortened name.
 const fewest = 12
 
-// shortenedUnit is the only unit that a name with an ellipsis can mean. The ellipsis
-// may have been read as Latin-1 on its way.
+// shortenedUnit returns the only unit that a name with an ellipsis can mean. The ellipsis may have
+// been decoded as Latin-1.
 func shortenedUnit(printed string) (unit, bool) {
 	var head, tail string
 	ok := false
@@ -112,8 +112,8 @@ func fits(full, head, tail string) bool {
 	return len(full) >= len(head)+len(tail) && strings.HasPrefix(full, head) && strings.HasSuffix(full, tail)
 }
 
-// fromSystemd is what stands after a phrase, if systemd says it: with its mark in
-// brackets, wherever that stands in a line, or in its journal.
+// fromSystemd returns the text after a phrase, if systemd wrote it: with its mark in brackets,
+// anywhere in a line, or in its journal.
 func fromSystemd(s segment, mark, phrase string) (string, bool) {
 	if s.tag == "systemd" {
 		return strings.CutPrefix(s.message, phrase)
@@ -133,7 +133,7 @@ func failedToStart(s segment) (Sign, string) {
 	return failed(printed)
 }
 
-// named is the unit of that name.
+// named returns the unit of that name.
 func named(name string) (unit, bool) {
 	i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
 	if i < 0 {
@@ -142,7 +142,8 @@ func named(name string) (unit, bool) {
 	return units[i], true
 }
 
-// failedWithResult: "kubelet.service: Failed with result 'exit-code'.", in the journal only.
+// failedWithResult recognizes "kubelet.service: Failed with result 'exit-code'.", in the journal
+// only.
 func failedWithResult(s segment) (Sign, string) {
 	name, _, _ := strings.Cut(s.message, ": ")
 	if u, ok := named(name); ok && s.tag == "systemd" {
@@ -151,9 +152,8 @@ func failedWithResult(s segment) (Sign, string) {
 	return "", ""
 }
 
-// failedAtStep: "nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm:
-// Permission denied", in the journal
-// (https://github.com/awslabs/amazon-eks-ami/issues/2123).
+// failedAtStep recognizes "nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm:
+// Permission denied", in the journal (https://github.com/awslabs/amazon-eks-ami/issues/2123).
 func failedAtStep(s segment) (Sign, string) {
 	name, step, _ := strings.Cut(s.message, ": ")
 	if u, ok := named(name); ok && s.tag != "" {
@@ -162,7 +162,7 @@ func failedAtStep(s segment) (Sign, string) {
 	return "", ""
 }
 
-// started: "[  OK  ] Started kubelet.service - Kubernetes Kubelet.".
+// started recognizes "[  OK  ] Started kubelet.service - Kubernetes Kubelet.".
 func started(s segment) (Sign, string) {
 	printed, _ := fromSystemd(s, "  OK  ", "Started ")
 	if u, ok := identify(strings.TrimSuffix(printed, ".")); ok && u.sign == KubeletFailed {

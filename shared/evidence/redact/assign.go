@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxNesting bounds how far the end of a bracket or of a quote is looked for.
+// maxNesting bounds how far the end of a bracket or a quote is searched for.
 const maxNesting = 4096
 
 // name is a secret-like name in the text.
@@ -17,14 +17,14 @@ type name struct {
 	end    int  // after its closing quote
 	flag   bool // it begins with a dash
 	closed bool // it is quoted by itself
-	outer  byte // the quote that it stands in
-	key    bool // nothing of meaning stands before it on its line
-	logged bool // but for what a log puts there
+	outer  byte // the enclosing quote
+	key    bool // nothing relevant precedes it on its line
+	logged bool // except the prefix of a log
 	flow   bool // after an opening bracket or a separator
 	mapped bool // a colon follows
 }
 
-// names looks for names that announce a secret, and removes what they are given.
+// names finds names that announce a secret, and removes the values assigned to them.
 func (s *scan) names() {
 	for i := 0; i < len(s.text); {
 		if n := noteAt(s.text, i); n > 0 {
@@ -43,7 +43,7 @@ func (s *scan) names() {
 	}
 }
 
-// announces reports whether a name may be secret-like, which most are not.
+// announces reports whether a name may be secret-like. Most are not.
 func announces(low string) bool {
 	return slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(low, hint) })
 }
@@ -51,7 +51,7 @@ func announces(low string) bool {
 var hints = strings.Fields(`key pass pw psk otp secret token cred auth cookie signature mnemonic bearer jwt
 	dockerc netrc activation value content`)
 
-// name judges a name, and gives the place from which to go on.
+// name checks a name and returns the position to continue from.
 func (s *scan) name(from, to int) int {
 	if s.at(from-1) == '\\' && strings.IndexByte("nrt", s.text[from]) >= 0 && to-from > 3 {
 		from++
@@ -98,7 +98,7 @@ func (s *scan) name(from, to int) int {
 	return n.end
 }
 
-// spoken is the kind of a name of several words that ends in key: "Access Key: ...".
+// spoken returns the kind of a name of several words that ends in key: "Access Key: ...".
 func (s *scan) spoken(from int) Kind {
 	lead := strings.Fields(s.lower[max(s.starts[s.line(from)], from-24):from])
 	if len(lead) == 0 || s.at(from-1) != ' ' || !contains(lead[len(lead)-1:], "api", "access", "license", "account", "storage", "private", "secret") {
@@ -108,7 +108,7 @@ func (s *scan) spoken(from int) Kind {
 }
 
 var (
-	// logged is what a console or system log puts before a message.
+	// logged matches what a console or system log puts before a message.
 	logged   = regexp.MustCompile(`^(?:\[[ .0-9T]{3,20}\] ?|\w{3} [ \d]\d [\d:]{8} \S+ )?(?:[\w.-]+\[\d+\]: )?`)
 	declares = words(`export set local readonly declare typeset default var let const env setx val final
 		string securestring global script -x -r -g -gx -a global: script: env: + args: - ? #`)
@@ -117,7 +117,7 @@ var (
 		argument from by of the a an`)
 )
 
-// place says where on its line a name stands, and in which quotes.
+// place determines where on its line a name is, and in which quotes.
 func (s *scan) place(n *name) {
 	if q := s.at(n.start - 1); q == '"' || q == '\'' {
 		escapes := 0
@@ -147,7 +147,7 @@ func (s *scan) place(n *name) {
 	n.flow = lead != "" && strings.IndexByte("{[(?&;,", lead[len(lead)-1]) >= 0 && (lead[len(lead)-1] != ',' || n.closed || strings.ContainsAny(lead, "{[="))
 }
 
-// colon judges what follows a colon, in a mapping, a header or running text.
+// colon checks what follows a colon, in a mapping, a header or running text.
 func (s *scan) colon(n name, p int) int {
 	q := s.blanks(p)
 	word := strings.TrimRight(s.word(q), `.,;)]}"'`)
@@ -161,7 +161,7 @@ func (s *scan) colon(n name, p int) int {
 		if lit, ok := s.quoted(q); !ok || strings.ContainsAny(s.text[lit.from:lit.to], " /") || wordy(s.text[lit.from:lit.to]) {
 			return n.end
 		}
-	default: // running text: only what no sentence has
+	default: // running text: only values that no sentence has
 		_, _, digit, other := classes(word)
 		if len(word) < 5 || wordy(word) || version(word) || strings.HasSuffix(s.word(q), ":") ||
 			n.kind != Password && (digit == 0 && other > 0 && !isQuote(s.at(n.start-1)) || strings.ContainsAny(word, "()")) {
@@ -171,7 +171,7 @@ func (s *scan) colon(n name, p int) int {
 	return s.given(n, p)
 }
 
-// word is what stands at a place, up to white space.
+// word returns the text at a position, up to white space.
 func (s *scan) word(p int) string {
 	end := p
 	for end < len(s.text) && !isSpace(s.text[end]) {
@@ -180,14 +180,14 @@ func (s *scan) word(p int) string {
 	return s.text[p:end]
 }
 
-// version reports whether what follows a colon is an image's tag or a port.
+// version reports whether the text after a colon is an image's tag or a port.
 func version(v string) bool {
 	v = strings.TrimPrefix(v, "v")
 	return v == "latest" || v != "" && isDigit(v[0]) && strings.Contains(v, ".") || number.MatchString(v)
 }
 
-// flagged judges the argument after a flag: the next word, or the next element of a
-// list of arguments.
+// flagged checks the argument after a flag: the next word, or the next element of a list of
+// arguments.
 func (s *scan) flagged(n name, p int) int {
 	if n.closed && s.at(p) == ',' {
 		p++
@@ -214,8 +214,8 @@ func (s *scan) flagged(n name, p int) int {
 	return s.given(n, p)
 }
 
-// beside judges a word that stands beside a name without any sign between: after
-// set and the like, in .netrc, in SQL, and where a line has nothing but the two.
+// beside checks a word next to a name without any sign between: after set and the like, in .netrc,
+// in SQL, and on lines of only these two words.
 func (s *scan) beside(n name, p int) int {
 	w := s.word(p)
 	lead := strings.Fields(s.lower[max(s.starts[s.line(n.start)], n.start-2*maxName):n.start])
@@ -239,7 +239,7 @@ func (s *scan) beside(n name, p int) int {
 	return n.end
 }
 
-// joined skips a line break that a backslash or backtick takes back.
+// joined skips a line break that is escaped by a backslash or backtick.
 func (s *scan) joined(p int) int {
 	p = s.blanks(p)
 	if c := s.at(p); (c == '\\' || c == '`') && strings.TrimSpace(s.text[p+1:s.lineEnd(p)]) == "" {
@@ -255,9 +255,8 @@ var (
 	cmdlet  = regexp.MustCompile(`^\(?[A-Z][a-z]+-[A-Z]\w+`)
 )
 
-// given removes the value that begins at a place, unless it is harmless: a text in quotes,
-// or else the rest of the line and the block below it. It gives the place from which to go
-// on.
+// given removes the value that begins at a position, unless it is harmless: a text in quotes, or
+// else the rest of the line and the block below it. It returns the position to continue from.
 func (s *scan) given(n name, p int) int {
 	p = s.joined(p)
 	eol := s.lineEnd(p)
@@ -278,7 +277,7 @@ func (s *scan) given(n name, p int) int {
 	}
 	lit, quoted := s.quoted(p)
 	if n.outer != 0 && s.at(p) == n.outer {
-		return n.end // nothing is given: the quote ends
+		return n.end // no value: the quote ends
 	}
 	if quoted && s.ends(lit.end, n.outer) {
 		if harmless(s.text[lit.from:lit.to], n.kind, !lit.raw) {
@@ -313,7 +312,7 @@ func (s *scan) column(n name) int {
 	return col
 }
 
-// block removes what stands indented below a key.
+// block removes the block indented below a key.
 func (s *scan) block(n name, line int) int {
 	from := s.endOf(line)
 	end := s.below(line, s.column(n), true)
@@ -324,13 +323,13 @@ func (s *scan) block(n name, line int) int {
 	return end
 }
 
-// ends reports whether a value ends before a place, in the quote outer or in none.
+// ends reports whether a value ends before a position, in the quote outer or in none.
 func (s *scan) ends(p int, outer byte) bool {
 	c := s.at(p)
 	return c == 0 || isSpace(c) || strings.IndexByte(",;)]}>#&|<", c) >= 0 || outer != 0 && (c == '\\' || isQuote(c))
 }
 
-// first is the word that begins at a place, with the commands in it, and whether the value
+// first returns the word that begins at a position, including commands in it, and whether the value
 // ends with it.
 func (s *scan) first(p int, outer byte) (v string, whole bool) {
 	eol := min(s.lineEnd(p), p+maxNesting)
@@ -361,7 +360,7 @@ func (s *scan) first(p int, outer byte) (v string, whole bool) {
 	return s.text[p:i], true
 }
 
-// closing is the place after the bracket that closes the one at i, or 0.
+// closing returns the position after the bracket that closes the one at i, or 0.
 func (s *scan) closing(i, limit int) int {
 	open := s.text[i]
 	shut := map[byte]byte{'(': ')', '{': '}', '[': ']'}[open]
@@ -381,7 +380,7 @@ func (s *scan) closing(i, limit int) int {
 	return 0
 }
 
-// balanced is the end of the line on which the bracket closes that opens at p, or p.
+// balanced returns the end of the line with the bracket that closes the one at p, or p.
 func (s *scan) balanced(p int) int {
 	if p < s.unbalanced {
 		return p
@@ -394,14 +393,14 @@ func (s *scan) balanced(p int) int {
 	return p
 }
 
-// literal is a quoted text: the inside is from:to, and end is after the quote.
+// literal is a quoted text. Its content is from:to, and end is after the quote.
 type literal struct {
 	from, to, end int
 	raw           bool // nothing in it is expanded
 }
 
-// quoted reads the quoted text at a place, at whatever depth of escaping it is quoted:
-// \"x\" ends at \". One that never ends is none.
+// quoted reads the quoted text at a position, at any depth of escaping: \"x\" ends at \". A text
+// that never ends is not a quoted text.
 func (s *scan) quoted(p int) (lit literal, ok bool) {
 	i := p
 	if c := s.at(i); (c == '$' || c == '@') && (s.at(i+1) == '\'' || s.at(i+1) == '"') {
@@ -453,7 +452,7 @@ func (s *scan) quoted(p int) (lit literal, ok bool) {
 	return lit, false
 }
 
-// element removes the text of an XML element, and of those inside it.
+// element removes the text of an XML element and of the elements inside it.
 func (s *scan) element(n name) int {
 	limit := min(len(s.text), n.end+maxNesting)
 	i := strings.IndexByte(s.text[n.end:limit], '>')
@@ -474,7 +473,7 @@ func (s *scan) element(n name) int {
 
 var pair = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*([\w./\\-]+)`)
 
-// paired is the kind of a "value" or a "content" beside which a "name" or a "path" is
+// paired returns the kind of a "value" or a "content" next to which a "name" or a "path" is
 // secret-like: in the same brackets or element, or in the same item of a list.
 func (s *scan) paired(n name) Kind {
 	before := s.text[max(0, n.start-256):n.start]

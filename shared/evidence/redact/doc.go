@@ -1,35 +1,33 @@
-// Package redact scrubs secrets from user data and console output, before any of
-// it is stored, logged or sent.
+// Package redact removes secrets from user data and console output, before any of it is stored,
+// logged or sent.
 //
-// [Text] replaces each secret by a note such as "[redacted: aws-secret-key]", and lines
-// keep their numbers. It does not parse: user data nests shell in YAML in MIME, JSON in
-// quotes, and half of what is worth reading does not parse. It looks for what a secret
-// looks like, and for names that announce one, in whatever syntax surrounds them, and
-// takes rather too much than too little.
+// [Text] replaces each secret with a note such as "[redacted: aws-secret-key]", and lines keep
+// their numbers. It does not parse: user data nests shell in YAML in MIME and JSON in quotes, and
+// much of it does not parse. It recognizes the forms of secrets and the names that announce one, in
+// any syntax, and removes too much rather than too little.
 //
-// By its own form, under any name, and alone (form.go): private keys, AWS keys and session
-// tokens, tokens with a known prefix, JSON web tokens, bearer and basic credentials,
-// passwords in URLs, crypt(3) hashes.
+// By form, under any name or none (form.go): private keys, AWS keys and session tokens, tokens with
+// a known prefix, JSON web tokens, bearer and basic credentials, passwords in URLs, crypt(3)
+// hashes.
 //
-// By what it is given to (assign.go, name.go): a name with password, secret, token, api
-// key, credentials, auth and the like in it drops what it is given. That is a text in
-// quotes, or the rest of the command's line with the block that is indented below it. The
-// same holds for the tables of TOML and INI, the data of a Kubernetes Secret, documents
-// that a line with such a name is given, what is written to a file of such a name, and
-// options and input of commands that take passwords (chpasswd, curl -u, docker login).
+// By name (assign.go, name.go): a value is removed if its name contains password, secret, token,
+// api key, credentials, auth or the like. The value is a text in quotes, or the rest of the line
+// with the block indented below it. The same applies to tables of TOML and INI, the data of a
+// Kubernetes Secret, documents assigned to such a name, the content written to a file of such a
+// name, and options and input of commands that take passwords (chpasswd, curl -u, docker login).
 //
-// Base64 (also of gzip, of base64, of UTF-16) that decodes to text with any of that in it
-// goes as a whole.
+// Base64 (also of gzip, of base64, of UTF-16) that decodes to text with any of these is removed as
+// a whole.
 //
-// Not found: a secret under a name that says nothing, without a form of its own; one put
-// together at run time from pieces; one encrypted, or encoded otherwise; a password in
-// running text that looks like a word; names in languages other than English. It is a
-// sieve, not a proof: keep what passes it as private as the user data was.
+// Not found: a secret under a neutral name, without a form of its own; one assembled at run time;
+// one that is encrypted, or encoded in another way; a password in running text that looks like a
+// word; names in languages other than English. The package is a filter, not a proof: keep its
+// output as private as the user data.
 //
-// Kept under secret-like names: references ($NAME, $(aws ...), {{ name }}), ARNs, URLs
-// without credentials, well-known paths, and switches such as true and none. Names that
-// end in what is no secret (tokenTTL, secretName, password_file) are no secret's.
+// Kept under secret-like names: references ($NAME, $(aws ...), {{ name }}), ARNs, URLs without
+// credentials, well-known paths, and switches such as true and none. A name whose ending shows that
+// it holds no secret (tokenTTL, secretName, password_file) is not secret-like.
 //
-// The package is pure: no I/O, no clock. Its cost grows with the text's length and is
-// bounded whatever the text.
+// The package is pure: no I/O, no clock. Its cost grows with the length of the text and is bounded
+// for any text.
 package redact

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxDepth   = 3         // base64 in base64
-	maxDecoded = 512 << 10 // bytes of decoded text that are looked through
+	maxDecoded = 512 << 10 // bytes of decoded text that are scanned
 	minEncoded = 16
 )
 
@@ -19,7 +19,7 @@ func isBase64(c byte) bool {
 	return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// encoded looks into base64: in a run, and over lines that are nothing else.
+// encoded checks base64: within a run, and across lines that contain nothing else.
 func (s *scan) encoded() {
 	for i := 0; i < len(s.text); {
 		if !isBase64(s.text[i]) {
@@ -54,8 +54,7 @@ func (s *scan) encoded() {
 	}
 }
 
-// wrapped is the end of the base64 that fills the lines after the one that from:to
-// fills, or to.
+// wrapped returns the end of the base64 that fills the lines after from:to, or to if there is none.
 func (s *scan) wrapped(from, to int) int {
 	line := s.line(from)
 	first, last := s.content(line)
@@ -63,7 +62,7 @@ func (s *scan) wrapped(from, to int) int {
 	if last != to || width < 40 {
 		return to
 	}
-	// The first line may begin with the name that the text is given to.
+	// The first line may begin with the name that the text is assigned to.
 	if first != from && to-from < 40 {
 		return to
 	}
@@ -77,7 +76,7 @@ func (s *scan) wrapped(from, to int) int {
 	return to
 }
 
-// bareKey judges a run that has the form of an AWS secret key: 40 characters.
+// bareKey checks a run that has the form of an AWS secret key: 40 characters.
 func (s *scan) bareKey(from, to int) {
 	if to-from != 40 || strings.IndexByte("_-./+~", s.at(from-1)) >= 0 || strings.IndexByte("_-./+~=", s.at(to)) >= 0 {
 		return
@@ -113,7 +112,7 @@ func (s *scan) hides(v string) bool {
 			return false
 		}
 		text, err := io.ReadAll(io.LimitReader(zr, int64(*s.budget)+1))
-		if len(text) > *s.budget { // nobody can say what is in it
+		if len(text) > *s.budget { // its content is unknown
 			return true
 		}
 		if err != nil && len(text) == 0 {
@@ -131,7 +130,7 @@ func (s *scan) hides(v string) bool {
 	return len(find(string(data), s.depth+1, s.budget)) > 0
 }
 
-// decode undoes base64 of either alphabet, with padding or without.
+// decode decodes base64 of either alphabet, with or without padding.
 func decode(v string) ([]byte, bool) {
 	if strings.ContainsAny(v, " \t\r\n") {
 		v = strings.Join(strings.Fields(v), "")
@@ -144,7 +143,7 @@ func decode(v string) ([]byte, bool) {
 	if strings.ContainsAny(v, "-_") {
 		encoding = base64.RawURLEncoding
 	}
-	// Most of what looks like base64 is a word or a path: its beginning shows it.
+	// Most text that resembles base64 is a word or a path, as its beginning shows.
 	if len(v) > 64 {
 		if head, err := encoding.DecodeString(v[:16]); err != nil || !textual(narrowed(head)) && head[0] != 0x1f && head[0] != 0x30 && utf8.Valid(head) {
 			return nil, false
@@ -154,7 +153,7 @@ func decode(v string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// narrowed undoes UTF-16 of text in ASCII, which PowerShell encodes commands in.
+// narrowed decodes UTF-16 of ASCII text, in which PowerShell encodes commands.
 func narrowed(data []byte) []byte {
 	if len(data) < 8 || data[1] != 0 || data[3] != 0 || data[0] == 0 {
 		return data
@@ -170,14 +169,14 @@ func narrowed(data []byte) []byte {
 	return out
 }
 
-// textual reports whether data is text: valid, and free of control characters.
+// textual reports whether data is text: valid and free of control characters.
 func textual(data []byte) bool {
 	for i := 0; i < len(data); i++ {
 		if c := data[i]; c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f {
 			return false
 		}
 	}
-	// The end of a truncated text may be half a character.
+	// A truncated text may end in the middle of a character.
 	for n := 0; n < 4 && len(data) > 0; n++ {
 		if utf8.Valid(data) {
 			return true
@@ -187,15 +186,15 @@ func textual(data []byte) bool {
 	return len(data) == 0
 }
 
-// privateDER reports whether data begins like a private key in DER: a sequence of
-// version 0 or 1, then what PKCS #1, PKCS #8 or SEC 1 continue with.
+// privateDER reports whether data begins like a private key in DER: a sequence of version 0 or 1,
+// followed by what PKCS #1, PKCS #8 or SEC 1 require.
 func privateDER(data []byte) bool {
 	rest, ok := der(data, 0x30)
 	return ok && len(rest) > 4 && rest[0] == 2 && rest[1] == 1 && rest[2] <= 1 &&
 		(rest[3] == 2 || rest[3] == 0x30 || rest[3] == 4)
 }
 
-// der is the contents of the DER element that data begins with.
+// der returns the contents of the DER element at the beginning of data.
 func der(data []byte, tag byte) ([]byte, bool) {
 	if len(data) < 32 || data[0] != tag {
 		return nil, false

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// MaxWidth is the most of a line, in characters, that an excerpt shows.
+	// MaxWidth is the maximum number of characters of a line in an excerpt.
 	MaxWidth = 160
-	// MaxContext is the most lines that an excerpt shows on each side.
+	// MaxContext is the maximum number of lines on each side of the line in an excerpt.
 	MaxContext = 20
 )
 
 const cut = " ..."
 
-// Excerpt is what Text leaves of a line, counted from 1, and of as many as context
-// before and after it. The whole text is looked through first, since what makes a
-// line secret may stand in another. Lines are cut at MaxWidth, and characters that
-// steer a terminal are left out. A line that the text does not have gives nothing.
+// Excerpt returns a line, counted from 1, redacted as by Text, with up to context lines before and
+// after it. It redacts the whole text first, because what makes a line secret may be in another
+// line. Lines are cut at MaxWidth, and characters that control a terminal are removed. A line that
+// does not exist gives "".
 func Excerpt(s string, line, context int) string {
 	clean, _ := Text(s)
 	lines := strings.Split(strings.TrimSuffix(clean, "\n"), "\n")

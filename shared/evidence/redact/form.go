@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// form is what a secret looks like by itself, or in the command that it is given to.
-// The first group of the pattern is the secret.
+// form is the form of a secret by itself, or in the command that takes it. The first group of the
+// pattern is the secret.
 type form struct {
 	kind    Kind
-	needles []string // one of them is in every lower-case text that it matches
+	needles []string // every matching text contains one of them, in lower case
 	pattern *regexp.Regexp
-	ok      func(v string) bool // nil: whatever is not harmless
+	ok      func(v string) bool // nil: any value that is not harmless
 }
 
 const (
-	// begins a word, also after an escaped line break.
+	// begin matches the beginning of a word, also after an escaped line break.
 	begin = `(?:\b|\\[nrt])`
-	// args are arguments of a command, on lines that backslashes join.
+	// args matches arguments of a command, on lines joined by backslashes.
 	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
-	// rest is the rest of such a line, without a quote before it.
+	// rest matches the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
 )
 
 func anything(string) bool { return true }
 
-// token makes a form of words with a known prefix.
+// token returns a form for words with a known prefix.
 func token(kind Kind, needles, prefix, tail string) form {
 	return form{kind, strings.Fields(needles), regexp.MustCompile(begin + `(` + prefix + tail + `)`), anything}
 }
@@ -93,7 +93,7 @@ var forms = []form{
 	command("passwd --password-stdin", `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:\b(?:chpasswd|passwd)\b|--password-stdin)`),
 }
 
-// forms looks for what shows by its own form that it is a secret.
+// forms finds secrets by their own form.
 func (s *scan) forms() {
 	s.each(".", s.bootstrapToken)
 	for _, f := range forms {
@@ -109,7 +109,7 @@ func (s *scan) forms() {
 	}
 }
 
-// bootstrapToken judges the six and sixteen characters around a dot.
+// bootstrapToken checks the six and sixteen characters around a dot.
 func (s *scan) bootstrapToken(dot int) {
 	from, to := dot-6, dot+17
 	if from < 0 || to > len(s.text) || strings.Trim(s.text[from:dot], lowerDigits) != "" || strings.Trim(s.text[dot+1:to], lowerDigits) != "" {
@@ -132,7 +132,7 @@ func firstWord(v string) string {
 	return word
 }
 
-// echoes removes what echo and printf write into a file with a secret-like name.
+// echoes removes what echo and printf write to a file with a secret-like name.
 func (s *scan) echoes() {
 	if !strings.Contains(s.lower, "echo") && !strings.Contains(s.lower, "printf") {
 		return
@@ -154,8 +154,8 @@ var (
 	nameRun = regexp.MustCompile(`[\w.-]+`)
 )
 
-// heredocs removes the documents that a line with a secret-like name, or a command that
-// takes passwords, is given.
+// heredocs removes the documents passed to a line with a secret-like name, or to a command that
+// takes passwords.
 func (s *scan) heredocs() {
 	done := 0
 	s.each("<<", func(at int) {
@@ -180,7 +180,7 @@ func (s *scan) heredocs() {
 	})
 }
 
-// consumer is the kind of the secret that a command with a document takes.
+// consumer returns the kind of secret that a command with a document takes.
 func (s *scan) consumer(command string) Kind {
 	if strings.Contains(command, "--password-stdin") {
 		return Password

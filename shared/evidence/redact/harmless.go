@@ -8,25 +8,25 @@ import (
 var (
 	switches = words(`true false yes no on off null nil none ~ undefined unset empty required optional
 		enabled disabled default auto always never supported unsupported`)
-	// schemes are what names with auth in them are set to.
+	// schemes are usual values of names with auth in them.
 	schemes = words(`basic digest iam tls mtls oidc ldap plain login saml jwt anonymous webhook
 		kerberos negotiate ntlm x509 bearer cert certificate bootstrap pam sso oauth oauth2 sha256 scram
 		failed failure success ok serviceaccount sigv4 trust md5 peer ident password token`)
 
 	numeral = regexp.MustCompile(`^\d{1,5}$`)
-	// number is a small number, with a unit or without.
+	// number matches a small number, with or without a unit.
 	number = regexp.MustCompile(`^[0-9][0-9.]{0,5}(?:s|m|h|d|ms|%|m0s|h0m0s)?$`)
-	// path is under a well-known root, and each part of it is what a person would write.
+	// path matches a path under a well-known root whose parts look written by a person.
 	path = regexp.MustCompile(`^(?i:~|\.{1,2}|[cd]:|file://|/secrets|/(?:etc|var|usr|opt|run|home|root|mnt|tmp|dev|proc|srv|sys))[/\\](?:[\w.${}@%*~-]{0,48}[/\\])*[\w.${}@%*~-]{0,48}$`)
 	arn  = regexp.MustCompile(`^arn:aws[^\s=]*$`)
-	// address is a URL without anybody in it and without a query.
+	// address matches a URL without user information and without a query.
 	address = regexp.MustCompile(`^[\w+]{1,12}://[^\s@?#=&"'/]+((?:/[^\s@?#=&"'/]*)*)$`)
-	// placeholder says that somebody is to put a value there, or took it out.
+	// placeholder matches a text in place of a value that is to be filled in, or was removed.
 	placeholder = regexp.MustCompile(`^(?:<[A-Za-z _-]+>|\*+|[xX]+|\.+)$`)
 )
 
-// harmless reports whether a value that stands where a secret could stand is none.
-// In a value that is expanded, references to variables and commands do not count.
+// harmless reports whether a value in the place of a secret is not one. If the value is expanded,
+// references to variables and commands do not count.
 func harmless(v string, kind Kind, expanded bool) bool {
 	v = strings.TrimRight(strings.TrimSpace(v), ",;")
 	if spent(v) {
@@ -68,13 +68,13 @@ func unquote(v string) string {
 }
 
 var (
-	// inQuotes are references that templates and shells' single quotes have, too.
+	// inQuotes matches references that are also used in templates and in shells' single quotes.
 	inQuotes  = regexp.MustCompile(`\$\{\{[^}"']*\}\}|\$\{[^}"':]*\}|\{\{[^}"']*\}\}|%[A-Z_][A-Z0-9_]*%|\$[A-Z][A-Z_]{2,}\b|^\*[A-Za-z]+$`)
 	reference = regexp.MustCompile(`^\$(?:(?i:env:)?[A-Za-z_]\w*|[0-9@*#?!$])`)
 )
 
-// dereference takes the references out of a value: $NAME, ${NAME}, $(command), $env:NAME,
-// %NAME%, {{ name }}. Where nothing is expanded, only forms that templates use count.
+// dereference removes the references from a value: $NAME, ${NAME}, $(command), $env:NAME, %NAME%,
+// {{ name }}. If nothing is expanded, only the forms of templates count.
 func dereference(v string, expanded bool) (rest string, refs bool) {
 	if !strings.ContainsAny(v, "$`{%*") {
 		return v, false
@@ -104,13 +104,13 @@ func dereference(v string, expanded bool) (rest string, refs bool) {
 	return b.String(), b.Len() < len(v)
 }
 
-// fetchers are commands whose output may be a secret but whose text is none.
+// fetchers are commands whose output may be a secret but whose text is not.
 var fetchers = words(`< aws curl wget cat head tail cut tr jq grep egrep sed awk gawk imds ec2-metadata
 	ec2metadata kubectl hostname date uuidgen pwgen vault gcloud az sops yq xargs sort uniq wc tee uname
 	openssl base64 xxd od dd sudo whoami id basename dirname python3 python`)
 
-// fetches reports whether a command only reads a value from somewhere, as opposed
-// to one that has it in its text.
+// fetches reports whether a command only reads a value from somewhere, and does not contain the
+// value in its text.
 func fetches(command string) bool {
 	if strings.Contains(command, "<<") {
 		return false

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// maxName bounds what is taken for a name; longer runs of its characters are data.
+// maxName is the maximum length of a name. Longer runs of such characters are data.
 const maxName = 96
 
 // anywhere are the parts of a word that make a name secret-like.
@@ -40,8 +40,8 @@ var endings = []struct {
 	{"auth", Credentials, []string{"oauth", "pwauth", "unauth", "preauth", "reauth"}},
 }
 
-// keyed are the words before "key" that make it a secret's. A key alone, of a taint
-// or of a map, says nothing.
+// keyed are the words before "key" that make it a secret's name. A key alone, as of a taint or a
+// map, means nothing.
 var keyed = map[string]Kind{
 	"api": APIKey, "access": APIKey, "account": APIKey, "storage": APIKey, "license": APIKey,
 	"licence": APIKey, "app": APIKey, "application": APIKey, "ingest": APIKey, "ingestion": APIKey,
@@ -55,7 +55,7 @@ var keyed = map[string]Kind{
 	"cipher": Secret, "vault": Secret, "gossip": Secret,
 }
 
-// tails are the last words of names that speak of a secret without being one.
+// tails are the last words of names that mention a secret but do not hold one.
 var tails = words(`name names file files filename path paths dir directory ttl arn arns id ids mode
 	type types url uri urls uris endpoint endpoints ref refs policy policies enabled enable disabled
 	disable expiry expiration expires expire second seconds minutes hours days timeout length len size count
@@ -77,7 +77,7 @@ func words(list string) map[string]bool {
 	return m
 }
 
-// secretName says of which kind a name announces a secret, or none.
+// secretName returns the kind of secret that a name announces, or none.
 func secretName(name string) Kind {
 	if len(name) > maxName {
 		return ""
@@ -162,8 +162,8 @@ next:
 	return ""
 }
 
-// split takes a name apart into words, in lower case: at anything that is no
-// letter, at digits' ends, and where case says so.
+// split splits a name into words, in lower case: at characters other than letters, at the ends of
+// digits, and at changes of case.
 func split(name string, list []string) []string {
 	start := -1
 	end := func(i int) {
@@ -192,7 +192,7 @@ func split(name string, list []string) []string {
 	return list
 }
 
-// secretFile says of which kind a file's name announces a secret, or none.
+// secretFile returns the kind of secret that a file's name announces, or none.
 func secretFile(path string) Kind {
 	path = strings.Trim(path, `"'`)
 	if i := strings.LastIndexAny(path, `/\`); i >= 0 {

@@ -8,12 +8,12 @@ import (
 var (
 	pemEdge = regexp.MustCompile(`-----(BEGIN|END) ([^-\n"']{0,48})-----`)
 	pemHead = regexp.MustCompile(`^(?:Proc-Type|DEK-Info|Comment):`)
-	// public is what labels name that is no secret.
+	// public matches the labels of blocks that are not secret.
 	public = regexp.MustCompile(`CERTIFICATE|PUBLIC KEY|PARAMETERS|CRL|HOST KEY|PKCS7|CMS|SIGNATURE|SIGNED MESSAGE`)
 )
 
-// pem removes PEM blocks, whole or cut off at either end, on lines of their own or
-// in a string with escaped line breaks.
+// pem removes PEM blocks, complete or cut at either end, on lines of their own or in a string with
+// escaped line breaks.
 func (s *scan) pem() {
 	begun := -1
 	edges := pemEdge.FindAllStringSubmatchIndex(s.text, -1)
@@ -43,7 +43,7 @@ func (s *scan) pem() {
 	}
 }
 
-// encodedBelow is the end of the lines after one that look like a block's.
+// encodedBelow returns the end of the lines after a given line that look like a block's.
 func (s *scan) encodedBelow(line int) (end int) {
 	end = s.endOf(line)
 	for line++; line < len(s.starts); line++ {
@@ -56,8 +56,8 @@ func (s *scan) encodedBelow(line int) (end int) {
 	return end
 }
 
-// encodedLine reports whether a line is nothing but base64, as long as an encoder
-// makes it (the last one may be shorter).
+// encodedLine reports whether a line is only base64, of the length an encoder produces. The last
+// line of a block may be shorter.
 func (s *scan) encodedLine(line int) bool {
 	from, to := s.content(line)
 	if to-from < 4 || to-from > 128 {

@@ -7,10 +7,10 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// Kind says what kind of secret was found.
+// Kind is a kind of secret.
 type Kind string
 
-// The kinds, the most telling first: where two overlap, the first names both.
+// The kinds, the most specific first. Where two overlap, the first names both.
 const (
 	PrivateKey      Kind = "private-key"
 	AccessKeyID     Kind = "aws-access-key-id"
@@ -34,10 +34,10 @@ const (
 	Credentials     Kind = "credentials"
 	Secret          Kind = "secret"
 	Encoded         Kind = "encoded" // base64 with a secret in it
-	Unsettled       Kind = "text"    // a line of a text that would not settle, see Text
+	Unsettled       Kind = "text"    // a line of a text that never became stable, see Text
 )
 
-// Kinds are all of them, in that order.
+// Kinds are all kinds, in that order.
 var Kinds = []Kind{
 	PrivateKey, AccessKeyID, AWSSecretKey, AWSSessionToken, EKSToken, JWT,
 	GitHubToken, GitLabToken, SlackToken, NPMToken, DockerToken, BootstrapToken, APIToken,
@@ -45,10 +45,10 @@ var Kinds = []Kind{
 	Encoded, Unsettled,
 }
 
-// Hit is a secret that was found. It never holds any of it.
+// Hit is a secret that was found. It holds no part of the secret.
 type Hit struct {
 	Kind Kind
-	Line int // in which it begins, from 1
+	Line int // the line where it begins, from 1
 }
 
 const (
@@ -58,14 +58,14 @@ const (
 
 func (k Kind) note() string { return noteOpen + string(k) + noteClose }
 
-// maxPasses bounds how often a text is looked through until nothing new is found.
+// maxPasses bounds how often a text is scanned until nothing new is found.
 const maxPasses = 5
 
-// Text replaces the secrets in a text and says what it found. A secret of several
-// lines leaves its note on the first and the others empty, so that lines keep their
-// numbers. The result is stable: Text of it is the same, without hits. A text in
-// which each removal uncovers another secret is adversarial; after a few rounds
-// every line of it is replaced. The hits are shared with others who ask for the same text.
+// Text replaces the secrets in a text and returns what it found. A secret of several lines leaves
+// its note on the first line and the others empty, so that lines keep their numbers. The result is
+// stable: Text returns it unchanged, without hits. A text in which each removal uncovers another
+// secret is adversarial; after a few passes each of its lines is replaced. The hits are shared with
+// other callers for the same text.
 func Text(s string) (clean string, hits []Hit) {
 	switch {
 	case len(s) < shortest:
@@ -86,15 +86,15 @@ func Text(s string) (clean string, hits []Hit) {
 	return t.clean, t.hits
 }
 
-// text is a text without its secrets; same says that it has none.
+// text is a redacted text. same reports whether it had no secrets.
 type text struct {
 	clean string
 	hits  []Hit
 	same  bool
 }
 
-// texts are those that were asked for last. With those that are longer they would take much
-// memory; whoever reads such texts again and again remembers what it made of them.
+// texts caches the latest results. Longer texts are not cached, to save memory; a caller that
+// redacts such a text repeatedly keeps its own result.
 var texts = memo.Memo[memo.Key, text]{Most: 4096}
 
 const longest = 4 << 10
@@ -131,7 +131,7 @@ func everyLine(s string) (clean string, hits []Hit) {
 	return strings.Join(lines, "\n"), hits
 }
 
-// span is a part of the text that must go.
+// span is a part of the text to remove.
 type span struct {
 	from, to int
 	kind     Kind
@@ -168,7 +168,7 @@ var rank = func() map[Kind]int {
 	return m
 }()
 
-// replace puts a note in the place of each of the spans, which are merged.
+// replace replaces each of the merged spans with a note.
 func replace(text string, spans []span) (string, []Hit) {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -201,7 +201,7 @@ func replace(text string, spans []span) (string, []Hit) {
 	return b.String(), hits
 }
 
-// noteAt is the length of the note that begins at i, or 0.
+// noteAt returns the length of the note that begins at i, or 0.
 func noteAt(text string, i int) int {
 	if i >= len(text) || text[i] != '[' || !strings.HasPrefix(text[i:], noteOpen) {
 		return 0
@@ -217,8 +217,7 @@ func noteAt(text string, i int) int {
 	return len(noteOpen) + end + len(noteClose)
 }
 
-// spent reports whether nothing is left to remove from a text: it is white space,
-// quotes and notes.
+// spent reports whether nothing is left to remove from a text: it is white space, quotes and notes.
 func spent(v string) bool {
 	for i := 0; i < len(v); {
 		if n := noteAt(v, i); n > 0 {

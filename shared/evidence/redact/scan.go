@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scan looks through one text once.
+// scan is one pass over one text.
 type scan struct {
 	text   string
 	lower  string // the same length
@@ -16,12 +16,12 @@ type scan struct {
 	budget *int // of decoded bytes, over all levels
 
 	quotes     quoteState
-	unbalanced int // before it, no bracket is looked for that closes another
+	unbalanced int // positions before it are not searched for a closing bracket
 	unclosed   int // the same for the end of a here-string
 }
 
-// quoteState remembers which quote is open at a place of a line, so that asking for
-// a later place goes on from there.
+// quoteState remembers which quote is open at a position of a line, so that the search for a later
+// position continues from there.
 type quoteState struct {
 	line, at int
 	open     byte
@@ -30,7 +30,7 @@ type quoteState struct {
 // shortest is the length of the shortest text that can hold a secret and its name.
 const shortest = 6
 
-// find gives the spans of a text that hold secrets, sorted and joined.
+// find returns the spans of a text that hold secrets, sorted and joined.
 func find(text string, depth int, budget *int) []span {
 	if len(text) < shortest {
 		return nil
@@ -56,8 +56,7 @@ func find(text string, depth int, budget *int) []span {
 	return merge(s.spans)
 }
 
-// add says that a part of the text is a secret, unless nothing is left of it. A note is
-// never cut.
+// add marks a part of the text as secret, unless nothing is left of it. A note is never cut.
 func (s *scan) add(from, to int, kind Kind) {
 	for from < to && isSpace(s.text[from]) {
 		from++
@@ -83,12 +82,12 @@ func (s *scan) add(from, to int, kind Kind) {
 	}
 }
 
-// line is the number of a place's line, from 0.
+// line returns the number of a position's line, from 0.
 func (s *scan) line(at int) int {
 	return sort.Search(len(s.starts), func(i int) bool { return s.starts[i] > at }) - 1
 }
 
-// lineEnd is where a place's line ends, before its line break.
+// lineEnd returns where a position's line ends, before its line break.
 func (s *scan) lineEnd(at int) int { return s.endOf(s.line(at)) }
 
 func (s *scan) endOf(line int) int {
@@ -98,7 +97,7 @@ func (s *scan) endOf(line int) int {
 	return len(s.text)
 }
 
-// content is where a line's text begins and ends, without white space.
+// content returns where a line's text begins and ends, without white space.
 func (s *scan) content(line int) (from, to int) {
 	from, to = s.starts[line], s.endOf(line)
 	for from < to && isSpace(s.text[from]) {
@@ -115,8 +114,8 @@ func (s *scan) indent(line int) int {
 	return from - s.starts[line]
 }
 
-// below is the end of the block that is indented deeper than a column, in the lines
-// after one; with list, the items of a list in that column belong to it.
+// below returns the end of the block after a line that is indented deeper than a column. With list,
+// the items of a list in that column belong to it.
 func (s *scan) below(line, col int, list bool) (end int) {
 	end = s.endOf(line)
 	for line++; line < len(s.starts); line++ {
@@ -134,8 +133,8 @@ func (s *scan) below(line, col int, list bool) (end int) {
 	return end
 }
 
-// logicalEnd is the end of a place's line and of those that a backslash (or PowerShell's
-// backtick) joins to it.
+// logicalEnd returns the end of a position's line and of those joined to it by a backslash, or
+// PowerShell's backtick.
 func (s *scan) logicalEnd(at int) int {
 	line := s.line(at)
 	for {
@@ -147,7 +146,7 @@ func (s *scan) logicalEnd(at int) int {
 	}
 }
 
-// at is the character at a place, 0 outside of the text.
+// at returns the character at a position, 0 outside the text.
 func (s *scan) at(i int) byte {
 	if i < 0 || i >= len(s.text) {
 		return 0
@@ -162,7 +161,7 @@ func (s *scan) blanks(i int) int {
 	return i
 }
 
-// each calls f with every place at which a lower-case text stands.
+// each calls f with every position of a lower-case text.
 func (s *scan) each(part string, f func(at int)) {
 	for i := 0; ; {
 		j := strings.Index(s.lower[i:], part)
@@ -174,7 +173,7 @@ func (s *scan) each(part string, f func(at int)) {
 	}
 }
 
-// quoteBefore is the quote that is open on the line before a place, or 0.
+// quoteBefore returns the quote that is open on the line before a position, or 0.
 func (s *scan) quoteBefore(at int) byte {
 	line := s.line(at)
 	q := &s.quotes
@@ -207,7 +206,7 @@ func isBlank(c byte) bool  { return c == ' ' || c == '\t' }
 func isQuote(c byte) bool  { return c == '"' || c == '\'' || c == '`' }
 func isName(c byte) bool   { return isAlnum(c) || c == '_' || c == '-' || c == '.' }
 
-// asciiLower keeps the length, which strings.ToLower does not.
+// asciiLower keeps the length of the text, which strings.ToLower does not.
 func asciiLower(s string) string {
 	b := []byte(s)
 	for i := range b {
@@ -235,14 +234,14 @@ func classes(v string) (upper, lower, digit, other int) {
 	return upper, lower, digit, other
 }
 
-// wordy reports whether a word is one of a language, or several in camel case:
-// letters only, and no more capitals than words have.
+// wordy reports whether a text is a word, or several in camel case: letters only, and no more
+// capitals than words have.
 func wordy(v string) bool {
 	upper, lower, digit, other := classes(v)
 	return other+digit == 0 && (upper == 0 || lower == 0 || 4*upper <= upper+lower+2)
 }
 
-// random reports whether a word is long and mixed enough to be made by a machine.
+// random reports whether a text is long and mixed enough to be generated.
 func random(v string) bool {
 	upper, lower, digit, _ := classes(v)
 	return len(v) >= 16 && digit >= 2 && (upper >= 2 && lower >= 2 || digit >= 6 && upper+lower >= 6)

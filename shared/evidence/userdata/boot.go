@@ -7,40 +7,40 @@ import (
 	"strings"
 )
 
-// Boot is what user data says about the node that it would make.
+// Boot is what user data says about the node it would create.
 //
-// It holds no text of the user data but names of clusters, addresses of API servers, labels,
+// It keeps no text of the user data except names of clusters, addresses of API servers, labels,
 // taints, names of kubelet flags, values of the flags that KeptFlag lists, and names of fetched
 // files. A value that does not have the expected form is not kept.
 type Boot struct {
 	Size   int    // bytes as given; EC2 keeps at most MaxRaw of them
 	SHA256 string // of the bytes as given, in hexadecimal
-	Empty  bool   // there is nothing but white space
+	Empty  bool   // it contains only white space
 
-	EncodedTwice bool // what EC2 hands out is itself base64; a Fault names the readers that fail on it
+	EncodedTwice bool // what EC2 returns is itself base64; a Fault names the readers that fail on it
 
-	// Clusters are the clusters that it bootstraps a node of, distinct, in order. Where the
-	// text leaves the name open, Unreadable has the reason.
+	// Clusters are the clusters that it bootstraps a node of, distinct, in order. If the text
+	// leaves the name open, Unreadable has the reason.
 	Clusters   []string
 	Unreadable []Problem
 
 	Formats []Format // the forms found, distinct, in order
 	Faults  []Fault  // in the order found
 
-	// Joins are the ways in which it joins the instance to a cluster, in order: one for each
-	// call of a script, one for all NodeConfigs together. An instance without any may still be
-	// a node: EKS adds its own part to the user data of managed node groups that bring no AMI
-	// of their own, and an AMI may join by itself.
+	// Joins are the ways in which it joins the instance to a cluster, in order: one for each call
+	// of a script, one for all NodeConfigs together. An instance without any may still be a node:
+	// EKS adds its own part to the user data of managed node groups without an AMI of their own,
+	// and an AMI may join by itself.
 	Joins []Join
 
-	// Traces are the joining tools that text names which does not parse.
+	// Traces are joining tools named in text that does not parse.
 	Traces []Trace
-	// Opaque: a script runs or fetches something that is not in the user data and is not a
-	// usual command. It may do anything, also join a cluster.
+	// Opaque reports whether a script runs or fetches something that is not in the user data and is
+	// not a usual command. It may do anything, including joining a cluster.
 	Opaque bool
 
 	Proxy   Proxy
-	Edits   []Edit // flags and settings may then differ from what Joins says
+	Edits   []Edit // flags and settings may then differ from Joins
 	Fetches []Fetch
 }
 
@@ -48,17 +48,17 @@ type Boot struct {
 // Cluster names are case-sensitive.
 func (b Boot) For(cluster string) bool { return slices.Contains(b.Clusters, cluster) }
 
-// Uses reports whether the user data joins by the tool.
+// Uses reports whether the user data joins with the tool.
 func (b Boot) Uses(t Tool) bool {
 	return slices.ContainsFunc(b.Joins, func(j Join) bool { return j.Tool == t })
 }
 
-// Unread reports whether a part was not followed, so that b may lack what stands there.
+// Unread reports whether a part was not followed, so that its content may be missing from b.
 func (b Boot) Unread() bool {
 	return slices.ContainsFunc(b.Faults, func(f Fault) bool { return f.Effect == Unread })
 }
 
-// Format is a form of user data, or of a part of it.
+// Format is the format of user data, or of a part of it.
 type Format string
 
 // The formats.
@@ -74,7 +74,7 @@ const (
 	Unknown      Format = "unknown"              // none of these
 )
 
-// Tool is what joins an instance to a cluster.
+// Tool is a tool that joins an instance to a cluster.
 type Tool string
 
 // The tools.
@@ -94,32 +94,32 @@ type Join struct {
 	Cluster  Setting
 	Endpoint Setting // URL of the API server
 	CA       Setting // see CertificateOf
-	// InstanceIDName: the node is named after the instance's id, by nodeadm's feature gate
-	// InstanceIdNodeName or Bottlerocket's hostname-override-source.
+	// InstanceIDName reports whether the node is named after the instance's id, by nodeadm's
+	// feature gate InstanceIdNodeName or Bottlerocket's hostname-override-source.
 	InstanceIDName bool
 	Kubelet        Kubelet
-	// Conditional: it stands in a branch that may not be taken.
+	// Conditional reports whether it is in a branch that may not be taken.
 	Conditional bool
-	// Missing are the fields without which the tool stops, by their paths. A launch template of
-	// a managed node group may omit them, since EKS adds them; the instance's own user data may not.
+	// Missing are the paths of missing fields without which the tool stops. A launch template of a
+	// managed node group may omit them, since EKS adds them; the instance's own user data may not.
 	Missing []string
 	// Karpenter are the parts with NodeConfigs that carry Karpenter's comment.
 	Karpenter []string
 }
 
-// State says how a setting is given.
+// State is how a setting is given.
 type State string
 
-// The states. Only Given comes with a value.
+// The states. Only Given has a value.
 const (
 	Absent    State = ""          // it is not given
 	Given     State = "given"     // its value is known
-	Dynamic   State = "dynamic"   // the instance computes its value: not checked, neither right nor wrong
-	Malformed State = "malformed" // it does not have the form of such a value, and is not kept
-	Withheld  State = "not kept"  // it is given, and may be a secret
+	Dynamic   State = "dynamic"   // the instance computes its value: not checked
+	Malformed State = "malformed" // it does not have the expected form, and is not kept
+	Withheld  State = "not kept"  // it is given, but may be a secret
 )
 
-// Setting is one setting as the user data gives it.
+// Setting is one setting of the user data.
 type Setting struct {
 	Value string // "" unless State is Given
 	State State
@@ -128,7 +128,7 @@ type Setting struct {
 // Is reports whether the setting is given and has the value.
 func (s Setting) Is(value string) bool { return s.State == Given && s.Value == value }
 
-// setting is the Setting of a text that must have a form.
+// setting returns the Setting of a text, which is valid only if it has the required form.
 func setting(text string, valid func(string) bool) Setting {
 	switch {
 	case strings.Contains(text, unknown):
@@ -141,7 +141,7 @@ func setting(text string, valid func(string) bool) Setting {
 	return Setting{Value: text, State: Given}
 }
 
-// over is the setting that holds when a later document gives other.
+// over returns the effective setting if a later document gives other.
 func (s Setting) over(other Setting) Setting {
 	if other.State != Absent {
 		return other
@@ -149,14 +149,14 @@ func (s Setting) over(other Setting) Setting {
 	return s
 }
 
-// Proxy says which proxy settings the user data makes. Their values are not kept: a proxy's
-// URL may hold a password.
+// Proxy reports which proxy settings the user data makes. Their values are not kept: the URL of a
+// proxy may contain a password.
 type Proxy struct{ HTTP, HTTPS, No bool }
 
 // Any reports whether a proxy is set.
 func (p Proxy) Any() bool { return p.HTTP || p.HTTPS }
 
-// Edit is a change of the image by the user data.
+// Edit is a change that the user data makes to the image.
 type Edit string
 
 // The edits.
@@ -172,7 +172,7 @@ type Fetch struct {
 	Name        string // the file's name, without its address
 	Arch        string // amd64 or arm64, from the words of the address
 	Part        string
-	Conditional bool // in a branch, which may ask for the architecture
+	Conditional bool // in a branch, whose condition may be the architecture
 }
 
 // Bounds that keep a Boot small whatever the input.
@@ -197,21 +197,21 @@ func (r *reader) finish(data []byte) Boot {
 	return b
 }
 
-// join keeps a way of joining. The last place is that of the NodeConfigs.
+// join adds a way of joining. The last place is reserved for the NodeConfigs.
 func (r *reader) join(j Join) {
 	if len(r.boot.Joins) < maxJoins-1 {
 		r.boot.Joins = append(r.boot.Joins, j)
 	}
 }
 
-// add puts a value that is not there yet at the end of a list that stays small.
+// add appends a value to a list of limited length, unless the list has it.
 func add[T comparable](list *[]T, value T, most int) {
 	if len(*list) < most && !slices.Contains(*list, value) {
 		*list = append(*list, value)
 	}
 }
 
-// cluster takes the name that a bootstrap call or document gives.
+// cluster adds the name that a bootstrap call or document gives.
 func (r *reader) cluster(name, part string, f Format) {
 	switch {
 	case strings.Contains(name, unknown):

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// bootstrapOptions are the options of bootstrapScript; each takes a value, whatever the word
-// is. The first argument that is neither is the cluster's name. Some options are also taken
-// from the environment, since the script sets their defaults with ${NAME:-...}
+// bootstrapOptions are the options of bootstrapScript. Each takes the next word as its value,
+// whatever it is. The first argument that is neither is the cluster's name. Some options are also
+// taken from the environment, since the script sets their defaults with ${NAME:-...}
 // (awslabs/amazon-eks-ami, templates/al2/runtime/bootstrap.sh).
 var bootstrapOptions = map[string]string{
 	"--apiserver-endpoint": "APISERVER_ENDPOINT", "--b64-cluster-ca": "B64_CLUSTER_CA", "--kubelet-extra-args": "KUBELET_EXTRA_ARGS",
@@ -22,16 +22,17 @@ const extraArgs = "--kubelet-extra-args"
 // bootstrapCall is a call of bootstrap.sh, its arguments sorted.
 type bootstrapCall struct {
 	options map[string]string
-	names   []field // all that is no option and no option's value
+	names   []field // arguments that are neither an option nor an option's value
 	loose   bool    // one of them may be any number of arguments, options among them
-	// bare is a value of --kubelet-extra-args that is a flag without its value, which was
-	// meant to be part of it, and follows. strayed: the first name is what follows.
+	// bare is a value of --kubelet-extra-args that is a flag without its value. The flag's value
+	// follows as a separate argument, although it was meant to be part of it. strayed reports
+	// whether the first name is that argument.
 	bare    string
 	strayed bool
 }
 
-// bootstrap keeps a call of bootstrap.sh: as a Join by what the script makes of its arguments,
-// as a cluster by what they mean. A call for help does nothing.
+// bootstrap adds a call of bootstrap.sh: as a Join by what the script reads from its arguments, as
+// a cluster by what they mean. A call for help does nothing.
 func (w *walk) bootstrap(args []field) {
 	c, ok := w.bootstrapArgs(args)
 	if !ok {
@@ -64,7 +65,7 @@ func (w *walk) bootstrap(args []field) {
 	w.meant(c)
 }
 
-// bootstrapArgs sorts arguments. ok is false where the script only prints its help.
+// bootstrapArgs sorts arguments. ok is false if the script only prints its help.
 func (w *walk) bootstrapArgs(args []field) (c bootstrapCall, ok bool) {
 	c.options = map[string]string{}
 	for i := 0; i < len(args); i++ {
@@ -100,8 +101,8 @@ func (c *bootstrapCall) option(name string, value field) {
 
 func isOption(f field) bool { return strings.HasPrefix(f.text, "-") }
 
-// bootstrapName is the name that the script takes. It notes what is wrong with the arguments
-// that are no options.
+// bootstrapName returns the name that the script uses. It notes the faults of arguments that are
+// not options.
 func (w *walk) bootstrapName(c bootstrapCall) Setting {
 	names := c.names
 	switch i := slices.IndexFunc(names, isOption); {
@@ -116,7 +117,7 @@ func (w *walk) bootstrapName(c bootstrapCall) Setting {
 	case len(names) == 0:
 		return Setting{}
 	case c.strayed || isOption(names[0]):
-		// What the script takes for the name is a flag's value, and may be a secret.
+		// What the script uses as the name is a flag's value, and may be a secret.
 		return Setting{State: Malformed}
 	case names[0].loose:
 		return Setting{State: Dynamic}
@@ -124,8 +125,8 @@ func (w *walk) bootstrapName(c bootstrapCall) Setting {
 	return setting(names[0].text, validName)
 }
 
-// meant keeps the cluster that the call is meant for. For an option joined to its value
-// bootstrap.sh fails; the intent is plain.
+// meant adds the cluster that the call is meant for. bootstrap.sh fails on an option joined to its
+// value, but the intent is clear.
 func (w *walk) meant(c bootstrapCall) {
 	strange := c.strayed
 	for _, name := range c.names {
@@ -145,7 +146,7 @@ func (w *walk) meant(c bootstrapCall) {
 	w.unread(w.part, Shell, NoName)
 }
 
-// optionIn names the option that was meant, if it is one of bootstrap.sh or the kubelet.
+// optionIn returns the option that was meant, if it is one of bootstrap.sh or the kubelet.
 func optionIn(text string) string {
 	name, _, _ := strings.Cut(text, "=")
 	if _, ok := bootstrapOptions[name]; ok || strings.HasPrefix(name, "--") && isKubeletFlag(name[2:]) {
@@ -158,7 +159,7 @@ func (w *walk) bootstrapFault(why Reason, field string, effect Effect) {
 	w.fault(Fault{Problem: Problem{w.part, Shell, why}, Field: field, By: ByBootstrap, Effect: effect})
 }
 
-// kubelet keeps a kubelet that the user data starts itself.
+// kubelet adds a kubelet that the user data starts directly.
 func (w *walk) kubelet(args []field) {
 	if len(args) == 1 && args[0].text == "--version" {
 		return

@@ -8,11 +8,10 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// bottlerocket takes what matters out of Bottlerocket's settings. The API refuses what
-// its model does not know. Which settings it knows depends on the version, so only those
-// are judged here that are read (Bottlerocket, settings reference;
-// sources/early-boot-config). A host in standalone mode runs a kubelet that joins no
-// cluster.
+// bottlerocket reads the relevant Bottlerocket settings. The API rejects settings that are not in
+// its model. Which settings it knows depends on the version, so only the settings read here are
+// checked (Bottlerocket, settings reference; sources/early-boot-config). A host in standalone mode
+// runs a kubelet that joins no cluster.
 func (r *reader) bottlerocket(text, part string) {
 	if len(text) > maxTOML || brackets(text, "[{") > maxTOMLBrackets {
 		r.problem(part, Bottlerocket, TooLarge)
@@ -56,7 +55,7 @@ func (b bottlerocketReader) fault(why Reason, field string) {
 	b.r.fault(Fault{Problem: Problem{b.part, Bottlerocket, why}, Field: field, By: ByBottlerocket, Effect: Fails})
 }
 
-// typed is the value of a key. One of another type is a fault, and the zero value.
+// typed returns the value of a key. A value of another type is a fault and gives the zero value.
 func typed[T any](b bottlerocketReader, in map[string]any, path, key string) T {
 	value, ok := in[key].(T)
 	if _, given := in[key]; given && !ok {
@@ -67,7 +66,7 @@ func typed[T any](b bottlerocketReader, in map[string]any, path, key string) T {
 
 const kubernetesPath = "settings.kubernetes."
 
-// text is a setting that is a string.
+// text returns a setting that is a string.
 func (b bottlerocketReader) text(k map[string]any, key string, valid func(string) bool) Setting {
 	value := typed[string](b, k, kubernetesPath, key)
 	if _, isText := k[key].(string); k[key] != nil && !isText {
@@ -87,14 +86,14 @@ func (b bottlerocketReader) kubernetes(k map[string]any) Join {
 		}
 	}
 	j.Kubelet.HostnameOverride = b.text(k, "hostname-override", validHost)
-	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // else the private DNS name, as EC2 gives it
+	j.InstanceIDName = k["hostname-override-source"] == "instance-id" // otherwise the private DNS name from EC2
 	for _, key := range []string{"authentication-mode", "node-ip", "cloud-provider", "pod-infra-container-image"} {
 		typed[string](b, k, kubernetesPath, key)
 	}
 	typed[int64](b, k, kubernetesPath, "max-pods")
 	j.Kubelet.Labels = b.labels(typed[map[string]any](b, k, kubernetesPath, "node-labels"))
 	j.Kubelet.Taints = b.taints(typed[map[string]any](b, k, kubernetesPath, "node-taints"))
-	// The variants for Kubernetes on AWS need these (Bottlerocket, settings.kubernetes,
+	// The variants for Kubernetes on AWS require these (Bottlerocket, settings.kubernetes,
 	// "Settings needed for aws-k8s-* variants").
 	j.Missing = absent([]need{
 		{kubernetesPath + "api-server", j.Endpoint.State != Absent}, {kubernetesPath + "cluster-certificate", j.CA.State != Absent},
@@ -126,8 +125,8 @@ func (b bottlerocketReader) labels(table map[string]any) []Label {
 	return out
 }
 
-// taints reads values such as "value:NoSchedule", one or a list of them for each
-// key. Bottlerocket checks their form, the kubelet the effect.
+// taints reads values such as "value:NoSchedule", one or a list for each key. Bottlerocket checks
+// their form, the kubelet checks the effect.
 func (b bottlerocketReader) taints(table map[string]any) []Taint {
 	var out []Taint
 	for _, key := range slices.Sorted(maps.Keys(table)) {

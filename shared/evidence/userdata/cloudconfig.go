@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// cloudConfig reads the modules of cloud-init that can bootstrap a node: bootcmd and runcmd
-// are commands, write_files are scripts that those call (cloud-init, module reference).
+// cloudConfig reads the cloud-init modules that can bootstrap a node: bootcmd and runcmd are
+// commands, write_files writes scripts that those call (cloud-init, module reference).
 func (r *reader) cloudConfig(text, part string) {
 	root := r.yaml(text, part, CloudConfig)
 	for i, file := range items(lookup(root, "write_files")) {
@@ -22,8 +22,8 @@ func (r *reader) cloudConfig(text, part string) {
 	}
 }
 
-// commandLines puts commands together as cloud-init does: into one script, in
-// which a string is a line and a list is one command with its arguments.
+// commandLines combines commands as cloud-init does: into one script, in which a string is a line
+// and a list is one command with its arguments.
 func commandLines(commands []*yaml.Node) string {
 	var b strings.Builder
 	for _, c := range commands {
@@ -41,7 +41,7 @@ func commandLines(commands []*yaml.Node) string {
 	return strings.ReplaceAll(b.String(), "\r\n", "\n")
 }
 
-// runByCloudInit are the directories whose scripts cloud-init runs unasked.
+// runByCloudInit matches the directories whose scripts cloud-init runs by itself.
 var runByCloudInit = regexp.MustCompile(`^/var/lib/cloud/scripts/per-(?:boot|instance|once)/`)
 
 func (r *reader) writeFile(file *yaml.Node, part string) {
@@ -69,7 +69,7 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 		return
 	}
 	if first, _, _ := strings.Cut(string(content), "\n"); strings.HasPrefix(first, "#!") && strings.HasSuffix(first, "\r") {
-		// write_files writes what it is given: "bad interpreter".
+		// write_files writes the content unchanged: "bad interpreter".
 		r.fault(Fault{Problem: Problem{part, Shell, CarriageReturns}, By: ByShell, Effect: Fails})
 	}
 	text := strings.ReplaceAll(string(content), "\r\n", "\n")
@@ -79,7 +79,7 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 	}
 }
 
-// store keeps what is written to a file on the instance.
+// store records the content of a file written on the instance.
 func (r *reader) store(path, text string, add bool) {
 	r.changes(path)
 	r.proxies(text)

@@ -9,8 +9,8 @@ import (
 // bootstrapScript joins a node on Amazon Linux 2 and on EKS's Ubuntu images.
 const bootstrapScript = "/etc/eks/bootstrap.sh"
 
-// call walks what a command runs, and returns what is known of its output. A command that is
-// not known does nothing here, and makes the script opaque.
+// call walks what a command runs, and returns the known part of its output. An unknown command is
+// skipped and makes the script opaque.
 func (w *walk) call(args []field) (output string) {
 	if len(args) == 0 || w.depth > maxCalls {
 		return ""
@@ -78,10 +78,10 @@ func (w *walk) call(args []field) (output string) {
 	return ""
 }
 
-// harmless are files of the image that set none of the variables that scripts name a cluster in.
+// harmless are files of the image that set no variable that scripts name a cluster in.
 var harmless = []string{"/etc/profile", "/etc/environment", "/etc/os-release", "/etc/bashrc"}
 
-// include walks text that runs in this shell. Text that is not known may set any variable.
+// include walks text that runs in this shell. Unknown text may set any variable.
 func (w *walk) include(text string) {
 	if text == "" || strings.Contains(text, unknown) {
 		for name := range w.vars {
@@ -91,7 +91,7 @@ func (w *walk) include(text string) {
 	w.nested(func() { w.run(text) }, "return")
 }
 
-// file walks a script that runs in a shell of its own.
+// file walks a script that runs in its own shell.
 func (w *walk) file(text string, args []field) {
 	own := *w
 	own.params, own.functions = texts(args), newWalk(w.reader, script{}).functions
@@ -99,7 +99,7 @@ func (w *walk) file(text string, args []field) {
 	own.nested(func() { own.run(text) })
 }
 
-// shell walks what bash and its like run: -c and a text, a file, or standard input.
+// shell walks what bash and similar shells run: -c and a text, a file, or standard input.
 func (w *walk) shell(args []field) {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
 		option := args[0].text
@@ -161,12 +161,12 @@ func (w *walk) write(command string, args []field) (output string) {
 	return output
 }
 
-// wrappers run the command that stands behind their own arguments.
+// wrappers run the command that follows their own arguments.
 var wrappers = []string{"sudo", "env", "exec", "nice", "timeout", "nohup", "cloud-init-per"}
 
 var wrapperArgument = form(`(?s)-.*|\w+=.*|[0-9]+[smhd]?`)
 
-// unwrap gives the command that a wrapper runs.
+// unwrap returns the command that a wrapper runs.
 func unwrap(wrapper string, args []field) []field {
 	if wrapper == "cloud-init-per" { // its frequency and name
 		return args[min(2, len(args)):]
@@ -180,8 +180,8 @@ func unwrap(wrapper string, args []field) []field {
 	return args
 }
 
-// usual are commands that scripts of user data use and that join no cluster, whatever their
-// arguments are. Package managers are among them: packages of Amazon Linux join none.
+// usual are commands that scripts of user data use and that join no cluster with any arguments.
+// They include package managers: packages of Amazon Linux join none.
 var usual = strings.Fields(`
 	[ [[ : awk basename cat cd chmod chown command cp cut date declare dirname dnf echo exit export false grep
 	growpart head hostname hostnamectl id install ip iptables jq ln local logger ls lsblk mkdir mkfs mkfs.ext4
@@ -189,8 +189,8 @@ var usual = strings.Fields(`
 	sort swapoff swapon sync sysctl systemctl tail tee test timedatectl touch tr trap true ulimit umask umount
 	uname unset update-ca-trust useradd usermod wait wc xfs_growfs yum`)
 
-// followed reports whether what a command runs stands in the user data: the text behind -c, a
-// file that the user data writes, or what comes in from a command before it.
+// followed reports whether what a command runs is in the user data: the text after -c, a file that
+// the user data writes, or the output of a command before it.
 func (w *walk) followed(command string, args []field) bool {
 	if command == "eval" {
 		return len(args) > 0

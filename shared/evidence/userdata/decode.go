@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// MaxRaw is the most user data that EC2 keeps for an instance, in bytes
-	// before base64 ("limited to 16 KB, in raw form", EC2 User Guide).
+	// MaxRaw is the maximum size of user data that EC2 keeps for an instance, in bytes before
+	// base64 ("limited to 16 KB, in raw form", EC2 User Guide).
 	MaxRaw = 16 << 10
-	// MaxText is the most that is read once gzip is undone, over all parts.
+	// MaxText is the maximum number of bytes read after decompression, over all parts.
 	MaxText = 1 << 20
 )
 
-// ErrTooLarge is what Decode returns for more than EC2 would keep.
+// ErrTooLarge is returned by Decode for more data than EC2 would keep.
 var ErrTooLarge = fmt.Errorf("user data is larger than the %d bytes that EC2 keeps", MaxRaw)
 
-// Decode undoes the base64 in which ec2:DescribeInstanceAttribute and
-// ec2:DescribeLaunchTemplateVersions give user data. White space is ignored.
-// The error never quotes the text.
+// Decode decodes the base64 in which ec2:DescribeInstanceAttribute and
+// ec2:DescribeLaunchTemplateVersions return user data. White space is ignored. The error never
+// quotes the text.
 func Decode(s string) ([]byte, error) {
-	// A line break after each 64th character is the most that is ever written.
+	// Encoders break lines after 64 characters at the shortest.
 	if len(s) > base64.StdEncoding.EncodedLen(MaxRaw)*66/64+2 {
 		return nil, ErrTooLarge
 	}
@@ -44,7 +44,7 @@ func decodeBase64(s string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// inflate undoes gzip if data is gzip, and takes what it returns from the room that is left.
+// inflate decompresses data if it is gzip, and subtracts the size from the remaining room.
 func (r *reader) inflate(data []byte) ([]byte, Reason) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		zr, err := gzip.NewReader(bytes.NewReader(data))

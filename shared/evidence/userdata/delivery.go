@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// delivery is a document as the instance gets it.
+// delivery is a document as the instance receives it.
 type delivery struct {
 	raw       string // after gzip and base64
-	text      string // without what stands before its first line, and no carriage returns
+	text      string // without what precedes its first line, and without carriage returns
 	format    Format
 	mediaType string
 	part      string
@@ -20,8 +20,8 @@ const (
 	nodeConfigMedia = "application/node.eks.aws"
 )
 
-// delivered finds where the readers on the instance are stricter than this one. The rules are
-// those of cloud-init 19.3 (Amazon Linux 2), 22.2 (Amazon Linux 2023) and later:
+// delivered finds faults where the readers on the instance are stricter than this one. The rules
+// are those of cloud-init 19.3 (Amazon Linux 2), 22.2 (Amazon Linux 2023) and later:
 // cloudinit/user_data.py, cloudinit/handlers, cloudinit/util.py
 // (https://github.com/canonical/cloud-init).
 func (r *reader) delivered(d delivery) {
@@ -39,28 +39,30 @@ func (r *reader) delivered(d delivery) {
 		by     Reader
 		effect Effect
 	}{
-		// cloud-init looks for its first words at the very beginning (type_from_starts_with),
-		// where the mark stands. It runs a part that is declared a script all the same, and the
-		// kernel does not find the #!.
+		// cloud-init looks for the format's first words at the very beginning
+		// (type_from_starts_with), where the mark is. It still runs a part that is declared a
+		// script, and the kernel does not find the #!.
 		{marked && script && declared, ByteOrderMark, CloudInit, Fails},
 		{marked && ofCloudInit && !declared, ByteOrderMark, CloudInit, Skipped},
-		// cloud-init ignores white space to find the format, but writes it into the script that
-		// it runs: "Exec format error. Missing #! in script?" (subp.py). boot_hook.py trims what
-		// is left once it has cut its own first line.
+		// cloud-init ignores white space when it detects the format, but writes it into the script
+		// that it runs: "Exec format error. Missing #! in script?" (subp.py). boot_hook.py trims
+		// the text after it has cut its own first line.
 		{blank && script && (d.mediaType != "text/cloud-boothook" || !strings.HasPrefix(d.text, "#!")), LeadingBlank, CloudInit, Fails},
-		// A header that begins with an empty line is no header. One that begins with a blank loses
-		// its first line, and nodeadm's parser refuses it (net/mail).
+		// A header that begins with an empty line is not a header. One that begins with a blank
+		// loses its first line, and nodeadm's parser rejects it (net/mail).
 		{blank && mime, LeadingBlank, ByNodeadm, Fails},
 		{blank && mime && (strings.Trim(first, "\r") == "" || strings.IndexAny(rest, " \t") == 0), LeadingBlank, CloudInit, Skipped},
-		// Later versions find the format of such a part by its text.
+		// Later versions detect the format of such a part by its text.
 		{script && noShebang && otherFormat, NoShebang, CloudInit, Depends},
 		{script && noShebang && !otherFormat, NoShebang, CloudInit, Fails},
-		// cloud-init turns carriage returns into plain line ends if the first line has one (dos2unix).
+		// cloud-init converts carriage returns to plain line ends if the first line has one
+		// (dos2unix).
 		{script && !strings.HasSuffix(first, "\r") && returned.MatchString(rest), CarriageReturns, ByShell, Fails},
-		// convert_string takes for MIME what says so early; all else is one document.
+		// convert_string treats text as MIME if it contains this early enough, and any other text
+		// as one document.
 		{mime && d.part == whole && !strings.Contains(strings.ToLower(d.raw[:min(len(d.raw), 4096)]), "mime-version:"), NoMIMEVersion, CloudInit, Skipped},
 		{d.format == NodeConfig && d.misplaced(), Misplaced, ByNodeadm, Skipped},
-		// It takes the whole user data for TOML (early-boot-config, settings.rs).
+		// Bottlerocket parses the whole user data as TOML (early-boot-config, settings.rs).
 		{d.format == Bottlerocket && d.part != whole, Misplaced, ByBottlerocket, Fails},
 	} {
 		if rule.holds {
@@ -69,7 +71,7 @@ func (r *reader) delivered(d delivery) {
 	}
 }
 
-// returned is a line with a carriage return that is neither empty nor a comment.
+// returned matches a line with a carriage return that is neither empty nor a comment.
 var returned = regexp.MustCompile(`(?m)^[ \t]*[^#\s][^\n]*\r$`)
 
 // misplaced reports whether nodeadm does not see the NodeConfig: it reads the whole user data,
@@ -80,10 +82,10 @@ func (d delivery) misplaced() bool {
 	return d.part != whole && (within || d.mediaType != nodeConfigMedia)
 }
 
-// encodedTwice notes which readers fail on what is still base64 once EC2 has undone its own.
-// cloud-init undoes it from 23.3 on, and only if there is no white space in it
+// encodedTwice notes which readers fail on text that is still base64 after EC2 has decoded its own.
+// cloud-init decodes it from 23.3 on, and only if it contains no white space
 // (DataSourceEc2.crawl_metadata, util.maybe_b64decode); the images of Amazon Linux have older
-// versions. nodeadm undoes it (configprovider/encoding.go), Bottlerocket does not.
+// versions. nodeadm decodes it (configprovider/encoding.go), Bottlerocket does not.
 func (r *reader) encodedTwice(raw, part string) {
 	effect := Depends
 	if part != whole || strings.ContainsAny(raw, " \t\r\n") {

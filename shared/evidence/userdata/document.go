@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxDepth bounds parts within parts, and scripts that run scripts.
+	// maxDepth bounds the nesting of parts, and of scripts that run scripts.
 	maxDepth = 8
-	// maxWork bounds the cost of walking scripts: about one unit for each byte parsed or
-	// produced by an expansion. User data that people write takes some ten thousand.
+	// maxWork bounds the cost of walking scripts: about one unit for each byte parsed or produced
+	// by an expansion. Typical user data takes some ten thousand.
 	maxWork = 4 << 20
-	// The parsers descend once for each nesting, and a Go stack that grows past its limit ends
-	// the process. A nested bracket costs mvdan.cc/sh up to 12 KB of stack, and toml time that
+	// The parsers recurse once for each nesting, and a Go stack that exceeds its limit ends the
+	// process. A nested bracket costs mvdan.cc/sh up to 12 KB of stack. It costs toml time that
 	// grows with the square of the depth.
 	maxScript         = 64 << 10
 	maxScriptBrackets = 4096
@@ -25,22 +25,22 @@ const (
 	maxTOMLBrackets   = 1024
 )
 
-// Read reads user data as EC2 hands it to the instance: what Decode returns. It also accepts
-// user data still in base64, and already decompressed. It never fails: a part that it could not
-// read is a Fault. The answer is shared by all who read the same user data, so it must not be
+// Read reads user data as the instance gets it from EC2: the result of Decode. It also accepts user
+// data that is still in base64, or already decompressed. It never fails: a part that it could not
+// read is a Fault. The result is shared by all callers for the same user data and must not be
 // changed.
 func Read(data []byte) Boot {
 	return boots.Get(memo.Of(data), func() Boot { return readAnew(data) })
 }
 
-// boots are the latest answers: the instances of one template share user data.
+// boots caches the latest results: the instances of one template share user data.
 var boots = memo.Memo[memo.Key, Boot]{Most: 256}
 
 func readAnew(data []byte) (boot Boot) {
 	r := newReader()
 	defer func() {
-		// The parsers are other people's and the input is anybody's: one
-		// instance's user data must not end the check of a whole cluster.
+		// The parsers are third-party and the input is untrusted. One instance's user data must not
+		// end the check of a whole cluster.
 		if recover() != nil {
 			r.problem(whole, Unknown, Unparseable)
 			boot = r.finish(data)
@@ -49,11 +49,11 @@ func readAnew(data []byte) (boot Boot) {
 	return r.read(data)
 }
 
-// whole names the part that is everything.
+// whole names the part that is the whole user data.
 const whole = "user data"
 
 type reader struct {
-	boot Boot // the answer so far
+	boot Boot // the result so far
 	room int  // bytes of text that may still be read
 	work int  // see maxWork
 
@@ -70,8 +70,8 @@ type reader struct {
 	named   map[string]bool   // files that commands name, without their directories
 }
 
-// script is what runs on the instance. own: it is the part's own text, so that
-// lines of one are lines of the other.
+// script is a script that runs on the instance. own reports whether it is the part's own text, so
+// that the line numbers are the same.
 type script struct {
 	text, part string
 	own        bool
@@ -83,8 +83,8 @@ func newReader() *reader {
 
 func (r *reader) read(data []byte) Boot {
 	r.document(data, "", whole, 0)
-	// Scripts come last because cloud-init writes every file before it runs them, whatever
-	// the order of the parts.
+	// Scripts come last because cloud-init writes every file before it runs them, in any order of
+	// the parts.
 	for _, s := range r.scripts {
 		newWalk(r, s).run(s.text)
 	}
@@ -96,7 +96,7 @@ func (r *reader) read(data []byte) Boot {
 	return r.finish(data)
 }
 
-// document reads one document. mediaType is the MIME part's, "" elsewhere.
+// document reads one document. mediaType is that of the MIME part, "" elsewhere.
 func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	if depth > maxDepth {
 		r.problem(part, Unknown, TooDeep)
@@ -124,7 +124,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		format = sniff(text)
 	}
 	if format == Unknown || format == NodeConfig {
-		// EC2 may have been given base64 twice, and nodeadm decodes it too.
+		// User data may have been encoded twice, and nodeadm decodes it too.
 		if inner, ok := decodeBase64(text); ok && len(inner) > 0 {
 			before := len(r.boot.Formats)
 			r.document(inner, mediaType, part, depth+1)
@@ -159,11 +159,11 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	}
 }
 
-// text is a document's text without what stands before its first line.
+// text returns a document's text without what precedes its first line.
 func (r *reader) text(data []byte, part string) string {
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
-	// A carriage return would end up in a value; that such a script fails on the
-	// instance does not change what it was meant for.
+	// A carriage return would become part of a value. Such a script fails on the instance, but its
+	// purpose is the same.
 	all := strings.ReplaceAll(string(data), "\r\n", "\n")
 	text := strings.TrimLeft(all, " \t\r\n")
 	if strings.HasPrefix(text, "## template: jinja") {
@@ -173,8 +173,8 @@ func (r *reader) text(data []byte, part string) string {
 	return text
 }
 
-// formatOf maps the media types that cloud-init and nodeadm act on. Under any
-// other the content decides.
+// formatOf maps the media types that cloud-init and nodeadm handle. For any other, the content
+// decides.
 var formatOf = map[string]Format{
 	"text/cloud-config":         CloudConfig,
 	"text/cloud-config-archive": Archive,
@@ -184,7 +184,7 @@ var formatOf = map[string]Format{
 	nodeConfigMedia:             NodeConfig,
 }
 
-// firstWords are the first lines by which cloud-init knows a document.
+// firstWords are the first lines by which cloud-init detects a document's format.
 var firstWords = []struct {
 	prefix string
 	format Format
@@ -198,8 +198,8 @@ var firstWords = []struct {
 	{"#upstart-job", Unknown},
 }
 
-// sniff finds the format of a text, by what cloud-init, nodeadm, Bottlerocket and EC2Launch
-// look for.
+// sniff returns the format of a text, detected as by cloud-init, nodeadm, Bottlerocket and
+// EC2Launch.
 func sniff(text string) Format {
 	for _, w := range firstWords {
 		if strings.HasPrefix(text, w.prefix) {
@@ -221,7 +221,7 @@ func sniff(text string) Format {
 	return Unknown
 }
 
-// shellScript takes a script to be run. Other interpreters are not followed.
+// shellScript adds a script to run. Other interpreters are not followed.
 func (r *reader) shellScript(text, part string) {
 	if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "#!") {
 		words := strings.Fields(line[2:])
@@ -236,13 +236,13 @@ func (r *reader) shellScript(text, part string) {
 	r.scripts = append(r.scripts, script{text: text, part: part, own: true})
 }
 
-// spend takes n units of work and reports whether there were as many left.
+// spend spends n units of work and reports whether that many were left.
 func (r *reader) spend(n int) bool {
 	r.work -= n
 	return r.work >= 0
 }
 
-// brackets counts the characters of a text that open a nesting.
+// brackets returns the number of characters in a text that open a nesting.
 func brackets(text, opening string) int {
 	n := 0
 	for _, c := range []byte(opening) {

@@ -10,27 +10,27 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Problem is a part that could not be read to the end. It holds none of the user data's text.
+// Problem is a part that could not be read completely. It holds no text of the user data.
 type Problem struct {
 	Part   string // which part, by position: "user data", "part 2", "write_files 3 in part 1"
 	Format Format
 	Reason Reason
 }
 
-// Fault is something in user data that stops a reader: this package, or the one on the instance.
+// Fault is a fault in user data that stops a reader: this package, or a program on the instance.
 type Fault struct {
 	Problem
 	Line   int    // where it begins in the part's text, from 1, as near as the parser says; else 0
 	Field  string // the field's path or the option's name, of those that the reader knows; "" for others
-	By     Reader // who fails
-	Effect Effect // what becomes of the part
+	By     Reader // the reader that fails
+	Effect Effect // the effect on the part
 }
 
-// String is the fault as a sentence without its full stop: "part 1, line 8 (nodeconfig)
-// does not parse".
+// String returns the fault as a sentence without its full stop: "part 1, line 8 (nodeconfig) does
+// not parse".
 func (f Fault) String() string { return f.where() + " " + f.what() }
 
-// Faulty is what has to be fixed: "part 1, line 8 (nodeconfig), which does not parse".
+// Faulty returns what has to be fixed: "part 1, line 8 (nodeconfig), which does not parse".
 func (f Fault) Faulty() string { return f.where() + ", which " + f.what() }
 
 func (f Fault) where() string {
@@ -48,7 +48,7 @@ func (f Fault) what() string {
 	return string(f.Reason)
 }
 
-// Reader reads user data.
+// Reader is a reader of user data.
 type Reader string
 
 // The readers.
@@ -62,21 +62,21 @@ const (
 	ByWindowsScript Reader = "Start-EKSBootstrap.ps1"
 )
 
-// Effect is what a fault does.
+// Effect is the effect of a fault.
 type Effect string
 
 // The effects.
 const (
-	Unread  Effect = "not followed"           // here; it says nothing about the instance
+	Unread  Effect = "not followed"           // in this package; it says nothing about the instance
 	Fails   Effect = "stops with an error"    // the reader, on the instance
-	Skipped Effect = "is passed over"         // without an error that anybody would see
-	Depends Effect = "depends on the version" // some versions of the reader cope
+	Skipped Effect = "is passed over"         // without a visible error
+	Depends Effect = "depends on the version" // some versions of the reader accept it
 )
 
-// Reason says what is wrong with a part.
+// Reason is what is wrong with a part.
 type Reason string
 
-// The reasons why a part is not read to its end.
+// The reasons why a part is not read completely.
 const (
 	Unparseable Reason = "does not parse"
 	Undecodable Reason = "is not valid base64 or gzip"
@@ -113,16 +113,16 @@ const (
 	IgnoredArgument Reason = "has arguments that bootstrap.sh ignores"
 )
 
-// instanceReaders are the readers of a format on the instance. Unknown stands for compressed
-// data that cannot be expanded.
+// instanceReaders are the readers of a format on the instance. Unknown is compressed data that
+// cannot be decompressed.
 var instanceReaders = map[Format][]Reader{
 	Shell: {ByShell}, CloudConfig: {CloudInit}, Archive: {CloudInit},
 	Multipart: {CloudInit, ByNodeadm}, NodeConfig: {ByNodeadm}, Bottlerocket: {ByBottlerocket},
 	Unknown: {CloudInit, ByNodeadm, ByBottlerocket},
 }
 
-// problem keeps why a part was not read. What does not parse here does not parse there;
-// everything else is a limit of this package.
+// problem adds the reason why a part was not read. What does not parse here does not parse on the
+// instance; any other reason is a limit of this package.
 func (r *reader) problem(part string, f Format, why Reason) { r.problemAt(part, f, why, nil) }
 
 // problemAt is problem with the parser's error, which may name a line.
@@ -137,20 +137,19 @@ func (r *reader) problemAt(part string, f Format, why Reason, err error) {
 		}
 		return
 	case why == Truncated && f == Multipart:
-		// cloud-init reads the last part all the same; nodeadm's multipart.Reader
-		// ends with "unexpected EOF".
+		// cloud-init still reads the last part; nodeadm's multipart.Reader ends with "unexpected
+		// EOF".
 		fault.By, fault.Effect = ByNodeadm, Fails
 	}
 	r.fault(fault)
 }
 
-// unread keeps why the clusters are not all known.
+// unread adds the reason why not all clusters are known.
 func (r *reader) unread(part string, f Format, why Reason) {
 	add(&r.boot.Unreadable, Problem{part, f, why}, maxList)
 }
 
-// fault keeps a fault. Its line is counted from what was left of the part's text
-// once leading white space was cut.
+// fault adds a fault. Its line is counted in the part's text without leading white space.
 func (r *reader) fault(f Fault) {
 	if f.Line > 0 {
 		f.Line += r.cut[f.Part]
@@ -158,13 +157,13 @@ func (r *reader) fault(f Fault) {
 	add(&r.boot.Faults, f, maxFaults)
 }
 
-// yamlLine matches yaml's errors, which have no type: "yaml: line 3: did not find ...".
-// Errors of its parser count lines from 0, those of its scanner from 1 (yaml/v3, parserc.go;
-// decode.go, parser.fail).
+// yamlLine matches yaml's errors, which have no type: "yaml: line 3: did not find ...". Errors of
+// its parser count lines from 0, those of its scanner from 1 (yaml/v3, parserc.go; decode.go,
+// parser.fail).
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (did not find expected (?:key|'-'|','|node content|<))?`)
 
-// errorLine is the line that a parser's error names, 0 if it names none. The rest of the
-// error is not kept: it may quote the text.
+// errorLine returns the line that a parser's error names, 0 if none. The rest of the error is not
+// kept, because it may quote the text.
 func errorLine(err error) int {
 	var script syntax.ParseError
 	if errors.As(err, &script) {

@@ -6,73 +6,72 @@ import (
 	"strings"
 )
 
-// Flag is one flag as the kubelet would get it.
+// Flag is one flag as the kubelet would receive it.
 type Flag struct {
-	// Name is without its dashes, with hyphens for underscores, as the kubelet takes
-	// it; "" for what has not the form of a flag's name.
+	// Name is the name without dashes, with hyphens for underscores, as the kubelet normalizes it;
+	// "" if the text does not have the form of a flag's name.
 	Name string
-	// Value is kept for some flags only (KeptFlag): for others State is Withheld, as
-	// it is Malformed for a value with characters that such a value never has.
-	// Quotes in Value are characters that reach the kubelet.
+	// Value is kept for some flags only (KeptFlag). For others State is Withheld. State is
+	// Malformed if the value has characters that such a value never has. Quotes in Value are
+	// characters that reach the kubelet.
 	Value string
 	State State
-	Part  string // where it stands
+	Part  string // the part that contains it
 
 	Anomalies []Anomaly
-	// GoneBy is the minor version of Kubernetes by which the kubelet has this flag
-	// no more, and exits because of it; 0 while it has it.
+	// GoneBy is a minor version of Kubernetes whose kubelet no longer has this flag and exits
+	// because of it; 0 if the kubelet has it.
 	GoneBy int
 }
 
 // Has reports whether the flag has the anomaly.
 func (f Flag) Has(a Anomaly) bool { return slices.Contains(f.Anomalies, a) }
 
-// read reports whether the kubelet takes it for the flag of that name.
+// read reports whether the kubelet reads it as the flag of that name.
 func (f Flag) read() bool { return f.Name != "" && !f.Has(SingleDash) }
 
-// Anomaly is something about a flag that is seldom meant.
+// Anomaly is something about a flag that is rarely intended.
 type Anomaly string
 
 // The anomalies.
 const (
-	// UnbalancedQuote: a quote is not closed. systemd takes all that follows into the
-	// value; where nothing follows, that does no harm.
+	// UnbalancedQuote: a quote is not closed. systemd reads everything that follows into the value.
+	// If nothing follows, that does no harm.
 	UnbalancedQuote Anomaly = "a quote is not closed"
 	// LiteralQuote: a quote is part of the value that the kubelet gets.
 	LiteralQuote Anomaly = "quotes reach the kubelet"
-	// NestedQuotes: there are quotes within those that the shell or YAML removes.
-	// systemd removes them in turn, and Karpenter writes its flags so: alone this
-	// proves nothing.
+	// NestedQuotes: there are quotes within those that the shell or YAML removes. systemd removes
+	// the inner ones too, and Karpenter writes its flags this way: alone this proves nothing.
 	NestedQuotes Anomaly = "quotes within quotes"
-	// Repeated: the same flag stood before. The kubelet takes the last one, except
-	// that the labels of several --node-labels add up.
+	// Repeated: the same flag was given before. The kubelet uses the last one, but combines the
+	// labels of several --node-labels.
 	Repeated Anomaly = "given again"
 	// NoDashes: a word that belongs to no flag. The kubelet exits: "unknown command".
 	NoDashes Anomaly = "a word that belongs to no flag"
 	// SingleDash: the kubelet reads one dash as a series of one-letter flags, and exits.
 	SingleDash Anomaly = "one dash"
-	// BadSyntax: no name between the dashes and the value. The kubelet exits.
+	// BadSyntax: there is no name between the dashes and the value. The kubelet exits.
 	BadSyntax Anomaly = "no name"
 	// ValueMissing: the flag needs a value and is the last word. The kubelet exits.
 	ValueMissing Anomaly = "no value"
-	// FlagAsValue: the flag needs a value, and the next word, which looks like a
-	// flag, becomes it.
+	// FlagAsValue: the flag needs a value, and the next word, which looks like a flag, becomes the
+	// value.
 	FlagAsValue Anomaly = "the next flag is taken for its value"
-	// Lookalike: a typographic dash or quote, as word processors write them.
+	// Lookalike: a typographic dash or quote, as word processors insert.
 	Lookalike Anomaly = "a typographic dash or quote"
-	// UnknownFlag: no kubelet from 1.20 to 1.36 is known to have it. The kubelet
-	// exits because of a flag that it does not have.
+	// UnknownFlag: no kubelet from 1.20 to 1.36 is known to have it. The kubelet exits because of a
+	// flag that it does not have.
 	UnknownFlag Anomaly = "no flag of the kubelet"
 )
 
-// maxFlags bounds the flags of one kubelet, maxFlagValue a value that is kept.
+// maxFlags bounds the flags of one kubelet, maxFlagValue the length of a kept value.
 const (
 	maxFlags     = 64
 	maxFlagValue = 2 << 10
 )
 
-// kubeletFlags reads words as the kubelet does (spf13/pflag, parseArgs). values are those of
-// the flags, kept or not.
+// kubeletFlags reads words as the kubelet does (spf13/pflag, parseArgs). values are the flags'
+// values, kept or not.
 func kubeletFlags(words []word, part func(word) string) (flags []Flag, values []string) {
 	seen := map[string]bool{}
 	for i := 0; i < len(words) && len(flags) < maxFlags; i++ {
@@ -126,7 +125,7 @@ func (f *Flag) quotes(w word) {
 // shortFlag matches -v, -v=2 and -v2, the only one-letter flag that has a value.
 var shortFlag = regexp.MustCompile(`^-v(?:=?([0-9]{1,9}))?$`)
 
-// begin takes a word apart. name is "" for what is no flag.
+// begin splits a word into name and value. name is "" if the word is not a flag.
 func (f *Flag) begin(w word) (name, value string, joined bool) {
 	f.quotes(w)
 	short := shortFlag.FindStringSubmatch(w.text)
@@ -148,7 +147,7 @@ func (f *Flag) begin(w word) (name, value string, joined bool) {
 	return strings.ReplaceAll(name, "_", "-"), value, joined
 }
 
-// next is the word that becomes the value of a flag without one. What follows an unknown flag
+// next returns the word that becomes the value of a flag without one. What follows an unknown flag
 // is its value unless it looks like a flag.
 func (f *Flag) next(name string, rest []word) (word, bool) {
 	known := isKubeletFlag(name)
@@ -167,11 +166,11 @@ func (f *Flag) next(name string, rest []word) (word, bool) {
 	return rest[0], true
 }
 
-// flagName is the form of kubelet flags, and of hardly any secret.
+// flagName matches the form of kubelet flags, which hardly any secret has.
 var flagName = form(`[a-z]{1,24}(-[a-z]{1,24}){0,7}`)
 
-// flagValue has the characters of the values that are kept, and quotes, so that
-// it can be shown which of them reached the kubelet.
+// flagValue matches the characters of kept values, and quotes, so that a report can show which
+// quotes reached the kubelet.
 var flagValue = form(`[A-Za-z0-9._:/=,<>%@+\-\[\]'" ]*`)
 
 func (f *Flag) take(name, value string, given bool) {
@@ -197,8 +196,8 @@ func (f *Flag) take(name, value string, given bool) {
 	}
 }
 
-// swallowed cuts a value where it takes in the next flag, as one does whose quote is not
-// closed: the value of that flag may be a secret. That it did stays to be seen.
+// swallowed cuts a value where it includes the next flag, as happens if a quote is not closed. The
+// value of that flag may be a secret. The flag's name stays visible.
 func swallowed(value string) string {
 	if i := strings.Index(value, " -"); i >= 0 {
 		return value[:i+len(" -")]
@@ -206,8 +205,8 @@ func swallowed(value string) string {
 	return value
 }
 
-// KeptFlag reports whether the values of a kubelet flag are kept: those that
-// decide how a node registers, and are no place for secrets.
+// KeptFlag reports whether the values of a kubelet flag are kept: those that decide how a node
+// registers and do not hold secrets.
 func KeptFlag(name string) bool { return slices.Contains(keptFlags, name) }
 
 var keptFlags = []string{
@@ -221,7 +220,7 @@ var keptFlags = []string{
 	"serialize-image-pulls", "system-reserved", "topology-manager-policy", "v",
 }
 
-// booleanFlags take no value but one joined by "=".
+// booleanFlags take a value only if it is joined by "=".
 var booleanFlags = []string{
 	"anonymous-auth", "authentication-token-webhook", "cgroups-per-qos", "contention-profiling",
 	"cpu-cfs-quota", "enable-controller-attach-detach", "enable-debugging-handlers",
@@ -238,8 +237,8 @@ var booleanFlags = []string{
 	"redirect-container-streaming", "register-schedulable", "skip-headers", "skip-log-headers",
 }
 
-// presentFlags are those of the kubelet of Kubernetes 1.36 (cmd/kubelet/app/options,
-// component-base/logs and version/verflag) that take a value.
+// presentFlags are the flags with a value of the kubelet of Kubernetes 1.36
+// (cmd/kubelet/app/options, component-base/logs and version/verflag).
 var presentFlags = strings.Fields(`
 	address allowed-unsafe-sysctls application-metrics-count-limit
 	authentication-token-webhook-cache-ttl authorization-mode
@@ -272,9 +271,8 @@ var presentFlags = strings.Fields(`
 	topology-manager-scope v vmodule volume-plugin-dir volume-stats-agg-period
 	windows-priorityclass`)
 
-// goneFlags are flags that older kubelets had, with a minor version that has
-// them no more, not always the first: they are missing from 1.36's own list;
-// --container-runtime from 1.27 on
+// goneFlags are flags of older kubelets, with a minor version that no longer has them, not always
+// the first. They are missing from 1.36's own list; --container-runtime from 1.27 on
 // (https://kubernetes.io/blog/2023/03/17/upcoming-changes-in-kubernetes-v1-27/).
 var goneFlags = map[string]int{
 	"container-runtime": 27,

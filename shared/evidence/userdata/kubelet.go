@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// Kubelet is what one call or document, or all NodeConfigs together, give the kubelet.
+// Kubelet is what one call or document, or all NodeConfigs together, configure for the kubelet.
 type Kubelet struct {
 	Flags []Flag // in the kubelet's order
-	// FlagsDynamic: there may be other flags than those in Flags: the instance computes some.
+	// FlagsDynamic reports whether there may be flags missing from Flags, because the instance
+	// computes some.
 	FlagsDynamic bool
 	Loss         Loss // "" unless systemd drops flags
 
 	Taints []Taint // in order, with those that are dropped or invalid
-	// TaintConflict: taints are given by the flag and in the kubelet's
-	// configuration. The flag wins: the kubelet parses it again over the
-	// configuration (cmd/kubelet/app/server.go, kubeletConfigFlagPrecedence).
+	// TaintConflict reports whether taints are given both by the flag and in the kubelet's
+	// configuration. The flag wins: the kubelet parses it again over the configuration
+	// (cmd/kubelet/app/server.go, kubeletConfigFlagPrecedence).
 	TaintConflict bool
-	// TaintsDynamic: the instance computes some taints.
+	// TaintsDynamic reports whether the instance computes some taints.
 	TaintsDynamic bool
 	Labels        []Label
 
@@ -25,7 +26,7 @@ type Kubelet struct {
 	FailCgroupV1     Setting // true or false
 }
 
-// Flag is the flag that counts among those of the name: the last one.
+// Flag returns the effective flag of that name: the last one.
 func (k Kubelet) Flag(name string) (Flag, bool) {
 	for _, f := range slices.Backward(k.Flags) {
 		if f.Name == name && f.read() {
@@ -35,8 +36,7 @@ func (k Kubelet) Flag(name string) (Flag, bool) {
 	return Flag{}, false
 }
 
-// Registered are the taints with which the kubelet registers the node, if it
-// starts at all.
+// Registered returns the taints with which the kubelet registers the node, if it starts at all.
 func (k Kubelet) Registered() []Taint {
 	var out []Taint
 	for _, t := range k.Taints {
@@ -47,14 +47,15 @@ func (k Kubelet) Registered() []Taint {
 	return out
 }
 
-// kubeletConfig is what stands in the kubelet's configuration rather than in its flags.
+// kubeletConfig is the part of the settings that is in the kubelet's configuration, not in its
+// flags.
 type kubeletConfig struct {
 	taints       []Taint
 	failCgroupV1 Setting
 }
 
-// newKubelet judges the words that the kubelet gets, and its configuration. parts are where the
-// words stand: one for each NodeConfig, else one.
+// newKubelet checks the words that the kubelet receives, and its configuration. parts are the parts
+// that contain the words: one for each NodeConfig, otherwise one.
 func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
 	var k Kubelet
 	var values []string
@@ -71,7 +72,7 @@ func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
 			flagged = true
 			k.TaintsDynamic = k.TaintsDynamic || f.State == Dynamic
 			k.Taints = append(k.Taints, flagTaints(values[i], f.Part)...)
-		case "node-labels": // they add up, and a later value of the same label wins
+		case "node-labels": // they are combined, and a later value of the same label wins
 			for _, l := range flagLabels(values[i], f.Part) {
 				k.Labels = addLabel(k.Labels, l)
 			}
@@ -91,7 +92,7 @@ func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
 	return k
 }
 
-// dropAll marks taints in whose place others come.
+// dropAll marks taints that others replace.
 func dropAll(taints []Taint) {
 	for i := range taints {
 		taints[i].Dropped = true

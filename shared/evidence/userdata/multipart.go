@@ -14,8 +14,7 @@ import (
 
 const maxParts = 64
 
-// multipart reads a MIME document. One that is not multipart after all has a
-// single body.
+// multipart reads a MIME document. A document that is not multipart has a single body.
 func (r *reader) multipart(text, part string, depth int) {
 	if strings.HasPrefix(text, "From ") { // the line that mail boxes put first
 		_, text, _ = strings.Cut(text, "\n")
@@ -56,7 +55,7 @@ func (r *reader) parts(parts *multipart.Reader, part string, depth int) {
 		if part != whole {
 			name = fmt.Sprintf("%s.%d", part, i)
 		}
-		// cloud-init reads the last part of a document without a closing boundary.
+		// cloud-init reads the last part of a document even without a closing boundary.
 		content, err := io.ReadAll(p)
 		if err != nil {
 			r.problem(name, Multipart, Truncated)
@@ -87,9 +86,9 @@ func (r *reader) body(content []byte, header textproto.MIMEHeader, mediaType, pa
 
 var unquotedBoundary = regexp.MustCompile(`(?i)boundary=([^;]*)`)
 
-// contentType is the media type, in lower case, and the boundary. cloud-init accepts an
-// unquoted boundary with any character in it. nodeadm's parser does not, and gives the whole
-// document up (nodeadm/internal/configprovider/mime.go).
+// contentType returns the media type, in lower case, and the boundary. cloud-init accepts an
+// unquoted boundary with any character in it. nodeadm's parser does not, and rejects the whole
+// document (nodeadm/internal/configprovider/mime.go).
 func (r *reader) contentType(header textproto.MIMEHeader, part string) (mediaType, boundary string) {
 	value := header.Get("Content-Type")
 	mediaType, params, err := mime.ParseMediaType(value)

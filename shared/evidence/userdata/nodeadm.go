@@ -10,21 +10,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeadm's own types are not imported: the only version of
-// github.com/awslabs/amazon-eks-ami/nodeadm that can be had as a module is of
-// February 2024 and lacks fields (spec.instance.environment, featureGates,
-// maxPodsExpression), and they bring k8s.io/apimachinery, which a pure package
-// does not import. The fields here are those of July 2026
+// nodeadm's own types are not imported. The only version of
+// github.com/awslabs/amazon-eks-ami/nodeadm available as a module is of February 2024, without some
+// fields (spec.instance.environment, featureGates, maxPodsExpression). The types also need
+// k8s.io/apimachinery, which a pure package does not import. The fields here are those of July 2026
 // (nodeadm/api/v1alpha1/nodeconfig_types.go).
 //
 // nodeadm decodes with the UniversalDecoder of k8s.io/apimachinery
-// (nodeadm/internal/api/bridge/decode.go). That is not strict: it drops fields
-// that it does not know, names being case-sensitive; it fails for a kind or
-// apiVersion that is not registered and for a value of the wrong type; and it
-// reads the first of several YAML documents. One NodeConfig that cannot be
-// decoded costs the whole user data (internal/configprovider/chain.go).
+// (nodeadm/internal/api/bridge/decode.go), which is not strict. It drops unknown fields; names are
+// case-sensitive. It fails for a kind or apiVersion that is not registered and for a value of the
+// wrong type. It reads the first of several YAML documents. One NodeConfig that cannot be decoded
+// makes nodeadm reject the whole user data (internal/configprovider/chain.go).
 
-// shape is what a field holds: an object by its fields, a list or map by its elements, or a
+// shape is the content of a field: an object by its fields, a list or map by its elements, or a
 // scalar. The zero shape is anything.
 type shape struct {
 	fields map[string]shape
@@ -66,17 +64,18 @@ type nodeDocument struct {
 	config    kubeletConfig
 	hasTaints bool   // also when the list is empty
 	cidr      string // spec.cluster.cidr
-	meant     string // the cluster that it names, whether nodeadm reads it or not
+	meant     string // the cluster that it names, even if nodeadm does not read it
 	ok        bool   // nodeadm reads it
 	karpenter bool   // it carries the comment with which Karpenter marks its own
 }
 
-// nodeConfigGroup begins the apiVersion of what nodeadm reads (awslabs/amazon-eks-ami, nodeadm).
+// nodeConfigGroup is the prefix of the apiVersions that nodeadm reads (awslabs/amazon-eks-ami,
+// nodeadm).
 const nodeConfigGroup = "node.eks.aws/"
 
-// nodeConfig takes a NodeConfig of the user data. nodeadm merges all of them "in the order
-// they appear", the last value taking precedence (nodeadm, Merging multiple configuration
-// objects). One that nodeadm does not see shows its cluster all the same.
+// nodeConfig reads a NodeConfig of the user data. nodeadm merges all of them "in the order they
+// appear", the last value taking precedence (nodeadm, Merging multiple configuration objects). One
+// that nodeadm does not see still shows its cluster.
 func (r *reader) nodeConfig(text, part string, misplaced bool) {
 	doc := r.nodeDocument(text, part, !misplaced, true)
 	if doc.meant != "" {
@@ -94,8 +93,8 @@ func (r *reader) merge(doc nodeDocument) {
 // isDropIn matches the files that nodeadm reads after the user data (configprovider/file.go).
 var isDropIn = form(`/etc/eks/nodeadm\.d/[^/]*(?i:\.yaml|\.yml|\.json)`)
 
-// dropIns takes the files that scripts write for nodeadm, which runs once cloud-init is through
-// (nodeadm-run.service), in the order of their names.
+// dropIns reads the files that scripts write for nodeadm, in the order of their names. nodeadm runs
+// after cloud-init (nodeadm-run.service).
 func (r *reader) dropIns() {
 	n := 0
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
@@ -106,8 +105,8 @@ func (r *reader) dropIns() {
 	}
 }
 
-// nodeDocument reads one NodeConfig, of several YAML documents the first. judged: nodeadm reads
-// it, and fails on its faults. lines: they are the part's.
+// nodeDocument reads one NodeConfig, the first of several YAML documents. judged reports whether
+// nodeadm reads it and fails on its faults. lines reports whether its lines are those of the part.
 func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDocument) {
 	computed := strings.Contains(text, unknown)
 	found := func(why Reason, line int, field string, effect Effect) {
@@ -161,8 +160,8 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 	return doc
 }
 
-// clusterIn is the cluster that the first NodeConfig with a cluster names. One without is meant
-// to be merged.
+// clusterIn returns the cluster of the first NodeConfig that names one. A NodeConfig without a
+// cluster is meant to be merged.
 func clusterIn(roots []*yaml.Node) string {
 	for _, doc := range roots {
 		if scalar(lookup(doc, "kind")) == "NodeConfig" && strings.HasPrefix(scalar(lookup(doc, "apiVersion")), nodeConfigGroup) {
@@ -174,7 +173,7 @@ func clusterIn(roots []*yaml.Node) string {
 	return ""
 }
 
-// checker compares a document with a shape. steps bounds it: aliases could
+// checker compares a document with a shape. steps bounds the comparison, because aliases could
 // repeat a node without end.
 type checker struct {
 	found func(why Reason, line int, field string, effect Effect)
@@ -199,7 +198,7 @@ func (c *checker) visit(n *yaml.Node, s shape, path string, depth int) {
 		case i%2 == 0 && s.fields != nil:
 			c.field(item, n.Content[i+1], s, path, depth)
 		case i%2 == 1 && s.each != nil:
-			c.visit(item, *s.each, path, depth+1) // the key is not nodeadm's
+			c.visit(item, *s.each, path, depth+1) // the key is not a field name of nodeadm
 		}
 	}
 }
@@ -212,8 +211,8 @@ func (c *checker) field(key, value *yaml.Node, s shape, path string, depth int) 
 	}
 }
 
-// likely is the field that differs from the name only by its letters' case, or
-// else the object that has no such field. The name itself is not kept.
+// likely returns the field that differs from the name only by case, or else the object that has no
+// such field. The name itself is not kept.
 func likely(s shape, name, path string) string {
 	for field := range s.fields {
 		if strings.EqualFold(field, withoutMarks.Replace(name)) {
@@ -227,14 +226,13 @@ func dotted(path, field string) string { return strings.TrimPrefix(path+"."+fiel
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// isBool includes the words that YAML 1.1, which nodeadm's parser follows, takes
-// for true and false.
+// isBool includes the words that YAML 1.1, which nodeadm's parser follows, reads as true and false.
 func isBool(n *yaml.Node) bool {
 	return n.ShortTag() == "!!bool" ||
 		n.Style == 0 && slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(n.Value))
 }
 
-// isText reports whether a scalar decodes into a string: a number does not.
+// isText reports whether a scalar decodes into a string. A number does not.
 func isText(n *yaml.Node) bool {
 	return slices.Contains([]string{"!!str", "!!timestamp", "!!binary"}, n.ShortTag()) && !isBool(n)
 }
@@ -244,7 +242,7 @@ func isBase64(n *yaml.Node) bool {
 	return ok && isText(n)
 }
 
-// read takes what matters out of a NodeConfig.
+// read reads the relevant fields of a NodeConfig.
 func (d *nodeDocument) read(root *yaml.Node, part string) {
 	cluster := func(key string) string { return scalar(lookup(root, "spec", "cluster", key)) }
 	d.ok, d.Part = true, part
@@ -272,9 +270,8 @@ func (d *nodeDocument) read(root *yaml.Node, part string) {
 	}
 }
 
-// mergedJoin merges documents as nodeadm does: a value that is given wins over
-// earlier ones, flags are appended, and lists in the kubelet's configuration are
-// replaced (nodeadm/internal/api/merge.go).
+// mergedJoin merges documents as nodeadm does: a given value replaces earlier ones, flags are
+// appended, and lists in the kubelet's configuration are replaced (nodeadm/internal/api/merge.go).
 func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	j := Join{Tool: tool}
 	var config kubeletConfig
@@ -319,7 +316,7 @@ type need struct {
 	given bool
 }
 
-// absent are the fields that are not given.
+// absent returns the fields that are not given.
 func absent(needs []need) []string {
 	var out []string
 	for _, n := range needs {
@@ -330,8 +327,8 @@ func absent(needs []need) []string {
 	return out
 }
 
-// nodeadm keeps a call of nodeadm init. Without a source, or from the instance's user
-// data, it reads the NodeConfig that is found anyhow.
+// nodeadm adds a call of nodeadm init. Without a source, or from the instance's user data, it reads
+// the NodeConfig that is found in any case.
 func (w *walk) nodeadm(args []field) {
 	if len(args) == 0 || args[0].text != "init" {
 		return

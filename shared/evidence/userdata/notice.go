@@ -9,8 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// proxy keeps that a variable of a proxy is set. Programs take the names in
-// either case.
+// proxy records that a proxy variable is set. Programs read the names in either case.
 func (r *reader) proxy(name string) {
 	switch strings.ToLower(name) {
 	case "http_proxy":
@@ -24,8 +23,8 @@ func (r *reader) proxy(name string) {
 
 var proxyAssignment = regexp.MustCompile(`(?i)\b((?:https?|all|no)_proxy)\b["']?\s*[=:,]`)
 
-// proxies looks for the variables in text that is no script, such as a systemd
-// drop-in or /etc/environment.
+// proxies finds the variables in text that is not a script, such as a systemd drop-in or
+// /etc/environment.
 func (r *reader) proxies(text string) {
 	if !r.spend(len(text)) {
 		return
@@ -35,7 +34,7 @@ func (r *reader) proxies(text string) {
 	}
 }
 
-// changes keeps that a file is written which the tools use.
+// changes records the writing of a file that the tools use.
 func (r *reader) changes(path string) {
 	switch {
 	case path == bootstrapScript:
@@ -53,7 +52,7 @@ var (
 	startsService  = form(`start|restart|enable|reload-or-restart|try-restart`)
 )
 
-// notice keeps what a command does to the tools and to fetched files.
+// notice records the effect of a command on the tools and on fetched files.
 func (w *walk) notice(command string, args []field) {
 	words := texts(args[1:])
 	switch command {
@@ -86,18 +85,17 @@ func (w *walk) notice(command string, args []field) {
 // fetch is a Fetch that may not be used yet.
 type fetch struct {
 	Fetch
-	path string // what it is called on the instance
+	path string // its path on the instance
 	used bool
 }
 
-// installers are commands whose arguments are programs that are put in place, or
-// archives of them.
+// installers are commands whose arguments are programs to install, or archives of programs.
 var installers = []string{
 	"apt", "apt-get", "bash", "chmod", "cp", "dnf", "dpkg", "gunzip", "install", "ln", "mv",
 	"rpm", "sh", "tar", "unzip", "yum", "zypper",
 }
 
-// usedFetches are those that a pipe installs, or that other commands name.
+// usedFetches returns the fetches that a pipe installs, or that other commands name.
 func (r *reader) usedFetches() []Fetch {
 	var out []Fetch
 	for _, f := range r.fetches {
@@ -108,7 +106,7 @@ func (r *reader) usedFetches() []Fetch {
 	return out
 }
 
-// installs reports whether a statement that reads a pipe puts a program in place.
+// installs reports whether a statement that reads a pipe installs a program.
 func installs(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	return ok && slices.ContainsFunc(call.Args[:min(3, len(call.Args))], func(arg *syntax.Word) bool {
@@ -119,7 +117,7 @@ func installs(st *syntax.Stmt) bool {
 var (
 	validFile = form(`[A-Za-z0-9][A-Za-z0-9._+~-]{0,79}`)
 	archForm  = regexp.MustCompile(`(?i)\b(?:(amd64|x86[ -]64)|(arm64|aarch64))\b`)
-	// outputOption says where the file goes: in the same word, or in the next.
+	// outputOption matches the option that names the output file, in the same word or in the next.
 	outputOption = map[string]*regexp.Regexp{
 		"curl": regexp.MustCompile(`^(?:-[a-zA-Z]*o|--output(?:=(.*))?)$`),
 		"wget": regexp.MustCompile(`^(?:-[a-zA-Z]*O|--output-document(?:=(.*))?)$`),
@@ -130,7 +128,7 @@ func isAddress(f field) bool {
 	return strings.HasPrefix(f.text, "http://") || strings.HasPrefix(f.text, "https://")
 }
 
-// fetch keeps what curl or wget fetches, and where to.
+// fetch records what curl or wget fetches, and where to.
 func (w *walk) fetch(command string, args []field) {
 	var urls []string
 	file := ""
@@ -150,7 +148,7 @@ func (w *walk) fetch(command string, args []field) {
 	}
 }
 
-// fetched keeps an address that names one architecture.
+// fetched records an address that names one architecture.
 func (w *walk) fetched(url, file string, used bool) {
 	arch := archOf(url)
 	if arch == "" || len(w.fetches) >= 4*maxFetches {
@@ -167,7 +165,7 @@ func (w *walk) fetched(url, file string, used bool) {
 	w.fetches = append(w.fetches, fetch{Fetch: Fetch{Name: name, Arch: arch, Part: w.part, Conditional: w.conditional}, path: file, used: used})
 }
 
-// archOf is the architecture that an address names, "" for none or several.
+// archOf returns the architecture that an address names, "" for none or several.
 func archOf(url string) string {
 	found := map[string]bool{}
 	for _, m := range archForm.FindAllStringSubmatch(strings.ReplaceAll(url, "_", " "), -1) {

@@ -10,9 +10,9 @@ import (
 // windowsScript joins a Windows node.
 const windowsScript = "start-eksbootstrap.ps1"
 
-// The parameters of windowsScript in their order (EKS User Guide, Create nodes with optimized
-// Windows AMIs, bootstrap script configuration parameters), and PowerShell's common ones, which
-// a script with parameters of that kind has beside its own
+// The parameters of windowsScript in order (EKS User Guide, Create nodes with optimized Windows
+// AMIs, bootstrap script configuration parameters), and PowerShell's common parameters, which such
+// a script also accepts
 // (https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters).
 var (
 	windowsParameters = []string{
@@ -35,14 +35,14 @@ const (
 var (
 	powershellTag = regexp.MustCompile(`(?is)<powershell>(.*?)(</powershell>|\z)`)
 	psHereString  = regexp.MustCompile(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
-	// psToken is a comment, a separator, or a word, which may be put together of texts in
-	// quotes, groups in brackets and plain characters.
+	// psToken matches a comment, a separator, or a word. A word may consist of texts in quotes,
+	// groups in brackets and plain characters.
 	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
-	// psReference is an escaped character, a command within a text, or a variable.
+	// psReference matches an escaped character, a command within a text, or a variable.
 	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
 	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
 	psProxy     = regexp.MustCompile(`(?i)^netsh winhttp \S+ proxy`)
-	psParameter = regexp.MustCompile(`^-[A-Za-z_?]`) // a negative number is none
+	psParameter = regexp.MustCompile(`^-[A-Za-z_?]`) // a negative number is not a parameter
 )
 
 // windows reads what EC2Launch reads: scripts in <powershell> tags, or the YAML
@@ -70,8 +70,8 @@ func (r *reader) windows(text, part string) {
 	}
 }
 
-// powershell reads a script statement by statement. It knows texts, variables, comments and
-// calls; a block counts as if it were run.
+// powershell reads a script statement by statement. It recognizes texts, variables, comments and
+// calls. A block is read as if it were run.
 type powershell struct {
 	*reader
 	part   string
@@ -105,7 +105,7 @@ func (r *reader) powershell(text, part string) {
 	}
 }
 
-// text is what a word stands for.
+// text returns the value of a word.
 func (p *powershell) text(word string) string {
 	if len(word) > 1 && word[0] == '\'' && word[len(word)-1] == '\'' {
 		return strings.ReplaceAll(word[1:len(word)-1], "''", "'")
@@ -119,7 +119,7 @@ func (p *powershell) text(word string) string {
 	return p.expand(strings.ReplaceAll(word, `"`, ""))
 }
 
-// expand puts the values of variables into a text.
+// expand replaces the variables in a text with their values.
 func (p *powershell) expand(s string) string {
 	room := maxValue - len(s)
 	value := psReference.ReplaceAllStringFunc(s, func(ref string) string {
@@ -150,7 +150,7 @@ func (p *powershell) statement(words []string) {
 		words = psToken.FindAllString(m[2], -1)
 		p.assign(strings.ToLower(m[1]), words)
 	}
-	// A text on its own is a value; only an operator or a bare word calls.
+	// A text alone is a value. Only an operator or a bare word is a call.
 	called := false
 	for len(words) > 0 && strings.Trim(words[0][:1], "&.") == "" {
 		called = true
@@ -172,7 +172,7 @@ func (p *powershell) statement(words []string) {
 	}
 }
 
-// assign sets a variable. In a block the assignment may or may not happen.
+// assign sets a variable. In a block the assignment may or may not run.
 func (p *powershell) assign(name string, words []string) {
 	value := unknown
 	if len(words) == 1 {
@@ -185,30 +185,30 @@ func (p *powershell) assign(name string, words []string) {
 	p.vars[name] = value
 }
 
-// command is the name of what a word calls, without its directory.
+// command returns the name of the command that a word calls, without its directory.
 func (p *powershell) command(word string) string {
 	name := strings.ToLower(p.text(word))
 	return name[strings.LastIndexAny(name, `\/`)+1:]
 }
 
-// bootstrap keeps a call of windowsScript.
+// bootstrap adds a call of windowsScript.
 func (p *powershell) bootstrap(args []string) {
 	values := p.arguments(args)
 	j := Join{Tool: WindowsScript, Part: p.part, Conditional: p.braces > 0}
 	j.Cluster = setting(values["-eksclustername"], validName)
 	j.Endpoint = setting(values["-apiserverendpoint"], validEndpoint)
 	j.CA = CertificateOf(values["-base64clusterca"])
-	// The script puts the text on the kubelet's command line, where Windows knows
-	// double quotes only.
+	// The script puts the text on the kubelet's command line, where Windows recognizes double
+	// quotes only.
 	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), kubeletConfig{}, p.part)
 	j.Missing = absent([]need{{"-EKSClusterName", j.Cluster.State != Absent}})
 	p.join(j)
 	p.cluster(values["-eksclustername"], p.part, PowerShell)
 }
 
-// arguments gives the values by the parameters' full names. PowerShell takes a name in
-// any case, shortened as far as it stays clear, with its value after a colon or in the
-// next word; a word without a name is the first parameter that has no value yet.
+// arguments returns the values by the parameters' full names. PowerShell accepts a name in any case
+// and in any unambiguous short form, with its value after a colon or in the next word. A word
+// without a name is the first parameter that has no value yet.
 func (p *powershell) arguments(args []string) map[string]string {
 	values := map[string]string{}
 	for i := 0; i < len(args); i++ {
@@ -233,7 +233,7 @@ func (p *powershell) arguments(args []string) map[string]string {
 			if !strings.HasPrefix(value, "-") {
 				i += skip
 			}
-		case name[0] != '-' && (strings.IndexByte(`"'`, name[0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is none
+		case name[0] != '-' && (strings.IndexByte(`"'`, name[0]) >= 0 || !strings.Contains(args[i], ">")): // 3>&1 is not an argument
 			if j := slices.IndexFunc(windowsParameters, func(full string) bool { return values[full] == "" }); j >= 0 {
 				values[windowsParameters[j]] = p.text(args[i])
 			}
@@ -242,7 +242,7 @@ func (p *powershell) arguments(args []string) map[string]string {
 	return values
 }
 
-// parameter is the first of the names that a name is, or is short for; "" if there is none.
+// parameter returns the first of the names that equals name or begins with it; "" if there is none.
 func parameter(name string, names []string, shortest int) string {
 	for _, full := range names {
 		if full == name || len(name) >= shortest && strings.HasPrefix(full, name) {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// CertificateOf reads a certificate authority in base64, as eks:DescribeCluster and user data
-// give it. The value is the SHA-256, in hexadecimal, of the certificates (DER, one after the
-// other), so that line breaks do not matter; of the decoded bytes where they are no PEM
-// certificates. Malformed: it is not base64.
+// CertificateOf reads a certificate authority in base64, as in eks:DescribeCluster and user data.
+// The value is the SHA-256, in hexadecimal, of the certificates (DER, concatenated), so that line
+// breaks do not matter. If they are not PEM certificates it is that of the decoded bytes. The state
+// is Malformed if the text is not base64.
 func CertificateOf(text string) Setting {
 	if strings.TrimSpace(text) == "" || strings.Contains(text, unknown) {
 		return setting(strings.TrimSpace(text), nil)
@@ -42,7 +42,7 @@ var (
 	validBool     = form(`true|false`)
 )
 
-// form makes a check that a whole text has the form of the expression.
+// form returns a function that reports whether a whole text matches the expression.
 func form(expression string) func(string) bool {
 	return regexp.MustCompile(`\A(?:` + expression + `)\z`).MatchString
 }

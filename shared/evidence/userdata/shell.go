@@ -8,25 +8,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walk goes through the statements of a script and the calls in them, in order, and runs
-// nothing. What only the instance knows (the output of a command, a variable from elsewhere) is
-// the text unknown, and so is a variable that is set to different values.
+// walk walks the statements of a script and the calls in them, in order, and runs nothing. What
+// only the instance knows (the output of a command, a variable from elsewhere) is the text unknown,
+// and so is a variable that is set to different values.
 type walk struct {
 	*reader
 	script
 	vars        map[string]string
-	exported    map[string]bool // variables that reach the programs that are run
+	exported    map[string]bool // variables that programs inherit
 	functions   map[string]*syntax.Stmt
 	params      []string // $1 and on
 	stdin       string
 	piped       bool   // the output goes to a command that installs it
 	depth       int    // of files and functions that run each other
-	branch      int    // of statements that may not be reached, or run in a shell of their own
+	branch      int    // depth of statements that may not be reached, or run in a subshell
 	conditional bool   // one of these depends on a test
 	ended       string // the command that ends what is walked: exit or return
 }
 
-// maxCalls bounds functions that call functions, and scripts that run scripts.
+// maxCalls bounds the nesting of functions that call functions, and scripts that run scripts.
 const maxCalls = 16
 
 func newWalk(r *reader, s script) *walk {
@@ -35,8 +35,8 @@ func newWalk(r *reader, s script) *walk {
 
 func (w *walk) gap(why Reason) { w.problem(w.part, Shell, why) }
 
-// run walks a script's text. Like a shell, it reaches the statements that
-// stand before one that does not parse.
+// run walks a script's text. Like a shell, it reaches the statements before one that does not
+// parse.
 func (w *walk) run(text string) {
 	switch {
 	case len(text) > maxScript, brackets(text, "({[`") > maxScriptBrackets:
@@ -49,8 +49,8 @@ func (w *walk) run(text string) {
 		w.gap(TooComplex)
 		return
 	}
-	// The loop is never left early: StmtsSeq of v3.14.1 may yield an error after
-	// the loop's body has ended, which panics.
+	// The loop never exits early: StmtsSeq of v3.14.1 may yield an error after the loop's body has
+	// ended, which panics.
 	broken := false
 	for stmt, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(text)) {
 		switch {
@@ -58,7 +58,7 @@ func (w *walk) run(text string) {
 		case err != nil:
 			broken = true
 			if !w.own || w.depth > 0 {
-				err = nil // its line is none of the part's
+				err = nil // its line is not a line of the part
 			}
 			w.problemAt(w.part, Shell, Unparseable, err)
 		default:
@@ -67,8 +67,8 @@ func (w *walk) run(text string) {
 	}
 }
 
-// nested walks a function, a file or a text in another one. What ends it with one of the
-// words, or in a branch, ends nothing else.
+// nested walks a function, a file or a text within another. If one of the words ends it, or it is
+// itself in a branch, its end does not end the outer walk.
 func (w *walk) nested(body func(), ends ...string) {
 	branch := w.branch
 	w.depth, w.branch = w.depth+1, 0
@@ -79,7 +79,7 @@ func (w *walk) nested(body func(), ends ...string) {
 	}
 }
 
-// maybe walks statements that may not be reached, or run in a shell of their own.
+// maybe walks statements that may not be reached, or run in a subshell.
 func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
 	outer := w.conditional
 	w.conditional = outer || conditional
@@ -92,7 +92,7 @@ func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
 	return output
 }
 
-// ownVars are variables of which changes do not come back.
+// ownVars returns a copy of the variables, for a walk whose changes must not affect the original.
 func (w *walk) ownVars() map[string]string {
 	if !w.spend(32 * len(w.vars)) {
 		return map[string]string{}
@@ -106,7 +106,7 @@ func (w *walk) stmts(list []*syntax.Stmt) {
 	}
 }
 
-// stmt walks one statement and returns what is known of its output.
+// stmt walks one statement and returns the known part of its output.
 func (w *walk) stmt(st *syntax.Stmt) (output string) {
 	if st == nil || w.ended != "" {
 		return ""
@@ -200,7 +200,7 @@ func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
 	return output
 }
 
-// ifClause walks both branches. "if false" is how people switch a block off.
+// ifClause walks both branches. "if false" is a common way to disable a block.
 func (w *walk) ifClause(c *syntax.IfClause) {
 	w.stmts(c.Cond)
 	never := len(c.Cond) == 1 && isCall(c.Cond[0], "false")
@@ -216,7 +216,7 @@ func (w *walk) ifClause(c *syntax.IfClause) {
 	}
 }
 
-// isTest reports whether a statement only asks something.
+// isTest reports whether a statement only tests something.
 func isTest(st *syntax.Stmt) bool {
 	switch c := st.Cmd.(type) {
 	case *syntax.TestClause, *syntax.ArithmCmd:

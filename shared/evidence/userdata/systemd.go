@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// The kubelet of EKS's images gets the flags of user data through systemd, which
-// reads them twice, by rules that are not the shell's: once as the value of an
-// environment variable, and once as $NAME on the unit's command line
-// (systemd.exec, Environment= and EnvironmentFile=; systemd.service, Command
-// lines; src/basic/extract-word.c and env-file.c).
+// The kubelet of EKS's images gets the flags of user data through systemd. systemd reads them
+// twice, by rules that differ from the shell's: once as the value of an environment variable, and
+// once as $NAME on the unit's command line (systemd.exec, Environment= and EnvironmentFile=;
+// systemd.service, Command lines; src/basic/extract-word.c and env-file.c).
 
 const (
-	quoteGone    = '\x00' // stands where a quote was removed
-	documentEnds = '\x01' // stands between the flags of two NodeConfigs
+	quoteGone    = '\x00' // replaces a removed quote
+	documentEnds = '\x01' // separates the flags of two NodeConfigs
 )
 
-// Loss says that systemd drops flags before the kubelet sees them.
+// Loss is a reason why systemd drops flags before the kubelet sees them.
 type Loss string
 
 // The losses.
@@ -26,19 +25,18 @@ const (
 	// ignores the assignment; in one of nodeadm's flags it ends the assignment, and
 	// systemd ignores the flags that follow.
 	LostLines Loss = "a line break ends the assignment"
-	// LostQuotes: the quotes in --kubelet-extra-args do not pair with those in
-	// which bootstrap.sh puts it, and systemd ignores the assignment.
+	// LostQuotes: the quotes in --kubelet-extra-args do not pair with those that bootstrap.sh puts
+	// around it, and systemd ignores the assignment.
 	LostQuotes Loss = "the quotes do not pair"
-	// LostOnAmazonLinux2: a single quote or an unknown escape in
-	// --kubelet-extra-args. systemd 219 of Amazon Linux 2 ignores the assignment
-	// ("Trailing garbage, ignoring"); later ones read on, and the Ubuntu images
-	// pass the text on in another way.
+	// LostOnAmazonLinux2: there is a single quote or an unknown escape in --kubelet-extra-args.
+	// systemd 219 of Amazon Linux 2 ignores the assignment ("Trailing garbage, ignoring"). Later
+	// versions continue to read, and the Ubuntu images pass the text in another way.
 	LostOnAmazonLinux2 Loss = "systemd 219 ignores the assignment"
 )
 
-// environmentValue is the variable that systemd gets from the drop-in that
-// bootstrap.sh writes: Environment='KUBELET_EXTRA_ARGS=$KUBELET_EXTRA_ARGS'
-// (awslabs/amazon-eks-ami, templates/al2/runtime/bootstrap.sh).
+// environmentValue returns the variable that systemd reads from the drop-in that bootstrap.sh
+// writes: Environment='KUBELET_EXTRA_ARGS=$KUBELET_EXTRA_ARGS' (awslabs/amazon-eks-ami,
+// templates/al2/runtime/bootstrap.sh).
 func environmentValue(extra string) (string, Loss) {
 	line := oneLine.Replace(extra) + "'"
 	if strings.Contains(line, "\n") {
@@ -65,8 +63,8 @@ func environmentValue(extra string) (string, Loss) {
 			quote = c
 			out.WriteByte(quoteGone)
 		case quote == 0 && (c == ' ' || c == '\t'):
-			// What follows would be another assignment. Whether its quotes pair matters
-			// only to that one.
+			// What follows would be another assignment. Whether its quotes pair matters only to
+			// that assignment.
 			return out.String(), LostOnAmazonLinux2
 		default:
 			out.WriteByte(c)
@@ -82,11 +80,11 @@ func environmentValue(extra string) (string, Loss) {
 	return out.String(), ""
 }
 
-// oneLine puts lines together that end in a backslash, for which a unit file reads a blank.
+// oneLine joins lines that end in a backslash, which a unit file reads as a blank.
 var oneLine = strings.NewReplacer(`\\`, `\\`, "\\\n", " ")
 
-// unescapeC undoes one of C's escapes at the beginning of a text (systemd, src/basic/escape.c,
-// cunescape_one). One that is not known stays.
+// unescapeC decodes one C escape at the beginning of a text (systemd, src/basic/escape.c,
+// cunescape_one). An unknown escape stays.
 func unescapeC(s string) (value, rest string, known bool) {
 	if i := strings.IndexByte(`s'"`, s[1]); i >= 0 {
 		return ` '"`[i : i+1], s[2:], true
@@ -98,10 +96,9 @@ func unescapeC(s string) (value, rest string, known bool) {
 	return string(c), rest, true
 }
 
-// environmentFileValue is the variable that systemd gets from nodeadm's
-// environment file: NODEADM_KUBELET_ARGS=... without quotes, which begins with
-// nodeadm's own flags, so that quotes in it are plain characters, and a
-// backslash is cut (nodeadm/internal/kubelet/environment.go).
+// environmentFileValue returns the variable that systemd reads from nodeadm's environment file:
+// NODEADM_KUBELET_ARGS=... without quotes. It begins with nodeadm's own flags, so quotes in it are
+// plain characters, and a backslash is removed (nodeadm/internal/kubelet/environment.go).
 func environmentFileValue(s string) (string, Loss) {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -125,15 +122,14 @@ func environmentFileValue(s string) (string, Loss) {
 // word is one argument of the kubelet.
 type word struct {
 	text     string
-	document int  // of several NodeConfigs, the one that it stands in
+	document int  // index of the NodeConfig that contains it
 	quoted   bool // quotes of it were removed
 	open     bool // its quote is never closed, so that it took in all that follows
 }
 
-// commandLineWords splits a variable that stands as $NAME on a command line: at
-// white space, "quotes are respected when splitting, and removed afterwards",
-// and a quote that is not closed runs to the end (replace_env_argv: EXTRACT_RELAX
-// and EXTRACT_UNQUOTE).
+// commandLineWords splits a variable that is written as $NAME on a command line: at white space,
+// "quotes are respected when splitting, and removed afterwards", and a quote that is not closed
+// runs to the end (replace_env_argv: EXTRACT_RELAX and EXTRACT_UNQUOTE).
 func commandLineWords(s string) []word { return splitWords(s, `'"`, true) }
 
 // splitWords splits at white space outside the quotes.

@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// Taint is a taint with which the user data has the kubelet register the node.
+// Taint is a taint with which the kubelet registers the node, as given by the user data.
 type Taint struct {
-	// Key, Value and Effect are "" where they do not have the form of one. For QuotedTaint
-	// they are without the quotes.
+	// Key, Value and Effect are "" if malformed. For QuotedTaint they are without the quotes.
 	Key, Value, Effect string
 	Source             TaintSource
 	Part               string
 	Fault              TaintFault
-	Dropped            bool // a later taint, or the flag, takes its place
+	Dropped            bool // a later taint, or the flag, replaces it
 }
 
-// TaintSource is where a taint stands.
+// TaintSource is where a taint is given.
 type TaintSource string
 
 // The sources of taints.
@@ -26,9 +25,9 @@ const (
 	TaintSetting TaintSource = "settings.kubernetes.node-taints"
 )
 
-// TaintFault says why the kubelet does not take a taint. It then exits: it checks
-// flags and configuration before it starts (pkg/util/taints/taints.go of
-// Kubernetes, ParseTaints and CheckTaintValidation).
+// TaintFault is the reason why the kubelet rejects a taint. The kubelet then exits, because it
+// checks flags and configuration before it starts (pkg/util/taints/taints.go of Kubernetes,
+// ParseTaints and CheckTaintValidation).
 type TaintFault string
 
 // The faults of taints.
@@ -51,7 +50,7 @@ func flagTaints(value, part string) []Taint {
 		if strings.Contains(one, unknown) || len(out) == maxTaints {
 			continue
 		}
-		// ParseTaints takes one with a dash at its end for one to be removed.
+		// ParseTaints reads a taint with a trailing dash as one to remove.
 		one, removed := strings.CutSuffix(one, "-")
 		t := parseTaint(one)
 		t.Dropped = removed
@@ -66,8 +65,7 @@ func flagTaints(value, part string) []Taint {
 	return markDuplicates(out)
 }
 
-// markDuplicates marks a taint whose key and effect stood before, which
-// ParseTaints refuses.
+// markDuplicates marks a taint whose key and effect were given before, which ParseTaints rejects.
 func markDuplicates(taints []Taint) []Taint {
 	for i, t := range taints {
 		if t.Fault == "" && slices.ContainsFunc(taints[:i], func(o Taint) bool {
@@ -108,12 +106,12 @@ func newTaint(key, value, effect string) Taint {
 
 // Label is a label with which the kubelet registers the node.
 type Label struct {
-	Key, Value string // "" where they do not have the form of one
+	Key, Value string // "" if malformed
 	Part       string
 	Fault      LabelFault
 }
 
-// LabelFault says why the kubelet does not take a label. It then exits
+// LabelFault is the reason why the kubelet rejects a label. The kubelet then exits
 // (cmd/kubelet/app/options/options.go of Kubernetes, ValidateKubeletFlags).
 type LabelFault string
 
@@ -162,7 +160,7 @@ func addLabel(labels []Label, l Label) []Label {
 	return labels
 }
 
-// reservedLabel holds for what ValidateKubeletFlags refuses (k8s.io/kubelet,
+// reservedLabel reports whether ValidateKubeletFlags rejects the label (k8s.io/kubelet,
 // pkg/apis/well_known_labels.go).
 func reservedLabel(key string) bool {
 	namespace, _, ok := strings.Cut(key, "/")
@@ -186,7 +184,7 @@ var (
 	labelPrefix = form(`[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*`)
 )
 
-// qualifiedName holds for the keys of labels and taints (Kubernetes, Labels and
+// qualifiedName reports whether s is a valid key of a label or taint (Kubernetes, Labels and
 // Selectors, Syntax and character set).
 func qualifiedName(s string) bool {
 	prefix, name, ok := strings.Cut(s, "/")

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// Trace is a joining tool in text that does not parse.
+// Trace is a joining tool named in text that does not parse.
 type Trace struct {
 	Part string // which part, by position, as in Problem
 	Tool Tool
 }
 
-// toolWords are the words by which a text shows what it was meant for, whoever could read it.
+// toolWords are the words by which a text shows which tool it was meant for, even if no reader
+// parses it.
 var toolWords = []struct {
 	tool Tool
 	word string
@@ -24,10 +25,10 @@ var toolWords = []struct {
 	{BottlerocketSettings, "settings.kubernetes"},
 }
 
-// spoilt are the reasons for which a text is not read to its end, or not at all.
+// spoilt are the reasons why a text is not read completely, or not at all.
 var spoilt = []Reason{Unparseable, Truncated, WrongKind}
 
-// trace looks for tools in the texts that do not parse.
+// trace finds tools in the texts that do not parse.
 func (r *reader) trace() {
 	for _, f := range r.boot.Faults {
 		if !slices.Contains(spoilt, f.Reason) {
@@ -45,7 +46,7 @@ func (r *reader) trace() {
 	}
 }
 
-// withoutComments drops lines that are comments in all of the forms of user data.
+// withoutComments removes lines that are comments in every format of user data.
 func withoutComments(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -56,9 +57,9 @@ func withoutComments(text string) string {
 	return out.String()
 }
 
-// MeantFor reports whether user data that does not parse, Boot, was meant to bootstrap a node
-// of the named cluster: it names a tool that joins nodes, and the cluster where such a tool
-// takes its name, or the host of its API server; and no other cluster.
+// MeantFor reports whether user data that does not parse, Boot, was meant to bootstrap a node of
+// the named cluster. It must name a tool that joins nodes. It must also name the cluster where such
+// a tool takes its name, or the host of its API server, and no other cluster.
 func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 	if len(b.Traces) == 0 || len(b.Clusters) > 0 {
 		return false
@@ -80,7 +81,8 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 	return false
 }
 
-// nameGiven is where a text gives the cluster's name: to a script, in a field or in a variable.
+// nameGiven matches where a text gives the cluster's name: to a script, in a field or in a
+// variable.
 var nameGiven = regexp.MustCompile(`(?i)` +
 	`(?:/etc/eks/bootstrap\.sh|start-eksbootstrap\S*)["']?\s+(?:-eksclustername\s+)?["']?([\w-]+)` +
 	`|-eksclustername\s+["']?([\w-]+)` +

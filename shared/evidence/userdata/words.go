@@ -6,12 +6,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown stands in a text for what only the instance knows. No cluster's name
-// contains it.
+// unknown replaces a text that only the instance knows. No cluster's name contains it.
 const unknown = "\ufffc"
 
-// maxValue bounds a variable's value, which expansions could otherwise double
-// without end.
+// maxValue bounds the length of a variable's value, which expansions could otherwise double without
+// end.
 const maxValue = 8 << 10
 
 // field is one argument of a call.
@@ -38,7 +37,7 @@ func (w *walk) fields(words []*syntax.Word) []field {
 				out = append(out, field{text: one})
 			}
 		case loose && strings.ContainsAny(text, " \t\n"):
-			out = append(out, field{unknown, true}) // where the shell splits it is not followed
+			out = append(out, field{unknown, true}) // how the shell splits it is not followed
 		default:
 			out = append(out, field{text: text})
 		}
@@ -46,7 +45,7 @@ func (w *walk) fields(words []*syntax.Word) []field {
 	return out
 }
 
-// onlyParam is the variable or parameter that is all of a word, "" if there is more to it.
+// onlyParam returns the variable or parameter that is the whole word, "" if there is more to it.
 func onlyParam(word *syntax.Word) (name string, quoted bool) {
 	parts := word.Parts
 	if len(parts) == 1 {
@@ -71,7 +70,8 @@ func (w *walk) text(word *syntax.Word) string {
 	return text
 }
 
-// expand puts the parts of a word together. loose: one of them may be any number of arguments.
+// expand joins the parts of a word. loose reports whether one of them may be any number of
+// arguments.
 func (w *walk) expand(parts []syntax.WordPart, quoted bool) (text string, loose bool) {
 	var b strings.Builder
 	for _, part := range parts {
@@ -108,8 +108,8 @@ func (w *walk) expand(parts []syntax.WordPart, quoted bool) (text string, loose 
 	return b.String(), loose
 }
 
-// unescape removes the backslashes that quote. Between double quotes they quote
-// less, and in a here-document less still, where the difference does not matter.
+// unescape removes the backslashes that quote. Between double quotes they quote fewer characters,
+// and in a here-document even fewer, where the difference does not matter.
 func unescape(text string, quoted bool) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -131,7 +131,7 @@ func unescape(text string, quoted bool) string {
 	return b.String()
 }
 
-// value is a variable's value. One that the script never set may come from the
+// value returns a variable's value. A variable that the script never set may come from the
 // environment.
 func (w *walk) value(name string) string {
 	if value, ok := w.vars[name]; ok {
@@ -146,8 +146,8 @@ func (w *walk) value(name string) string {
 	return unknown
 }
 
-// param expands $NAME, ${NAME} and ${NAME:-default}. cloud-init gives scripts hardly any
-// environment, so the default applies to a variable that the script does not set.
+// param expands $NAME, ${NAME} and ${NAME:-default}. cloud-init passes hardly any environment to
+// scripts, so the default applies to a variable that the script does not set.
 func (w *walk) param(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 {
 		return unknown
@@ -168,7 +168,7 @@ func (w *walk) param(p *syntax.ParamExp) string {
 	return unknown
 }
 
-// heredoc is the text of a here-document. One whose delimiter is quoted is not
+// heredoc returns the text of a here-document. If the delimiter is quoted, the text is not
 // expanded.
 func (w *walk) heredoc(rd *syntax.Redirect) string {
 	if rd.Hdoc == nil {

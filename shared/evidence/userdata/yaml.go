@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yaml is the root of the first YAML (or JSON) document in the text, nil if there is none.
+// yaml returns the root of the first YAML (or JSON) document in the text, nil if there is none.
 func (r *reader) yaml(text, part string, f Format) *yaml.Node {
 	if len(text) > maxYAML {
 		r.problem(part, f, TooLarge)
@@ -24,8 +24,8 @@ func (r *reader) yaml(text, part string, f Format) *yaml.Node {
 	return roots[0]
 }
 
-// yamlDocuments gives the roots up to an error. Nodes are walked instead of decoded into
-// Go values so that an alias costs nothing, however often it is used.
+// yamlDocuments returns the roots up to an error. Nodes are walked, not decoded into Go values, so
+// that aliases cost nothing however often they are used.
 func yamlDocuments(text string) (roots []*yaml.Node, err error) {
 	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var doc yaml.Node
@@ -42,8 +42,8 @@ func yamlDocuments(text string) (roots []*yaml.Node, err error) {
 	}
 }
 
-// lookup follows keys through mappings; nil when one is missing. Of equal keys the last one
-// counts, as in the parsers of cloud-init and nodeadm.
+// lookup follows keys through mappings. It returns nil if one is missing. Of equal keys the last
+// one counts, as in the parsers of cloud-init and nodeadm.
 func lookup(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
@@ -60,7 +60,7 @@ func lookup(n *yaml.Node, keys ...string) *yaml.Node {
 	return resolve(n)
 }
 
-// items are the elements of a sequence, none for anything else.
+// items returns the elements of a sequence, none for anything else.
 func items(n *yaml.Node) []*yaml.Node {
 	if n = resolve(n); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
@@ -68,8 +68,8 @@ func items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// scalar is the text of a scalar that is not null. A cluster's name may look
-// like a number, so its tag does not matter.
+// scalar returns the text of a scalar that is not null. A cluster's name may look like a number, so
+// its tag does not matter.
 func scalar(n *yaml.Node) string {
 	if n = resolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return ""

@@ -8,18 +8,17 @@ import (
 	"sigs.k8s.io/aws-iam-authenticator/pkg/arn"
 )
 
-// Canonical is the ARN, in lower case, by which the authenticator looks for the
-// mapping of whoever has assumed a role: to compare with evidence.RoleMapping's
-// Canonical. It takes the role's own ARN, with or without its path, and that of a
-// session of the role, such as an instance's
-// (arn:aws:sts::111122223333:assumed-role/my-role/i-0123456789abcdef0); all give the
-// same. A session's ARN has no path, so neither has the result.
+// Canonical returns the ARN, in lower case, by which the authenticator finds the mapping of a
+// session of a role, for comparison with the Canonical field of evidence.RoleMapping. It accepts
+// the role's own ARN, with or without its path, and that of a session of the role, such as an
+// instance's (arn:aws:sts::111122223333:assumed-role/my-role/i-0123456789abcdef0). All give the
+// same result. A session's ARN has no path, so neither has the result.
 //
-// What is not the ARN of a role or its session, in a partition that the authenticator
-// knows, is an error.
+// It returns an error for anything but the ARN of a role or its session in a partition that the
+// authenticator knows.
 func Canonical(role string) (string, error) {
-	// All of it is compared in lower case; the services and resources that
-	// Canonicalize knows are written so.
+	// All parts are compared in lower case. The services and resources that Canonicalize knows are
+	// lower case.
 	kind, canonical, err := arn.Canonicalize(strings.ToLower(role))
 	if err != nil {
 		return "", fmt.Errorf("ARN of a role: %w", err)
@@ -30,7 +29,7 @@ func Canonical(role string) (string, error) {
 	return arn.StripPath(canonical)
 }
 
-// hasPath reports whether a role's ARN, in lower case, carries an IAM path.
+// hasPath reports whether a role's ARN, in lower case, contains an IAM path.
 func hasPath(canonical string) bool {
 	stripped, err := arn.StripPath(canonical)
 	return err == nil && stripped != canonical

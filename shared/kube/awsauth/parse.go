@@ -12,19 +12,18 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// The keys of the ConfigMap under which roles and users are mapped, in this case of
-// their letters and no other.
+// The keys of the ConfigMap under which roles and users are mapped. They are case-sensitive.
 const (
 	mapRoles = "mapRoles"
 	mapUsers = "mapUsers"
 )
 
-// Parse reads the data of the ConfigMap: which roles are mapped, to what, and what of
-// mapRoles the authenticator does not take. It never fails and prints nothing: what
-// cannot be read is in the result. Data without mapRoles maps no role.
+// Parse reads the data of the ConfigMap: which roles are mapped, to what, and which parts of
+// mapRoles the authenticator rejects. It never fails and prints nothing: faults are in the result.
+// Data without mapRoles maps no role.
 func Parse(data map[string]string) evidence.AwsAuth {
 	text := data[mapRoles]
-	// Alone, so that an error is known to be of mapRoles.
+	// Parsed separately, so that an error is known to be of mapRoles.
 	_, kept, err := parseMap(map[string]string{mapRoles: text})
 	var result evidence.AwsAuth
 	var taken []int
@@ -43,8 +42,7 @@ func Parse(data map[string]string) evidence.AwsAuth {
 	return result
 }
 
-// users are the ARNs that mapUsers maps. What of it cannot be read maps nobody, and is no
-// fault of a node's.
+// users returns the ARNs that mapUsers maps. Unreadable parts map nobody and do not affect nodes.
 func users(text string) (arns []string) {
 	mapped, _, _ := parseMap(map[string]string{mapUsers: text})
 	for _, u := range mapped {
@@ -53,9 +51,9 @@ func users(text string) (arns []string) {
 	return arns
 }
 
-// entries judges each entry of mapRoles by itself, as ParseMap does, which does not
-// tell which of them it dropped: the indexes of those it takes, those it does not, and
-// why it reads none at all.
+// entries checks each entry of mapRoles separately, because ParseMap does not report which entries
+// it dropped. It returns the indexes of the accepted entries, the rejected ones, and the reason if
+// none can be read.
 func entries(text string) (taken []int, rejected []evidence.RejectedMapping, unparseable string) {
 	asJSON, err := utilyaml.ToJSON([]byte(text))
 	if err != nil {
@@ -67,7 +65,7 @@ func entries(text string) (taken []int, rejected []evidence.RejectedMapping, unp
 	}
 	for i, entry := range list {
 		var m config.RoleMapping
-		decoding := json.Unmarshal(entry, &m) // a wrong type leaves its key empty
+		decoding := json.Unmarshal(entry, &m) // a value of the wrong type leaves its key empty
 		if err := m.Validate(); err != nil {
 			rejected = append(rejected, evidence.RejectedMapping{Index: i, ARN: m.RoleARN, Why: why(entry, err, decoding)})
 			continue
@@ -77,17 +75,17 @@ func entries(text string) (taken []int, rejected []evidence.RejectedMapping, unp
 	return taken, rejected, ""
 }
 
-// notAList says what mapRoles is instead of a list.
+// notAList returns what mapRoles is instead of a list.
 func notAList(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return "it is not a list of mappings but " + inWords(wrong.Value)
 	}
-	// What begins with a brace is read as JSON, not as YAML.
+	// A text that begins with a brace is read as JSON, not as YAML.
 	return shortened("it begins with { and is not JSON: " + err.Error())
 }
 
-// why says in one sentence, without its full stop, why an entry is dropped: what is
-// invalid about it, and the key of a wrong type that it may come from.
+// why returns one sentence, without its full stop, on why an entry is dropped: what is invalid
+// about it, and the key of a wrong type that may be the cause.
 func why(entry json.RawMessage, invalid, decoding error) string {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {
@@ -99,7 +97,7 @@ func why(entry json.RawMessage, invalid, decoding error) string {
 	return shortened(invalid.Error())
 }
 
-// inWords is what YAML's users call the kind of a value in JSON.
+// inWords returns the YAML term for the kind of a JSON value.
 func inWords(kind string) string {
 	switch kind {
 	case "object":
@@ -114,7 +112,7 @@ func inWords(kind string) string {
 	return "a number" // "number", or with its digits
 }
 
-// maxWhy is the most of a parser's message, in bytes, that is passed on.
+// maxWhy is the maximum length, in bytes, of a parser's message that is passed on.
 const maxWhy = 300
 
 func shortened(message string) string {
@@ -124,7 +122,7 @@ func shortened(message string) string {
 	return strings.ToValidUTF8(message, "")
 }
 
-// mapping is an entry that the authenticator takes.
+// mapping converts an entry that the authenticator accepts.
 func mapping(index int, m config.RoleMapping) evidence.RoleMapping {
 	canonical := m.Key()
 	return evidence.RoleMapping{

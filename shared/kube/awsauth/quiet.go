@@ -8,12 +8,11 @@ import (
 	"sigs.k8s.io/aws-iam-authenticator/pkg/mapper/configmap"
 )
 
-// quiet guards the level of the logger that all of a process shares.
+// quiet guards the level of the logger, which the whole process shares.
 var quiet sync.Mutex
 
-// parseMap is the authenticator's ParseMap without its warnings, which it writes to
-// standard error through a logger that it cannot be given. What they say is in the
-// error.
+// parseMap is the authenticator's ParseMap without its warnings. ParseMap writes these to standard
+// error through a logger that cannot be replaced. The error has the same content.
 func parseMap(data map[string]string) ([]config.UserMapping, []config.RoleMapping, error) {
 	quiet.Lock()
 	defer quiet.Unlock()

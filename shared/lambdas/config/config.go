@@ -1,6 +1,6 @@
-// Package config turns the environment of a function into typed settings. Every
-// fault is reported at once, by the name of its variable; a variable that is unset
-// and one that is empty are different things.
+// Package config parses the environment of a function into typed settings. It reports all
+// faults at once, each with the name of its variable. An unset variable and an empty one
+// are different.
 package config
 
 import (
@@ -39,13 +39,13 @@ const (
 // Lookup returns the value of a variable and whether it is set, as os.LookupEnv does.
 type Lookup func(name string) (string, bool)
 
-// Settings are the settings of a function. Those that it did not ask for are zero.
+// Settings are the settings of a function. Those that it did not request are zero.
 type Settings struct {
 	Mode            policy.Mode
 	PolicyParameter string
 	Table           string
 	Topic           string
-	ChatTopic       string // "" where nobody chats
+	ChatTopic       string // "" without a chat channel
 	ChecksQueueURL  string
 	ChecksQueueARN  string
 	OrdersQueueURL  string
@@ -55,24 +55,25 @@ type Settings struct {
 	EvidenceBucket  string
 	SweepInterval   time.Duration
 	VPCs            []string
-	// WarnAfter and Deadline are the stack's tolerances for a policy that names none; zero
+	// WarnAfter and Deadline are the stack's tolerances for a policy that has none; zero
 	// leaves them to the built-in policy.
 	WarnAfter, Deadline time.Duration
-	// Tolerances says why the stack's tolerances cannot be used; both are zero then.
+	// Tolerances is the reason why the stack's tolerances cannot be used; both are zero
+	// then.
 	Tolerances error
 	Stack      string // of CloudFormation, for notices; "" outside of one
 }
 
-// shortest and longest bound the sweep interval: an EventBridge schedule knows no
-// less than a minute, and an hour is longer than any tolerance by default.
+// shortest and longest bound the sweep interval. An EventBridge schedule has a resolution
+// of one minute, and an hour is longer than any default tolerance.
 const (
 	shortestSweep = time.Minute
 	longestSweep  = time.Hour
 )
 
-// ErrTolerances is that WarnAfter and Deadline of the stack cannot be used. A template cannot
-// compare two durations, so a wrong pair must not keep a function from starting: the built-in
-// tolerances hold then, and nothing is acted on.
+// ErrTolerances means that WarnAfter and Deadline of the stack cannot be used. A template
+// cannot compare two durations, so a wrong pair must not keep a function from starting: the
+// built-in tolerances apply then, and nothing is acted on.
 var ErrTolerances = errors.New("the stack's WarnAfter and Deadline cannot be used, so the built-in tolerances hold and nothing is acted on")
 
 // Read reads the variables that a function needs.

@@ -91,7 +91,7 @@ func TestWhatABucketMayBeCalled(t *testing.T) {
 	}
 }
 
-// A template cannot compare two durations. What it lets through must not keep a function from
+// A template cannot compare two durations. A wrong pair must not keep a function from
 // starting: no cluster would be checked then.
 func TestWrongTolerancesAreNotUsedAndKeepNoFunctionFromStarting(t *testing.T) {
 	for name, c := range map[string]struct{ warnAfter, deadline, want string }{

@@ -18,7 +18,7 @@ type ssmAPI interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
-// PolicyAge is how old a policy may grow in functions that destroy nothing.
+// PolicyAge is the maximum age of a policy in functions that destroy nothing.
 const PolicyAge = time.Minute
 
 // policyMemory records which policy parameters were ever read; *ledger.Dynamo implements it.
@@ -36,9 +36,9 @@ type PolicyParameterStore struct {
 	memory    policyMemory
 
 	mu   sync.Mutex
-	seen bool             // the memory knows that there is a policy
-	good *policy.Document // the last one that validated
-	text string           // what it was read from
+	seen bool             // the memory has a record that there is a policy
+	good *policy.Document // the last policy that validated
+	text string           // its source text
 	at   time.Time        // when it was read
 }
 
@@ -61,14 +61,15 @@ func (p *PolicyParameterStore) Remembering(m policyMemory) *PolicyParameterStore
 	return p
 }
 
-// Read reads the policy anew. The error says why the parameter could not be read, that it
-// is not there (ErrNoPolicy), or why it does not validate; whoever destroys must then not.
+// Read reads the policy again. It returns an error if the parameter could not be read, does
+// not exist (ErrNoPolicy), or does not validate. After an error nothing may be destroyed.
 func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, error) {
 	doc, _, err := p.read(ctx)
 	return doc, err
 }
 
-// read reads the policy again. stopped reports an invalid document that says stop.
+// read reads the policy again. stopped reports whether an invalid document contains stop:
+// true.
 func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, stopped bool, err error) {
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
 	switch {
@@ -101,7 +102,8 @@ func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, 
 	return doc, false, p.unusable
 }
 
-// absent returns the policy without a parameter: the built-in one if there never was one.
+// absent returns the policy without a parameter: the built-in policy if there never was a
+// parameter, otherwise ErrNoPolicy.
 func (p *PolicyParameterStore) absent(ctx context.Context) (*policy.Document, error) {
 	gone := fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
 	if p.memory == nil {
@@ -117,7 +119,7 @@ func (p *PolicyParameterStore) absent(ctx context.Context) (*policy.Document, er
 	return policy.Default().Deployed(p.deployed), p.unusable
 }
 
-// see remembers that there is a policy.
+// see records that there is a policy.
 func (p *PolicyParameterStore) see(ctx context.Context) error {
 	p.mu.Lock()
 	known := p.seen || p.memory == nil
@@ -134,11 +136,11 @@ func (p *PolicyParameterStore) see(ctx context.Context) error {
 	return nil
 }
 
-// Usable reads the policy at most once per maxAge, and falls back on the last good one, or on
-// the built-in one. With the last good one the mode is at most notify: nothing is destroyed
-// under a guess. With the built-in one it is observe, since the unreadable document may say
-// so. An invalid document that says stop stops every act under its replacement. The error
-// says that it fell back, and why.
+// Usable reads the policy at most once per maxAge, and falls back to the last good one, or
+// to the built-in one. With the last good one the mode is at most notify, so that nothing
+// is destroyed on a guess. With the built-in one it is observe, since the unreadable
+// document may say so. An invalid document that says stop stops every act under its
+// replacement. The error says that it fell back, and why.
 func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
 	p.mu.Lock()
 	if p.good != nil && now.Sub(p.at) < maxAge && !now.Before(p.at) {

@@ -61,7 +61,8 @@ func TestNeverMoreThanNotifyUnderAGuess(t *testing.T) {
 	}
 }
 
-// A stop is heeded also in a document that has faults elsewhere, so that what is held says so.
+// A stop also applies in a document with faults elsewhere, so that the reason of held acts
+// names it.
 func TestAStopInADocumentWithFaultsIsToldToo(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	p := &parameter{value: "apiVersion: rollcall/v1\nregistration: {deadline: 7m}\n"}
@@ -81,8 +82,8 @@ func TestAStopInADocumentWithFaultsIsToldToo(t *testing.T) {
 	}
 }
 
-// The stack makes the parameter, or is told that it exists: one that is gone was deleted,
-// and what it held may have been there to keep nodes from acts.
+// The stack creates the parameter, or is told that it exists. A missing parameter was
+// deleted, and its policy may have kept nodes from acts.
 func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for name, gone := range map[string]parameter{
@@ -91,7 +92,7 @@ func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {
 		"blanks":         {value: " \n"},
 		"comments alone": {value: "# mode: remediate\n"},
 	} {
-		// A function that read none only observes.
+		// A function that never read a policy only observes.
 		s := NewPolicyStore(&gone, Settings{PolicyParameter: "/rollcall/policy"})
 		if _, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "/rollcall/policy") {
 			t.Errorf("%s: read with %v, want an error that names the parameter", name, err)
@@ -103,7 +104,7 @@ func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {
 		if missing := gone.err != nil; errors.Is(err, ErrNoPolicy) != missing || missing && !strings.Contains(err.Error(), "mode: observe") {
 			t.Errorf("%s: %v, says that there is no parameter: %v", name, err, !missing)
 		}
-		// One that read a good one goes on with it, and destroys nothing.
+		// A function that read a good policy continues with it, and destroys nothing.
 		p := &parameter{value: "apiVersion: rollcall/v1\nregistration: {deadline: 7m}\n"}
 		s = NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy"})
 		if _, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute); mode != policy.Remediate || err != nil {
@@ -137,8 +138,8 @@ func (m *memory) SeePolicy(_ context.Context, name string) error {
 	return m.err
 }
 
-// Nobody need write a policy: one that never was is the built-in one, in the stack's mode. One
-// that was there once is missed, also by a function that starts anew.
+// A policy is optional: if there never was one, the built-in one applies, in the stack's
+// mode. If there once was one, it is missed, also by a function that starts again.
 func TestAPolicyThatNeverWasIsTheBuiltInOne(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	p, m := &parameter{err: &types.ParameterNotFound{}}, &memory{seen: map[string]bool{}}
@@ -150,7 +151,7 @@ func TestAPolicyThatNeverWasIsTheBuiltInOne(t *testing.T) {
 	if _, err := s.Read(t.Context()); err != nil {
 		t.Errorf("it never was, and whoever destroys reads: %v", err)
 	}
-	p.err, p.value = nil, "" // an empty one is one
+	p.err, p.value = nil, "" // an empty policy is a policy
 	if _, err := s.Read(t.Context()); err == nil || !m.seen["/rollcall/policy"] {
 		t.Errorf("an empty one: %v, remembered: %v", err, m.seen)
 	}
@@ -168,7 +169,7 @@ func TestAPolicyThatNeverWasIsTheBuiltInOne(t *testing.T) {
 	if _, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute); mode != policy.Observe || !errors.Is(err, ErrNoPolicy) {
 		t.Errorf("deleted: %s, %v", mode, err)
 	}
-	// Nobody knows whether there was one, or that there is one cannot be recorded.
+	// It is unknown whether there was a policy, or its existence cannot be recorded.
 	m.err = errors.New("no answer of the table")
 	for _, err := range []error{p.err, nil} {
 		p.err = err
@@ -182,7 +183,7 @@ func TestAPolicyThatNeverWasIsTheBuiltInOne(t *testing.T) {
 	}
 }
 
-// Wrong times of the stack are no reason to stop looking, and one to stop acting.
+// Wrong times of the stack do not stop checks, but they stop acts.
 func TestUnderWrongTolerancesNothingIsActedOn(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	p := &parameter{value: "apiVersion: rollcall/v1\nregistration: {deadline: 7m}\n"}

@@ -1,9 +1,9 @@
-// Package dispatch sends what is to be done later, or by another function, on its
-// way: a check to its one-time schedule or its queue, an order to its queue.
+// Package dispatch sends work that is due later, or for another function: a check to a
+// one-time schedule or its queue, an order to its queue.
 //
-// Everything it sends may be sent twice. A schedule is named after its cluster and
-// minute, and one that exists already is as good as a new one; a queue drops what
-// has the same content, or the same deduplication id, within five minutes.
+// Everything may be sent twice. A schedule is named after its cluster and minute, and an
+// existing one is as good as a new one. A queue drops messages with the same content, or
+// the same deduplication id, within five minutes.
 package dispatch
 
 import (
@@ -46,7 +46,7 @@ func NewSchedules(api schedulerAPI, group, queueARN, roleARN string) *Schedules 
 	return &Schedules{api: api, group: group, queueARN: queueARN, role: roleARN, kept: map[string]time.Time{}}
 }
 
-// remembered limits how many names one process remembers.
+// remembered is the maximum number of names that one process keeps.
 const remembered = 10_000
 
 // At schedules a check for its minute, once, and reports whether it created a schedule.
@@ -89,7 +89,7 @@ func (s *Schedules) remember(name string, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.kept) >= remembered {
-		clear(s.kept) // a conflict costs a call, and nothing else
+		clear(s.kept) // a conflict only costs a call
 	}
 	s.kept[name] = due
 }
@@ -103,7 +103,7 @@ type Checks struct {
 // NewChecks returns the FIFO queue with the URL.
 func NewChecks(api sqsAPI, url string) *Checks { return &Checks{api: api, url: url} }
 
-// Send asks for a check. The queue deduplicates by content: cluster and minute.
+// Send requests a check. The queue deduplicates by content: cluster and minute.
 func (q *Checks) Send(ctx context.Context, c trigger.Check) error {
 	_, err := q.api.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(q.url), MessageBody: aws.String(string(c.Encode())), MessageGroupId: aws.String(c.Group())})
 	if err != nil {
@@ -121,7 +121,7 @@ type Orders struct {
 // NewOrders returns the FIFO queue with the URL.
 func NewOrders(api sqsAPI, url string) *Orders { return &Orders{api: api, url: url} }
 
-// Send hands an order to whoever carries orders out.
+// Send sends an order to the function that carries it out.
 func (q *Orders) Send(ctx context.Context, o plan.Order) error {
 	body, err := trigger.EncodeOrder(o)
 	if err != nil {

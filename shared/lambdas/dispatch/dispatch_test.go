@@ -24,14 +24,15 @@ import (
 
 var check = trigger.Check{Cluster: "demo", Due: time.Date(2026, 3, 10, 12, 5, 0, 0, time.UTC)}
 
-// region is Scheduler, SQS and EventBridge as far as they are used here.
+// region is a fake of Scheduler, SQS and EventBridge, as far as they are used here.
 type region struct {
 	schedules map[string]*scheduler.CreateScheduleInput
 	calls     int
 	messages  []*sqs.SendMessageInput
 	batches   []*eventbridge.PutEventsInput
 	fail      error
-	// refuse holds, for the calls to come, how many of the first entries the bus does not take.
+	// refuse is, for each of the next calls, the number of first entries that the bus
+	// refuses.
 	refuse []int
 }
 
@@ -80,7 +81,7 @@ func TestAScheduleIsMadeOnceAndDeletesItself(t *testing.T) {
 	if r.calls != 1 {
 		t.Errorf("%d calls: what this process made it need not ask for again", r.calls)
 	}
-	// Another process meets the schedule that exists, and that is as good.
+	// Another process finds the existing schedule, which is as good.
 	if made, err := NewSchedules(r, "rollcall", "q", "r").At(t.Context(), check); err != nil || made {
 		t.Errorf("made %v, %v", made, err)
 	}
@@ -154,8 +155,8 @@ func TestEventsTellOfWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-// A call takes 256 KB of entries together; one that is too large by itself is for the bus
-// to refuse.
+// A call takes 256 KB of entries in total. An entry that is too large by itself is left for
+// the bus to refuse.
 func TestEventsGoInBatchesThatFit(t *testing.T) {
 	text := func(kilobytes int) map[string]any { return map[string]any{"text": strings.Repeat("x", kilobytes<<10)} }
 	var all []emit.Event

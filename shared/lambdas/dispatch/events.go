@@ -21,7 +21,7 @@ type eventBridgeAPI interface {
 	PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
 }
 
-// What PutEvents takes at most: so many entries, which together have so many bytes.
+// Limits of one PutEvents call: the number of entries, and their total size in bytes.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
 const (
 	eventBatch = 10
@@ -37,8 +37,8 @@ type Events struct {
 // NewEvents returns the bus with the name or ARN.
 func NewEvents(api eventBridgeAPI, bus string) *Events { return &Events{api: api, bus: bus} }
 
-// Put puts events on the bus. It retries refused entries once: a busy bus takes some entries
-// of a call and refuses others. The error says how many were refused, and why.
+// Put puts events on the bus. It retries refused entries once: a busy bus accepts some
+// entries of a call and refuses others. The error says how many were refused, and why.
 func (e *Events) Put(ctx context.Context, all []emit.Event) error {
 	entries := make([]types.PutEventsRequestEntry, 0, len(all))
 	for _, event := range all {
@@ -61,7 +61,7 @@ func (e *Events) Put(ctx context.Context, all []emit.Event) error {
 	return errors.Join(faults...)
 }
 
-// batch returns how many of the entries go into the next call, at least one.
+// batch returns the number of entries for the next call, at least one.
 func batch(entries []types.PutEventsRequestEntry) int {
 	bytes := 0
 	for i, entry := range entries {
@@ -105,7 +105,7 @@ func (e *Events) try(ctx context.Context, entries []types.PutEventsRequestEntry)
 	}
 	reasons := map[string]bool{}
 	for i, result := range out.Entries {
-		if result.EventId == nil && i < len(entries) { // what was taken has got an id
+		if result.EventId == nil && i < len(entries) { // accepted entries have an id
 			left = append(left, entries[i])
 			reasons[aws.ToString(result.ErrorMessage)] = true
 		}

@@ -19,8 +19,8 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// captured is a captured cluster that is looked at as a check does, and as whoever carries
-// an order out.
+// captured is a captured cluster. It is observed as by a check, and as by the function that
+// carries out an order.
 type captured struct {
 	bundle   *bundle.Bundle
 	observer *observe.Observer
@@ -36,8 +36,8 @@ func open(t *testing.T, fsys fs.FS, doc *policy.Document) captured {
 	return captured{b, observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond}), doc}
 }
 
-// look makes the plan of a look at the whole cluster, or at one instance. The memory is
-// what a check before it left, or nil for the first one.
+// look returns the plan for the whole cluster, or for one instance. The memory is that of
+// an earlier check, nil for the first one.
 func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memory *ledger.State) (plan.Plan, ledger.State) {
 	t.Helper()
 	name := c.bundle.ClusterID().Name
@@ -63,8 +63,8 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 	return plan.Make(plan.Input{Snapshot: snapshot, Assessment: a, State: state, Diagnoses: why, Policy: pol, Now: now}), state
 }
 
-// Whoever carries an order out looks at one instance, and sees nobody else. What a check
-// orders it must find again, or it would be ordered and refused without end.
+// The function that carries out an order observes one instance only. It must reach the same
+// order as the check, or the order would be given and refused endlessly.
 func TestASecondLookAtOneInstanceComesToTheSameOrder(t *testing.T) {
 	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Look checks one cluster once and answers "what if": every finding counts as seen twice and
-// as opened while remediate was on; every other limit applies. It also diagnoses what still
-// has time. It writes, tags, sends and orders nothing, whatever the mode. about is the
-// subject of the question, "" for all.
+// Look checks one cluster once and answers "what if". Every finding counts as seen twice,
+// and as opened while remediate was on; every other limit applies. It also diagnoses what
+// is still within its tolerance. It writes, tags, sends and orders nothing, whatever the
+// mode. about is the subject of the question, "" for all.
 func (r *Runner) Look(ctx context.Context, cluster string, about roll.InstanceID, now time.Time) report.Check {
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
@@ -37,7 +37,7 @@ func (r *Runner) Look(ctx context.Context, cluster string, about roll.InstanceID
 	return c
 }
 
-// Subject is what a review is about.
+// Subject is the subject of a review.
 type Subject struct {
 	// Cluster has the account and region if known beforehand: EKS does not return them for a
 	// cluster that is gone.
@@ -47,9 +47,9 @@ type Subject struct {
 	From string
 }
 
-// Review checks one cluster once and answers as the next check will, by the ledger; the
-// result has that state. It writes, tags, sends and orders nothing, whatever the mode. The
-// error means that the ledger could not be read: then there is no answer.
+// Review checks one cluster once and answers as the next check will, by the ledger. The
+// result contains the ledger's state. It writes, tags, sends and orders nothing, whatever
+// the mode. It returns an error if the ledger could not be read: then there is no answer.
 func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (report.Check, error) {
 	cluster := about.Cluster.Name
 	reading, cancel := bounded(ctx, r.ReadTime)
@@ -76,8 +76,8 @@ func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (repo
 	return c, nil
 }
 
-// judge assesses and diagnoses what was read, also what still has time, and returns the
-// input of a plan.
+// judge assesses and diagnoses the snapshot, including what is still within its tolerance,
+// and returns the input of a plan.
 func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
 	in := r.assess(reading, c, state, now)
 	if r.Why != nil {
@@ -90,8 +90,8 @@ func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledg
 	return in
 }
 
-// ask looks up an instance that the snapshot does not show. The answer is not part of what is
-// judged.
+// ask looks up an instance that is not in the snapshot. The verdict does not depend on the
+// answer.
 func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.ClusterID, id roll.InstanceID) *report.Asked {
 	asked := &report.Asked{ID: id, Known: roll.Unreadable}
 	apart := &roll.Snapshot{At: s.At, Cluster: roll.Cluster{ID: cluster}, Instances: of(s.Instances, id)}
@@ -107,7 +107,7 @@ func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.Cluster
 	return asked
 }
 
-// of returns the instance with the id, if there is one.
+// of returns a list of the instance with the id, nil if there is none.
 func of(instances []roll.Instance, id roll.InstanceID) []roll.Instance {
 	if i := slices.IndexFunc(instances, func(i roll.Instance) bool { return i.ID == id }); i >= 0 {
 		return instances[i : i+1 : i+1]
@@ -147,7 +147,7 @@ func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) 
 		long = created // earlier times belong to another cluster
 	}
 	if s.First.IsZero() || s.First.Before(created) {
-		s.First = cmp.Or(created, time.Unix(0, 0)).UTC() // every trouble began after it
+		s.First = cmp.Or(created, time.Unix(0, 0)).UTC() // so that every fault began after it
 	}
 	before := now.Add(-2 * assess.Confirmation)
 	for _, f := range findings {
@@ -174,5 +174,5 @@ func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) 
 	return s
 }
 
-// policyOn is how long remediate counts as on: longer than any finding opened since.
+// policyOn is how long remediate counts as on: longer than the age of any finding.
 const policyOn = 24 * time.Hour * 365

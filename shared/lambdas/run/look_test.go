@@ -19,8 +19,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// A look answers "what if": what a first check would only hold for having seen it once,
-// it orders.
+// A look answers "what if": it orders what a first check would hold only because it was
+// seen once.
 func TestALookTellsWhatWouldBeDone(t *testing.T) {
 	for mode, want := range map[policy.Mode]plan.Reason{policy.Remediate: "", policy.Notify: plan.ModeNotify, policy.Observe: plan.ModeObserve} {
 		s := newStage()
@@ -65,7 +65,7 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 	}
 }
 
-// What the ledger knows better stays: an act that was carried out is not ordered again.
+// The ledger takes precedence: an act that was carried out is not ordered again.
 func TestALookBelievesTheLedger(t *testing.T) {
 	s := newStage()
 	first := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
@@ -99,7 +99,7 @@ func TestALookTakesItsMemoryFromElsewhere(t *testing.T) {
 
 var about = run.Subject{Cluster: cluster, Instance: sick, From: "the ledger of the test"}
 
-// review reviews the sick instance, and makes sure that nothing came of it.
+// review reviews the sick instance, and checks that it had no side effects.
 func review(t *testing.T, s *stage, mode policy.Mode, at time.Time) report.Check {
 	t.Helper()
 	before, err := s.Ledger.Read(t.Context(), cluster)
@@ -124,7 +124,7 @@ func review(t *testing.T, s *stage, mode policy.Mode, at time.Time) report.Check
 	return c
 }
 
-// The same cluster, to which a look answers that it would be ordered.
+// For the same cluster a look answers that the act would be ordered.
 func TestAReviewTellsHowThingsStand(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mode     policy.Mode
@@ -172,7 +172,7 @@ func (s *stage) record(t *testing.T, c ledger.Changes) {
 	}
 }
 
-// acted remembers acts of half an hour ago on so many instances of another group.
+// acted records acts of half an hour ago on n instances of another group.
 func (s *stage) acted(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
@@ -200,7 +200,7 @@ func TestAReviewTellsTheLimitsThatTheInstanceMeets(t *testing.T) {
 	}
 }
 
-// What EC2 says of an instance that is none of the cluster's is told, and not judged.
+// EC2's answer about an instance outside the cluster is reported, but not judged.
 func TestAReviewAsksForAnInstanceThatIsNotThere(t *testing.T) {
 	const gone = roll.InstanceID("i-0000000000000000f")
 	for name, tt := range map[string]struct {
@@ -228,7 +228,7 @@ func TestAReviewAsksForAnInstanceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// lookedUp is a stage that answers for an instance that it does not list.
+// lookedUp is a stage that answers lookups of an instance that it does not list.
 type lookedUp struct {
 	*stage
 	found *roll.Instance

@@ -1,9 +1,9 @@
 // Package run joins the pipeline: observe, assess, diagnose, plan, then tag, notify and
-// order. One call checks one cluster at one time; the command line and the functions differ
-// only in what they plug in.
+// order. One call checks one cluster at one time. The command line and the functions differ
+// only in the parts that they supply.
 //
-// The ledger is written before anything is reported or done. In mode observe only the ledger
-// is written, since the plan then has no tags, notices or orders.
+// The ledger is written before anything is reported or done. In mode observe only the
+// ledger is written, since the plan then has no tags, notices or orders.
 package run
 
 import (
@@ -40,8 +40,8 @@ type publisher interface {
 }
 
 // Why diagnoses findings. It never fails: it reports what it could not read as not checked.
-// record says that the evidence may be stored afterwards; without it, and where nothing can
-// be stored, Keep is nil.
+// record means that the evidence may be stored afterwards. Keep is nil without it, and
+// where nothing can be stored.
 type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, Keep)
 
 // Keep stores the evidence of a check under one of its findings, first seen at a time, and
@@ -49,7 +49,7 @@ type Why func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, st
 type Keep func(ctx context.Context, c report.Check, f roll.Finding, firstSeen time.Time) (where string, err error)
 
 type orders interface {
-	// Act carries an order out.
+	// Act carries out an order.
 	Act(ctx context.Context, o plan.Order, now time.Time) remediate.Outcome
 }
 
@@ -91,8 +91,8 @@ type Runner struct {
 // tagCalls limits the tag calls of one check; the next check writes the rest.
 const tagCalls = 100
 
-// Check checks one cluster at the time now. It always returns what it found; failures are
-// part of the result.
+// Check checks one cluster at the time now. It always returns its observations; failures
+// are part of the result.
 func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) report.Check {
 	reading, cancel := bounded(ctx, r.ReadTime)
 	defer cancel()
@@ -121,7 +121,7 @@ func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report
 	return report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now, r.Policy.Watch()), Mode: r.Permitted}
 }
 
-// assess assesses what was read, and returns the input of a plan without the diagnoses.
+// assess assesses the snapshot, and returns the input of a plan without the diagnoses.
 func (r *Runner) assess(ctx context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
 	cluster := c.Snapshot.Cluster.ID.Name
 	r.left(ctx, c.Snapshot, state, now)
@@ -132,7 +132,7 @@ func (r *Runner) assess(ctx context.Context, c *report.Check, state ledger.State
 			r.Observer.Details(ctx, c.Snapshot, q)
 		})
 	c.Mode = highest(pol, c.Assessment.Findings)
-	seenAt := r.Clock() // before the diagnosis, which is not a sighting
+	seenAt := r.Clock() // before the diagnosis, which is not an observation
 	return plan.Input{Snapshot: c.Snapshot, Assessment: c.Assessment, State: state, Policy: pol, Now: now, SeenAt: seenAt}
 }
 
@@ -161,8 +161,8 @@ func unresolved(s ledger.State) (ids []roll.InstanceID) {
 	return ids
 }
 
-// left asks for volumes and interfaces that outlived their instances, as far as the ledger
-// knows any. Not for a cluster that is gone, whose PersistentVolumes are unknown.
+// left reads volumes and interfaces that outlived their instances, if the ledger has any.
+// It skips a cluster that is gone, whose PersistentVolumes are unknown.
 func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State, now time.Time) {
 	if subjects := assess.AskLeft(state, now); len(subjects) > 0 && s.Whole() {
 		r.Observer.Left(ctx, s, subjects)
@@ -170,7 +170,7 @@ func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State,
 }
 
 // highest returns the highest mode of the cluster and of groups with findings: a headline
-// must not promise less than may happen.
+// must not promise less than what may happen.
 func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) policy.Mode {
 	mode := pol(roll.Selector{}).Mode
 	for _, f := range findings {
@@ -181,7 +181,7 @@ func highest(pol func(roll.Selector) policy.Policy, findings []roll.Finding) pol
 	return mode
 }
 
-// carryOut carries out the plan in the order that loses nothing: first the ledger, then the
+// carryOut carries out the plan in an order that loses nothing: first the ledger, then the
 // tags (which orders need), then the notices (which explain the orders), then the orders.
 func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep) {
 	id := c.Snapshot.Cluster.ID
@@ -210,14 +210,15 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 	}
 }
 
-// overtakenFor is when a check that left the notices to another one runs again: the other one
-// may have died before it sent them.
+// overtakenFor is the delay before a check that left the notices to another one runs again:
+// the other one may have died before it sent them.
 const overtakenFor = time.Minute
 
-// remember records the changes of the plan. Before notices are written or sent, it increments
-// their version: of two checks that read the same state, as after a second delivery, the
-// second gets ErrNoticesMoved and must not write, notify or order. So an unwritable ledger
-// also shows before a notice goes out that every check would repeat.
+// remember records the changes of the plan. Before notices are written or sent, it
+// increments their version. Of two checks that read the same state, as after a second
+// delivery, the second gets ErrNoticesMoved and must not write, notify or order. The
+// increment also detects an unwritable ledger before a notice is sent that every check
+// would repeat.
 func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
 	changes := &c.Plan.Changes
 	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
@@ -234,7 +235,7 @@ func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Chec
 }
 
 // explain sends the notices of the check. It returns the orders that it could not report,
-// with the error.
+// each with the error.
 func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Selector) policy.Policy, fault func(string, ...any)) (untold map[string]error) {
 	id, at := c.Snapshot.Cluster.ID, c.Snapshot.At
 	version := c.Plan.Changes.NoticesVersion
@@ -260,8 +261,8 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 	return untold
 }
 
-// sent returns the ledger changes for a sent notice. The notice of the end drops its
-// incident.
+// sent returns the ledger changes for a sent notice. The last notice of an incident drops
+// it.
 func sent(n plan.Notice, version int64) ledger.Changes {
 	if n.Over {
 		return ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}, NoticesVersion: version}
@@ -269,7 +270,7 @@ func sent(n plan.Notice, version int64) ledger.Changes {
 	return ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}, NoticesVersion: version}
 }
 
-// notify sends a rendered notice and then records that: a crash in between sends it twice,
+// notify sends a rendered notice and then records it: a crash in between sends it twice,
 // and never loses it. It reports whether the notice was sent.
 func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message, rendered error, said ledger.Changes) (bool, error) {
 	if rendered != nil {
@@ -281,13 +282,13 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 	}
 	recorded := r.Ledger.Record(ctx, id, said)
 	if errors.Is(recorded, ledger.ErrNoticesMoved) {
-		recorded = nil // a later check has the notices, and reported the same
+		recorded = nil // a later check took over the notices, and reported the same
 	}
 	return true, errors.Join(err, recorded)
 }
 
-// order carries out the orders one after the other, except those that could not be reported:
-// the next check reports and gives them again.
+// order carries out the orders one after the other, except those that could not be
+// reported: the next check reports and repeats them.
 func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]error, fault func(string, ...any)) {
 	id := c.Snapshot.Cluster.ID
 	for _, o := range c.Plan.Orders {
@@ -299,8 +300,8 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 			continue
 		}
 		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
-		// The check may have taken minutes: the time of the act counts, but at least the
-		// check's own.
+		// The check may have taken minutes. The act is dated now, but never before the
+		// check's own time.
 		at := r.Clock()
 		if at.Before(c.Snapshot.At) {
 			at = c.Snapshot.At
@@ -323,8 +324,8 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 	}
 }
 
-// tagFailures is how many failures end the tagging of a check. A single one may be about one
-// instance, which can carry at most 50 tags.
+// tagFailures is the number of failures after which a check stops tagging. A single failure
+// may be about one instance, which can carry at most 50 tags.
 const tagFailures = 3
 
 // tag writes and removes tags, those of orders first.

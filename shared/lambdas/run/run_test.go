@@ -25,15 +25,15 @@ var (
 
 const sick roll.InstanceID = "i-00000000000000001"
 
-// stage is everything that a runner is plugged into. It notes what happens, in
-// order, and fails where the test says.
+// stage holds the runner's dependencies. It records what happens, in order, and fails where
+// the test requires it.
 type stage struct {
 	ledger.Ledger
 	events []string
 	fail   map[string]bool
 	marks  *roll.Marks
 	gaps   []roll.Gap
-	well   bool // nothing is wrong with any instance
+	well   bool // all instances are healthy
 	said   []report.Message
 }
 
@@ -151,7 +151,7 @@ func (s *stage) RaiseNotices(ctx context.Context, id roll.ClusterID, read int64)
 	return s.Ledger.RaiseNotices(ctx, id, read)
 }
 
-// asOf answers each reading of the ledger with what it held at first.
+// asOf returns its first content for each read of the ledger.
 type asOf struct {
 	*stage
 	state *ledger.State
@@ -167,7 +167,8 @@ func (a asOf) Read(ctx context.Context, id roll.ClusterID) (ledger.State, error)
 	return a.state.Clone(), nil
 }
 
-// Two checks that read the same memory, as when a message comes twice: one tells and orders.
+// Of two checks that read the same memory, as when a message is delivered twice, one
+// notifies and orders.
 func TestOfTwoChecksAtOnceOneTellsAndOrders(t *testing.T) {
 	s := newStage()
 	r := s.runner(policy.Remediate)
@@ -249,8 +250,8 @@ func TestObserveWritesNothingButItsLedger(t *testing.T) {
 func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 	tests := []struct {
 		fail    string
-		without []string // what must not happen
-		with    []string // what must happen all the same
+		without []string // steps that must not happen
+		with    []string // steps that must happen nevertheless
 	}{
 		{"ledger", []string{"record", "tag", "publish", "act"}, []string{"read"}},
 		{"record", []string{"tag", "publish", "act"}, nil},
@@ -300,7 +301,7 @@ func TestAnActOfWhichNobodyCouldBeToldWaitsUntilTheyAre(t *testing.T) {
 	}
 }
 
-// What was told once need not be told again before it is tried again.
+// A reported order that is tried again is not reported again.
 func TestAnOrderThatWasToldDoesNotWaitForAnotherNotice(t *testing.T) {
 	s := newStage()
 	r := s.runner(policy.Remediate)
@@ -356,12 +357,12 @@ func (a actor) Act(_ context.Context, o plan.Order, at time.Time) remediate.Outc
 	return a(o, at)
 }
 
-// down is a cluster whose API server does not answer.
+// down makes the cluster's API server unreachable.
 func (s *stage) down() {
 	s.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "the API server did not answer"}}
 }
 
-// checks makes a check a minute, and returns what was done in each, but for looking.
+// checks runs a check each minute, and returns what each one did, apart from reads.
 func (s *stage) checks(t *testing.T, r *run.Runner, from, to int) (out []string) {
 	t.Helper()
 	for i := from; i <= to; i++ {
@@ -385,8 +386,8 @@ func has(events []string, what string) (minutes []string) {
 	return minutes
 }
 
-// A look that saw a part only leaves no trace but that of the trouble; one notice tells
-// that it lasts, and one that it is over.
+// An incomplete check leaves no trace except that of the trouble. One notice reports that
+// it lasts, and one that it is over.
 func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 	s := newStage()
 	s.down()
@@ -434,7 +435,7 @@ func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
 	}
 }
 
-// What cannot be remembered would be told by every check.
+// What cannot be recorded would be reported by every check.
 func TestAnAlarmIsNotSentWhereItCannotBeRemembered(t *testing.T) {
 	s := newStage()
 	s.down()
@@ -449,7 +450,7 @@ func TestAnAlarmIsNotSentWhereItCannotBeRemembered(t *testing.T) {
 	s.down()
 	r = s.runner(policy.Notify)
 	s.checks(t, r, 0, 14)
-	r.Check(t.Context(), "demo", now.Add(14*time.Minute+30*time.Second)) // too soon to be remembered
+	r.Check(t.Context(), "demo", now.Add(14*time.Minute+30*time.Second)) // too early to be recorded
 	s.fail["record"] = true
 	if c := r.Check(t.Context(), "demo", now.Add(15*time.Minute)); len(s.said) != 0 || len(c.Faults) != 1 {
 		t.Errorf("told %d times, faults %q", len(s.said), c.Faults)
@@ -516,7 +517,7 @@ func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
 			return remediate.Outcome{Order: o, Result: tt.result, Reason: tt.reason, Detail: "so it went", News: tt.news}
 		})
 		c := r.Check(t.Context(), "demo", now)
-		if got := len(s.said) - 1; got != tt.want { // the first tells of the finding
+		if got := len(s.said) - 1; got != tt.want { // the first reports the finding
 			t.Errorf("%s: %d notices, want %d", name, got, tt.want)
 		}
 		if failed := tt.reason == plan.EvidenceNotStored; c.Complete() == failed {
@@ -525,7 +526,8 @@ func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
 	}
 }
 
-// The notice is remembered once it is sent, and whoever carries orders out knows it then.
+// The notice is recorded after it was sent, and the function that carries out orders knows
+// it then.
 func TestARefusalThatWasToldIsRemembered(t *testing.T) {
 	for name, tt := range map[string]struct {
 		result remediate.Result
@@ -560,7 +562,7 @@ func TestARefusalThatWasToldIsRemembered(t *testing.T) {
 	}
 }
 
-// A plan that is wrong must reach what would be done, or nothing behind it could be tested.
+// A wrong plan must reach the acts, or nothing behind the plan could be tested.
 func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	s := newStage()
 	s.well = true
@@ -580,7 +582,7 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	}
 }
 
-// Whoever is told how to stop all acts is told what stops them.
+// A notice that says how to stop all acts also says what stops them now.
 func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
 	for document, want := range map[string]string{
 		"mode: remediate": "aws eks tag-resource",

@@ -10,8 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// diagnose diagnoses the findings past Watching. It returns what stores the evidence, nil if
-// there is none to store.
+// diagnose diagnoses the findings past Watching. It returns the function that stores the
+// evidence, nil if there is none to store.
 func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.State) Keep {
 	findings := c.Findings()
 	if r.Why == nil || len(findings) == 0 {
@@ -26,7 +26,7 @@ func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.Sta
 	return keep
 }
 
-// known returns the ledger's record of this very trouble.
+// known returns the ledger's record of the finding, if it is about the same trouble.
 func known(s ledger.State, f roll.Finding) ledger.Finding {
 	if k := s.Findings[f.Key()]; k.Began.Equal(f.Began) {
 		return k
@@ -34,10 +34,10 @@ func known(s ledger.State, f roll.Finding) ledger.Finding {
 	return ledger.Finding{}
 }
 
-// keepEvidence stores the evidence of findings when they are first reported, once for each
-// and all of a check in one place: the owner may end the instance before anybody has looked.
-// Mode observe stores nothing. A failure is a fault of the check and stops nothing else: an
-// act stores its own evidence, or is refused.
+// keepEvidence stores the evidence of findings when they are first reported: once for each
+// finding, and all of a check in one place. The owner may terminate the instance before
+// anybody has examined it. Mode observe stores nothing. A failure is a fault of the check
+// and stops nothing else: an act stores its own evidence, or is refused.
 func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy, keep Keep, fault func(string, ...any)) {
 	if keep == nil {
 		return

@@ -20,8 +20,8 @@ const kept = "s3://evidence/x/"
 
 var why = roll.FindingKey{Instance: sick, Kind: roll.Unregistered}
 
-// diagnosing is a runner on the stage that finds a cause of what is wrong with the sick
-// instance, which is Karpenter's if that is said.
+// diagnosing returns a runner on the stage that finds a cause for the sick instance.
+// Karpenter owns the instance if the test says so.
 func (s *stage) diagnosing(mode policy.Mode, cause roll.Cause) *run.Runner {
 	r := s.runner(mode)
 	r.Observer = karpenters{s}
@@ -44,7 +44,7 @@ func (s *stage) diagnosing(mode policy.Mode, cause roll.Cause) *run.Runner {
 	return r
 }
 
-// karpenters sees the same as the stage, but for whom the instances are.
+// karpenters is the stage with instances of Karpenter.
 type karpenters struct{ *stage }
 
 func (k karpenters) Snapshot(ctx context.Context, name string, at time.Time, watch roll.Watch) *roll.Snapshot {
@@ -126,7 +126,7 @@ func TestWhereItWasKeptMustBeRemembered(t *testing.T) {
 	}
 }
 
-// Whoever owns an instance may end it: a managed node group does what Karpenter does.
+// Any owner may terminate an instance: a managed node group does what Karpenter does.
 func TestTheEvidenceIsKeptWhoeverOwnsTheInstance(t *testing.T) {
 	s := newStage()
 	r := s.diagnosing(policy.Notify, unmapped)

@@ -14,7 +14,7 @@ import (
 // Requests for one cluster and minute are one request, with the same bytes (by which the
 // queue deduplicates) and the same schedule. So Due is rounded up to a minute; see DueAt.
 type Check struct {
-	Cluster string // the EKS cluster's name, as ValidCluster knows it
+	Cluster string // the EKS cluster's name; see ValidCluster
 	Due     time.Time
 }
 
@@ -28,8 +28,8 @@ var clusterForm = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 // ValidCluster reports whether EKS allows the name for a cluster.
 func ValidCluster(name string) bool { return clusterForm.MatchString(name) }
 
-// DueAt rounds a time up to a whole minute, in UTC: what is due within a minute is not
-// visible before.
+// DueAt rounds a time up to a whole minute, in UTC: a check before the end of the minute
+// would not see a deadline within it.
 func DueAt(t time.Time) time.Time {
 	t = t.UTC().Round(0)
 	minute := t.Truncate(time.Minute)
@@ -53,7 +53,8 @@ func (c Check) Encode() []byte {
 	return body
 }
 
-// ParseCheck reads the message of Encode. A name that no EKS cluster can have is a fault.
+// ParseCheck parses a message of Encode. It returns an error for a name that no EKS cluster
+// can have.
 func ParseCheck(body []byte) (Check, error) {
 	const what = "check message"
 	var m struct {
@@ -84,9 +85,9 @@ func ParseCheck(body []byte) (Check, error) {
 func (c Check) Group() string { return c.Cluster }
 
 // ScheduleName returns the name of the one-time schedule: unique for cluster and minute, so
-// that an existing schedule is the right one. A name has at most 64 of 0-9 a-z A-Z - _ and .
-// (https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html), and a
-// cluster's name up to 100: half a SHA-256 stands for it.
+// that an existing schedule is the right one. A name has at most 64 of 0-9 a-z A-Z - _ and
+// . (https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html),
+// and a cluster's name up to 100, so the name is half a SHA-256.
 func (c Check) ScheduleName() string {
 	sum := sha256.Sum256([]byte(c.Cluster))
 	return "check-" + hex.EncodeToString(sum[:16]) + "-" + DueAt(c.Due).Format("20060102T1504Z")

@@ -16,7 +16,7 @@ func TestEncodesACheckToTheSameBytes(t *testing.T) {
 	const want = `{"cluster":"demo","due":"2026-03-10T12:05:00Z"}`
 	for _, due := range []time.Time{
 		noon.Add(5 * time.Minute),
-		noon.Add(4*time.Minute + time.Nanosecond), // whoever forgot to round
+		noon.Add(4*time.Minute + time.Nanosecond), // a time that was not rounded
 		noon.Add(5 * time.Minute).In(time.FixedZone("", 5*3600+1800)),
 	} {
 		c := trigger.Check{Cluster: "demo", Due: due}

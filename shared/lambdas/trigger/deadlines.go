@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// scheduleLead is how long it may take from reading the clock to the existing schedule. A
+// scheduleLead is the time allowed from reading the clock to creating the schedule. A
 // schedule in the past would never fire.
 const scheduleLead = 10 * time.Second
 

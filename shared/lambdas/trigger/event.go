@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// An EventBridge event is told by its version, source and detail-type:
+// An EventBridge event is identified by its version, source and detail-type:
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html.
 // The version is that of the envelope, and has always been "0".
 const (
@@ -30,62 +30,64 @@ const (
 // announcements are the detail-types of EC2's announcements about Spot Instances.
 var announcements = map[string]roll.SpotEvent{SpotInterruptionDetailType: roll.SpotInterruption, SpotRebalanceDetailType: roll.SpotRebalance}
 
-// Event is what EC2 or AWS Health says of instances:
+// Event is an event of EC2 or AWS Health about instances:
 //
-//   - An instance entered a state. EC2 sends these on a best-effort basis, perhaps twice and out
-//     of order: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html.
-//   - EC2 announces a Spot interruption or recommends a rebalance. Karpenter or the AWS Node
-//     Termination Handler acts on it; Rollcall only remembers why the instance is gone.
-//   - AWS Health says something of instances, such as that they are to be retired:
+//   - An instance entered a state. EC2 sends these on a best-effort basis, perhaps twice
+//     and out of order:
+//     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html.
+//   - EC2 announces a Spot interruption or recommends a rebalance. Karpenter or the AWS
+//     Node Termination Handler acts on it; Rollcall only records why the instance is gone.
+//   - AWS Health reports an event of instances, such as their retirement:
 //     https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html.
 //
 // It is a reason for a check, never a fact to act on.
 type Event struct {
-	ID        string // a second delivery has the same
+	ID        string // the same in a second delivery
 	Account   string // 12 digits
 	Region    string
-	Instances []roll.InstanceID  // several of AWS Health only
-	State     roll.InstanceState // that was entered, "" for other events
-	Spot      roll.SpotEvent     // that is announced, "" for other events
+	Instances []roll.InstanceID  // more than one only in AWS Health events
+	State     roll.InstanceState // the state that was entered, "" for other events
+	Spot      roll.SpotEvent     // the announced event, "" for other events
 	At        time.Time          // in UTC
 }
 
-// Ignored is a well-formed event that is not for us.
+// Ignored is a well-formed event that is not for Rollcall.
 type Ignored struct {
 	Reason Reason
 	Detail string // a sentence for a log
 }
 
-// Reason is why an event is ignored. There are few values, since they are counted.
+// Reason is why an event is ignored. There are few values, since metrics count them.
 type Reason string
 
-// The reasons, in the order in which they are looked for.
+// The reasons, in the order of the checks.
 const (
-	// OwnEvent: Rollcall emitted it. To react to it would be a loop.
+	// OwnEvent: Rollcall emitted it. A reaction to it would be a loop.
 	OwnEvent Reason = "OwnEvent"
-	// ForeignSource: it does not come from EC2, nor from AWS Health.
+	// ForeignSource: its source is neither EC2 nor AWS Health.
 	ForeignSource Reason = "ForeignSource"
-	// OtherDetailType: EC2 or AWS Health says something else.
+	// OtherDetailType: EC2 or AWS Health sent another type of event.
 	OtherDetailType Reason = "OtherDetailType"
-	// UnknownVersion: the envelope has a version that this code does not know, so
-	// nothing in it is taken to mean what it meant before.
+	// UnknownVersion: the version of the envelope is unknown, so its fields may have
+	// another meaning.
 	UnknownVersion Reason = "UnknownVersion"
-	// OtherAccount and OtherRegion: it happened elsewhere, and a bus forwards it.
+	// OtherAccount and OtherRegion: it is from another account or region, and a bus
+	// forwarded it.
 	OtherAccount Reason = "OtherAccount"
 	OtherRegion  Reason = "OtherRegion"
-	// UnknownState: EC2 has a state that this code does not know.
+	// UnknownState: the instance state is unknown to this version.
 	UnknownState Reason = "UnknownState"
-	// OtherEntities: AWS Health speaks of another service, or names no instances.
+	// OtherEntities: the AWS Health event is about another service, or names no instances.
 	OtherEntities Reason = "OtherEntities"
 )
 
-// Home is where events are expected from. An empty field expects any.
+// Home is the expected account and region of events. An empty field accepts any.
 type Home struct {
 	Account string
 	Region  string
 }
 
-var eventIDForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`) // a UUID, and what emulators make of it
+var eventIDForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`) // a UUID, or an emulator's form of it
 
 var states = []roll.InstanceState{
 	roll.StatePending, roll.StateRunning, roll.StateStopping, roll.StateStopped, roll.StateShuttingDown, roll.StateTerminated,
@@ -103,7 +105,7 @@ type envelope struct {
 	Detail     json.RawMessage `json:"detail"`
 }
 
-// detail is what is read of the detail of any of them.
+// detail holds the fields that are read from the detail of any event.
 type detail struct {
 	Instance string `json:"instance-id"`
 	State    string `json:"state"`
@@ -113,10 +115,10 @@ type detail struct {
 	} `json:"affectedEntities"`
 }
 
-// ParseEvent reads the body of an SQS record that an EventBridge rule put there: the event
-// itself. An event that is not for us is Ignored, and no error. A body that cannot be
-// read, or wraps the event in something else, is Malformed. Other fields are not looked at:
-// AWS may add to them.
+// ParseEvent parses the body of an SQS record that an EventBridge rule put there: the event
+// itself. An event that is not for Rollcall is Ignored, and not an error. A body that
+// cannot be parsed, or wraps the event, is Malformed. Unknown fields are ignored, since AWS
+// may add some.
 func ParseEvent(body []byte, home Home) (Event, *Ignored, error) {
 	const what = "event"
 	var e envelope
@@ -170,7 +172,7 @@ func (e envelope) foreign() *Ignored {
 	return nil
 }
 
-// read reads the fields and notes missing and wrong ones.
+// read returns the fields, and adds missing and wrong ones to the faults.
 func (e envelope) read(d detail, f *faults) Event {
 	f.form("id", e.ID, eventIDForm, "an event id")
 	f.form("account", e.Account, accountForm, "an account of 12 digits")
@@ -182,7 +184,7 @@ func (e envelope) read(d detail, f *faults) Event {
 		out.At = out.At.UTC()
 		f.moment("time", out.At)
 	}
-	if e.Source == HealthSource { // volumes and the like are left out; about a service as a whole there are none
+	if e.Source == HealthSource { // other entities, such as volumes, are skipped; events about a whole service have none
 		for _, a := range d.Affected {
 			if id, ok := roll.ParseInstanceID(a.Value); ok && !slices.Contains(out.Instances, id) {
 				out.Instances = append(out.Instances, id)

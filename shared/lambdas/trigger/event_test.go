@@ -44,7 +44,7 @@ func TestReadsTheSamplesOfEvents(t *testing.T) {
 	}
 }
 
-// The mixed batch holds what a queue that many write to may deliver.
+// The mixed batch holds messages of a queue with several kinds of senders.
 func TestReadsTheMixedSample(t *testing.T) {
 	want := []string{
 		"running", "running", // the same event twice
@@ -87,7 +87,7 @@ func outcome(e trigger.Event, i *trigger.Ignored, err error) string {
 	return string(e.State) + string(e.Spot)
 }
 
-// event is a good state change, changed: nil takes a field away.
+// event returns a valid state change with changed fields; nil removes a field.
 func event(change map[string]any) []byte {
 	e := map[string]any{
 		"version": "0", "id": "7bf73129-1428-4cd3-a780-95db273d1602", "detail-type": trigger.StateChangeDetailType, "source": "aws.ec2",
@@ -105,7 +105,7 @@ func event(change map[string]any) []byte {
 
 type fields = map[string]any
 
-// health is an event of AWS Health.
+// health returns an event of AWS Health.
 func health(service string, entities ...string) []byte {
 	affected := []fields{{}}
 	for _, e := range entities {
@@ -172,7 +172,7 @@ func TestTellsWhatIsForUs(t *testing.T) {
 	}
 }
 
-// Nobody who writes to the queue may fill the logs, or write lines into them.
+// Senders to the queue must not be able to fill the logs, or to write lines into them.
 func TestQuotesLittleOfItsInput(t *testing.T) {
 	long := strings.Repeat("é\n", 5000)
 	for _, body := range [][]byte{
@@ -213,7 +213,7 @@ func FuzzParseEvent(f *testing.F) {
 	})
 }
 
-// bounded checks that an error is one of a parser, on one line, and short.
+// bounded checks that an error is a parser's, on one line, and short.
 func bounded(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {

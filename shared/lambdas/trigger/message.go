@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// MaxBody is the maximal size of a message in bytes. The queues take four times that (SQS: 1
-// MiB); Rollcall's messages are far smaller, and a state change has under 1 KB.
+// MaxBody is the maximum size of a message in bytes. The queues accept four times that
+// (SQS: 1 MiB); Rollcall's messages are far smaller, and a state change has under 1 KB.
 const MaxBody = 256 << 10
 
-// Malformed is the error of every parser here: everything that is wrong with a message. A
-// retry cannot help.
+// Malformed is the error of every parser here. It lists everything that is wrong with a
+// message. A retry cannot help.
 type Malformed struct {
 	What   string // such as "order"
 	Faults []string
@@ -63,22 +63,22 @@ func canonical(what string, body, written []byte) error {
 	return &Malformed{what, []string{"not written as Rollcall writes it"}}
 }
 
-// faults collects what is wrong with one message. Quotes of the message are cut and escaped,
-// since anybody who can write to the queue may have written it, and logs show it.
+// faults collects the faults of one message. Quotes of the message are shortened and
+// escaped, since anybody who can write to the queue may have written it, and logs show it.
 type faults []string
 
 func (f *faults) add(field, format string, args ...any) {
 	*f = append(*f, field+": "+fmt.Sprintf(format, args...))
 }
 
-// form checks a required text against a pattern, which words describe.
+// form checks a required text against a pattern. words describes the pattern.
 func (f *faults) form(field, s string, form *regexp.Regexp, words string) {
 	if f.given(field, s) && !form.MatchString(s) {
 		f.add(field, "%+.40q is not %s", s, words)
 	}
 }
 
-// given checks that a text is there.
+// given reports whether a text is there, and adds a fault if it is not.
 func (f *faults) given(field, s string) bool {
 	if s == "" {
 		f.add(field, "missing")
@@ -86,7 +86,7 @@ func (f *faults) given(field, s string) bool {
 	return s != ""
 }
 
-// moment checks that a time is set and can be written.
+// moment adds a fault if a time is not set or cannot be encoded.
 func (f *faults) moment(field string, t time.Time) {
 	if year := t.UTC().Year(); t.IsZero() || year < 1 || year > 9999 {
 		f.add(field, "missing, or not a time in RFC 3339")

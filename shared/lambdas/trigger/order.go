@@ -23,7 +23,7 @@ var (
 // orderActions are the acts that can be ordered.
 var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
-// needsNode reports acts on a Node object, whose name is required.
+// needsNode reports whether the act is on a Node object, whose name is required.
 func needsNode(a plan.Action) bool {
 	switch a {
 	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
@@ -32,8 +32,8 @@ func needsNode(a plan.Action) bool {
 	return false
 }
 
-// EncodeOrder returns the message of an order: its JSON. It refuses an order that ParseOrder
-// would refuse.
+// EncodeOrder returns the message of an order, in JSON. It returns an error for an order
+// that ParseOrder would refuse.
 func EncodeOrder(o plan.Order) ([]byte, error) {
 	if err := validate(o); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func EncodeOrder(o plan.Order) ([]byte, error) {
 	return body, nil
 }
 
-// ParseOrder reads the message of EncodeOrder. Whether the order has expired or is for this
-// account is checked by remediate.
+// ParseOrder parses a message of EncodeOrder. Package remediate checks whether the order
+// has expired or is for this account.
 func ParseOrder(body []byte) (plan.Order, error) {
 	var o plan.Order
 	if err := decode("order", body, &o); err != nil {
@@ -69,7 +69,7 @@ func ParseOrder(body []byte) (plan.Order, error) {
 	return o, nil
 }
 
-// validate returns everything that is wrong with an order.
+// validate returns an error that lists everything that is wrong with an order, or nil.
 func validate(o plan.Order) error {
 	var f faults
 	f.form("id", o.ID, orderIDForm, "an order id of 16 hexadecimal digits")
@@ -105,14 +105,14 @@ func validate(o plan.Order) error {
 	return f.err("order")
 }
 
-// oneOf checks that a word is a known one.
+// oneOf adds a fault if a word is not a known one.
 func oneOf[S ~string](f *faults, field string, s S, known []S) {
 	if !slices.Contains(known, s) {
 		f.add(field, "unknown: %+.40q", s)
 	}
 }
 
-// sendable replaces characters that SQS refuses. A sentence may quote a node's conditions,
+// sendable replaces characters that SQS refuses. A text may quote a node's conditions,
 // which anything on the node can write.
 func sendable(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -133,10 +133,10 @@ func OrderGroup(o plan.Order) string { return o.Name }
 // A queue drops messages whose id it has seen within five minutes, even after they were
 // processed:
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html.
-// The order's id alone does not suffice: every check gives the same order with the same id,
-// and an order that was refused for a passing reason must get through when the next check
-// gives it again, at least a minute later. The body does not suffice either: two deliveries
-// of one check message give the order at two different seconds. If both get through, at the
+// The order's id alone does not suffice. Every check gives the same order with the same id.
+// An order that was refused for a passing reason must get through when the next check gives
+// it again, at least a minute later. The body does not suffice either: two deliveries of
+// one check message give the order at two different seconds. If both get through, at the
 // turn of a minute, the ledger still permits only one act.
 func OrderDeduplicationID(o plan.Order) string {
 	return o.ID + "-" + o.At.UTC().Truncate(time.Minute).Format("20060102T1504Z")

@@ -39,7 +39,7 @@ func TestReadsTheSamplesOfOrders(t *testing.T) {
 	}
 }
 
-// sampleDrain is the order of events/order-drain.json.
+// sampleDrain returns the order in events/order-drain.json.
 func sampleDrain() plan.Order {
 	o := order()
 	o.ID, o.Instance, o.Node = "8c41d2f07b9e6a35", "i-0b2c3d4e5f6071829", "ip-10-0-1-20.eu-west-1.compute.internal"
@@ -49,7 +49,7 @@ func sampleDrain() plan.Order {
 	return o
 }
 
-// sampleClaim is the order of events/order-nodeclaim.json.
+// sampleClaim returns the order in events/order-nodeclaim.json.
 func sampleClaim() plan.Order {
 	o := order()
 	o.ID, o.Instance, o.Claim = "d05b6e9f2a7c4813", "i-0c3d4e5f607182930", "default-x7k2p"
@@ -78,7 +78,7 @@ func TestAnOrderArrivesAsItWasSent(t *testing.T) {
 	}
 }
 
-// acting is the order for another act, with what that act needs.
+// acting returns an order for the act, with the fields that it needs.
 func acting(a plan.Action) plan.Order {
 	o := order()
 	o.Action = a
@@ -105,7 +105,7 @@ func TestEveryActCanBeOrdered(t *testing.T) {
 	}
 }
 
-// body is an order as a message.
+// body returns an order as a message.
 func body(t *testing.T, o plan.Order) string {
 	t.Helper()
 	data, err := trigger.EncodeOrder(o)
@@ -138,7 +138,7 @@ func TestSendsNoOrderThatNobodyCouldRead(t *testing.T) {
 	far := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct {
 		change func(*plan.Order)
-		want   string // "" is a good order
+		want   string // "" for a valid order
 	}{
 		"no node and no reason": {func(o *plan.Order) { o.Node, o.Why = "", "" }, ""},
 		"of no group":           {func(o *plan.Order) { o.Group, o.Owner = "none", "none" }, ""},
@@ -182,7 +182,7 @@ func TestSendsNoOrderThatNobodyCouldRead(t *testing.T) {
 	}
 }
 
-// A queue drops for five minutes what has a deduplication id that it has seen.
+// For five minutes a queue drops messages with a deduplication id that it has seen.
 func TestAnOrderGivenAgainIsNotTakenForADuplicate(t *testing.T) {
 	first := order()
 	second := first

@@ -1,5 +1,5 @@
-// Package ledgertest holds the contract that every implementation of ledger.Ledger
-// keeps, and what its tests record.
+// Package ledgertest holds the contract for every implementation of ledger.Ledger, and the
+// fixtures of its tests.
 package ledgertest
 
 import (
@@ -19,9 +19,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Contract runs what every ledger must keep, whatever it is kept in. open makes an
-// empty store for one test; what it returns opens that store, as another process
-// would, each time it is called.
+// Contract tests the contract of a ledger, whatever its store. open makes an empty store
+// for one test. The function that it returns opens that store each time it is called, as
+// another process would.
 func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.Ledger) {
 	run := func(what string, f func(t *testing.T, open func() ledger.Ledger)) {
 		t.Run(name+"/"+what, func(t *testing.T) { f(t, open(t)) })
@@ -38,7 +38,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 
 	run("what is recorded is read, by cluster", func(t *testing.T, open func() ledger.Ledger) {
 		want := Changes()
-		for range 2 { // applying twice leaves what applying once leaves
+		for range 2 { // applying twice has the same result as applying once
 			if err := open().Record(ctx, Cluster, want); err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 					t.Fatal(err)
 				}
 				got := read(t, open(), Cluster)
-				got.Checked = want.Checked // is there for good
+				got.Checked = want.Checked // is never dropped
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: state differs (-want +got):\n%s", field, diff)
 				}

@@ -11,12 +11,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The tests that use these fill types by reflection, so that a field which somebody adds
-// to State or Changes, and forgets in a store, fails them.
+// The tests with these values fill types by reflection, so that they fail if a field is
+// added to State or Changes but forgotten in a store.
 
-// Filled is a value in which nothing is zero and nothing is empty. Values of one named
-// text type are all alike, so that the keys of a drop are those of the put; numbers,
-// times and plain texts all differ, so that none can stand in for another.
+// Filled returns a value in which nothing is zero or empty. Values of one named text type
+// are all equal, so that the keys of a drop match those of the put. Numbers, times and
+// plain texts all differ, so that none can be mistaken for another.
 func Filled[T any](t *testing.T) T {
 	t.Helper()
 	var v T
@@ -25,8 +25,8 @@ func Filled[T any](t *testing.T) T {
 	return v
 }
 
-// Random is any value: of a few keys, so that puts and drops often meet, and zero or
-// empty in parts. Times are at most two hours after T0.
+// Random returns a random value. It has few keys, so that puts and drops often coincide,
+// and parts of it are zero or empty. Times are at most two hours after T0.
 func Random[T any](t *testing.T, rng *rand.Rand) T {
 	t.Helper()
 	var v T
@@ -35,17 +35,17 @@ func Random[T any](t *testing.T, rng *rand.Rand) T {
 	return v
 }
 
-// Puts are changes that put something of every kind. Drops forgets what they put.
+// Puts returns changes that put a record of every kind. Drops drops them.
 func Puts(t *testing.T) ledger.Changes {
 	put := Filled[ledger.State](t)
 	put.Actions, put.NoticesVersion = nil, 0
 	return ledger.Changes{Put: put}
 }
 
-// Drops are changes that forget what Puts puts.
+// Drops returns changes that drop the records of Puts.
 func Drops(t *testing.T) ledger.Changes { return ledger.Changes{Drop: Filled[ledger.Drops](t)} }
 
-// Only is the changes of one field of State.
+// Only returns the changes of one field of State.
 func Only(c ledger.Changes, field string) ledger.Changes {
 	for _, side := range []reflect.Value{reflect.ValueOf(&c.Put).Elem(), reflect.ValueOf(&c.Drop).Elem()} {
 		for i := range side.NumField() {
@@ -57,7 +57,7 @@ func Only(c ledger.Changes, field string) ledger.Changes {
 	return c
 }
 
-// Fields are the names of the fields of a struct.
+// Fields returns the names of the fields of a struct.
 func Fields[T any]() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		names = append(names, f.Name)
@@ -65,7 +65,7 @@ func Fields[T any]() (names []string) {
 	return names
 }
 
-// texts are what a named text type is filled with at random; filled is the first.
+// texts are the random values of named text types; filled values use the first.
 var texts = map[reflect.Type][]string{
 	reflect.TypeFor[roll.InstanceID]():      {"i-00000001", "i-00000002", "i-00000003"},
 	reflect.TypeFor[roll.Group]():           {"asg/a#b", "nodepool/größer", string(roll.GroupNone)},
@@ -77,14 +77,14 @@ var texts = map[reflect.Type][]string{
 	reflect.TypeFor[roll.ConditionStatus](): {string(roll.ConditionFalse), string(roll.ConditionUnknown)},
 }
 
-// plain are what plain texts are at random.
+// plain are the random values of plain texts.
 var plain = []string{"", "a", "b#c", "drain", "unfinished: 2 pods are left", "not yet: \"é\""}
 
-// refusals are the keys of refusals: their texts have no types by which the keys of a drop
-// could be those of the put.
+// refusals are the keys of refusals. Their texts have no named types by which the keys of a
+// drop could match those of the put.
 var refusals = []ledger.RefusalKey{{Order: "order-a", Reason: "VerdictChanged"}, {Order: "order-a", Reason: "OwnerUnknown"}, {Order: "order#b", Reason: "VerdictChanged"}}
 
-// causes are the causes of notices' keys, likewise.
+// causes are the causes in keys of notices, for the same reason.
 var causes = []string{"NodeRoleNotMapped", ""}
 
 type filler struct {
@@ -93,7 +93,7 @@ type filler struct {
 	n   int
 }
 
-// number is another one each time, or any at random.
+// number returns a new number each time, or a random one.
 func (f *filler) number() int {
 	if f.rng != nil {
 		return f.rng.IntN(2 * 3600)
@@ -102,7 +102,7 @@ func (f *filler) number() int {
 	return f.n
 }
 
-// length is of a list or map.
+// length returns the length of a list or map.
 func (f *filler) length(full int) int {
 	if f.rng != nil {
 		return f.rng.IntN(4)
@@ -110,7 +110,7 @@ func (f *filler) length(full int) int {
 	return full
 }
 
-// absent is true now and then at random.
+// absent returns true at random, one time in three.
 func (f *filler) absent() bool { return f.rng != nil && f.rng.IntN(3) == 0 }
 
 func (f *filler) fill(v reflect.Value, path string) {
@@ -193,7 +193,7 @@ func (f *filler) text(t reflect.Type) string {
 	return choices[f.rng.IntN(len(choices))]
 }
 
-// Zeros lists what in a value is zero or empty.
+// Zeros returns the paths of zero or empty parts of a value.
 func Zeros(v any) []string {
 	var out []string
 	visit(reflect.ValueOf(v), "", func(at reflect.Value, path string) {
@@ -204,7 +204,8 @@ func Zeros(v any) []string {
 	return out
 }
 
-// Shared lists what two values share: a change to it in one would change the other.
+// Shared returns the paths of content that two values share: a change in one would change
+// the other.
 func Shared(a, b any) []string {
 	of := map[uintptr]bool{}
 	visit(reflect.ValueOf(a), "", func(at reflect.Value, _ string) {
@@ -221,8 +222,8 @@ func Shared(a, b any) []string {
 	return out
 }
 
-// address is where a value's content lies that a copy of the value shares, 0 if there
-// is none.
+// address returns the address of content that a copy of the value shares, 0 if there is
+// none.
 func address(v reflect.Value) uintptr {
 	switch {
 	case v.Kind() == reflect.Map, v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice && v.Cap() > 0:
@@ -231,7 +232,7 @@ func address(v reflect.Value) uintptr {
 	return 0
 }
 
-// visit walks through a value. A time is one value: nobody can change one.
+// visit walks through a value. A time is one value, since it cannot be changed in place.
 func visit(v reflect.Value, path string, do func(reflect.Value, string)) {
 	do(v, path)
 	switch {

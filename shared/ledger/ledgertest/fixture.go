@@ -8,22 +8,22 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What the tests are about.
+// Subjects of the tests.
 var (
 	Cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
 	// Other has the same name in another region.
 	Other = roll.ClusterID{Account: "111122223333", Region: "us-east-1", Name: "demo"}
 	T0    = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-	// Wide is a budget that holds nothing back.
+	// Wide is a budget that permits everything.
 	Wide = ledger.Budget{Max: 100}
 )
 
-// Intent is the intent to terminate an instance that is in no group.
+// Intent returns the intent to terminate an instance without a group.
 func Intent(id string, instance roll.InstanceID, at time.Time) ledger.Action {
 	return ledger.Action{ID: id, Do: "terminate", Instance: instance, Group: roll.GroupNone, Kind: roll.Unknown, At: at}
 }
 
-// Changes puts something of each kind.
+// Changes returns changes that put a record of each kind.
 func Changes() ledger.Changes {
 	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
 	return ledger.Changes{
@@ -51,7 +51,8 @@ func Changes() ledger.Changes {
 	}
 }
 
-// Findings puts n findings, each a nanosecond later than the one before.
+// Findings returns changes that put n findings, each a nanosecond later than the one
+// before.
 func Findings(n int) (c ledger.Changes) {
 	c.Put = ledger.NewState()
 	for i := range n {
@@ -65,7 +66,7 @@ func Findings(n int) (c ledger.Changes) {
 	return c
 }
 
-// Notice is a notice of n instances.
+// Notice returns a notice of n instances.
 func Notice(n int) ledger.Notice {
 	members := map[roll.InstanceID]ledger.MemberMemory{}
 	memories := []ledger.MemberMemory{
@@ -77,10 +78,10 @@ func Notice(n int) ledger.Notice {
 	return ledger.Notice{SentAt: T0.Add(time.Duration(n)), Members: members, Incident: Incident()}
 }
 
-// Incident is the incident that the notices here are about.
+// Incident returns the incident of the notices here.
 func Incident() ledger.Incident {
 	return ledger.Incident{ID: "5d1c7f9e3b2a4680", First: T0.Add(-time.Hour), Sent: 3, Most: 2, Total: 7, Told: 5, Stages: []roll.Stage{roll.Overdue}, Reasons: []string{"SharedCause"}, Causes: []string{""}}
 }
 
-// InstanceID is an id as EC2 makes them.
+// InstanceID returns an instance id in the form of EC2.
 func InstanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }

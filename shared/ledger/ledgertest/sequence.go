@@ -44,7 +44,7 @@ func sequence(t *testing.T, l ledger.Ledger, cluster roll.ClusterID, rng *rand.R
 	}
 }
 
-// randomWrite returns a description and a write.
+// randomWrite returns a random write and its description.
 func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, func(context.Context, ledger.Ledger) error) {
 	order := "order-" + string(rune('a'+rng.IntN(5)))
 	switch rng.IntN(5) {
@@ -71,7 +71,7 @@ func randomWrite(t *testing.T, rng *rand.Rand, cluster roll.ClusterID) (string, 
 	}
 }
 
-// verdict classifies an error as callers do.
+// verdict returns the class of an error, as callers distinguish it.
 func verdict(err error) string {
 	if err == nil {
 		return "taken"

@@ -1,7 +1,7 @@
-// Package apistats stands between clients and the APIs that they call. A [Counter] counts the
-// requests that are sent: each try by itself, since each is one for the quota, and how many
-// were refused for their rate or for want of a permission. An [Interceptor] sees each call
-// to AWS as a whole, to record it or to answer it.
+// Package apistats intercepts the requests of clients to APIs. A [Counter] counts the requests
+// sent, each try separately, since each counts against the quota. It also counts how many were
+// throttled or denied. An [Interceptor] sees each call to AWS as a whole, to record it or to answer
+// it.
 package apistats
 
 import (
@@ -17,11 +17,11 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// Kubernetes is the service that requests to API servers of clusters are counted under.
+// Kubernetes is the service name for requests to API servers of clusters.
 const Kubernetes = "kubernetes"
 
-// names are what AWS's services are counted under, by what their clients call them: the
-// prefix of their actions.
+// names maps AWS services, by the names that their clients use, to the names under which they are
+// counted: the prefix of their actions.
 var names = map[string]string{
 	"ARC Zonal Shift": "arc-zonal-shift",
 	"Auto Scaling":    "autoscaling",
@@ -38,8 +38,8 @@ var names = map[string]string{
 	"Scheduler":       "scheduler",
 }
 
-// Services lists what requests are counted under. A service that is not on it is counted
-// under what its client calls it.
+// Services returns the names under which requests are counted. A service that is not listed is
+// counted under the name that its client uses.
 func Services() []string {
 	all := []string{Kubernetes}
 	for _, name := range names {
@@ -49,20 +49,20 @@ func Services() []string {
 	return all
 }
 
-// Count is what was sent to a service.
+// Count is the number of requests to a service.
 type Count struct {
-	Sent      int // tries, whatever came of them
-	Throttled int // of these, refused for their rate
-	Denied    int // of these, refused for want of a permission
+	Sent      int // tries, with any result
+	Throttled int // of these, throttled
+	Denied    int // of these, denied for a missing permission
 }
 
-// Counter counts. It is safe for concurrent use; a nil one counts nothing.
+// Counter counts requests. It is safe for concurrent use; a nil Counter counts nothing.
 type Counter struct {
 	mu sync.Mutex
 	by map[string]Count
 }
 
-// Take returns what was counted since it was last called, by service.
+// Take returns the counts since it was last called, by service.
 func (c *Counter) Take() map[string]Count {
 	if c == nil {
 		return nil
@@ -91,12 +91,11 @@ func (c *Counter) add(service string, throttled, denied bool) {
 	c.by[service] = n
 }
 
-// retrying is the step of the SDK that tries again: what stands behind it happens with each
-// try. A request that is only signed, as the token for a cluster is, has no such step, and
-// nothing is sent.
+// retrying is the SDK's retry step: what comes after it runs for each try. A request that is only
+// signed, such as the token for a cluster, has no such step, and nothing is sent.
 const retrying = "Retry"
 
-// Watch counts what the clients send that are made of the configuration.
+// Watch counts the requests of clients created from the configuration.
 // https://docs.aws.amazon.com/sdk-for-go/v2/developer-guide/middleware.html
 func (c *Counter) Watch(cfg *aws.Config) {
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
@@ -111,7 +110,7 @@ func (c *Counter) Watch(cfg *aws.Config) {
 	})
 }
 
-// service is what the service of a call is counted under.
+// service returns the name under which a call is counted.
 func service(ctx context.Context) string {
 	id := awsmiddleware.GetServiceID(ctx)
 	if name, ok := names[id]; ok {
@@ -120,8 +119,8 @@ func service(ctx context.Context) string {
 	return id
 }
 
-// Transport counts what is sent to the API servers of clusters. It is put around what
-// sends.
+// Transport returns a transport that counts the requests to the API servers of clusters and passes
+// them to next.
 func (c *Counter) Transport(next http.RoundTripper) http.RoundTripper {
 	return transport{counter: c, next: next}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Call carries out an AWS API call. Its input and output are the SDK's, such as
+// Call performs an AWS API call. Its input and output are the SDK's, such as
 // *ec2.DescribeInstancesInput and *ec2.DescribeInstancesOutput.
 type Call func(ctx context.Context, in any) (out any, err error)
 
-// Interceptor sees the calls of AWS clients. It passes a call on to next, with its retries,
-// or answers it.
+// Interceptor intercepts the calls of AWS clients. It passes a call to next, with its retries, or
+// answers it.
 type Interceptor func(ctx context.Context, in any, next Call) (out any, err error)
 
-// Intercept returns a configuration whose clients' calls go through the interceptor first,
-// and then through those that the configuration had before.
+// Intercept returns a configuration whose clients' calls go through the interceptor first, and then
+// through those already in the configuration.
 func Intercept(cfg aws.Config, by Interceptor) aws.Config {
 	step := middleware.InitializeMiddlewareFunc("RollcallIntercept", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 		out.Result, err = by(ctx, in.Parameters, func(ctx context.Context, in any) (any, error) {
@@ -35,14 +35,14 @@ func Intercept(cfg aws.Config, by Interceptor) aws.Config {
 	return cfg
 }
 
-// Action is the call that an interceptor sees, as in an IAM policy: such as
+// Action returns the action of an intercepted call, as in an IAM policy: such as
 // ec2:DescribeInstances.
 func Action(ctx context.Context) string {
 	return service(ctx) + ":" + awsmiddleware.GetOperationName(ctx)
 }
 
-// Methods answers calls by methods of simulated clients, which have the shape of the SDK
-// clients' own. It passes on a call whose input none of them takes.
+// Methods returns an interceptor that answers calls with methods of simulated clients, which have
+// the same signatures as the SDK clients'. It passes on a call whose input none of them takes.
 func Methods(clients ...any) Interceptor {
 	methods := map[reflect.Type]reflect.Value{}
 	for _, c := range clients {

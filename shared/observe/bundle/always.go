@@ -8,26 +8,26 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// member is something that a tool prints of every thing of a kind, whatever there is to
-// say: an empty list where there is nothing. Where it is not there, somebody took it out,
-// and what it would say is not known.
+// member is a field that a tool prints of every object of a kind, even if it is empty. If the field
+// is missing, somebody removed it, and its content is unknown.
 type member struct {
-	// in leads to the objects that have it, such as Entries[].PortRange; "" is the thing
-	// itself. Objects that are not there need not have it.
+	// in is the path of the objects that have it, such as Entries[].PortRange; "" is the object
+	// itself. Objects that do not exist need not have it.
 	in string
-	// has is its name, or a path with [] in it; of several, with | between them, one must be there.
+	// has is its name, or a path with [] in it. Of several names, separated by |, one must be
+	// present.
 	has string
-	// list: it is a list, of which null says that it is empty.
+	// list reports whether it is a list. A null list is empty.
 	list bool
-	// filled: an empty one says nothing either.
+	// filled reports whether an empty value counts as missing too.
 	filled bool
-	// when is a member and the values with which an object must have it, such as
-	// Protocol=6|17; "" is always.
+	// when is a condition on the object, a field with its values, such as Protocol=6|17; "" is
+	// always.
 	when string
 }
 
-// always are the members that the tools print of every thing, by file. Only those stand
-// here without which a conclusion would be wrong.
+// always lists the fields that the tools print of every object, by file. It includes only those
+// without which a conclusion would be wrong.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Types.html
 var always = map[string][]member{
 	fileCluster: {
@@ -104,15 +104,15 @@ var always = map[string][]member{
 	},
 }
 
-// routeTargets are what a route that works leads to.
+// routeTargets are the possible targets of a working route.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Route.html
 const routeTargets = "GatewayId|NatGatewayId|TransitGatewayId|VpcPeeringConnectionId|NetworkInterfaceId|InstanceId|EgressOnlyInternetGatewayId|LocalGatewayId|CarrierGatewayId|CoreNetworkArn|OdbNetworkArn"
 
-// rulePeers are whom a rule of a security group lets through: EC2 keeps no rule without one.
+// rulePeers are the possible peers of a security group's rule: EC2 keeps no rule without one.
 const rulePeers = "IpRanges|Ipv6Ranges|UserIdGroupPairs|PrefixListIds"
 
-// trimmed is the first member of a thing that the tool prints of all and this one lacks,
-// such as Entries[].Protocol, for a person; "" if it has them all.
+// trimmed returns the first field that the tool always prints and that is missing in the object,
+// such as Entries[].Protocol; "" if none is missing.
 func (in *input) trimmed(thing *value) string {
 	for _, m := range always[in.spec.name] {
 		for _, holder := range thing.down(m.in) {
@@ -124,9 +124,9 @@ func (in *input) trimmed(thing *value) string {
 	return ""
 }
 
-// refuseTrimmed notes what a thing lacks that must be there whole.
+// refuseTrimmed adds a fault if a field is missing in an object that must be complete.
 func (in *input) refuseTrimmed(thing *value) {
-	if lacks := in.trimmed(thing); lacks != "" && len(in.faults) == 0 { // or else that is told first
+	if lacks := in.trimmed(thing); lacks != "" && len(in.faults) == 0 { // otherwise that is reported first
 		in.fail(thing.from, "this has no %s, which is always printed, so it was taken out: write it again with: %s", lacks, in.spec.command)
 	}
 }
@@ -156,7 +156,7 @@ func (m member) there(holder *value) bool {
 	return false
 }
 
-// blank reports a list, an object or a text with nothing in it.
+// blank reports whether a list, an object or a text is empty.
 func (v *value) blank() bool {
 	switch v.kind {
 	case object:
@@ -169,8 +169,7 @@ func (v *value) blank() bool {
 	return false
 }
 
-// down follows a path of members with dots between them. [] after a name is each item of a
-// list.
+// down follows a path of field names separated by dots. [] after a name means each item of a list.
 func (v *value) down(path string) []*value {
 	at := []*value{v}
 	if path == "" {
@@ -196,7 +195,8 @@ func (v *value) down(path string) []*value {
 	return at
 }
 
-// trim notes which member that the tool always prints the thing of a key lacks, "" if none.
+// trim records which field that the tool always prints is missing in the object of a key, "" if
+// none.
 func (t *table[T]) trim(key, lacks string) {
 	if lacks == "" {
 		return
@@ -207,7 +207,8 @@ func (t *table[T]) trim(key, lacks string) {
 	t.trimmed[key] = lacks
 }
 
-// cutDown says of the thing of a key what was taken out of it, nil if nothing was.
+// cutDown returns an error that names what was removed from the object of a key, nil if nothing
+// was.
 func (t *table[T]) cutDown(key string) error {
 	lacks, ok := t.trimmed[key]
 	if !ok {
@@ -216,7 +217,7 @@ func (t *table[T]) cutDown(key string) error {
 	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("lacks %s in %s of the bundle, which is always printed, so it was taken out", lacks, t.file)}
 }
 
-// anyCutDown says it of the first thing of the table, in its order, that lacks something.
+// anyCutDown returns the error of the first incomplete object of the table, in order.
 func (t *table[T]) anyCutDown() error {
 	if len(t.trimmed) == 0 {
 		return nil

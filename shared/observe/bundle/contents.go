@@ -13,9 +13,9 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// contents are all files of a bundle, in the types of the clients that answer from them.
+// contents holds all files of a bundle, in the types of the clients that return them.
 type contents struct {
-	at time.Time // zero if it is not told
+	at time.Time // zero if unknown
 
 	cluster     table[ekstypes.Cluster]
 	nodeGroups  table[ekstypes.Nodegroup]
@@ -46,7 +46,7 @@ type contents struct {
 	roles    table[iamtypes.Role]
 	attached table[attachedPolicies]
 	inline   table[inlinePolicies]
-	// what policies say
+	// the texts of policies
 	inlineTexts table[inlinePolicy]
 	managed     table[iamtypes.Policy]
 	policyTexts table[policyVersion]
@@ -58,32 +58,32 @@ type contents struct {
 	remembered table[remembered]
 }
 
-// instance is an instance and what its reservation says of it.
+// instance is an instance with the data of its reservation.
 type instance struct {
 	types.Instance
 	reservation types.Reservation // without its instances
 }
 
-// accessEntry is an access entry as describe-access-entry shows it, or only the ARN that
-// list-access-entries tells.
+// accessEntry is an access entry as describe-access-entry prints it, or only the ARN from
+// list-access-entries.
 type accessEntry struct {
 	ekstypes.AccessEntry
 	listed bool // only PrincipalArn is known
 }
 
-// accessPolicies are what list-associated-access-policies tells of one principal.
+// accessPolicies are the policies that list-associated-access-policies prints for one principal.
 type accessPolicies struct {
 	principal                string
 	AssociatedAccessPolicies []ekstypes.AssociatedAccessPolicy
 }
 
-// protection are attributes of an instance beside its user data.
+// protection holds attributes of an instance other than its user data.
 type protection struct {
 	instance              string
 	DisableApiTermination *types.AttributeBooleanValue //nolint:revive // the API's name
 }
 
-// document is a file that holds no JSON.
+// document is a file that does not contain JSON.
 type document struct {
 	instance string
 	text     []byte
@@ -105,14 +105,14 @@ type inlinePolicies struct {
 	PolicyNames []string
 }
 
-// inlinePolicy is what get-role-policy tells.
+// inlinePolicy is the answer of get-role-policy.
 type inlinePolicy struct {
 	RoleName, PolicyName, PolicyDocument *string
 }
 
 func inlineKey(role, policy string) string { return role + "/" + policy }
 
-// policyVersion is what get-policy-version tells of one policy.
+// policyVersion is the answer of get-policy-version for one policy.
 type policyVersion struct {
 	arn           string
 	PolicyVersion *iamtypes.PolicyVersion

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// decode reads a value of the file into a type of the AWS SDK. The AWS CLI names fields
-// as the service's model does, which the SDK's types repeat but for the first letter's
-// case. Fields that the type lacks are left out: the CLI may be newer than the SDK.
-// Whatever does not fit is noted.
+// decode decodes a value of the file into a type of the AWS SDK. The AWS CLI names fields like the
+// service's model. The SDK's types have the same names except for the case of the first letter.
+// Fields that are not in the type are ignored: the CLI may be newer than the SDK. Values that do
+// not fit are faults.
 func (in *input) decode(v *value, into any) {
 	d := decoder{in: in}
 	d.into(v, reflect.ValueOf(into).Elem(), "")
@@ -84,7 +84,7 @@ func (d *decoder) object(v *value, target reflect.Value, path string) {
 	}
 }
 
-// policyFields hold a policy, which the CLI shows as an object and the API as JSON in
+// policyFields hold a policy, which the CLI prints as an object and the API returns as JSON in
 // percent-encoding.
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_Role.html
 var policyFields = []string{"AssumeRolePolicyDocument", "PolicyDocument", "Document"}
@@ -167,7 +167,7 @@ func (d *decoder) bytes(v *value, target reflect.Value, path string) {
 	target.SetBytes(data)
 }
 
-// is checks the kind of a value and notes when it is another.
+// is reports whether a value is of the kind, and adds a fault if not.
 func (d *decoder) is(v *value, want kind, path string) bool {
 	if v.kind != want {
 		d.in.fail(v.from, "%s is %s, not %s", subject(path), v.kind, want)
@@ -182,9 +182,8 @@ func subject(path string) string {
 	return path
 }
 
-// time reads the forms in which the CLI prints a time: RFC 3339, with fractions of a
-// second or without, and, where version 1 does not change what a service answers,
-// seconds since 1970 with fractions.
+// time reads the time formats of the CLI: RFC 3339, with or without fractions of a second, and,
+// where version 1 passes on the service's answer unchanged, seconds since 1970 with fractions.
 // https://docs.aws.amazon.com/cli/latest/userguide/cliv2-migration-changes.html#cliv2-migration-timestamp
 func (d *decoder) time(v *value, path string) (time.Time, bool) {
 	switch v.kind {
@@ -196,7 +195,7 @@ func (d *decoder) time(v *value, path string) (time.Time, bool) {
 	case number:
 		if seconds, err := strconv.ParseFloat(v.text, 64); err == nil && seconds >= 0 && seconds < maxSeconds {
 			whole, fraction := math.Modf(seconds)
-			// A float holds no more than microseconds of these times.
+			// A float holds only microseconds of these times.
 			return time.Unix(int64(whole), int64(math.Round(fraction*1e6))*1e3).UTC(), true
 		}
 		d.in.fail(v.from, "%s: %s is no time in seconds since 1970", path, v.text)
@@ -206,5 +205,5 @@ func (d *decoder) time(v *value, path string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// maxSeconds is the year 2500: what is beyond it counts milliseconds.
+// maxSeconds is the year 2500: larger values are milliseconds.
 const maxSeconds = 16725225600

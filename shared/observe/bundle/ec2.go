@@ -13,11 +13,12 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// answerEC2 answers all on one page.
+// answerEC2 returns all results on one page.
 func (c *contents) answerEC2(in any) (any, error) {
 	switch in := in.(type) {
 	case *ec2.DescribeInstancesInput:
-		// What instances.json lacks does not exist: it lists all there is.
+		// An instance that is missing in instances.json does not exist: the file lists all there
+		// are.
 		if err := c.unknown(in.InstanceIds); err != nil {
 			return nil, err
 		}
@@ -30,7 +31,7 @@ func (c *contents) answerEC2(in any) (any, error) {
 	case *ec2.GetConsoleOutputInput:
 		encoded, err := c.document(&c.consoles, aws.ToString(in.InstanceId))
 		return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded}, err
-	case *ec2.DescribeVolumesInput: // a bundle holds no memory of instances that ended
+	case *ec2.DescribeVolumesInput: // a bundle has no terminated instances
 		return nil, &awserr.NotCaptured{What: "volumes"}
 	case *ec2.DescribeNetworkInterfacesInput:
 		return nil, &awserr.NotCaptured{What: "network interfaces"}
@@ -43,7 +44,7 @@ func (c *contents) answerEC2(in any) (any, error) {
 	return c.answerNetwork(in)
 }
 
-// reservations puts instances that follow each other in their reservation together.
+// reservations groups consecutive instances of the same reservation.
 func reservations(all []instance) []types.Reservation {
 	var out []types.Reservation
 	for _, i := range all {
@@ -58,8 +59,7 @@ func reservations(all []instance) []types.Reservation {
 	return out
 }
 
-// unknown is EC2's refusal of a request for instances that it does not know, nil if it
-// knows all.
+// unknown returns EC2's error for instances that it does not know, nil if it knows all.
 func (c *contents) unknown(ids []string) error {
 	var unknown []string
 	for _, id := range ids {
@@ -113,8 +113,8 @@ func (c *contents) instanceStatus(in *ec2.DescribeInstanceStatusInput) (*ec2.Des
 	return out, c.statusesOf(in.InstanceIds)
 }
 
-// statusesOf is an error if one of the instances runs and the file does not have it: EC2
-// has a status of everything that runs.
+// statusesOf returns an error if one of the instances runs and is missing in the file: EC2 has a
+// status of every running instance.
 func (c *contents) statusesOf(ids []string) error {
 	for _, id := range ids {
 		i, err := c.instances.find(id)
@@ -125,9 +125,9 @@ func (c *contents) statusesOf(ids []string) error {
 	return nil
 }
 
-// instanceAttribute answers from the folder user-data, and of termination protection from
-// instance-attributes.json. No other file of a bundle can show that, so without this one it
-// is taken to be off: whoever acts asks EC2 again.
+// instanceAttribute answers from the folder user-data, and about termination protection from
+// instance-attributes.json. No other file of a bundle can show that, so without this one protection
+// counts as off: whoever acts asks EC2 again.
 func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
 	id := aws.ToString(in.InstanceId)
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
@@ -153,7 +153,7 @@ func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*e
 	return nil, fmt.Errorf("a bundle does not hold the attribute %s of instances", in.Attribute)
 }
 
-// document is the text of an instance, in base64; nil for an empty one.
+// document returns the text of an instance, in base64; nil for an empty one.
 func (c *contents) document(t *table[document], id string) (*string, error) {
 	if err := c.unknown([]string{id}); err != nil {
 		return nil, err

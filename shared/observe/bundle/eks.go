@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// answerEKS answers about the one cluster of the bundle. Its files have all node groups and
-// access entries.
+// answerEKS answers about the one cluster of the bundle. Its files hold all node groups and access
+// entries.
 func (c *contents) answerEKS(in any) (any, error) {
 	switch in := in.(type) {
 	case *eks.ListClustersInput:

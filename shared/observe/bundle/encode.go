@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// encoder makes of values of the SDK what the AWS CLI prints for them, without secrets.
+// encoder converts values of the SDK to what the AWS CLI prints for them, without secrets.
 type encoder struct {
 	scrub *scrubber
-	// lower: names begin with a small letter, as in EKS and ARC; or else they stand as
-	// they are in Go, as in EC2, Auto Scaling and IAM.
+	// lower reports whether names begin with a lower-case letter, as in EKS and ARC. Otherwise they
+	// are the same as in Go, as in EC2, Auto Scaling and IAM.
 	lower bool
 }
 
-// value is what becomes of a value; ok is false for one that says nothing.
+// value converts a value. ok is false for one that is empty.
 func (e encoder) value(v reflect.Value, name string) (out any, ok bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -67,11 +67,11 @@ func (e encoder) list(v reflect.Value, name string) (any, bool) {
 	for i := range v.Len() {
 		item, ok := e.value(v.Index(i), name)
 		if !ok {
-			item = map[string]any{} // its place counts
+			item = map[string]any{} // its position matters
 		}
 		out = append(out, item)
 	}
-	return out, !v.IsNil() // that there are none is an answer too
+	return out, !v.IsNil() // an empty list is an answer too
 }
 
 func (e encoder) members(v reflect.Value) map[string]any {
@@ -94,7 +94,7 @@ func (e encoder) members(v reflect.Value) map[string]any {
 	return out
 }
 
-// keyed is the key of what has a Key and a Value, as tags do.
+// keyed returns the key of a struct with a Key and a Value, such as a tag.
 func (e encoder) keyed(v reflect.Value) (key string, ok bool) {
 	k, hasKey := v.Type().FieldByName("Key")
 	_, hasValue := v.Type().FieldByName("Value")
@@ -126,7 +126,7 @@ func (e encoder) text(v, name string) any {
 	return e.scrub.text(v)
 }
 
-// policy is a policy as the object that the CLI shows.
+// policy returns a policy as the object that the CLI prints.
 func (e encoder) policy(v string) any {
 	said, err := url.PathUnescape(v)
 	if err != nil {
@@ -141,8 +141,8 @@ func (e encoder) policy(v string) any {
 	return e.scrub.tree("", policy)
 }
 
-// tree scrubs all texts of a JSON value. Those of Kubernetes objects have names which
-// people chose more often than not.
+// tree redacts all texts of a JSON value. The field names in Kubernetes objects are often chosen by
+// people.
 func (s *scrubber) tree(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -163,7 +163,7 @@ func (s *scrubber) tree(name string, v any) any {
 	return v
 }
 
-// encodeAll makes a JSON array of values of the SDK.
+// encodeAll converts values of the SDK to a JSON array.
 func encodeAll[T any](e encoder, all []T) []any {
 	out := make([]any, 0, len(all))
 	for i := range all {
@@ -174,7 +174,7 @@ func encodeAll[T any](e encoder, all []T) []any {
 	return out
 }
 
-// printed is JSON as the CLI and kubectl print it, with the keys in order.
+// printed returns JSON as the CLI and kubectl print it, with sorted keys.
 func printed(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a file.
+// Fault is one fault of a file.
 type Fault struct {
 	File         string
 	Line, Column int    // from 1, in characters; 0 for the file as a whole
-	Problem      string // what is wrong and what to do, for a person
+	Problem      string // what is wrong and how to fix it
 }
 
-// String is the fault on one line: "nodes.json:7:3: ...".
+// String returns the fault on one line: "nodes.json:7:3: ...".
 func (f Fault) String() string {
 	if f.Line == 0 {
 		return f.File + ": " + f.Problem
@@ -23,11 +23,11 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Problem)
 }
 
-// Faults is the error of a bundle that cannot be used: everything that is wrong with it,
-// sorted by file and place. It is never empty.
+// Faults is the error of an unusable bundle: all its faults, sorted by file and position. It is
+// never empty.
 type Faults []Fault
 
-// Error lists all faults, one on each line.
+// Error returns all faults, one on each line.
 func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
@@ -42,10 +42,10 @@ func (fs Faults) sort() {
 	})
 }
 
-// maxFaults bounds what is told of one file: a file of another shape is wrong everywhere.
+// maxFaults bounds the faults reported per file: a file of another shape is wrong everywhere.
 const maxFaults = 5
 
-// input is a file that is being read.
+// input is a file being read.
 type input struct {
 	spec   *spec
 	data   []byte // UTF-8
@@ -53,7 +53,7 @@ type input struct {
 	more   int // faults beyond maxFaults
 }
 
-// fail notes what is wrong at a byte of the file, -1 for the file as a whole.
+// fail adds a fault at a byte offset of the file, -1 for the file as a whole.
 func (in *input) fail(at int, format string, args ...any) {
 	if len(in.faults) == maxFaults {
 		in.more++
@@ -68,7 +68,7 @@ func (in *input) fail(at int, format string, args ...any) {
 	in.faults = append(in.faults, f)
 }
 
-// told are the faults, the last of which tells how many more there are.
+// told returns the faults. The last one reports how many more there are.
 func (in *input) told() Faults {
 	in.faults.sort()
 	if in.more > 0 {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Files is what was remembered as a bundle, by file names with slashes, in the shapes
-// that the AWS CLI and kubectl print and always in the same order. Secrets are redacted
-// as package redact finds them; of Kubernetes objects what may hold more is left out:
-// most annotations, and of pods all but names, images, resources and states. A file of
-// which an answer is missing is left out too: see [Recorder.Lacks].
+// Files returns what was recorded as a bundle, by file name with slashes, in the formats of the AWS
+// CLI and kubectl and always in the same order. Secrets are redacted by package redact. Kubernetes
+// objects lose further fields that may hold secrets: most annotations, and of pods everything
+// except names, images, resources and states. A file with a missing answer is left out: see
+// [Recorder.Lacks].
 func (r *Recorder) Files() (map[string][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,15 +93,15 @@ func (f *filer) one(e encoder, v any) any {
 	return out
 }
 
-// listed writes a file that lists things.
+// listed writes a file with a list.
 func listed[T any](f *filer, list string, t *table[T], e encoder) {
 	if t.held {
 		f.write(t.file, map[string]any{list: encodeAll(e, t.sorted())})
 	}
 }
 
-// answers writes a file with an answer for each of several names. Fields without a value
-// stay out, also all of them: an empty answer is one too.
+// answers writes a file with one answer per name. Fields without a value are left out, even if
+// these are all fields: an empty answer is an answer.
 func answers[T any](f *filer, t *table[T], e encoder) {
 	if !t.held {
 		return
@@ -113,7 +113,7 @@ func answers[T any](f *filer, t *table[T], e encoder) {
 	f.write(t.file, out)
 }
 
-// accessEntries writes those that were only listed as the ARNs that they are.
+// accessEntries writes entries that were only listed as their ARNs.
 func (f *filer) accessEntries(c *contents) {
 	all := []any{}
 	for _, e := range c.entries.sorted() {
@@ -172,8 +172,8 @@ func (f *filer) kubernetes(c *contents) error {
 		}
 		f.list(file, items)
 	}
-	// Without this file there is no bundle, and a cluster whose API server does not answer
-	// is worth one.
+	// Without this file there is no bundle, and a cluster whose API server does not answer is worth
+	// one.
 	if refused, ok := c.refused[fileNodes]; ok {
 		f.out[fileNodes] = printed(map[string]any{
 			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
@@ -183,7 +183,7 @@ func (f *filer) kubernetes(c *contents) error {
 	return nil
 }
 
-// reasons are those of a Status by its code.
+// reasons maps the code of a Status to its reason.
 var reasons = map[int]string{
 	http.StatusUnauthorized: "Unauthorized", http.StatusForbidden: "Forbidden", http.StatusTooManyRequests: "TooManyRequests",
 	http.StatusInternalServerError: "InternalError", http.StatusServiceUnavailable: "ServiceUnavailable",

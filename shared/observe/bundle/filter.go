@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// matches reports whether a thing of EC2 passes all filters, as EC2 joins them: one value of
-// each must fit, in which * and ? stand for any characters. A name that the thing has no
-// field for is an error.
+// matches reports whether an EC2 object passes all filters, combined as in EC2: one value of each
+// must match, in which * and ? are wildcards. A filter name without a field in the object is an
+// error.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
 func matches[T any](filters []types.Filter, thing *T) (bool, error) {
 	for _, f := range filters {
@@ -31,8 +31,8 @@ func matches[T any](filters []types.Filter, thing *T) (bool, error) {
 	return true, nil
 }
 
-// attribute returns the values of a thing under the name of a filter. EC2 names filters
-// after the fields: association.subnet-id is Associations[].SubnetId.
+// attribute returns the values of an object for the name of a filter. EC2 names filters after the
+// fields: association.subnet-id is Associations[].SubnetId.
 func attribute(v reflect.Value, name string) (values []string, known bool) {
 	switch {
 	case v.Kind() == reflect.Pointer && v.IsNil():
@@ -85,7 +85,7 @@ func tagged(v reflect.Value, key string) (values []string, known bool) {
 	return values, true
 }
 
-// fits compares as EC2 does. Names in EC2 hold slashes, which path.Match does not cross.
+// fits compares as EC2 does. Names in EC2 may contain slashes, which path.Match does not cross.
 func fits(want, v string) bool {
 	if !strings.ContainsAny(want, "*?") {
 		return want == v

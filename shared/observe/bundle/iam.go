@@ -33,12 +33,12 @@ func (c *contents) answerIAM(in any) (any, error) {
 		p, err := c.policyTexts.find(aws.ToString(in.PolicyArn))
 		return &iam.GetPolicyVersionOutput{PolicyVersion: p.PolicyVersion}, err
 	case *arczonalshift.GetManagedResourceInput:
-		// No other file of a bundle can show a shift, so without zonal-shifts.json there is
-		// taken to be none: whoever acts asks ARC again.
+		// No other file of a bundle can show a shift, so without zonal-shifts.json there counts as
+		// none: whoever acts asks ARC again.
 		if len(c.shifts.rows) == 0 {
 			return &arczonalshift.GetManagedResourceOutput{}, nil
 		}
-		out := c.shifts.rows[0] // the client writes into its answer
+		out := c.shifts.rows[0] // a copy, because the client modifies its answer
 		return &out, nil
 	}
 	return nil, fmt.Errorf("a bundle holds no answer to %T", in)

@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/kube"
 )
 
-// resource is a kind of Kubernetes object and the file that has its objects.
+// resource is a kind of Kubernetes object and the file with its objects.
 type resource struct {
 	file           string
 	group, version string // the core group is ""
@@ -19,7 +19,7 @@ type resource struct {
 
 func (r *resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
 
-// served are the kinds that a bundle answers about.
+// served are the kinds in a bundle.
 var served = []resource{
 	{fileNodes, "", "v1", "nodes", "Node"},
 	{fileLeases, "coordination.k8s.io", "v1", "leases", "Lease"},
@@ -62,20 +62,20 @@ func kubernetesSpecs() []spec {
 		}
 		out = append(out, spec{
 			name: r.file, command: "kubectl " + kubectl[r.file] + " -o json", required: r.file == fileNodes,
-			// The objects of a list are read one by one: of a large cluster's events the whole tree would
-			// take a gigabyte.
+			// The objects of a list are read one by one. The whole tree of a large cluster's events
+			// would take a gigabyte.
 			read: readObjects, folded: true,
 			blank: func(c *contents) { c.objects[r.file].empty = true },
-			// Without these nothing is left unexplained, only what runs on a silent node, and
-			// whose a role is that no node has.
+			// Without these every finding is still explained. Missing are only what runs on a
+			// silent node, and whose a role is that no node has.
 			beyond: r.file == fileBudgets || r.file == fileVolumes || r.file == fileAccounts,
 		})
 	}
 	return out
 }
 
-// item is a Kubernetes object: what of it tells whether it answers a question, and the
-// whole as it stands in the file.
+// item is a Kubernetes object: the fields that decide whether it answers a question, and the whole
+// object as in the file.
 type item struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -94,7 +94,7 @@ type item struct {
 	} `json:"involvedObject"`
 
 	raw json.RawMessage
-	// answered is the object as the API server answered with it; nil if it was read from a file.
+	// answered is the object from the API server's answer; nil if it was read from a file.
 	answered *kube.Item
 }
 
@@ -102,8 +102,8 @@ func (i *item) key() string {
 	return strings.Join([]string{i.Kind, i.Metadata.Namespace, i.Metadata.Name}, "/")
 }
 
-// newItem reads an object that is of the kind if it does not say. Lists of the API
-// server do not name the kind of each item.
+// newItem reads an object, which is of kind r if it does not name its kind. Lists of the API server
+// do not name the kind of each item.
 func newItem(raw json.RawMessage, r *resource) (item, error) {
 	i := item{raw: raw}
 	if err := json.Unmarshal(raw, &i); err != nil {
@@ -127,8 +127,8 @@ func newItem(raw json.RawMessage, r *resource) (item, error) {
 	return i, nil
 }
 
-// readObjects reads a list that kubectl or the API server printed, an array of objects,
-// or one object.
+// readObjects reads a list printed by kubectl or the API server, an array of objects, or one
+// object.
 func readObjects(c *contents, in *input, v *value) {
 	t := c.objects[in.spec.name]
 	t.held = true
@@ -151,7 +151,7 @@ func readObjects(c *contents, in *input, v *value) {
 		case i.APIVersion != r.apiVersion() && !strings.HasPrefix(r.group, "karpenter."):
 			in.fail(row.from, "this %s is of %s, not of %s: write it again with: %s", r.kind, i.APIVersion, r.apiVersion(), in.spec.command)
 		case in.spec.name == fileAwsAuth && i.Metadata.Name != "aws-auth":
-			// a listing of the namespace has others too
+			// a listing of the namespace also has others
 		default:
 			t.put(i)
 			at[i.key()] = row.from
@@ -167,8 +167,8 @@ func readObjects(c *contents, in *input, v *value) {
 	}
 }
 
-// badNodes tells which Nodes cannot be read. A bundle with a Node that is none must not
-// look like one with fewer nodes.
+// badNodes adds faults for Nodes that cannot be read. A bundle with an invalid Node must not look
+// like one with fewer nodes.
 func (in *input) badNodes(nodes []item, at map[string]int) {
 	for i := range nodes {
 		if err := readNodes(nodes[i : i+1]); err != nil {
@@ -177,14 +177,14 @@ func (in *input) badNodes(nodes []item, at map[string]int) {
 	}
 }
 
-// refusal is a Status by which the API server says why it does not answer.
+// refusal is a Status with which the API server refused to answer.
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 type refusal struct {
 	code int
 	raw  json.RawMessage
 }
 
-// refused reads a file that holds a Status in place of objects.
+// refused reads a file with a Status instead of objects.
 func (in *input) refused(v *value) (refusal, bool) {
 	said := func(name string) string {
 		if f := v.get(name); f != nil {
@@ -202,7 +202,7 @@ func (in *input) refused(v *value) (refusal, bool) {
 	return refusal{code, json.RawMessage(in.data[v.from:v.to])}, true
 }
 
-// objects finds the objects of a file.
+// objects returns the objects of a file.
 func (in *input) objects(v *value) []*value {
 	switch {
 	case v.kind == array:
@@ -234,8 +234,8 @@ func (in *input) objects(v *value) []*value {
 	return nil
 }
 
-// resourceOf tells by an object's kind what it is; nil, with a fault, if it does not
-// belong into the file.
+// resourceOf returns the resource of an object's kind; nil, with a fault, if the object does not
+// belong in the file.
 func (in *input) resourceOf(v *value) *resource {
 	said := ""
 	if k := v.get("kind"); k != nil {

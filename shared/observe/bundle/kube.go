@@ -17,15 +17,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Kube makes clients of the bundle's cluster.
+// Kube creates clients of the bundle's cluster.
 type Kube struct {
 	c *contents
 }
 
-// Kube is the bundle's answers of the Kubernetes API.
+// Kube returns a dialer for the Kubernetes API's answers in the bundle.
 func (b *Bundle) Kube() *Kube { return &Kube{b.c} }
 
-// Dial makes a client that reads the bundle.
+// Dial returns a client that reads the bundle.
 func (k *Kube) Dial(roll.Cluster) (*kube.Client, error) {
 	return kube.NewInMemoryClient(&transport{k.c})
 }
@@ -69,22 +69,22 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return q.list(r, table)
 }
 
-// notHeld is an error of the transport about what it has no file for.
+// notHeld is the transport's error for data without a file.
 type notHeld struct {
 	error
 }
 
-// Unwrap makes it what kube and awserr know it by.
+// Unwrap returns the errors by which kube and awserr recognize it.
 func (e notHeld) Unwrap() []error { return []error{kube.ErrNotCaptured, e.error} }
 
-// query is what a path asks for.
+// query is what a path requests.
 type query struct {
 	resource        *resource
 	namespace, name string
 }
 
-// parsePath reads /api/v1/nodes/NAME, /apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL and
-// the like.
+// parsePath parses /api/v1/nodes/NAME, /apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL and similar
+// paths.
 func parsePath(p string) (query, bool) {
 	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
 	version, rest := "", segments
@@ -138,7 +138,7 @@ func (q query) is(o *item) bool {
 	return o.Kind == q.resource.kind && o.APIVersion == q.resource.apiVersion()
 }
 
-// otherVersion reports whether the file has objects of the kind in another version only.
+// otherVersion reports whether the file has objects of the kind only in another version.
 func (q query) otherVersion(t *table[item]) bool {
 	other := false
 	for i := range t.rows {
@@ -153,7 +153,7 @@ func (q query) otherVersion(t *table[item]) bool {
 	return other
 }
 
-// list answers with one page of those that the selectors choose.
+// list returns one page of the objects that the selectors select.
 func (q query) list(r *http.Request, t *table[item]) (*http.Response, error) {
 	if q.otherVersion(t) {
 		return answer(r, http.StatusNotFound, []byte(`"404 page not found"`))
@@ -188,7 +188,7 @@ func (q query) list(r *http.Request, t *table[item]) (*http.Response, error) {
 	return answer(r, http.StatusOK, b.Bytes())
 }
 
-// Get is the value of a field by which package kube selects objects.
+// Get returns the value of a field by which package kube selects objects.
 func (i *item) Get(field string) string { value, _ := i.field(field); return value }
 
 // Has reports whether objects can be selected by the field.
@@ -212,8 +212,8 @@ func (i *item) field(name string) (value string, ok bool) {
 	return "", false
 }
 
-// groups answers which API groups there are. It is asked for only after a kind turned
-// out not to be served in the version that is read.
+// groups returns the API groups. It is called only after a kind was not served in the requested
+// version.
 func (t *transport) groups(r *http.Request) (*http.Response, error) {
 	type group struct {
 		Name string `json:"name"`
@@ -253,7 +253,7 @@ func answer(r *http.Request, code int, body []byte) (*http.Response, error) {
 	}, nil
 }
 
-// readNodes reads nodes as a check will.
+// readNodes reads nodes as a check does.
 func readNodes(nodes []item) error {
 	c := newContents()
 	c.objects[fileNodes].put(nodes...)

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// answerNetwork answers about what EC2 knows of networks.
+// answerNetwork answers EC2 calls about networks.
 func (c *contents) answerNetwork(in any) (any, error) {
 	switch in := in.(type) {
 	case *ec2.DescribeSubnetsInput:
@@ -49,8 +49,8 @@ func (c *contents) answerNetwork(in any) (any, error) {
 	return c.answerEKS(in)
 }
 
-// someVPCs are those of vpcs.json. Without that the only set of dhcp-options.json is the one
-// that the cluster's VPCs use; of several nobody can tell.
+// someVPCs returns the VPCs of vpcs.json. Without that file, a single set in dhcp-options.json is
+// the one that the cluster's VPCs use. With several sets it is unknown.
 func (c *contents) someVPCs() (*table[types.Vpc], error) {
 	if c.vpcs.held || c.vpcs.empty {
 		return &c.vpcs, nil

@@ -23,10 +23,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Bundle is one look at one cluster, in files. It answers as the AWS and Kubernetes
-// clients would that were asked when it was made; what it has no file for is an error
-// that says so, and never an empty answer. It is not changed after Open and may be used
-// from several goroutines.
+// Bundle is one observation of one cluster, in files. It answers as the AWS and Kubernetes clients
+// would have at the time of the capture. Data without a file is an error with that reason, never an
+// empty answer. It is not changed after Open and is safe for concurrent use.
 type Bundle struct {
 	c       *contents
 	cluster roll.ClusterID
@@ -34,8 +33,8 @@ type Bundle struct {
 	ignored []string
 }
 
-// Open reads the bundle in a directory. If it cannot be used the error wraps [Faults],
-// which tell everything that is wrong with it.
+// Open reads the bundle in a directory. If the bundle is unusable, the error wraps [Faults], with
+// everything that is wrong with it.
 func Open(dir string) (*Bundle, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -71,9 +70,8 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 	return b, nil
 }
 
-// oneOfMany refuses a Node by itself beside several instances: kubectl prints a list of
-// all even where there is one, so that there are others is likely, and their instances
-// would be taken for unregistered.
+// oneOfMany rejects a single Node if there are several instances. kubectl prints a list even for
+// one node, so there are probably others, and their instances would count as unregistered.
 func (b *Bundle) oneOfMany() Faults {
 	if n := len(b.c.instances.rows); b.c.objects[fileNodes].single && n > 1 {
 		return Faults{{File: fileNodes, Problem: fmt.Sprintf("this is one Node, and %s has %d instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json", fileInstances, n)}}
@@ -100,7 +98,7 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 		if s.required {
 			return Faults{{File: s.name, Problem: "it is empty: the command that was to write it failed; write it again with: " + s.command}}
 		}
-		// What failed told nothing, so it counts as not read.
+		// A failed answer has no data, so it counts as not read.
 		s.blank(b.c)
 		b.missing = append(b.missing, s.name)
 		return nil
@@ -111,8 +109,8 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 	return in.told()
 }
 
-// readRegular reads a file, or what a symbolic link leads to. A device or a pipe is refused
-// before it is opened: it may never end, or never begin.
+// readRegular reads a regular file, or the target of a symbolic link. A device or a pipe is
+// rejected before it is opened: reading it may never end, or never begin.
 func readRegular(fsys fs.FS, name string) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -124,7 +122,7 @@ func readRegular(fsys fs.FS, name string) ([]byte, error) {
 	return fs.ReadFile(fsys, name)
 }
 
-// special says what a file is that is no regular one.
+// special returns the type of a file that is not regular.
 func special(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -137,7 +135,7 @@ func special(m fs.FileMode) string {
 	return "a device"
 }
 
-// cause leaves out the path, which is told already.
+// cause returns the error without the path, which is already reported.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -162,8 +160,8 @@ func (b *Bundle) readAt(fsys fs.FS) Faults {
 	return nil
 }
 
-// ParseAt reads the time of a capture, in RFC 3339. One beyond the year 2500 is refused: deadlines
-// that follow from the year 9999 could not be written.
+// ParseAt parses the time of a capture, in RFC 3339. A time beyond the year 2500 is rejected:
+// deadlines derived from the year 9999 could not be written.
 func ParseAt(said string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, said)
 	if err != nil || at.Unix() > maxSeconds || at.Unix() < 0 {
@@ -201,8 +199,8 @@ func (b *Bundle) readDocuments(fsys fs.FS, t *table[document], read func([]byte)
 	return faults
 }
 
-// unmarked undoes what Windows does to a text: only with a byte order mark, since a text
-// may be binary.
+// unmarked converts a text written by Windows to UTF-8, only if it has a byte order mark, since a
+// text may be binary.
 func unmarked(data []byte) []byte {
 	for _, mark := range [][]byte{{0xef, 0xbb, 0xbf}, {0xff, 0xfe}, {0xfe, 0xff}} {
 		if bytes.HasPrefix(data, mark) {
@@ -212,9 +210,9 @@ func unmarked(data []byte) []byte {
 	return data
 }
 
-// undone is user data as the instance sees it, from a file that holds it so, or in base64
-// or in the answer of describe-instance-attribute, as the CLI prints it. No user data
-// that does anything is base64 as a whole.
+// undone returns user data as the instance sees it. The file holds it in that form, in base64 or in
+// the answer of describe-instance-attribute, as the CLI prints it. No effective user data is base64
+// as a whole.
 func undone(data []byte) []byte {
 	data = unmarked(data)
 	said := strings.TrimSpace(string(data))
@@ -234,8 +232,8 @@ func undone(data []byte) []byte {
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// strangers are the files that a bundle does not have. A name that is almost right is
-// easily overlooked.
+// strangers returns the files that do not belong to a bundle. An almost correct name is easily
+// overlooked.
 func strangers(fsys fs.FS) []string {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -254,19 +252,19 @@ func strangers(fsys fs.FS) []string {
 	return out
 }
 
-// AWS is the configuration of clients that the bundle answers, without any network.
+// AWS returns the configuration of clients that the bundle answers, without a network.
 func (b *Bundle) AWS() aws.Config {
 	return apistats.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ apistats.Call) (any, error) { return b.c.answerEC2(in) })
 }
 
-// ClusterID is the bundle's cluster.
+// ClusterID returns the bundle's cluster.
 func (b *Bundle) ClusterID() roll.ClusterID { return b.cluster }
 
-// At is the time of the capture; the second result is false if no at.txt tells it.
+// At returns the time of the capture; the second result is false if there is no at.txt.
 func (b *Bundle) At() (time.Time, bool) { return b.c.at, !b.c.at.IsZero() }
 
-// Remembered is what an earlier check saw of the nodes, by their names; the second result
-// is false if there is no ledger.json.
+// Remembered returns what an earlier check saw of the nodes, by name; the second result is false if
+// there is no ledger.json.
 func (b *Bundle) Remembered() (map[string]evidence.Remembered, bool) {
 	if !b.c.remembered.held {
 		return nil, false
@@ -278,11 +276,10 @@ func (b *Bundle) Remembered() (map[string]evidence.Remembered, bool) {
 	return out, true
 }
 
-// Missing are the files that are not there, or empty, sorted: what rests on them is not
-// checked.
+// Missing returns the files that are missing or empty, sorted. What depends on them is not checked.
 func (b *Bundle) Missing() []string { return slices.Sorted(slices.Values(b.missing)) }
 
-// Ignored are the files that no bundle has, sorted. One may be misnamed.
+// Ignored returns the files that do not belong to a bundle, sorted. One may be misnamed.
 func (b *Bundle) Ignored() []string {
 	return slices.Sorted(maps.Keys(set(b.ignored)))
 }

@@ -10,16 +10,16 @@ import (
 	"rollcall/shared/kube"
 )
 
-// keptAnnotations are the beginnings of annotations that tell something about a node and
-// hold no secret; all others go.
+// keptAnnotations are the prefixes of annotations that describe a node and hold no secret. All
+// others are removed.
 var keptAnnotations = []string{
 	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall",
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict",
 	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
 
-// written is a Kubernetes object as it is written. An item that the API server answers with
-// again is pruned once.
+// written returns a Kubernetes object as it is written. An item that the API server returns again
+// is pruned only once.
 func (s *scrubber) written(i *item) (any, error) {
 	if i.answered == nil {
 		return s.pruned(i)
@@ -31,7 +31,7 @@ func (s *scrubber) written(i *item) (any, error) {
 	return p.json, nil
 }
 
-// prunedItem is what an item is decoded into in order to be written.
+// prunedItem is the type into which an item is decoded for writing.
 type prunedItem struct{ json json.RawMessage }
 
 // UnmarshalJSON prunes the object.
@@ -48,8 +48,8 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// pruned is a Kubernetes object as it is written: without what may hold a secret and
-// tells nothing, and without who owns which field.
+// pruned returns a Kubernetes object as it is written: without managed fields and without
+// irrelevant fields that may hold a secret.
 func (s *scrubber) pruned(i *item) (any, error) {
 	raw, err := kube.Trim(i.Kind, i.raw)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *scrubber) pruned(i *item) (any, error) {
 	case "ServiceAccount":
 		maps.DeleteFunc(o, func(key string, _ any) bool { return key != "apiVersion" && key != "kind" && key != "metadata" })
 	case "Node":
-		// The names of all images that the node holds: most of its size, and nobody asks.
+		// The names of all images on the node are most of its size and are not needed.
 		within(o, "status", func(status map[string]any) { delete(status, "images") })
 	case "EC2NodeClass":
 		within(o, "spec", func(spec map[string]any) {

@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readCluster reads the one cluster of the bundle. Without its ARN nobody knows the
-// account and the region.
+// readCluster reads the one cluster of the bundle. Without its ARN the account and the region are
+// unknown.
 func readCluster(c *contents, in *input, v *value) {
 	if v.kind == object && v.has("cluster") {
 		v = v.get("cluster")
@@ -36,8 +36,8 @@ func readCluster(c *contents, in *input, v *value) {
 	c.cluster.put(cluster)
 }
 
-// readInstances reads reservations with instances, or bare instances, as
-// --query 'Reservations[].Instances[]' prints them.
+// readInstances reads reservations with instances, or bare instances, as --query
+// 'Reservations[].Instances[]' prints them.
 func readInstances(c *contents, in *input, v *value) {
 	c.instances.held = true
 	for _, row := range in.rows(v, shape{list: "Reservations", id: "InstanceId", other: "Instances"}) {
@@ -69,8 +69,8 @@ func (c *contents) putInstance(in *input, row *value, i instance) {
 	c.instances.put(i)
 }
 
-// readAccessEntries reads access entries in full, or the ARNs that list-access-entries
-// tells: then it is known who has one and nothing more.
+// readAccessEntries reads access entries in full, or the ARNs that list-access-entries prints. ARNs
+// only show which principals have an entry.
 func readAccessEntries(c *contents, in *input, v *value) {
 	if v.kind == object && v.has("accessEntry") {
 		in.fail(v.from, "this is one access entry, and nothing would tell of the others: put all of them into {\"accessEntries\": [...]}")
@@ -120,7 +120,7 @@ func readShifts(c *contents, in *input, v *value) {
 	c.shifts.put(out)
 }
 
-// rememberedNode is a node as ledger.json has it. The conditions are named as in a Node.
+// rememberedNode is a node in ledger.json. The conditions are named as in a Node.
 type rememberedNode struct {
 	At         time.Time
 	Conditions []rememberedCondition

@@ -18,8 +18,7 @@ import (
 	"rollcall/shared/observe/apistats"
 )
 
-// AWS returns a configuration whose clients' calls about the one captured cluster are
-// remembered.
+// AWS returns a configuration whose clients' calls about the captured cluster are recorded.
 func (r *Recorder) AWS(cfg aws.Config) aws.Config {
 	return apistats.Intercept(cfg, func(ctx context.Context, in any, next apistats.Call) (any, error) {
 		out, err := next(ctx, in)
@@ -33,15 +32,16 @@ func (r *Recorder) AWS(cfg aws.Config) aws.Config {
 			if listing {
 				r.torn[file] = awserr.Describe(err, apistats.Action(ctx), "")
 			}
-		case file == fileNodeGroups && listing: // that there is no such group is an answer too
+		case file == fileNodeGroups && listing: // a missing group is an answer too
 			r.c.nodeGroups.held = true
 		}
 		return out, err
 	})
 }
 
-// recordedIn is the file that the answer belongs in, "" for none. listing reports that what
-// the file lacks would be taken for absent, so a failure makes the file useless.
+// recordedIn returns the file that the answer belongs in, "" for none. listing reports whether
+// things that are missing in the file would count as absent, so that a failure makes the file
+// useless.
 func recordedIn(in any) (file string, listing bool) {
 	switch in := in.(type) {
 	case *ec2.DescribeInstancesInput:
@@ -90,8 +90,7 @@ func recordedIn(in any) (file string, listing bool) {
 	return "", false
 }
 
-// remember keeps an answer. Of instances that ended nothing is kept, nor the names of other
-// clusters.
+// remember records an answer. It omits terminated instances and the names of other clusters.
 func (r *Recorder) remember(in, out any) {
 	c := r.c
 	switch out := out.(type) {
@@ -165,8 +164,8 @@ func (c *contents) rememberAttribute(in *ec2.DescribeInstanceAttributeInput, out
 	}
 }
 
-// putDocument keeps a text that the API gives in base64; nil is an empty one. What is no
-// base64 is not kept: it could not be searched for secrets.
+// putDocument records a text that the API returns in base64; nil is an empty one. Text that is not
+// base64 is not recorded, because it could not be searched for secrets.
 func putDocument(t *table[document], id string, said *string) {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(aws.ToString(said)), ""))
 	if err == nil {
@@ -203,7 +202,7 @@ func (c *contents) rememberEKS(in, out any) {
 			c.cluster.put(*out.Cluster)
 		}
 	case *eks.ListNodegroupsOutput:
-		// A bundle keeps no names alone, but there are no other groups than those described.
+		// A bundle keeps no names alone, but the described groups are all there are.
 		c.nodeGroups.held = true
 	case *eks.DescribeNodegroupOutput:
 		if out.Nodegroup != nil {
@@ -221,7 +220,7 @@ func (c *contents) rememberEKS(in, out any) {
 	}
 }
 
-// begun is the row that a page adds to: an empty one for the first page.
+// begun returns the row that a page adds to: an empty one for the first page.
 func begun[T any](t *table[T], key string, page *string) (row T) {
 	if at, ok := t.at[key]; ok && page != nil {
 		return t.rows[at]

@@ -14,26 +14,26 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Recorder remembers for a bundle what clients are answered. It changes no question and no
-// answer, and may be used from several goroutines.
+// Recorder records the answers that clients receive, for a bundle. It changes no question and no
+// answer, and is safe for concurrent use.
 type Recorder struct {
 	mu sync.Mutex
 	c  *contents
-	// torn are the files of which some answer is missing, and why: a file without it
-	// would say that there is nothing.
+	// torn are the files with a missing answer, and why it is missing. Without the answer, the file
+	// would mean that there is nothing.
 	torn map[string]string
-	// entries: all access entries were listed.
+	// entries reports whether all access entries were listed.
 	entries bool
 }
 
-// NewRecorder makes a recorder of a capture that happens at a time.
+// NewRecorder returns a recorder for a capture at the given time.
 func NewRecorder(at time.Time) *Recorder {
 	r := &Recorder{c: newContents(), torn: map[string]string{}}
 	r.c.at = at.UTC()
 	return r
 }
 
-// Remember adds what an earlier check saw of the nodes, by their names.
+// Remember adds what an earlier check saw of the nodes, by name.
 func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,19 +43,19 @@ func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
 	}
 }
 
-// Dialer makes clients of a cluster's Kubernetes API; *kube.Dialer is one.
+// Dialer creates clients of a cluster's Kubernetes API; *kube.Dialer is one.
 type Dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// RecordedKube makes clients whose readings are remembered.
+// RecordedKube creates clients whose reads are recorded.
 type RecordedKube struct {
 	r    *Recorder
 	next Dialer
 }
 
-// Kube remembers what is read by kube.Client.Read. Listings by Nodes and NodeClaims,
-// which cut objects down, are not: a capture reads kube.AllNodes beside them.
+// Kube returns a dialer that records what is read with kube.Client.Read. Listings by Nodes and
+// NodeClaims, which reduce objects, are not recorded: a capture also reads kube.AllNodes.
 func (r *Recorder) Kube(next Dialer) *RecordedKube { return &RecordedKube{r, next} }
 
 // Dial implements the dialers of observe and collect.
@@ -67,7 +67,7 @@ func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {
 	return client.Noting(k.r.note), nil
 }
 
-// note remembers the objects that the Kubernetes API answered with.
+// note records the objects that the Kubernetes API returned.
 func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	none := errors.Is(err, kube.ErrGone) || errors.Is(err, kube.ErrNoNodeClaims) || errors.Is(err, kube.ErrNoEC2NodeClasses)
 	for _, file := range files {
 		switch t := r.c.objects[file]; {
-		case q.ByName() && file == fileNodes: // the list of all tells whether it is there
+		case q.ByName() && file == fileNodes: // the list of all shows whether it exists
 			if err == nil {
 				r.objects(objects)
 			}
@@ -92,7 +92,7 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 				r.c.refused[file] = refusal{code: codeOf(err)}
 			}
 		default:
-			if file == fileNodes { // all of them, whatever failed before
+			if file == fileNodes { // all of them, so earlier failures do not matter
 				delete(r.torn, file)
 				delete(r.c.refused, file)
 			}
@@ -102,7 +102,7 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	}
 }
 
-// codeOf is the HTTP status by which an API server would have said the same.
+// codeOf returns the HTTP status with which an API server reports the error.
 func codeOf(err error) int {
 	switch kind, _ := kube.Fault(roll.Cluster{}, err, ""); kind {
 	case roll.GapUnauthorized:
@@ -126,7 +126,7 @@ func servedAs(kind string) *resource {
 	return nil
 }
 
-// objects remembers objects by what they say that they are.
+// objects records objects by the kind that they name.
 func (r *Recorder) objects(all []*kube.Item) {
 	for _, one := range all {
 		read, err := kube.Decode[item](one)
@@ -136,21 +136,20 @@ func (r *Recorder) objects(all []*kube.Item) {
 		i := *read
 		i.raw, i.answered = one.JSON(), one
 		if s := servedAs(i.Kind); s != nil {
-			// A node that is read by its name after the list of all is in it already.
+			// A node that is read by name after the list of all is already in it.
 			r.c.objects[s.file].keep(i)
 		}
 	}
 }
 
-// keep is put without the claim that the file is whole.
+// keep is put without marking the file as complete.
 func (t *table[T]) keep(row T) {
 	held := t.held
 	t.put(row)
 	t.held = held
 }
 
-// Lacks tells of each file that Files leaves out because an answer is missing why that
-// is, by the file's name.
+// Lacks returns, by file name, why an answer is missing in each file that Files leaves out.
 func (r *Recorder) Lacks() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// answerAutoScaling answers all on one page. Like Auto Scaling it leaves out instances that
-// are in no group, and groups that it does not know.
+// answerAutoScaling returns all results on one page. Like Auto Scaling it leaves out instances in
+// no group, and unknown groups.
 func (c *contents) answerAutoScaling(in any) (any, error) {
 	switch in := in.(type) {
 	case *autoscaling.DescribeAutoScalingInstancesInput:
@@ -47,12 +47,12 @@ func (c *contents) answerAutoScaling(in any) (any, error) {
 	return c.answerIAM(in)
 }
 
-// membersOfGroups are the instances that the Auto Scaling groups themselves list.
+// membersOfGroups returns the instances that the Auto Scaling groups themselves list.
 func (c *contents) membersOfGroups() (out []types.AutoScalingInstanceDetails) {
 	for _, g := range c.asgs.rows {
 		for _, i := range g.Instances {
 			if i.LifecycleState == "" || i.ProtectedFromScaleIn == nil {
-				continue // somebody took it out
+				continue // somebody removed it
 			}
 			out = append(out, types.AutoScalingInstanceDetails{
 				InstanceId: i.InstanceId, InstanceType: i.InstanceType, AutoScalingGroupName: g.AutoScalingGroupName, AvailabilityZone: i.AvailabilityZone,
@@ -64,8 +64,8 @@ func (c *contents) membersOfGroups() (out []types.AutoScalingInstanceDetails) {
 	return out
 }
 
-// holdsAll reports that every instance that is asked for is listed, so that none is taken for one
-// of no group. Who asks for all there are asks for none by its id.
+// holdsAll reports whether every requested instance is listed, so that none counts as in no group.
+// A request for all instances names no ids.
 func holdsAll(listed []types.AutoScalingInstanceDetails, ids []string) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool {
 		return !slices.ContainsFunc(listed, func(i types.AutoScalingInstanceDetails) bool { return aws.ToString(i.InstanceId) == id })
@@ -90,7 +90,7 @@ func (c *contents) scalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput)
 	return out, nil
 }
 
-// hasKeys reports that the tags have one of the keys of each filter.
+// hasKeys reports whether the tags have one of the keys of each filter.
 func hasKeys(tags []types.TagDescription, filters []types.Filter) bool {
 	return !slices.ContainsFunc(filters, func(f types.Filter) bool {
 		return !slices.ContainsFunc(tags, func(t types.TagDescription) bool { return slices.Contains(f.Values, aws.ToString(t.Key)) })

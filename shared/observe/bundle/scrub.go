@@ -12,15 +12,15 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// scrubber takes secrets out of what is written. It remembers texts: most recur, in tags
-// and labels above all.
+// scrubber removes secrets from what is written. It caches texts: most recur, especially in tags
+// and labels.
 type scrubber struct {
 	seen map[[2]string]string
 }
 
 func newScrubber() *scrubber { return &scrubber{seen: map[[2]string]string{}} }
 
-// text is a text without its secrets.
+// text returns a text without its secrets.
 func (s *scrubber) text(v string) string {
 	clean, ok := s.seen[[2]string{"", v}]
 	if !ok {
@@ -30,8 +30,8 @@ func (s *scrubber) text(v string) string {
 	return clean
 }
 
-// named is a value without its secrets that has a name which people chose, such as a
-// tag's. Under a name that announces a secret nothing of the value is kept.
+// named returns a value without its secrets. Its name was chosen by people, as a tag's is. If the
+// name announces a secret, the whole value is removed.
 func (s *scrubber) named(name, v string) string {
 	key := [2]string{name + ":", v}
 	clean, ok := s.seen[key]
@@ -47,10 +47,10 @@ func (s *scrubber) named(name, v string) string {
 	return clean
 }
 
-// userData is user data without its secrets; gzip stays gzip. Where the notes make it
-// longer than EC2 would keep, though it was not, it becomes gzip, which cloud-init and
-// Bottlerocket undo: it must not look as if it had been too large. ok is false for gzip
-// that cannot be undone, in which nobody can look for secrets.
+// userData returns user data without its secrets; gzip stays gzip. If the notes make it longer than
+// EC2 would keep, although it was not, it is compressed with gzip, which cloud-init and
+// Bottlerocket decompress: it must not look as if it had been too large. ok is false for gzip that
+// cannot be decompressed, which cannot be searched for secrets.
 func (s *scrubber) userData(data []byte) (clean []byte, ok bool) {
 	plain, zipped, ok := unzip(data)
 	if !ok {
@@ -63,7 +63,8 @@ func (s *scrubber) userData(data []byte) (clean []byte, ok bool) {
 	return []byte(text), true
 }
 
-// maxUnzipped bounds what gzip is undone to, for it is cheap to make much of little.
+// maxUnzipped bounds the size after decompression, because a small gzip can expand to a very large
+// text.
 const maxUnzipped = 4 << 20
 
 func unzip(data []byte) (plain []byte, zipped, ok bool) {
@@ -86,8 +87,8 @@ func zip(data []byte) []byte {
 	return b.Bytes()
 }
 
-// encoded is user data in base64, without its secrets. What is no base64 is redacted as
-// the text that it is.
+// encoded returns user data in base64, without its secrets. Text that is not base64 is redacted as
+// it is.
 func (s *scrubber) encoded(v string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
 	if err != nil || len(data) == 0 || !utf8.Valid(data) && !bytes.HasPrefix(data, gzipMagic) {

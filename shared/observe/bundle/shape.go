@@ -1,15 +1,15 @@
 package bundle
 
-// shape is the form of a file that lists things.
+// shape is the format of a file with a list.
 type shape struct {
 	file, command string
-	list          string // the field with the things, such as Subnets
-	id            string // the field by which a thing is recognized, such as SubnetId
-	one           string // the field with the thing where the CLI shows them one by one; or ""
-	other         string // another field by which a thing is recognized; or ""
+	list          string // the field with the list, such as Subnets
+	id            string // the field that identifies an object, such as SubnetId
+	one           string // the field with the object if the CLI prints them one by one; or ""
+	other         string // another field that identifies an object; or ""
 }
 
-// listing reads a file that lists things.
+// listing returns the spec of a file with a list.
 func listing[T any](s shape, table func(*contents) *table[T]) spec {
 	return spec{
 		name: s.file, command: s.command + " --output json",
@@ -32,8 +32,8 @@ func listing[T any](s shape, table func(*contents) *table[T]) spec {
 	}
 }
 
-// rows finds the things that a file lists: in the CLI's answer, in an array of them or of
-// answers, as jq --slurp and --query make, or in the answer about one thing.
+// rows returns the objects that a file lists: in the CLI's answer, in an array of objects or of
+// answers, as from jq --slurp and --query, or in the answer about one object.
 func (in *input) rows(v *value, s shape) []*value {
 	switch {
 	case v.kind == array:
@@ -62,11 +62,10 @@ func (in *input) rows(v *value, s shape) []*value {
 	return nil
 }
 
-// whole notes when an answer says that it is only a part: what it lacks would be taken
-// for absent.
+// whole adds a fault if an answer is only a part: what is missing would count as absent.
 func (in *input) whole(v *value) {
 	if in.spec.name == fileActivities {
-		return // of these only the latest matter
+		return // only the latest of these matter
 	}
 	for _, name := range []string{"NextToken", "Marker"} {
 		if token := v.get(name); token != nil && token.kind == text && token.text != "" {
@@ -75,9 +74,8 @@ func (in *input) whole(v *value) {
 	}
 }
 
-// perName reads a file that holds an answer of the CLI for each of several names, since
-// the answer does not tell whose it is. telling is the field by which an answer is
-// recognized that stands there without its name.
+// perName returns the spec of a file with one answer of the CLI per name, since the answer does not
+// contain the name. telling is the field that identifies an answer without its name.
 func perName[T any](file, command, telling string, table func(*contents) *table[T], named func(*T, string)) spec {
 	return spec{
 		name: file, command: command + ", once for each, --output json",

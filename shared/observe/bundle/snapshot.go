@@ -9,10 +9,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Snapshot adds what a snapshot tells of the nodes of the instances that were read, and of the leases of those
-// without a node, as far as they were not read themselves. Evidence about single instances has no listing of all
-// nodes, and without it their neighbours would look as if they had none. What it adds is
-// cut down as the snapshot is: names, readiness, taints that matter, and whose it is.
+// Snapshot adds a snapshot's nodes of the instances that were read, and the leases of instances
+// without a node, unless they were read themselves. Evidence about single instances has no listing
+// of all nodes, and without it the other instances would appear to have no node. The added objects
+// are reduced like the snapshot: names, readiness, relevant taints, and owners.
 func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -25,7 +25,7 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 			return err
 		}
 	}
-	// Of an instance without a node the lease was looked for by the names that the node would have.
+	// The lease of an instance without a node was read by the names that the node would have.
 	for id, d := range s.Details {
 		if d.LeaseRead != roll.Yes || !r.c.instances.has(string(id)) {
 			continue
@@ -41,7 +41,7 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 	return nil
 }
 
-// add puts an object into its file, unless it was read itself.
+// add adds an object to its file, unless it was read itself.
 func (r *Recorder) add(kind, name string, o tree) error {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Recorder) add(kind, name string, o tree) error {
 	return nil
 }
 
-// leaseOf is a node's Lease as far as it was asked for.
+// leaseOf returns the read fields of a node's Lease.
 func leaseOf(node string, renewed time.Time) tree {
 	return tree{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"name": node, "namespace": "kube-node-lease"},
@@ -66,10 +66,10 @@ func leaseOf(node string, renewed time.Time) tree {
 	}
 }
 
-// tree is an object as it is printed.
+// tree is an object as printed.
 type tree = map[string]any
 
-// nodeOf is a node of a snapshot as the API server would print the rest of it.
+// nodeOf returns a node of a snapshot as the API server would print its remaining fields.
 func nodeOf(n *roll.Node) tree {
 	labels := tree{}
 	label := func(key, value string) {

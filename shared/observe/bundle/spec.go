@@ -48,8 +48,7 @@ const (
 	folderConsole      = "console"
 )
 
-// What a capture may hold beyond that: answers that no other file has room for. Nobody
-// has to write them by hand.
+// Further files of a capture: answers that fit in no other file. Nobody has to write them by hand.
 const (
 	fileVPCs           = "vpcs.json"
 	fileAccessPolicies = "access-policies.json"
@@ -64,15 +63,15 @@ const (
 	fileAccounts       = "serviceaccounts.json"
 )
 
-// spec is how one JSON file is read.
+// spec defines how one JSON file is read.
 type spec struct {
 	name     string
 	command  string // that writes it, for messages
 	required bool
-	beyond   bool // the file is one of those that a capture may hold beyond the others
-	folded   bool // of the file's value what is more than two levels deep is folded: see reader.value
+	beyond   bool // the file is one of the further files of a capture
+	folded   bool // levels below the second are folded: see reader.value
 	read     func(*contents, *input, *value)
-	blank    func(*contents) // notes that the file is there and empty
+	blank    func(*contents) // records that the file exists and is empty
 }
 
 // specs are all JSON files of a bundle.

@@ -10,17 +10,17 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// table is what one file holds, by key.
+// table is the content of one file, by key.
 type table[T any] struct {
 	file string
-	// held: the file is there and says something. Only then what it lacks may be taken
-	// for absent.
+	// held reports whether the file exists and is not empty. Only then does a missing row count as
+	// absent.
 	held  bool
-	empty bool // the file is there, and empty: the command that was to write it failed
-	// single: the file holds one thing by itself, where the CLI prints a list. Somebody
-	// asked for that one, so nothing is known of others.
+	empty bool // the file is empty: the command that writes it failed
+	// single reports whether the file holds one object by itself, where the CLI prints a list.
+	// Somebody requested that one, so nothing is known of others.
 	single bool
-	// trimmed are the rows that lack something which the tool always prints, and what.
+	// trimmed are the incomplete rows, with the missing field that the tool always prints.
 	trimmed map[string]string
 	rows    []T
 	at      map[string]int // key -> index of rows
@@ -31,7 +31,7 @@ func newTable[T any](file string, key func(*T) string) table[T] {
 	return table[T]{file: file, at: map[string]int{}, key: key}
 }
 
-// put keeps rows; a later one of the same key replaces an earlier one.
+// put adds rows. A later row of the same key replaces an earlier one.
 func (t *table[T]) put(rows ...T) {
 	t.held = true
 	for i := range rows {
@@ -46,10 +46,10 @@ func (t *table[T]) put(rows ...T) {
 	}
 }
 
-// has reports whether there is a row of the key.
+// has reports whether there is a row for the key.
 func (t *table[T]) has(key string) bool { _, ok := t.at[key]; return ok }
 
-// missing says that the file is not there.
+// missing returns an error if the file does not exist.
 func (t *table[T]) missing() error {
 	if t.held {
 		return nil
@@ -60,8 +60,8 @@ func (t *table[T]) missing() error {
 	return &awserr.NotCaptured{What: t.file}
 }
 
-// find is the row of a key, or an empty one with an error. That a file which names its rows
-// one by one lacks one is not taken for "there is none".
+// find returns the row of a key, or an empty one with an error. In a file that names its rows one
+// by one, a missing row does not count as "there is none".
 func (t *table[T]) find(key string) (*T, error) {
 	if err := t.missing(); err != nil {
 		return new(T), err
@@ -75,7 +75,7 @@ func (t *table[T]) find(key string) (*T, error) {
 	return new(T), t.lacks(key)
 }
 
-// keys are those of the rows, in their order.
+// keys returns the keys of the rows, in order.
 func (t *table[T]) keys() []string {
 	out := []string{}
 	for i := range t.rows {
@@ -84,8 +84,8 @@ func (t *table[T]) keys() []string {
 	return out
 }
 
-// listing says that the file is not there, that nobody can tell from it what else there
-// is, or that something was taken out of it.
+// listing returns an error if the file does not exist, if it does not show what else exists, or if
+// something was removed from it.
 func (t *table[T]) listing() error {
 	if t.single {
 		return &awserr.NotCaptured{What: t.file, Why: "holds one thing in the bundle, and not the list of all"}
@@ -100,8 +100,8 @@ func (t *table[T]) lacks(key string) error {
 	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("is not in %s of the bundle", t.file)}
 }
 
-// filtered are the rows of the keys, or all rows if there are none, that the filters
-// choose. A key without a row is an error, as in find.
+// filtered returns the rows of the keys, or all rows if there are none, that the filters select. A
+// key without a row is an error, as in find.
 func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, error) {
 	if err := t.missing(); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, e
 	return out, nil
 }
 
-// sorted are the rows in the order of their keys.
+// sorted returns the rows in the order of their keys.
 func (t *table[T]) sorted() []T {
 	rows := slices.Clone(t.rows)
 	slices.SortStableFunc(rows, func(a, b T) int { return strings.Compare(t.key(&a), t.key(&b)) })

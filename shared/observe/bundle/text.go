@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// plain is the file's text in UTF-8 without a byte order mark. What PowerShell 5 writes
-// with > or Out-File is UTF-16, with a mark or without one.
+// plain returns the file's text in UTF-8 without a byte order mark. PowerShell 5 writes UTF-16 with
+// > or Out-File, with or without a mark.
 // https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_character_encoding
 func plain(data []byte) []byte {
 	switch {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a JSON value is.
+// kind is the kind of a JSON value.
 type kind string
 
 const (
@@ -21,8 +21,8 @@ const (
 	null    kind = "null"
 )
 
-// value is a JSON value with its place in the file, so that what is wrong with it can be
-// told with line and column.
+// value is a JSON value with its position in the file, so that faults can be reported with line and
+// column.
 type value struct {
 	kind     kind
 	from, to int // bytes of the file
@@ -36,7 +36,7 @@ type field struct {
 	value
 }
 
-// get finds a field by its name; in another case too, if no other has it as it is.
+// get returns a field by name, or by the name in another case if no field matches exactly.
 func (v *value) get(name string) *value {
 	for i := range v.fields {
 		if v.fields[i].name == name {
@@ -57,11 +57,11 @@ func (v *value) has(name string) bool {
 	return f != nil && f.kind != null
 }
 
-// parse reads the file's JSON and notes why it is none.
+// parse parses the file's JSON, and adds a fault if it is invalid.
 func (in *input) parse() (value, bool) {
 	if !json.Valid(in.data) {
 		var v json.RawMessage
-		in.notJSON(json.Unmarshal(in.data, &v)) // which says where
+		in.notJSON(json.Unmarshal(in.data, &v)) // whose error has the position
 		return value{}, false
 	}
 	r := &reader{data: in.data}
@@ -71,13 +71,14 @@ func (in *input) parse() (value, bool) {
 	return r.value(whole), true
 }
 
-// unfold reads a value anew with so many levels of what is in it: see reader.value.
+// unfold reads a value again with that many levels of its content: see reader.value.
 func (in *input) unfold(v *value, levels int) value {
 	r := &reader{data: in.data, at: v.from}
 	return r.value(levels)
 }
 
-// notJSON tells what a file holds that is no JSON, as far as that can be seen.
+// notJSON adds a fault that describes the content of a file that is not JSON, as far as it can be
+// recognized.
 func (in *input) notJSON(err error) {
 	trimmed := bytes.TrimLeft(in.data, " \t\r\n")
 	start := len(in.data) - len(trimmed)
@@ -133,8 +134,8 @@ func (r *reader) space() {
 // whole is every level of a value.
 const whole = -1
 
-// value reads a value with so many levels of what is in it. Objects and arrays below them
-// are folded: their kind and place is known, and they look as if nothing were in them.
+// value reads a value with that many levels of its content. Objects and arrays below them are
+// folded: their kind and position is known, and they appear empty.
 func (r *reader) value(levels int) value {
 	r.space()
 	v := value{from: r.at}
@@ -169,7 +170,7 @@ func (r *reader) value(levels int) value {
 	return v
 }
 
-// inside reads what is in an object or an array.
+// inside reads the content of an object or an array.
 func (r *reader) inside(v *value, levels int) {
 	r.at++
 	for r.space(); r.data[r.at] != '}' && r.data[r.at] != ']'; r.space() {
@@ -183,7 +184,7 @@ func (r *reader) inside(v *value, levels int) {
 	r.at++
 }
 
-// skip passes over an object or an array.
+// skip skips an object or an array.
 func (r *reader) skip() {
 	for open := 0; ; r.at++ {
 		switch r.data[r.at] {
@@ -201,7 +202,7 @@ func (r *reader) skip() {
 	}
 }
 
-// toQuote passes from a quote to the one that ends the string.
+// toQuote moves from a quote to the one that ends the string.
 func (r *reader) toQuote() (escaped bool) {
 	for r.at++; r.data[r.at] != '"'; r.at++ {
 		if r.data[r.at] == '\\' {

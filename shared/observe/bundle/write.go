@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Write puts files, by names with slashes, into a directory that it makes, or that is
-// empty. Only the user may look into it: what is redacted is still private. A file is
-// there as a whole or not at all.
+// Write writes files, by names with slashes, to a directory that it creates or that is empty. Only
+// the user can read it: redacted data is still private. Each file is written completely or not at
+// all.
 func Write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write the bundle %s: %w", dir, err)
@@ -24,7 +24,7 @@ func Write(dir string, files map[string][]byte) error {
 	if len(there) > 0 {
 		return fmt.Errorf("write the bundle %s: there is something in it already (%s): name another directory, or empty this one", dir, there[0].Name())
 	}
-	root, err := os.OpenRoot(dir) // names come from ids; none leads out of it
+	root, err := os.OpenRoot(dir) // names come from ids; the root keeps them inside
 	if err != nil {
 		return fmt.Errorf("write the bundle %s: %w", dir, err)
 	}

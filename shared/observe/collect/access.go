@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// entriesPages bounds the listing of access entries, which has 100 on a page.
+	// entriesPages bounds the listing of access entries, which has 100 per page.
 	entriesPages = 5
-	// entriesOwn is how many entries of node roles are described per check, and
-	// entriesOther how many of other roles, until entriesNodes are found to be nodes', where
-	// the role of Karpenter's nodes has none: whoever sets Karpenter up makes two roles and
-	// may map the wrong one, whatever its name is.
+	// entriesOwn is how many entries of node roles are described per check. If the role of
+	// Karpenter's nodes has no entry, up to entriesOther entries of other roles are described,
+	// until entriesNodes are found to be nodes'. Whoever sets up Karpenter creates two roles and
+	// may map the wrong one, whatever its name.
 	entriesOwn, entriesOther, entriesNodes = 10, 8, 3
-	// controllersTotal is how many roles are read that are mapped in place of that of
-	// Karpenter's nodes, until one is found that EC2 may not assume, and documentsTotal how
-	// many policies of that. Karpenter's own template spreads over five what its controller
-	// may do. https://karpenter.sh/docs/reference/cloudformation/
+	// controllersTotal is how many roles mapped instead of that of Karpenter's nodes are read,
+	// until one is found that EC2 may not assume. documentsTotal is how many of its policies are
+	// read. Karpenter's own template spreads its controller's permissions over five.
+	// https://karpenter.sh/docs/reference/cloudformation/
 	controllersTotal, documentsTotal = 6, 6
-	// entryEC2 is the type of entries of EKS Auto Mode's nodes, whose rights are an
-	// access policy. The others for nodes can have none.
+	// entryEC2 is the type of the entries of EKS Auto Mode's nodes, which get their permissions
+	// from an access policy. Entries of the other node types can have none.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessEntry.html
 	entryEC2 = "EC2"
 )
 
-// mode is the cluster's authentication mode, and why it is not known if it is not.
+// mode returns the cluster's authentication mode, and why it is unknown if it is.
 func (l *look) mode() (mode ekstypes.AuthenticationMode, why string) {
 	config := l.ev.Cluster.Config
 	switch {
@@ -50,7 +50,7 @@ func (l *look) mode() (mode ekstypes.AuthenticationMode, why string) {
 	return ekstypes.AuthenticationMode(config.Value.AuthenticationMode), ""
 }
 
-// readAwsAuth reads the ConfigMap where the cluster's authentication mode heeds it.
+// readAwsAuth reads the ConfigMap if the cluster's authentication mode uses it.
 func (l *look) readAwsAuth() {
 	if len(l.needing(needAuth)) == 0 {
 		return
@@ -66,7 +66,7 @@ func (l *look) readAwsAuth() {
 	}
 }
 
-// mappings are the mappings of the ConfigMap, which hardly ever changes.
+// mappings returns the mappings of the ConfigMap, which rarely changes.
 func mappings(c *configMap) evidence.AwsAuth {
 	var texts []string
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
@@ -81,8 +81,8 @@ type configMap struct {
 	Data map[string]string `json:"data"`
 }
 
-// readAccessEntries lists the cluster's access entries where its authentication mode
-// heeds them, and reads those of the node roles.
+// readAccessEntries lists the cluster's access entries if its authentication mode uses them, and
+// reads those of the node roles.
 func (l *look) readAccessEntries() {
 	if len(l.needing(needAuth)) == 0 {
 		return
@@ -122,8 +122,8 @@ func (l *look) readAccessEntries() {
 	l.ev.Cluster.AccessEntries = evidence.Read(entries)
 }
 
-// entriesToRead are the principals of the node roles' own entries, and where one has
-// none, of those that might stand in its place, the likeliest first.
+// entriesToRead returns the principals of the node roles' own entries and, for roles without one,
+// those that may be mapped instead, the likeliest first.
 func (l *look) entriesToRead(principals []string) (own, others []string) {
 	roles := l.nodeRoles()
 	found := map[string]bool{}
@@ -144,9 +144,9 @@ func (l *look) entriesToRead(principals []string) (own, others []string) {
 	return own, others
 }
 
-// canonical is a role's ARN as authenticators compare it, without its path and in lower
-// case; "" for what is no role. EKS keeps the path in access entries, but an account has
-// one role of a name, whatever its path and case.
+// canonical returns a role's ARN as authenticators compare it, without its path and in lower case;
+// "" if it is not a role. EKS keeps the path in access entries, but an account has one role of a
+// name, regardless of path and case.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 func canonical(arn string) string {
 	c, err := awsauth.Canonical(arn)
@@ -156,8 +156,8 @@ func canonical(arn string) string {
 	return c
 }
 
-// nodeRoles are the roles of the instances, in canonical form. A profile and its role
-// are of one account, so the profile's ARN tells the role's where that was not read.
+// nodeRoles returns the roles of the instances, in canonical form. A profile and its role belong to
+// one account, so the profile's ARN determines the role's if that was not read.
 func (l *look) nodeRoles() []string {
 	var roles []string
 	for _, c := range l.configs(needAuth) {
@@ -169,8 +169,8 @@ func (l *look) nodeRoles() []string {
 	return distinct(roles)
 }
 
-// likeness is how much a principal looks like a role of nodes, or of what launches them; 0
-// is that it cannot be one: a user, or a role of AWS's own or of IAM Identity Center.
+// likeness returns how much a principal resembles a role of nodes, or of what launches them. 0
+// means that it cannot be one: a user, or a role of AWS itself or of IAM Identity Center.
 func (l *look) likeness(principal string) int {
 	if !strings.Contains(principal, ":role/") || strings.Contains(principal, ":role/aws-") {
 		return 0
@@ -212,7 +212,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 			return out.AssociatedAccessPolicies
 		})
 	if end.err != nil {
-		fact.Why = end.why // of the part that is missing
+		fact.Why = end.why // why a part is missing
 		return fact
 	}
 	for _, p := range associated {
@@ -227,9 +227,9 @@ func (l *look) byKarpenter() bool {
 	return slices.ContainsFunc(l.needing(needAuth), func(f roll.Finding) bool { return f.Owner == roll.OwnerKarpenter })
 }
 
-// readControllerRoles reads the roles that stand in the stores, mapped for nodes, where one
-// of Karpenter's nodes does not: who may assume a role, what it may do, and whether it is
-// that of Karpenter's service account, tell whether it is the controller's.
+// readControllerRoles reads the roles that are mapped for nodes while a role of Karpenter's nodes
+// is not. Who may assume a role, its permissions, and whether it is that of Karpenter's service
+// account show whether it is the controller's.
 func (l *look) readControllerRoles() {
 	own := l.nodeRoles()
 	if !l.byKarpenter() || l.inStores(own) {
@@ -263,7 +263,7 @@ func (l *look) readControllerRoles() {
 	l.ev.Cluster.Controllers = items(l.kube.topic(), kube.ControllerAccounts(), serviceAccount)
 }
 
-// suspicion is how much a name looks like one of a controller's role.
+// suspicion returns how much a name resembles that of a controller's role.
 func suspicion(name string) int {
 	switch name = strings.ToLower(name); {
 	case strings.Contains(name, "karpenter"), strings.Contains(name, "controller"):
@@ -278,14 +278,13 @@ type serviceAccountJSON struct {
 	Metadata metadata `json:"metadata"`
 }
 
-// serviceAccount reads the role that the pods of a service account assume.
+// serviceAccount returns the service account and the role that its pods assume.
 // https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
 func serviceAccount(a *serviceAccountJSON) evidence.ServiceAccount {
 	return evidence.ServiceAccount{Namespace: a.Metadata.Namespace, Name: a.Metadata.Name, RoleARN: a.Metadata.Annotations[kube.AnnotationRoleARN]}
 }
 
-// inStores reports whether all of the roles, in canonical form, stand in a store, as
-// whatever.
+// inStores reports whether all of the roles, in canonical form, are in a store, mapped to anything.
 func (l *look) inStores(roles []string) bool {
 	return !slices.ContainsFunc(roles, func(role string) bool {
 		return !slices.ContainsFunc(l.ev.Cluster.AccessEntries.Value.Principals, func(p string) bool { return canonical(p) == role }) &&
@@ -293,8 +292,8 @@ func (l *look) inStores(roles []string) bool {
 	})
 }
 
-// mappedRoles are the ARNs of the roles that the stores map for nodes, as far as they
-// were read.
+// mappedRoles returns the ARNs of the roles that the stores map for nodes, as far as they were
+// read.
 func (l *look) mappedRoles() []string {
 	var arns []string
 	entries := l.ev.Cluster.AccessEntries.Value

@@ -14,28 +14,28 @@ import (
 	"rollcall/shared/observe/project"
 )
 
-// action is an AWS action that one task asks again and again.
+// action is an AWS action that one task calls repeatedly.
 type action struct {
 	l    *look
 	name string // such as iam:GetRole
-	over string // why it is asked no more, "" while it is
+	over string // why it is no longer called, "" while it is
 }
 
 func (l *look) action(name string) *action { return &action{l: l, name: name} }
 
-// outcome is how a call ended: err is nil for an answer.
+// outcome is the result of a call: err is nil if it succeeded.
 type outcome struct {
 	err  error
-	gone bool   // what was asked for does not exist
-	why  string // what stood in the way, for a person
+	gone bool   // the requested object does not exist
+	why  string // the reason of the failure, for people
 }
 
-// ask makes one call, unless an earlier one met what every call would meet.
+// ask makes one call, unless an earlier call failed with an error that would affect every call.
 func ask[I, O, F any](a *action, call project.Method[I, O, F], in *I) (*O, outcome) {
 	return try(a, func(ctx context.Context) (*O, error) { return call(ctx, in) })
 }
 
-// try carries out one or more calls of the action within the time of one.
+// try makes one or more calls of the action within the time limit of one.
 func try[T any](a *action, call func(context.Context) (T, error)) (answer T, end outcome) {
 	if a.over != "" {
 		return answer, outcome{err: errors.New(a.over), why: a.over}
@@ -56,27 +56,28 @@ func try[T any](a *action, call func(context.Context) (T, error)) (answer T, end
 	return answer, end
 }
 
-// unread notes a call that failed.
+// unread notes a failed call.
 func (l *look) unread(why string, passing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ev.Unread[why] = passing
 }
 
-// hollow is a fact that could not be read, since the answer lacks what it always has.
+// hollow returns a fact that could not be read, because a field that is always in the answer is
+// missing.
 func hollow[V any](l *look, why string) evidence.Fact[V] {
 	l.unread(why, false)
 	return evidence.Failed[V](why)
 }
 
-// general reports errors that say nothing about what was asked for: the next call would
-// meet them too.
+// general reports whether an error does not depend on the requested object, so that the next call
+// would fail too.
 func general(err error) bool {
 	return awserr.IsDenied(err) || awserr.IsThrottled(err) || awserr.IsTimeout(err) || errors.Is(err, context.Canceled) ||
 		awserr.IsNoCredentials(err) || awserr.IsExpiredCredentials(err) || awserr.IsBadCredentials(err) || awserr.IsUnreachable(err)
 }
 
-// one asks about one thing.
+// one reads one object.
 func one[I, O, F, V any](a *action, call project.Method[I, O, F], in *I, read func(*O) evidence.Fact[V]) evidence.Fact[V] {
 	out, end := ask(a, call, in)
 	switch {
@@ -91,7 +92,7 @@ func one[I, O, F, V any](a *action, call project.Method[I, O, F], in *I, read fu
 // maxPages bounds a listing of unknown length.
 const maxPages = 10
 
-// pages asks for page after page, until one names no next one.
+// pages requests page after page until there is no next one.
 func pages[I, O, F, T any](a *action, most int, call project.Method[I, O, F], in *I, items func(*O) []T) ([]T, outcome) {
 	var all []T
 	for range most {
@@ -108,14 +109,13 @@ func pages[I, O, F, T any](a *action, most int, call project.Method[I, O, F], in
 	return nil, outcome{err: errors.New(why), why: why}
 }
 
-// lookupTries bounds how often a look-up is repeated without the ids that EC2 does not
-// know: it may name them a few at a time.
+// lookupTries bounds how often a lookup is repeated without the ids that EC2 does not know: it may
+// name only some of them at a time.
 const lookupTries = 10
 
-// byID asks about things by their ids, size of them at a time. EC2 refuses a request as
-// a whole for one id that it does not know, so that is dropped and the rest asked for
-// again. What EC2 neither refuses nor tells of is gone too: an AMI that was deregistered
-// a while ago, for one.
+// byID reads objects by id, size of them at a time. EC2 rejects a whole request for one unknown id,
+// so that id is dropped and the request is repeated. An object that EC2 neither rejects nor returns
+// is gone too, such as an AMI that was deregistered some time ago.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeImages.html
 func byID[I, O, F, V any](a *action, ids []string, size int, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
@@ -144,7 +144,7 @@ func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F
 			}
 			return facts
 		case len(left) > 1 && a.over == "" && (end.gone && len(named) == 0 || !end.gone && a.l.Free):
-			// It does not say which one, or a bundle lacks one of them.
+			// The error does not name the id, or one of them is missing in a bundle.
 			maps.Copy(facts, byID(a, left, 1, call, in, keep))
 			return facts
 		case !end.gone || a.over != "":
@@ -169,20 +169,20 @@ func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F
 	return facts
 }
 
-// put adds what is read of each thing to those found, by its id.
+// put adds the value read from each object to those found, by id.
 func put[T, V any](found map[string]V, things []T, id func(*T) *string, read func(*T) V) {
 	for i := range things {
 		found[aws.ToString(id(&things[i]))] = read(&things[i])
 	}
 }
 
-// named are those of the ids that the error says do not exist.
+// named returns those of the ids that the error reports as nonexistent.
 func named(err error, ids []string) []string {
 	missing := awserr.MissingIDs(err)
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !slices.Contains(missing, id) })
 }
 
-// skip marks what lies beyond a bound.
+// skip marks the ids beyond a limit.
 func skip[V any](facts map[string]evidence.Fact[V], ids []string, why string) {
 	for _, id := range ids {
 		facts[id] = evidence.Skipped[V](why)

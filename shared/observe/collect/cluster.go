@@ -10,7 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readCluster describes the EKS cluster once more: the snapshot keeps little of it.
+// readCluster describes the EKS cluster again: the snapshot keeps little of it.
 func (l *look) readCluster() {
 	name := l.in.Snapshot.Cluster.ID.Name
 	l.ev.Cluster.Config = one(l.action("eks:DescribeCluster"), l.eks.DescribeCluster, &eks.DescribeClusterInput{Name: aws.String(name)}, func(out *eks.DescribeClusterOutput) evidence.Fact[evidence.ClusterConfig] {
@@ -26,7 +26,7 @@ func clusterConfig(c *ekstypes.Cluster) evidence.ClusterConfig {
 		Name: aws.ToString(c.Name), Status: string(c.Status), Version: aws.ToString(c.Version), Endpoint: aws.ToString(c.Endpoint),
 	}
 	if c.CertificateAuthority != nil {
-		out.CAHash = userdata.CertificateOf(aws.ToString(c.CertificateAuthority.Data)).Value // as that of user data, to compare
+		out.CAHash = userdata.CertificateOf(aws.ToString(c.CertificateAuthority.Data)).Value // in the same form as that of user data, for comparison
 	}
 	if c.AccessConfig != nil {
 		out.AuthenticationMode = string(c.AccessConfig.AuthenticationMode)

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// parallel is how many tasks run beside each other.
+	// parallel is how many tasks run in parallel.
 	parallel = 4
-	// callTime bounds one call. Where no way leads to a service, as to IAM from a network
-	// without internet, a call would take all the time there is from the others.
+	// callTime bounds one call. If a service is unreachable, as IAM is from a network without
+	// internet, a call would take all the time of the others.
 	callTime = 10 * time.Second
 )
 
@@ -40,22 +40,22 @@ type dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// Options are what a collector is made of.
+// Options configure a collector.
 type Options struct {
 	AWS  aws.Config
 	Kube dialer
-	// Principal tells whose credentials are used, for messages; it may return "" and may
-	// be nil.
+	// Principal returns the owner of the credentials, for messages. It may return "" and may be
+	// nil.
 	Principal func(context.Context) string
-	// Free: reading costs nothing, as from a bundle. Then nothing is sampled or bounded.
+	// Free reports whether reading costs nothing, as from a bundle. Then nothing is sampled or
+	// limited.
 	Free bool
-	// Serial: the tasks of a step run one after the other, in their order, in the caller's
-	// goroutine: for clients that are not safe for concurrent use, or where a run must be
-	// reproducible.
+	// Serial reports whether the tasks of a step run one after the other, in order, in the caller's
+	// goroutine: for clients that are not safe for concurrent use, or for reproducible runs.
 	Serial bool
 }
 
-// New makes a collector.
+// New returns a collector.
 func New(o Options) *Collector {
 	if o.Principal == nil {
 		o.Principal = func(context.Context) string { return "" }
@@ -66,20 +66,20 @@ func New(o Options) *Collector {
 // Input is what evidence is collected for.
 type Input struct {
 	Snapshot *roll.Snapshot
-	// Findings are all of the check, the most urgent first. Those past watching are
+	// Findings are all findings of the check, the most urgent first. Those past watching are
 	// diagnosed.
 	Findings []roll.Finding
-	// Whole: findings that are only watched are diagnosed too.
+	// Whole reports whether findings in stage watching are diagnosed too.
 	Whole bool
-	// State is what the ledger remembers of the cluster.
+	// State is the cluster's ledger.
 	State ledger.State
-	// Remembered is what an earlier check saw of nodes, by their name, where something
-	// other than the ledger tells: a bundle. nil takes it from State.
+	// Remembered is what an earlier check saw of nodes, by name, if it comes from a bundle instead
+	// of the ledger. nil takes it from State.
 	Remembered map[string]evidence.Remembered
 }
 
-// Collect reads what the diagnosis of the findings needs. It never fails: what could not
-// be read is a fact that says so.
+// Collect reads what the diagnosis of the findings needs. It never fails: what could not be read is
+// a fact with the reason.
 func (c *Collector) Collect(ctx context.Context, in Input) *evidence.Evidence {
 	l := newLook(ctx, c, in)
 	l.fromSnapshot()
@@ -92,7 +92,7 @@ func (c *Collector) Collect(ctx context.Context, in Input) *evidence.Evidence {
 	return l.ev
 }
 
-// perform runs the tasks of a step, and returns when all are done.
+// perform runs the tasks of a step and returns when all are done.
 func (l *look) perform(step []func()) {
 	if l.Serial {
 		for _, task := range step {
@@ -105,19 +105,18 @@ func (l *look) perform(step []func()) {
 	for _, task := range step {
 		g.Go(func() error { attempt(task); return nil })
 	}
-	_ = g.Wait() // no task returns an error: what fails is a fact
+	_ = g.Wait() // no task returns an error: failures are facts
 }
 
-// attempt runs a task. What it stumbles over in an answer must not keep a check from its
-// other work: what it would have read stays not asked for.
+// attempt runs a task and recovers from a panic. A surprising answer must not stop the check's
+// other work. What the task would have read stays NotAsked.
 func attempt(task func()) {
 	defer func() { _ = recover() }()
 	task()
 }
 
-// steps are what is read: what one step asks for follows from the answers of those
-// before. The tasks of a step may run beside each other, and each has actions, and parts
-// of the evidence, of its own.
+// steps returns what to read: the requests of one step depend on the answers of earlier steps. The
+// tasks of a step may run in parallel. Each has its own actions and its own parts of the evidence.
 func (l *look) steps() [][]func() {
 	return [][]func(){
 		slices.Concat([]func(){l.readCluster, l.readInstances}, l.readNodes(), []func(){l.readNodePools, l.readNodeClaims, l.readWebhooks}),
@@ -133,7 +132,7 @@ func (l *look) steps() [][]func() {
 	}
 }
 
-// inTurn is one task of several, of which the later ones need the earlier ones.
+// inTurn combines tasks into one, because the later ones need the earlier ones.
 func inTurn(tasks ...func()) func() {
 	return func() {
 		for _, task := range tasks {

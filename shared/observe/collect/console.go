@@ -16,8 +16,8 @@ import (
 	"rollcall/shared/roll/memo"
 )
 
-// readConsoles reads the console output of the sample, one call for each instance, or two
-// for the first of a type that does not have the latest output.
+// readConsoles reads the console output of the sample, with one call per instance, or two for the
+// first instance of a type that does not support the latest output.
 func (l *look) readConsoles() {
 	a := l.action("ec2:GetConsoleOutput")
 	ids, skipped := l.sampledOf(needConsole)
@@ -59,5 +59,6 @@ func consoleLog(id roll.InstanceID, out *ec2.GetConsoleOutputOutput, end outcome
 	return evidence.Read(consoleLogs.Get(memo.Of(text), func() console.Log { return console.Read(string(text)) })), aws.ToTime(out.Timestamp).UTC()
 }
 
-// consoleLogs are what console output says that was read last: it changes at boot and hardly ever after.
+// consoleLogs caches the logs of recently read console output, which changes at boot and rarely
+// later.
 var consoleLogs = memo.Memo[memo.Key, console.Log]{Most: 256}

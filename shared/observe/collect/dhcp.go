@@ -8,11 +8,11 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// noDHCPOptions is the id that a VPC names which uses no set of DHCP options.
+// noDHCPOptions is the id in a VPC that uses no set of DHCP options.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateDhcpOptions.html
 const noDHCPOptions = "default"
 
-// readDHCP reads which DHCP options the VPCs hand out.
+// readDHCP reads the DHCP options of the VPCs.
 func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
 	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, l.ec2.DescribeVpcs,

@@ -2,17 +2,16 @@ package collect
 
 import "regexp"
 
-// pattern is how the names of a family of AMIs are written. Its first group is the
-// Kubernetes minor version.
+// pattern matches the names of a family of AMIs. Its first group is the Kubernetes minor version.
 type pattern struct {
 	family string
 	name   *regexp.Regexp
-	// byAWS: AWS publishes them, in accounts that differ by partition and region but all
-	// have the owner alias amazon. The others are of others, as their account ids tell.
+	// byAWS reports whether AWS publishes them. Its accounts differ by partition and region, but
+	// all have the owner alias amazon. Other publishers have their account ids.
 	byAWS bool
 }
 
-// patterns are those of AMIs that are made for EKS nodes.
+// patterns match the AMIs that are made for EKS nodes.
 //
 //   - Amazon Linux: https://github.com/awslabs/amazon-eks-ami, CHANGELOG.md
 //   - Bottlerocket: https://github.com/bottlerocket-os/bottlerocket, and
@@ -35,10 +34,9 @@ var patterns = []pattern{
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Image.html
 const aliasAmazon = "amazon"
 
-// family is what the name of an AMI tells: the family, "" if none, the Kubernetes minor
-// version that it is made for, and whether it is one that AWS publishes for EKS nodes.
-// Anyone can give an AMI any name: a copy keeps that of its original, and its family, but
-// is not AWS's.
+// family returns what the name of an AMI shows: the family, "" if none, its Kubernetes minor
+// version, and whether AWS publishes it for EKS nodes. Anyone can give an AMI any name: a copy
+// keeps the name and family of its original, but is not AWS's.
 func family(name, ownerAlias string) (family, kubernetes string, eks bool) {
 	for _, p := range patterns {
 		if m := p.name.FindStringSubmatch(name); m != nil {

@@ -16,10 +16,10 @@ import (
 const (
 	// groupsTotal is how many groups of EKS and Auto Scaling are read per check.
 	groupsTotal = 10
-	// activitiesEach is how many of a group's scaling activities are read: enough to find
-	// the last launches among terminations.
+	// activitiesEach is how many of a group's scaling activities are read: enough to find the last
+	// launches among terminations.
 	activitiesEach = 20
-	// scalingSize is the most groups that one call names.
+	// scalingSize is the maximum number of groups that one call names.
 	scalingSize = 50
 )
 
@@ -51,9 +51,9 @@ func (l *look) readNodeGroups() {
 	}
 }
 
-// scaled are the groups of findings that Auto Scaling keeps, the most urgent first, by
-// the names of their Auto Scaling groups. Instances outlive a group that was deleted and
-// made anew; the first one counts.
+// scaled returns the groups of findings that Auto Scaling manages, the most urgent first, and the
+// names of their Auto Scaling groups. Instances may outlive a group that was deleted and created
+// again; the first name counts.
 func (l *look) scaled() (groups []roll.Group, names map[roll.Group]string) {
 	names = map[roll.Group]string{}
 	for _, f := range l.needing(needOwner) {
@@ -64,7 +64,7 @@ func (l *look) scaled() (groups []roll.Group, names map[roll.Group]string) {
 	return groups, names
 }
 
-// asg is the Auto Scaling group of an instance, "" if it has none or is not known.
+// asg returns the Auto Scaling group of an instance, "" if it has none or is unknown.
 func (l *look) asg(id roll.InstanceID) string {
 	if config := l.config(id); config.Known() {
 		return config.Value.ASG
@@ -105,9 +105,9 @@ func (l *look) readAutoScaling() {
 	l.readScalingInstances(listed)
 }
 
-// readScalingInstances asks about the findings' instances that no group lists: one that was
-// detached, or all of a group that could not be read. No analyzer needs the answers, but the
-// recorder keeps them: without them the kept evidence could not be judged again.
+// readScalingInstances reads the findings' instances that no group lists: one that was detached, or
+// all of a group that could not be read. No analyzer needs the answers, but the recorder keeps
+// them: without them the kept evidence could not be diagnosed again.
 func (l *look) readScalingInstances(listed map[roll.InstanceID]string) {
 	var ids []string
 	for _, id := range l.instancesNeeding(needOwner) {
@@ -123,8 +123,8 @@ func (l *look) readScalingInstances(listed map[roll.InstanceID]string) {
 		func(map[string]bool, *autoscaling.DescribeAutoScalingInstancesOutput) {})
 }
 
-// readActivities reads the latest scaling activities of the groups, the newest first, as
-// Auto Scaling tells them. Of a group that is gone it tells nothing.
+// readActivities reads the latest scaling activities of the groups, the newest first, in Auto
+// Scaling's order. For a deleted group Auto Scaling returns none.
 func (l *look) readActivities() {
 	a := l.action("autoscaling:DescribeScalingActivities")
 	groups, names := l.scaled()

@@ -14,11 +14,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rolesTotal is how many instance profiles, and so roles, are read per check.
+// rolesTotal is how many instance profiles, and therefore roles, are read per check.
 const rolesTotal = 10
 
-// readIdentity reads the instance profiles of the instances, the roles in them and what
-// those may do, each once.
+// readIdentity reads the instance profiles of the instances, their roles and the roles'
+// permissions, each once.
 func (l *look) readIdentity() {
 	profile, role := l.action("iam:GetInstanceProfile"), l.action("iam:GetRole")
 	attached, inline := l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies")
@@ -40,9 +40,9 @@ func (l *look) readIdentity() {
 	l.readSoundProfiles(profile, len(arns))
 }
 
-// readSoundProfiles reads the instance profiles of instances in order, where a node fell
-// silent: a role that works elsewhere is known to the cluster. read is how many profiles
-// were read before.
+// readSoundProfiles reads the instance profiles of instances without findings, if a node fell
+// silent: a role that works elsewhere is known to the cluster. read is how many profiles were read
+// before.
 func (l *look) readSoundProfiles(a *action, read int) {
 	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown }) {
 		return
@@ -72,7 +72,7 @@ func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstancePro
 	})
 }
 
-// lastPart is the name at the end of an ARN, which may have a path before it.
+// lastPart returns the name at the end of an ARN, which may have a path before it.
 func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
@@ -88,7 +88,7 @@ func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
 	})
 }
 
-// policyText undoes the percent-encoding in which IAM gives policies.
+// policyText decodes the percent-encoding in which IAM returns policies.
 // https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetRole.html
 func policyText(encoded string) string {
 	if text, err := url.PathUnescape(encoded); err == nil {
@@ -97,8 +97,8 @@ func policyText(encoded string) string {
 	return encoded
 }
 
-// policies lists what is attached to a role. What is written into the role itself counts
-// as unread if that cannot be listed: the rest is of use without it.
+// policies lists the policies attached to a role. Inline policies count as unread if they cannot be
+// listed: the rest is useful without them.
 func (l *look) policies(attached, inline *action, role string) evidence.Fact[evidence.Policies] {
 	all, end := pages(attached, maxPages, l.iam.ListAttachedRolePolicies, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)},
 		func(out *iam.ListAttachedRolePoliciesOutput) []types.AttachedPolicy { return out.AttachedPolicies })
@@ -115,15 +115,15 @@ func (l *look) policies(attached, inline *action, role string) evidence.Fact[evi
 	names, end := pages(inline, maxPages, l.iam.ListRolePolicies, &iam.ListRolePoliciesInput{RoleName: aws.String(role)},
 		func(out *iam.ListRolePoliciesOutput) []string { return out.PolicyNames })
 	if end.err != nil {
-		fact.Why = end.why // of the part that is missing
+		fact.Why = end.why // why a part is missing
 		return fact
 	}
 	fact.Value.Inline = names
 	return fact
 }
 
-// readDocuments reads what the policies of a role say that may be a controller's. Where the
-// trust policy names a service account, that says whose it is.
+// readDocuments reads the policies of a role that may be a controller's. A service account in the
+// trust policy already shows whose role it is.
 func (l *look) readDocuments(r evidence.Role) {
 	if strings.Contains(r.TrustPolicy, "system:serviceaccount:") {
 		return
@@ -132,8 +132,8 @@ func (l *look) readDocuments(r evidence.Role) {
 	l.ev.Policies[r.Name], l.ev.Documents[r.Name] = policies, l.documents(r.Name, policies)
 }
 
-// documents reads what the role's policies say, but for AWS's own: the first of them that
-// could not be read is why the rest is of use and not whole.
+// documents reads the role's policies except AWS's own. If some cannot be read, the rest is still
+// of use, and the first error is the reason why it is incomplete.
 func (l *look) documents(role string, p evidence.Fact[evidence.Policies]) evidence.Fact[[]evidence.PolicyDocument] {
 	if !p.Known() {
 		return evidence.Fact[[]evidence.PolicyDocument]{State: p.State, Why: p.Why}
@@ -169,7 +169,7 @@ func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[eviden
 	})
 }
 
-// managedDocument reads the version of a managed policy that is in force.
+// managedDocument reads the default version of a managed policy.
 func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
 	id := one(policy, l.iam.GetPolicy, &iam.GetPolicyInput{PolicyArn: aws.String(arn)}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
 		if out.Policy == nil {

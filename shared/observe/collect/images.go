@@ -11,7 +11,7 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// imagesTotal is how many AMIs are described per check, all by one call.
+// imagesTotal is how many AMIs are described per check, all in one call.
 const imagesTotal = 100
 
 // readImages describes the AMIs of the instances, each once.

@@ -16,15 +16,15 @@ import (
 const (
 	// describedTotal is how many instances are described per check.
 	describedTotal = 1000
-	// describedSize is how many ids one call names; a few hundred keep the request short
-	// enough for every proxy.
+	// describedSize is how many ids one call names. A few hundred keep the request short enough for
+	// every proxy.
 	describedSize = 200
-	// healthySample is how many instances in order are described for each group with
-	// findings, to compare with.
+	// healthySample is how many instances without findings are described per group with findings,
+	// for comparison.
 	healthySample = 20
 )
 
-// Tags that say who launched an instance.
+// Tags that show what launched an instance.
 const (
 	tagNodeGroup             = "eks:nodegroup-name"
 	tagNodePool              = "karpenter.sh/nodepool"
@@ -33,8 +33,8 @@ const (
 	tagLaunchTemplateVersion = "aws:ec2launchtemplate:version"
 )
 
-// readInstances describes the instances of findings, and in the same calls some of their
-// groups that are in order.
+// readInstances describes the instances of findings, and in the same calls some instances of their
+// groups without findings.
 func (l *look) readInstances() {
 	var suspects []string
 	for _, f := range l.findings {
@@ -60,7 +60,7 @@ func (l *look) readInstances() {
 	l.complete(facts)
 }
 
-// instanceConfig cuts an instance down.
+// instanceConfig reduces an instance to what is needed.
 func instanceConfig(i *types.Instance) evidence.InstanceConfig {
 	out := evidence.InstanceConfig{
 		Launched: aws.ToTime(i.LaunchTime).UTC(), Type: string(i.InstanceType), Architecture: string(i.Architecture), Platform: strings.ToLower(string(i.Platform)),
@@ -91,7 +91,7 @@ func instanceConfig(i *types.Instance) evidence.InstanceConfig {
 	return out
 }
 
-// primary reports the interface by which the instance itself talks; pods may have others.
+// primary reports whether the interface is the one the instance itself uses; pods may have others.
 func primary(n types.InstanceNetworkInterface) bool {
 	return n.Attachment != nil && n.Attachment.DeviceIndex != nil && *n.Attachment.DeviceIndex == 0 && aws.ToInt32(n.Attachment.NetworkCardIndex) == 0
 }
@@ -104,7 +104,7 @@ func groupIDs(groups []types.GroupIdentifier) []string {
 	return ids
 }
 
-// readTags reads who launched the instance, and for which cluster.
+// readTags reads what launched the instance, and for which cluster.
 func readTags(out *evidence.InstanceConfig, i *types.Instance) {
 	var set roll.TagSet
 	for _, t := range i.Tags {

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// eachPool calls read for the node pools of findings, and skipped with the reason for
-// those beyond the bound.
+// eachPool calls read for the node pools of findings, and skipped with the reason for those beyond
+// the limit.
 func (l *look) eachPool(read func(group roll.Group, pool string), skipped func(group roll.Group, why string)) {
 	var groups []roll.Group
 	for _, f := range l.needing(needOwner) {
@@ -43,8 +43,8 @@ func (l *look) readNodePools() {
 	})
 }
 
-// readNodeClaims lists the NodeClaims of the node pools. A cluster that serves none has
-// none.
+// readNodeClaims lists the NodeClaims of the node pools. A cluster that does not serve NodeClaims
+// has none.
 func (l *look) readNodeClaims() {
 	t := l.kube.topic()
 	l.eachPool(func(group roll.Group, pool string) {
@@ -58,8 +58,8 @@ func (l *look) readNodeClaims() {
 	})
 }
 
-// readNodeClasses reads the EC2NodeClasses that the node pools name, each once. Auto
-// Mode's NodeClasses are of another kind, and AWS looks after what they make.
+// readNodeClasses reads the EC2NodeClasses that the node pools name, each once. Auto Mode's
+// NodeClasses are of another kind, and AWS manages their nodes.
 func (l *look) readNodeClasses() {
 	t := l.kube.topic()
 	known := map[string]evidence.Fact[evidence.NodeClass]{}
@@ -100,7 +100,7 @@ func (l *look) readClaimEvents() {
 				asked++
 				events = inOrder(items(t, kube.EventsOfNodeClaim(c.Name), event))
 			}
-			// The list is this task's alone: no other one of this step looks at it.
+			// Only this task of the step uses the list.
 			claims[i].Events = events
 		}
 	}
@@ -118,7 +118,7 @@ type nodePoolJSON struct {
 	} `json:"spec"`
 }
 
-// claimSpec is what NodePools and NodeClaims have in common.
+// claimSpec holds the common fields of NodePools and NodeClaims.
 type claimSpec struct {
 	Taints        []evidence.Taint `json:"taints"`
 	StartupTaints []evidence.Taint `json:"startupTaints"`
@@ -131,7 +131,7 @@ type claimSpec struct {
 
 const kindEC2NodeClass = "EC2NodeClass"
 
-// nodePool reads a NodePool. Its NodeClass is kind/name until that was read.
+// nodePool converts a NodePool. Its NodeClass is kind/name until the NodeClass has been read.
 func nodePool(p *nodePoolJSON) evidence.NodePool {
 	spec := p.Spec.Template.Spec
 	return evidence.NodePool{
@@ -141,8 +141,8 @@ func nodePool(p *nodePoolJSON) evidence.NodePool {
 	}
 }
 
-// nodeClassJSON has the fields of an EC2NodeClass that are read. Of its user data only that
-// there is some.
+// nodeClassJSON has the fields of an EC2NodeClass that are read. Of its user data only its presence
+// is kept.
 // https://karpenter.sh/docs/concepts/nodeclasses/
 type nodeClassJSON struct {
 	Spec struct {

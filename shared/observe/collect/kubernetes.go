@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Bounds of what is asked of the Kubernetes API per check, 61 questions in all:
+// The maximum number of questions to the Kubernetes API per check, 61 in all:
 //
 //	1 aws-auth, 1 webhooks, 1 disruption budgets, 4 services, 5 events of NodeClaims, 4 events of pods,
 //	4 node pools with their NodeClaims and NodeClasses (12),
@@ -25,13 +25,13 @@ const (
 	nodesTotal       = 8
 )
 
-// kubeClient asks the Kubernetes API of the cluster.
+// kubeClient reads the Kubernetes API of the cluster.
 type kubeClient struct {
 	l    *look
 	dial func() (*kube.Client, error)
 
 	mu   *sync.Mutex
-	down *string // why nothing is asked any more: the API server does not answer, or not us
+	down *string // why no more questions are asked: the API server does not answer, or refuses
 }
 
 func newKubeClient(l *look) kubeClient {
@@ -46,8 +46,8 @@ func newKubeClient(l *look) kubeClient {
 	return kubeClient{l: l, dial: dial, mu: new(sync.Mutex), down: &down}
 }
 
-// unreachable reports what every question would meet. Waiting for each of them would
-// take as long as a request may take.
+// unreachable reports whether the gap would affect every question. Waiting for each would take as
+// long as a request may take.
 func unreachable(kind roll.GapKind) bool {
 	switch kind {
 	case roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapTimeout, roll.GapClusterGone:
@@ -56,16 +56,16 @@ func unreachable(kind roll.GapKind) bool {
 	return false
 }
 
-// topic is a kind of question that one task asks again and again.
+// topic is a kind of question that one task asks repeatedly.
 type topic struct {
 	k    kubeClient
-	over string // why it is asked no more
+	over string // why no more such questions are asked
 }
 
 func (k kubeClient) topic() *topic { return &topic{k: k} }
 
-// read asks one question, and returns the objects of the answer. gone: there is no such
-// object, or the cluster serves none of its kind.
+// read asks one question and returns the objects of the answer. gone reports whether the object
+// does not exist, or the cluster does not serve its kind.
 func (t *topic) read(q kube.Question) (objects []*kube.Item, gone bool, why string) {
 	if why := t.why(); why != "" {
 		return nil, false, why
@@ -100,7 +100,7 @@ func (t *topic) ask(ctx context.Context, q kube.Question) ([]*kube.Item, error) 
 	return client.ReadEach(ctx, q)
 }
 
-// why says why nothing is asked, "" if something is.
+// why returns why no question is asked, "" if questions are asked.
 func (t *topic) why() string {
 	t.k.mu.Lock()
 	defer t.k.mu.Unlock()
@@ -110,12 +110,12 @@ func (t *topic) why() string {
 	return t.over
 }
 
-// object asks for one object and decodes it; Absent if it does not exist.
+// object reads and decodes one object; Absent if it does not exist.
 func object[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[V] {
 	return evidence.Then(items(t, q, project), func(all []V) evidence.Fact[V] { return evidence.Read(all[0]) })
 }
 
-// items asks for a list and decodes each of its items.
+// items reads a list and decodes each of its items.
 func items[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[[]V] {
 	objects, gone, why := t.read(q)
 	switch {

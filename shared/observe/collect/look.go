@@ -23,14 +23,14 @@ type look struct {
 	mu sync.Mutex // guards what several tasks write: instances, nodes and groups
 	ev *evidence.Evidence
 
-	// What one step leaves to the next, each written by one task.
+	// The results that one step leaves for the next, each written by one task.
 	tables fetched[types.RouteTable]
 	acls   fetched[types.NetworkAcl]
 }
 
-// fetched is what a listing brought, or why it brought nothing.
+// fetched is the result of a listing, or why there is none.
 type fetched[T any] struct {
-	vpcs []string // of which it was asked for
+	vpcs []string // the VPCs that it covers
 	all  []T
 	why  string
 }
@@ -54,12 +54,12 @@ func newLook(ctx context.Context, c *Collector, in Input) *look {
 	return l
 }
 
-// needing are the findings that are diagnosed by the need.
+// needing returns the findings whose diagnosis needs n.
 func (l *look) needing(n need) []roll.Finding {
 	return slices.DeleteFunc(slices.Clone(l.findings), func(f roll.Finding) bool { return needsOf(f)&n == 0 })
 }
 
-// instancesNeeding are the instances of those findings, each once.
+// instancesNeeding returns the instances of those findings, each once.
 func (l *look) instancesNeeding(n need) []roll.InstanceID {
 	var ids []roll.InstanceID
 	for _, f := range l.needing(n) {
@@ -70,7 +70,7 @@ func (l *look) instancesNeeding(n need) []roll.InstanceID {
 	return distinct(ids)
 }
 
-// configs are those instances as far as EC2 told of them.
+// configs returns the descriptions of those instances, as far as EC2 returned them.
 func (l *look) configs(n need) []evidence.InstanceConfig {
 	var out []evidence.InstanceConfig
 	for _, id := range l.instancesNeeding(n) {
@@ -81,7 +81,7 @@ func (l *look) configs(n need) []evidence.InstanceConfig {
 	return out
 }
 
-// changed changes a value of the evidence under its lock; known returns one.
+// changed changes a value of the evidence under its lock. known returns a value under its lock.
 func changed[K comparable, V any](l *look, all map[K]V, key K, change func(*V)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,14 +109,14 @@ func (l *look) vpc(id string, change func(*evidence.VPC)) {
 	changed(l, l.ev.Network.VPCs, id, change)
 }
 
-// config is what EC2 reported of an instance.
+// config returns an instance as EC2 describes it.
 func (l *look) config(id roll.InstanceID) evidence.Fact[evidence.InstanceConfig] {
 	return known(l, l.ev.Instances, id).Config
 }
 func (l *look) nodeOf(name string) evidence.Node       { return known(l, l.ev.Nodes, name) }
 func (l *look) groupOf(name roll.Group) evidence.Group { return known(l, l.ev.Groups, name) }
 
-// distinct are the values without repetition and without the zero value, in their order.
+// distinct returns the values without duplicates and without the zero value, in order.
 func distinct[T comparable](all []T) []T {
 	seen := map[T]bool{*new(T): true}
 	var out []T
@@ -129,13 +129,13 @@ func distinct[T comparable](all []T) []T {
 	return out
 }
 
-// first are the first n, and the rest.
+// first returns the first n values, and the rest.
 func first[T any](all []T, n int) (some, rest []T) {
 	n = min(n, len(all))
 	return all[:n], all[n:]
 }
 
-// most is the bound, or everything where reading is free.
+// most returns the limit n, or no limit if reading is free.
 func (l *look) most(n int) int {
 	if l.Free {
 		return int(^uint(0) >> 1)

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readMembers lists the instances of each group with findings, from the snapshot. What
-// belongs to no group has nothing in common.
+// readMembers lists the instances of each group with findings, from the snapshot. Instances in no
+// group have nothing in common.
 func (l *look) readMembers() {
 	found := map[roll.InstanceID]roll.Kind{}
 	for _, f := range slices.Backward(l.in.Findings) {
@@ -33,7 +33,7 @@ func (l *look) readMembers() {
 		like := evidence.Sound{Group: group, Profile: m.Instance.Profile}
 		unlike := !l.ev.Alone && !seen[like]
 		if !affected[group] && !unlike {
-			continue // as are most instances of a large cluster
+			continue // most instances of a large cluster
 		}
 		member := memberOf(m, found)
 		if affected[group] {
@@ -55,7 +55,7 @@ func memberOf(m roll.Member, found map[roll.InstanceID]roll.Kind) evidence.Membe
 	return out
 }
 
-// acts are what the ledger remembers to have been done to the group.
+// acts returns the acts on the group in the ledger.
 func (l *look) acts(group roll.Group) evidence.Fact[[]evidence.Act] {
 	if why := l.forgotten(); why != "" {
 		return evidence.Failed[[]evidence.Act](why)
@@ -69,7 +69,7 @@ func (l *look) acts(group roll.Group) evidence.Fact[[]evidence.Act] {
 	return evidence.Read(out)
 }
 
-// forgotten is why the ledger could not be read, "" if it could.
+// forgotten returns why the ledger could not be read, "" if it could.
 func (l *look) forgotten() string {
 	for _, g := range l.in.Snapshot.Gaps {
 		if g.Call == roll.CallLedger {
@@ -79,8 +79,8 @@ func (l *look) forgotten() string {
 	return ""
 }
 
-// healthy are the instances in order to compare with, the latest of each group first:
-// what was launched long ago tells least about what is launched now.
+// healthy returns the instances without findings for comparison, the latest of each group first: an
+// instance that was launched long ago shows least about current launches.
 func (l *look) healthy() []string {
 	var ids []string
 	for _, group := range l.groupsInOrder() {
@@ -101,7 +101,7 @@ func (l *look) healthy() []string {
 	return ids
 }
 
-// groupsInOrder are the groups of the findings, the most urgent first.
+// groupsInOrder returns the groups of the findings, the most urgent first.
 func (l *look) groupsInOrder() []roll.Group {
 	var groups []roll.Group
 	for _, f := range l.findings {
@@ -110,7 +110,7 @@ func (l *look) groupsInOrder() []roll.Group {
 	return distinct(groups)
 }
 
-// complete tells of the members what describing them brought.
+// complete adds the descriptions of the instances to the members.
 func (l *look) complete(facts map[string]evidence.Fact[evidence.InstanceConfig]) {
 	for _, group := range l.groupsInOrder() {
 		l.group(group, func(g *evidence.Group) {

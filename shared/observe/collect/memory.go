@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/kube"
 )
 
-// containerSpec is what a container may take. Init containers are left out: nearly all of
-// them have ended by the time that a node is in trouble.
+// containerSpec holds a container's resources. Init containers are left out: nearly all have
+// terminated by the time a node is in trouble.
 type containerSpec struct {
 	Name      string    `json:"name"`
 	Resources resources `json:"resources"`
@@ -23,7 +23,7 @@ type resources struct {
 	Limits   map[string]any `json:"limits"`
 }
 
-// memoryOf is the memory in bytes that a list of resources names, 0 if it names none.
+// memoryOf returns the memory in a list of resources, in bytes, 0 if there is none.
 func memoryOf(of map[string]any) int64 {
 	v, ok := of["memory"]
 	if !ok {
@@ -32,8 +32,7 @@ func memoryOf(of map[string]any) int64 {
 	return quantity(fmt.Sprint(v))
 }
 
-// memory fills in what the pod may use of the node's memory, and what is known of what it
-// used.
+// memory sets how much of the node's memory the pod may use, and what is known of its usage.
 func memory(out *evidence.Pod, p *podJSON) {
 	whole := memoryOf(p.Spec.Resources.Limits) > 0
 	for _, c := range p.Spec.Containers {
@@ -53,13 +52,12 @@ func memory(out *evidence.Pod, p *podJSON) {
 
 func oomKilled(s state) bool { return s.Terminated != nil && s.Terminated.Reason == "OOMKilled" }
 
-// using are the parts of the kubelet's message about an eviction that tell what used more
-// memory than it requests: each such container, and the pod as a whole if it has requests
-// of its own.
+// using matches the parts of the kubelet's eviction message with the usage of what used more memory
+// than it requests: each such container, and the pod as a whole if it has its own requests.
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/eviction/helpers.go
 var using = regexp.MustCompile(`(Container|Pod) \S+ was using ([0-9.]+[A-Za-z]*), request is \S+, has larger consumption of memory\.`)
 
-// evictedUsing is how many bytes of memory a pod used when the kubelet evicted it, 0 if the
+// evictedUsing returns how many bytes of memory a pod used when the kubelet evicted it, 0 if the
 // message does not say.
 func evictedUsing(message string) (used int64) {
 	for _, m := range using.FindAllStringSubmatch(message, -1) {
@@ -71,7 +69,7 @@ func evictedUsing(message string) (used int64) {
 	return used
 }
 
-// quantity is a quantity of memory in bytes, 0 if it is none.
+// quantity returns a quantity of memory in bytes, 0 if it is invalid.
 func quantity(s string) int64 {
 	n, err := kube.Quantity(s)
 	if err != nil || n < 0 || n >= 1<<62 {

@@ -6,8 +6,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// need is a part of the evidence that a finding is diagnosed by. The cluster and the
-// instance itself are read for every finding.
+// need is a part of the evidence that a diagnosis needs. The cluster and the instance itself are
+// read for every finding.
 type need uint16
 
 // The needs.
@@ -22,18 +22,17 @@ const (
 	needNode                      // the Node and its Lease
 	needEvents                    // events about the node
 	needPods                      // pods on the node
-	needWebhooks                  // admission webhooks that are asked about nodes
+	needWebhooks                  // admission webhooks that are called for nodes
 	needBudgets                   // disruption budgets of the pods on the node
 	needOwner                     // what launched it: node group, Auto Scaling group, node pool, NodeClaim
 )
 
-// needs says what each kind of finding is diagnosed by.
+// needs lists what the diagnosis of each kind of finding needs.
 //
-// An instance that never registered may have failed at anything between its user data
-// and the API server's door. A node that is there got through that door, but user data
-// also says with which taints and flags it came. One that was in order and went silent
-// may have lost its way or its right to speak since: its user data is not why, but tells
-// whether that way leads through a proxy.
+// An instance that never registered may have failed at any step between its user data and the API
+// server. A node that exists passed these steps, but user data also sets its taints and flags. A
+// node that was ready and fell silent may have lost its network path or its permissions. Its user
+// data is not the cause, but shows whether the path leads through a proxy.
 var needs = map[roll.Kind]need{
 	roll.Unregistered:    needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needWebhooks | needOwner,
 	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
@@ -47,18 +46,18 @@ var needs = map[roll.Kind]need{
 	roll.Orphaned:        needOwner,
 	roll.Conflict:        needNode | needOwner,
 	roll.Stuck:           needNode | needEvents | needPods | needBudgets | needOwner,
-	roll.Unlaunched:      0, // Karpenter's or Auto Scaling's own words stand in the finding
+	roll.Unlaunched:      0, // the message of Karpenter or Auto Scaling is in the finding
 }
 
-// conditionNetworking is the node condition by which the node monitoring agent tells that
-// something is wrong with a node's network.
+// conditionNetworking is the node condition with which the node monitoring agent reports a fault of
+// a node's network.
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 const conditionNetworking = "NetworkingReady"
 
-// needsOf says what a finding is diagnosed by.
+// needsOf returns what the diagnosis of a finding needs.
 func needsOf(f roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
-		return 0 // what EC2 says of it stands in the finding
+		return 0 // EC2's report is in the finding
 	}
 	if f.Condition == conditionNetworking {
 		return needs[f.Kind] | needNetwork
@@ -66,8 +65,7 @@ func needsOf(f roll.Finding) need {
 	return needs[f.Kind]
 }
 
-// wanted are the findings that are diagnosed, the most urgent first: those past
-// watching.
+// wanted returns the findings to diagnose, the most urgent first: those past watching.
 func wanted(in Input) []roll.Finding {
 	if in.Whole {
 		return in.Findings

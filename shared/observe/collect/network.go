@@ -18,8 +18,7 @@ const (
 	// networkSize is how many subnets, security groups or NAT gateways one call names, and
 	// how many are described per check.
 	networkSize = 200
-	// vpcsTotal is how many VPCs are read per check. A cluster has one; another
-	// is a mistake.
+	// vpcsTotal is how many VPCs are read per check. A cluster has one; another is a mistake.
 	vpcsTotal = 3
 )
 
@@ -30,8 +29,8 @@ func (l *look) bounded(ids []string) (some, rest []string) {
 
 const whyNetwork = "200 of a kind are described per check, the most urgent first"
 
-// readSubnets describes the subnets of the instances, and those in which the API server
-// and the VPC's endpoints have their addresses.
+// readSubnets describes the subnets of the instances, and those of the API server's and the VPC
+// endpoints' addresses.
 func (l *look) readSubnets() {
 	var ids []string
 	for _, c := range l.configs(needNetwork) {
@@ -60,7 +59,7 @@ func subnet(s *types.Subnet) evidence.Subnet {
 	}
 }
 
-// vpcIDs are the VPCs of the instances, each once.
+// vpcIDs returns the VPCs of the instances, each once.
 func (l *look) vpcIDs() []string {
 	var ids []string
 	for _, c := range l.configs(needNetwork) {
@@ -74,8 +73,8 @@ func (l *look) inVPCs() []types.Filter {
 	return []types.Filter{{Name: aws.String("vpc-id"), Values: l.vpcIDs()}}
 }
 
-// listing reads what the VPCs of the instances have of a kind, which costs one call
-// however many subnets there are.
+// listing reads the objects of a kind in the VPCs of the instances, in one call for any number of
+// subnets.
 func listing[I, O, F, T any](l *look, name string, call project.Method[I, O, F], in *I, items func(*O) []T) fetched[T] {
 	ids := l.vpcIDs()
 	if len(ids) == 0 {
@@ -121,7 +120,7 @@ func endpoint(e *types.VpcEndpoint) evidence.VPCEndpoint {
 	return out
 }
 
-// endpoints are those of the VPCs, once they were read.
+// endpoints returns the endpoints of the VPCs, after they were read.
 func (l *look) endpoints() []evidence.VPCEndpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,8 +131,8 @@ func (l *look) endpoints() []evidence.VPCEndpoint {
 	return all
 }
 
-// readSecurityGroups describes the groups of the instances, the cluster's, and those of
-// the VPC's endpoints.
+// readSecurityGroups describes the security groups of the instances, of the cluster, and of the VPC
+// endpoints.
 func (l *look) readSecurityGroups() {
 	var ids []string
 	for _, c := range l.configs(needNetwork) {
@@ -168,7 +167,7 @@ func permissions(rules []types.IpPermission) []evidence.Permission {
 	for _, r := range rules {
 		p := evidence.Permission{
 			Protocol: aws.ToString(r.IpProtocol), From: int(aws.ToInt32(r.FromPort)), To: int(aws.ToInt32(r.ToPort)),
-			// Of all protocols EC2 tells no ports; -1 are all of them too.
+			// For all protocols EC2 returns no ports; -1 also means all ports.
 			AllPorts: r.FromPort == nil || *r.FromPort == -1,
 		}
 		for _, c := range r.IpRanges {
@@ -188,7 +187,7 @@ func permissions(rules []types.IpPermission) []evidence.Permission {
 	return out
 }
 
-// readNATGateways describes those that routes of the instances' subnets lead to.
+// readNATGateways describes the NAT gateways in the routes of the instances' subnets.
 func (l *look) readNATGateways() {
 	var ids []string
 	for _, p := range l.instanceSubnets() {
@@ -225,7 +224,7 @@ func natGateway(g *types.NatGateway) evidence.NATGateway {
 	return out
 }
 
-// readDNS reads the two attributes of the VPCs without which names of AWS do not resolve.
+// readDNS reads the two attributes of the VPCs that are required to resolve names of AWS.
 func (l *look) readDNS() {
 	a := l.action("ec2:DescribeVpcAttribute")
 	for _, id := range l.vpcIDs() {

@@ -40,7 +40,7 @@ func (l *look) eachNode(n need, read func(name string), skipped func(name, why s
 	}
 }
 
-// ofNodes is the task that reads one fact of each node of the sample.
+// ofNodes returns the task that reads one fact of each node of the sample.
 func ofNodes[V any](l *look, n need, read func(t *topic, name string) evidence.Fact[V], place func(*evidence.Node) *evidence.Fact[V]) func() {
 	set := func(name string, fact evidence.Fact[V]) {
 		l.node(name, func(n *evidence.Node) { *place(n) = fact })
@@ -51,7 +51,7 @@ func ofNodes[V any](l *look, n need, read func(t *topic, name string) evidence.F
 	}
 }
 
-// readNodes are the tasks that read the nodes of the sample: each asks a question of its own.
+// readNodes returns the tasks that read the nodes of the sample, one for each question.
 func (l *look) readNodes() []func() {
 	return []func(){
 		ofNodes(l, needNode, func(t *topic, name string) evidence.Fact[evidence.NodeObject] {
@@ -69,7 +69,7 @@ func (l *look) readNodes() []func() {
 	}
 }
 
-// metadata is that of any object.
+// metadata is the metadata of any object.
 type metadata struct {
 	Name              string            `json:"name"`
 	Namespace         string            `json:"namespace"`
@@ -143,7 +143,7 @@ func event(e *kube.Event) evidence.Event {
 	}
 }
 
-// inOrder puts the newest last.
+// inOrder sorts the events, the newest last.
 func inOrder(f evidence.Fact[[]evidence.Event]) evidence.Fact[[]evidence.Event] {
 	slices.SortStableFunc(f.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
 	return f

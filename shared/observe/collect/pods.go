@@ -12,11 +12,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// podEventsEach is how many pods of one node are asked about.
+// podEventsEach is for how many pods of one node events are read.
 const podEventsEach = 2
 
-// readPodEvents reads what goes wrong with pods that are not ready, those of DaemonSets
-// first: they are the agents that make a node ready for work.
+// readPodEvents reads the events of pods that are not ready, those of DaemonSets first: these are
+// the agents that make a node ready for work.
 func (l *look) readPodEvents() {
 	t := l.kube.topic()
 	asked := 0
@@ -29,7 +29,7 @@ func (l *look) readPodEvents() {
 		troubled, _ := first(unready(pods), min(l.most(podEventsEach), l.most(podEventsTotal)-asked))
 		for _, i := range troubled {
 			asked++
-			p := &pods[i] // the list is this task's alone: no other one of this step looks at it
+			p := &pods[i] // only this task of the step uses the list
 			events := inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event))
 			if events.State == evidence.Unreadable {
 				p.EventsUnread = events.Gap()
@@ -44,7 +44,7 @@ func (l *look) readPodEvents() {
 	}
 }
 
-// readBudgets reads the disruption budgets of what a drain of the nodes would evict.
+// readBudgets reads the disruption budgets of the pods that a drain of the nodes would evict.
 func (l *look) readBudgets() {
 	t := l.kube.topic()
 	var all []*kube.Item
@@ -82,7 +82,7 @@ func budgetsOf(all []*kube.Item, pods []kube.Covered, why string) evidence.Fact[
 	return evidence.Read(budgets)
 }
 
-// unready are the places of the pods that should be ready and are not, those of DaemonSets
+// unready returns the indexes of the pods that should be ready and are not, those of DaemonSets
 // first.
 func unready(pods []evidence.Pod) []int {
 	var daemons, others []int
@@ -162,9 +162,9 @@ func pod(p *podJSON) evidence.Pod {
 	return out
 }
 
-// trouble is why a container waits and why one ended: of several the most telling, since
-// every container waits while one of them keeps the pod from starting, and init
-// containers are to end.
+// trouble returns why a container waits and why one terminated. Of several reasons it returns the
+// most specific, since every container waits while one of them keeps the pod from starting, and
+// init containers are meant to terminate.
 func trouble(all []containerStatus) (waiting, terminated ended) {
 	for _, c := range all {
 		if w := c.State.Waiting; w != nil && (waiting.Reason == "" || isUsual(waiting.Reason)) {
@@ -179,7 +179,7 @@ func trouble(all []containerStatus) (waiting, terminated ended) {
 	return waiting, terminated
 }
 
-// isUsual reports the reasons for which every container waits at first.
+// isUsual reports whether every container waits for this reason at first.
 func isUsual(reason string) bool {
 	return reason == "ContainerCreating" || reason == "PodInitializing"
 }

@@ -8,22 +8,21 @@ import (
 
 const (
 	// sampleAlone is how many instances of a group are sampled for one kind of finding,
-	// and samplePlural where there are findings of several groups or kinds. Two is the
-	// least that shows a cause to be shared.
+	// samplePlural if there are findings of several groups or kinds. Two is the minimum that shows
+	// a shared cause.
 	sampleAlone, samplePlural = 3, 2
 	// sampleTotal is how many instances are sampled per check.
 	sampleTotal = 20
 )
 
-// samples are the instances about which is read what costs a call each, by what they
-// stand for.
+// samples are the instances whose evidence costs one call each, by what they represent.
 type samples struct {
 	free   bool
 	taken  map[roll.FindingKey]bool
 	counts map[stratum]int
 }
 
-// stratum is a kind of finding in a group: what a sample stands for.
+// stratum is a kind of finding in a group, which a sample represents.
 type stratum struct {
 	group roll.Group
 	kind  roll.Kind
@@ -31,7 +30,7 @@ type stratum struct {
 
 func of(f roll.Finding) stratum { return stratum{f.Group, f.Kind} }
 
-// sampled chooses the first findings of each group and kind, in the order given.
+// sampled selects the first findings of each group and kind, in the order given.
 func sampled(findings []roll.Finding, free bool) samples {
 	s := samples{free: free, taken: map[roll.FindingKey]bool{}, counts: map[stratum]int{}}
 	for _, f := range findings {
@@ -50,10 +49,10 @@ func sampled(findings []roll.Finding, free bool) samples {
 	return s
 }
 
-// has reports whether the finding is one of the sample.
+// has reports whether the finding is in the sample.
 func (s samples) has(f roll.Finding) bool { return s.free || s.taken[f.Key()] }
 
-// why says why nothing is read about a finding that is not.
+// why returns why nothing is read about a finding that is not in the sample.
 func (s samples) why(f roll.Finding) string {
 	n := s.counts[of(f)]
 	if n == 0 {
@@ -66,8 +65,8 @@ func (s samples) why(f roll.Finding) string {
 	return fmt.Sprintf("sampled: read from %d %s %s, not from this one", n, roll.Plural(n, "instance", "instances"), what)
 }
 
-// sampledOf splits the instances of findings with the need into those of the sample and,
-// for the others, why nothing is read of them.
+// sampledOf splits the instances of findings with the need into those in the sample and the others,
+// with the reason why nothing is read of them.
 func (l *look) sampledOf(n need) (ids []roll.InstanceID, skipped map[roll.InstanceID]string) {
 	skipped = map[roll.InstanceID]string{}
 	for _, f := range l.needing(n) {

@@ -9,8 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// fromSnapshot fills in what needs no call: zones, groups' members and acts, and what is
-// remembered of the nodes.
+// fromSnapshot sets the facts that need no call: zones, groups' members and acts, and what earlier
+// checks saw of the nodes.
 func (l *look) fromSnapshot() {
 	if !l.ev.Alone {
 		l.ev.Zones = zones(l.in.Snapshot)
@@ -43,7 +43,7 @@ func (l *look) fromSnapshot() {
 	}
 }
 
-// zones counts the EC2 nodes of each zone, without those that are silent since their instances
+// zones counts the EC2 nodes of each zone, except those that are silent because their instances
 // were stopped.
 func zones(s *roll.Snapshot) []evidence.Zone {
 	shifted := map[string]bool{}
@@ -77,7 +77,7 @@ func zones(s *roll.Snapshot) []evidence.Zone {
 	return out
 }
 
-// remembered is what an earlier check saw of the finding's node.
+// remembered returns what an earlier check saw of the finding's node.
 func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.Remembered] {
 	if l.in.Remembered != nil {
 		if r, ok := l.in.Remembered[f.Node]; ok {
@@ -105,7 +105,7 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	case pressed:
 		r.Conditions = pressures(pressure)
 	case !told.IsZero():
-		// It is remembered while it lasts, and for an hour after: there was none then.
+		// A pressure stays in the ledger while it lasts and for an hour after, so there was none.
 		r.Conditions = noPressure()
 	}
 	if r.At.IsZero() {
@@ -114,7 +114,7 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	return evidence.Read(r)
 }
 
-// lastSeen is when a check can last have seen what the kubelet says of its node: the
+// lastSeen returns when a check can last have seen what the kubelet reports of its node: the
 // control plane overwrites it once the node is silent.
 func lastSeen(s ledger.State, n roll.Node) time.Time {
 	if n.Ready.Status == roll.ConditionUnknown && n.Ready.Since.Before(s.Checked) {
@@ -123,8 +123,8 @@ func lastSeen(s ledger.State, n roll.Node) time.Time {
 	return s.Checked
 }
 
-// pressures are the conditions that the ledger remembers: True since they began, or
-// False since they were seen gone.
+// pressures returns the conditions in the ledger: True since they began, or False since they were
+// seen gone.
 func pressures(p ledger.Pressure) []evidence.Condition {
 	status, since := roll.ConditionTrue, p.Since
 	if !p.Until.IsZero() {
@@ -137,7 +137,7 @@ func pressures(p ledger.Pressure) []evidence.Condition {
 	return out
 }
 
-// noPressure are the conditions of a node that runs short of nothing, for long.
+// noPressure returns the conditions of a node that has had no shortage for long.
 func noPressure() (out []evidence.Condition) {
 	for _, kind := range []string{roll.DiskPressure, roll.MemoryPressure, roll.PIDPressure} {
 		out = append(out, evidence.Condition{Type: kind, Status: string(roll.ConditionFalse)})

@@ -13,13 +13,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// statusSize is the most ids that one call takes, and all that are asked about in one
-// check.
+// statusSize is the maximum number of ids per call, and per check.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
 const statusSize = 100
 
-// readStatus reads EC2's status checks, those of instances first of which the snapshot
-// knows that one fails.
+// readStatus reads EC2's status checks, starting with the instances that fail one according to the
+// snapshot.
 func (l *look) readStatus() {
 	var ids []string
 	for _, id := range l.instancesNeeding(needStatus) {
@@ -44,7 +43,7 @@ func (l *look) readStatus() {
 	}
 }
 
-// soundness is 0 for an instance that is known to fail a status check.
+// soundness returns 0 for an instance that is known to fail a status check.
 func (l *look) soundness(id string) int {
 	if _, impaired := l.in.Snapshot.Impaired[roll.InstanceID(id)]; impaired {
 		return 0

@@ -9,12 +9,12 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// placed is a subnet and the VPC that it is in.
+// placed is a subnet with its VPC.
 type placed struct{ subnet, vpc string }
 
-// placeTables says which route table and which ACL serve each subnet that matters: those
-// of the instances, and of what their packets meet: the cluster's network interfaces,
-// NAT gateways and endpoints. They were read for whole VPCs, so this costs nothing.
+// placeTables sets the route table and ACL of each relevant subnet: those of the instances, and
+// those that their packets reach: of the cluster's network interfaces, NAT gateways and endpoints.
+// They were read for whole VPCs, so this costs nothing.
 func (l *look) placeTables() {
 	for _, p := range l.subnetsThatMatter() {
 		if t := l.tableOf(p.subnet, p.vpc); t.State != evidence.NotAsked {
@@ -26,7 +26,7 @@ func (l *look) placeTables() {
 	}
 }
 
-// instanceSubnets are the subnets of the instances.
+// instanceSubnets returns the subnets of the instances.
 func (l *look) instanceSubnets() []placed {
 	var all []placed
 	for _, c := range l.configs(needNetwork) {
@@ -59,8 +59,8 @@ func (l *look) subnetsThatMatter() []placed {
 	return distinct(all)
 }
 
-// tableOf is the route table that serves a subnet: the one associated with it, or else
-// the VPC's main one.
+// tableOf returns the route table that serves a subnet: the one associated with it, or else the
+// VPC's main one.
 // https://docs.aws.amazon.com/vpc/latest/userguide/subnet-route-tables.html
 func (l *look) tableOf(subnet, vpc string) evidence.Fact[evidence.RouteTable] {
 	switch {
@@ -93,7 +93,7 @@ func routeTable(t *types.RouteTable) evidence.RouteTable {
 		r := &t.Routes[i]
 		out.Routes = append(out.Routes, evidence.Route{
 			Destination: filled(r.DestinationCidrBlock, r.DestinationIpv6CidrBlock, r.DestinationPrefixListId),
-			// Of a route to an instance EC2 tells the interface too, which is what counts.
+			// For a route to an instance EC2 also returns the interface, which is what counts.
 			Target: filled(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.VpcPeeringConnectionId, r.EgressOnlyInternetGatewayId,
 				r.NetworkInterfaceId, r.InstanceId, r.LocalGatewayId, r.CarrierGatewayId, r.CoreNetworkArn, r.OdbNetworkArn),
 			Blackhole: r.State == types.RouteStateBlackhole,
@@ -102,7 +102,7 @@ func routeTable(t *types.RouteTable) evidence.RouteTable {
 	return out
 }
 
-// filled is the first of the texts that says something.
+// filled returns the first text that is not empty.
 func filled(texts ...*string) string {
 	for _, t := range texts {
 		if aws.ToString(t) != "" {
@@ -112,8 +112,8 @@ func filled(texts ...*string) string {
 	return ""
 }
 
-// aclOf is the network ACL of a subnet. Each has one; a VPC's default one takes those
-// that nobody gave another.
+// aclOf returns the network ACL of a subnet. Each subnet has one; the VPC's default ACL applies to
+// subnets without an association of their own.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html
 func (l *look) aclOf(subnet, vpc string) evidence.Fact[evidence.ACL] {
 	switch {
@@ -138,8 +138,8 @@ func (l *look) aclOf(subnet, vpc string) evidence.Fact[evidence.ACL] {
 	return evidence.Read(acl(fallback))
 }
 
-// aclNumbers are the names by which some tools write the protocols of an ACL's rules;
-// EC2 itself writes numbers.
+// aclNumbers are the names that some tools write for the protocols of an ACL's rules; EC2 itself
+// writes numbers.
 var aclNumbers = map[string]string{"all": "-1", "tcp": "6", "udp": "17", "icmp": "1"}
 
 func acl(a *types.NetworkAcl) evidence.ACL {

@@ -11,11 +11,11 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// templatesTotal is how many launch templates are described per check, one call for
-// the versions of each.
+// templatesTotal is how many launch templates are described per check, with one call for the
+// versions of each.
 const templatesTotal = 10
 
-// readTemplates describes the versions of launch templates that the instances came from.
+// readTemplates describes the launch template versions of the instances.
 func (l *look) readTemplates() {
 	a := l.action("ec2:DescribeLaunchTemplateVersions")
 	var ids []string
@@ -37,8 +37,8 @@ func (l *look) readTemplates() {
 	}
 }
 
-// describeTemplate describes versions of one launch template: at once, and if EC2 does
-// not know one of them, one by one.
+// describeTemplate describes versions of one launch template, in one call. If EC2 does not know one
+// of them, it describes them one by one.
 func (l *look) describeTemplate(a *action, id string, versions []string) {
 	facts := lookUp(a, versions, l.ec2.DescribeLaunchTemplateVersions,
 		func(versions []string) *ec2.DescribeLaunchTemplateVersionsInput {

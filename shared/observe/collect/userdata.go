@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// readUserData reads the user data of the sample, one call for each instance.
+// readUserData reads the user data of the sample, with one call per instance.
 func (l *look) readUserData() {
 	a := l.action("ec2:DescribeInstanceAttribute")
 	ids, skipped := l.sampledOf(needUserData)
@@ -32,7 +32,7 @@ func (l *look) readUserData() {
 	}
 }
 
-// boot reads user data in memory, as the API shows it. It may hold secrets: only what
+// boot parses user data, as returned by the API, in memory. It may hold secrets: only what
 // userdata.Boot keeps leaves this function.
 func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 	if encoded == "" {
@@ -48,8 +48,8 @@ func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 	return evidence.Read(userdata.Read(data))
 }
 
-// tooLarge is user data above what EC2 keeps: its size is a finding, and nothing else of it
-// is read.
+// tooLarge returns the result for user data that exceeds what EC2 keeps. Its size is a finding, and
+// nothing else of it is read.
 func tooLarge(encoded string) userdata.Boot {
 	return userdata.Boot{
 		Size: base64.StdEncoding.DecodedLen(len(encoded)),

@@ -39,8 +39,8 @@ type rule struct {
 	Scope      string   `json:"scope"`
 }
 
-// readWebhooks reads the admission webhooks that are asked when a node is created or
-// says how it is.
+// readWebhooks reads the admission webhooks that are called when a node is created or reports its
+// status.
 func (l *look) readWebhooks() {
 	if len(l.needing(needWebhooks)) == 0 {
 		return
@@ -60,7 +60,7 @@ func webhooksOfNodes(c *webhookConfiguration) (out []evidence.Webhook) {
 	return out
 }
 
-// nodesOnly cuts a webhook down to its rules about nodes; false if it has none.
+// nodesOnly reduces a webhook to its rules about nodes; false if it has none.
 func nodesOnly(w webhook) (evidence.Webhook, bool) {
 	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: selects(w.ObjectSelector) || len(w.MatchConditions) > 0}
 	if w.FailurePolicy != nil {
@@ -80,8 +80,8 @@ func nodesOnly(w webhook) (evidence.Webhook, bool) {
 	return out, len(out.Resources) > 0
 }
 
-// selects reports a selector that leaves objects out. One by namespace leaves out no
-// node, since nodes have no namespace.
+// selects reports whether a selector excludes objects. A namespace selector excludes no node, since
+// nodes have no namespace.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-namespaceselector
 func selects(selector json.RawMessage) bool {
 	var s struct {
@@ -94,8 +94,8 @@ func selects(selector json.RawMessage) bool {
 	return json.Unmarshal(selector, &s) != nil || len(s.MatchLabels)+len(s.MatchExpressions) > 0
 }
 
-// nodes are the resources of the rule that mean nodes or their status, as they are
-// written, if it is about creating or changing them.
+// nodes returns the resources of the rule that mean nodes or their status, as written, if the rule
+// is about creating or changing them.
 func (r rule) nodes() []string {
 	named := func(all []string, wanted ...string) bool {
 		return slices.ContainsFunc(all, func(s string) bool { return slices.Contains(wanted, s) })
@@ -109,8 +109,8 @@ func (r rule) nodes() []string {
 	})
 }
 
-// readServices counts the ready addresses of the services that answer the webhooks, each
-// once. One that may fail keeps nobody from anything.
+// readServices counts the ready addresses of the services behind the webhooks, each once. A webhook
+// whose failures are ignored blocks nothing.
 func (l *look) readServices() {
 	type service struct{ namespace, name string }
 	t := l.kube.topic()
@@ -142,7 +142,7 @@ type sliceJSON struct {
 	Endpoints []struct {
 		Addresses  []string `json:"addresses"`
 		Conditions struct {
-			Ready *bool `json:"ready"` // nil is to be taken for true
+			Ready *bool `json:"ready"` // nil means true
 		} `json:"conditions"`
 	} `json:"endpoints"`
 }

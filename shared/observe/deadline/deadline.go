@@ -1,6 +1,6 @@
-// Package deadline bounds work in time, by the clock of whoever asked for it: the real
-// one, unless the context carries another. Where time is simulated, a call that hangs for
-// half a minute takes no real time, and the bound must be reached all the same.
+// Package deadline bounds the duration of work by the real clock, or by the clock in the context.
+// In simulated time, a call that hangs for half a minute takes no real time, and must still reach
+// its deadline.
 package deadline
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Clock makes contexts that end when its own time says so.
+// Clock creates contexts that end by its own time.
 type Clock interface {
 	// WithTimeout is context.WithTimeout by this clock.
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
@@ -16,13 +16,13 @@ type Clock interface {
 
 type key struct{}
 
-// WithClock returns a context whose deadlines, and those of the contexts made from it, are
-// by that clock.
+// WithClock returns a context whose deadlines, and those of contexts derived from it, follow that
+// clock.
 func WithClock(ctx context.Context, c Clock) context.Context {
 	return context.WithValue(ctx, key{}, c)
 }
 
-// In returns a context that ends after that time, or with the one that it is made from.
+// In returns a context that ends after that time, or with its parent.
 func In(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if c, ok := ctx.Value(key{}).(Clock); ok {
 		return c.WithTimeout(ctx, d)

@@ -8,7 +8,7 @@ import (
 // Method is a method of an SDK client, such as DescribeSubnets of *ec2.Client.
 type Method[I, O, F any] = func(context.Context, *I, ...func(*F)) (*O, error)
 
-// EachPage calls a method page by page and hands each page to read.
+// EachPage calls a method page by page and passes each page to read.
 func EachPage[I, O, F any](ctx context.Context, call Method[I, O, F], in *I, read func(*O)) error {
 	for {
 		out, err := call(ctx, in)
@@ -22,8 +22,8 @@ func EachPage[I, O, F any](ctx context.Context, call Method[I, O, F], in *I, rea
 	}
 }
 
-// TurnPage makes the input of a listing ask for the page after the output's. It reports
-// whether there is one.
+// TurnPage sets the input of a listing to the page after the output's. It reports whether there is
+// one.
 func TurnPage(in, out any) bool {
 	for _, field := range []string{"NextToken", "Marker"} {
 		token, next := reflect.ValueOf(in).Elem().FieldByName(field), reflect.ValueOf(out).Elem().FieldByName(field)

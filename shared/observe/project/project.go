@@ -1,4 +1,4 @@
-// Package project cuts the AWS SDK's answers down to the values that a check keeps.
+// Package project reduces the AWS SDK's answers to the values that a check keeps.
 package project
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const tagNodeGroup = "eks:nodegroup-name"
 
-// InstanceStatus projects EC2's status checks of an instance, and its scheduled events.
+// InstanceStatus converts EC2's status checks of an instance and its scheduled events.
 func InstanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
 	var out evidence.InstanceStatus
 	out.Instance, out.InstanceSince = check(s.InstanceStatus)
@@ -43,7 +43,7 @@ func InstanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
 	return out
 }
 
-// check is the state of a status check, and since when it fails.
+// check returns the state of a status check, and since when it fails.
 func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
 	if s == nil {
 		return "", time.Time{}
@@ -54,7 +54,7 @@ func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
 	return string(s.Status), since
 }
 
-// earlier is the first of a time, zero if unknown, and one that EC2 tells, if it does.
+// earlier returns the earlier of a time, zero if unknown, and the time that EC2 reports, if any.
 func earlier(since time.Time, told *time.Time) time.Time {
 	if told != nil && (since.IsZero() || told.Before(since)) {
 		return told.UTC()
@@ -64,7 +64,7 @@ func earlier(since time.Time, told *time.Time) time.Time {
 
 func utc(t *time.Time) time.Time { return aws.ToTime(t).UTC() }
 
-// NodeGroup projects a managed node group.
+// NodeGroup converts a managed node group.
 func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 	out := evidence.NodeGroup{
 		Name: aws.ToString(n.NodegroupName), Created: utc(n.CreatedAt), Status: string(n.Status), AMIType: string(n.AmiType), Version: aws.ToString(n.Version),
@@ -81,7 +81,7 @@ func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 	return out
 }
 
-// ScalingGroup projects an Auto Scaling group and its instances.
+// ScalingGroup converts an Auto Scaling group and its instances.
 func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 	out := evidence.AutoScalingGroup{
 		Name: aws.ToString(g.AutoScalingGroupName), Desired: int(aws.ToInt32(g.DesiredCapacity)),
@@ -107,7 +107,7 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 	return out
 }
 
-// Activities projects scaling activities, in their order.
+// Activities converts scaling activities, in their order.
 func Activities(all []asgtypes.Activity) []evidence.Activity {
 	out := make([]evidence.Activity, 0, len(all))
 	for i := range all {

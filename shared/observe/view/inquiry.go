@@ -14,23 +14,23 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Store keeps evidence; *archive.S3 and *archive.Dir do.
+// Store keeps evidence. *archive.S3 and *archive.Dir implement it.
 type Store interface {
 	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
 }
 
-// Inquiry is what came of finding out why. It never fails as a whole: what could not be read
-// is told as not checked, and only keeping the evidence can come to nothing.
+// Inquiry is the result of a diagnosis. It never fails as a whole: what could not be read is
+// reported as not checked. Only keeping the evidence can fail.
 type Inquiry struct {
 	Diagnoses map[roll.FindingKey]roll.Diagnosis
 	Evidence  *evidence.Evidence
-	recorder  *bundle.Recorder // nil if nothing is to be kept
+	recorder  *bundle.Recorder // nil if nothing will be kept
 	store     Store
 	fault     error // why the evidence cannot be kept
 }
 
-// Inquire reads the evidence of the input's findings and diagnoses them. record says
-// that it may be kept afterwards: the answers themselves are remembered until then.
+// Inquire reads the evidence for the input's findings and diagnoses them. record reports whether it
+// may be kept afterwards; the answers are then held in memory.
 func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
 	out := &Inquiry{}
 	o := collect.Options{AWS: v.aws, Kube: v.kube, Principal: v.options.Principal, Free: v.options.Free, Serial: v.options.Serial}
@@ -47,12 +47,11 @@ func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inqu
 	return out
 }
 
-// ErrNotRecorded says that an inquiry was not made to be kept.
+// ErrNotRecorded means that the answers of an inquiry were not recorded.
 var ErrNotRecorded = errors.New("the answers were not recorded")
 
-// Keep keeps what the inquiry read, as a bundle without secrets, together with the
-// findings: any value that JSON can hold. It may be called again for the same key, which
-// changes nothing.
+// Keep stores what the inquiry read, as a bundle without secrets, together with the findings: any
+// value that can be encoded as JSON. Another call for the same key changes nothing.
 func (q *Inquiry) Keep(ctx context.Context, key archive.Key, findings any) (archive.Link, error) {
 	if q.recorder == nil {
 		return archive.Link{}, ErrNotRecorded

@@ -1,6 +1,6 @@
-// Package view observes the clusters of one account and region and finds out what is wrong
-// with them, for whoever checks, explains or acts. It keeps what was read where that outlives
-// the instances.
+// Package view observes the clusters of one account and region and diagnoses their findings, for
+// callers that check, explain or act. It stores what was read in a place that outlives the
+// instances.
 package view
 
 import (
@@ -30,28 +30,27 @@ import (
 	"rollcall/shared/roll"
 )
 
-// WhyTime bounds a diagnosis: what was not read by then is not checked. Where no way
-// leads to one of the services, as to IAM in a network without internet, a call would
-// take all the time there is.
+// WhyTime bounds a diagnosis. What was not read by then is not checked. If a service is
+// unreachable, as IAM is from a network without internet, a call would take all the remaining time.
 const WhyTime = 45 * time.Second
 
-// KeepTime bounds the keeping of evidence. Where no way leads to S3, the time that is left
-// is for what a check says and orders, and for a refusal to be told.
+// KeepTime bounds the storing of evidence. If S3 is unreachable, the remaining time is for the
+// check's report and orders, and for reporting a refusal.
 const KeepTime = 20 * time.Second
 
-// Options of a view.
+// Options configure a view.
 type Options struct {
-	// Principal tells whose credentials are used, for messages; it may be nil.
+	// Principal returns the owner of the credentials, for messages. It may be nil.
 	Principal func(context.Context) string
 	// Store keeps evidence; nil keeps none.
 	Store Store
-	// Calls counts what is sent to the API servers of clusters; nil counts nothing. What is
-	// sent to AWS is counted by the configuration, if it is.
+	// Calls counts the requests to the API servers of clusters; nil counts nothing. Requests to AWS
+	// are counted by the configuration, if at all.
 	Calls *apistats.Counter
-	// PageInterval is that of observe.Options.
+	// PageInterval is the one of observe.Options.
 	PageInterval time.Duration
-	// Free: reading costs nothing. Serial: questions are asked one after the other. See
-	// collect.Options.
+	// Free reports whether reading costs nothing. Serial reports whether questions are asked one
+	// after the other. See collect.Options.
 	Free, Serial bool
 }
 
@@ -61,11 +60,11 @@ type View struct {
 	aws      aws.Config
 	kube     bundle.Dialer
 	options  Options
-	// remembered is what a bundle tells of earlier checks; nil for an account.
+	// remembered is what a bundle holds of earlier checks; nil for an account.
 	remembered map[string]evidence.Remembered
 }
 
-// New makes a view by AWS clients of the configuration. It only reads.
+// New returns a view that uses AWS clients of the configuration. It only reads.
 func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	return &View{
 		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval}),
@@ -73,22 +72,22 @@ func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	}
 }
 
-// OfBundle views a bundle instead of an account.
+// OfBundle returns a view of a bundle instead of an account.
 func OfBundle(b *bundle.Bundle) *View {
 	v := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, Free: true})
 	v.remembered, _ = b.Remembered()
 	return v
 }
 
-// Account is a view of an account with those of its clients that can change it too.
+// Account is a view of an account, with the clients that can also change it.
 type Account struct {
 	*View
 	EC2  *ec2.Client
 	Kube *kube.Dialer
 }
 
-// Open makes the clients of an account and region. agent is what the Kubernetes clients call
-// themselves in audit logs. It sends nothing yet.
+// Open creates the clients of an account and region. agent is the name of the Kubernetes clients in
+// audit logs. It sends nothing yet.
 func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 	tokens, err := kube.NewTokenSource(cfg)
 	if err != nil {
@@ -102,14 +101,14 @@ func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 	return a, nil
 }
 
-// Recorded is a view of the same account whose answers a recorder remembers, and the dialer
-// whose clients' readings it remembers too.
+// Recorded returns a view of the same account whose answers a recorder keeps, and a dialer whose
+// clients' reads it also keeps.
 func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
 	dialer := r.Kube(v.kube)
 	return New(r.AWS(v.aws), dialer, v.options), dialer
 }
 
-// Check finds out why, for a check.
+// Check diagnoses the findings of a check.
 func (v *View) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
 	q := v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state}, record)
 	if !record || v.options.Store == nil {
@@ -121,9 +120,9 @@ func (v *View) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Find
 	}
 }
 
-// warned is the stage of what is kept of a check with these findings. Several are told by
-// their set: where a check died before it was remembered what it kept, the next one may
-// have more to keep, and what is kept is never written again.
+// warned returns the stage of the evidence kept for a check with these findings. Several findings
+// are identified by their set: if a check died before it recorded what it kept, the next one may
+// have more to keep, and kept evidence is never overwritten.
 func warned(findings []roll.Finding) string {
 	if len(findings) == 1 {
 		return archive.StageWarned
@@ -144,19 +143,18 @@ func keep(ctx context.Context, q *Inquiry, key archive.Key, doc report.Document)
 	return link.URI, err
 }
 
-// Explain finds out why, for a person who asks: what still has time is looked at too.
+// Explain diagnoses findings for a person, including those that still have time.
 func (v *View) Explain(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, _ bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
 	return v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true, Remembered: v.remembered}, false).Diagnoses, nil
 }
 
-// Act finds out why, before an act.
+// Act diagnoses findings before an act.
 func (v *View) Act(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State) (map[roll.FindingKey]roll.Diagnosis, remediate.Keep) {
 	asking, cancel := deadline.In(ctx, WhyTime)
 	defer cancel()
 	q := v.Inquire(asking, collect.Input{Snapshot: s, Findings: findings, State: state}, true)
 	return q.Diagnoses, func(ctx context.Context, o plan.Order, seen remediate.Seen) (string, error) {
-		// Whatever is tried for one order has one place: the order's own time is another
-		// one with each look.
+		// All tries for one order share one place. The order's own time differs with each check.
 		key := archive.Key{Cluster: o.ClusterID, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}
 		doc := report.Check{Snapshot: seen.Snapshot, Assessment: seen.Assessment, Diagnoses: seen.Diagnoses, Plan: seen.Plan}.Document()
 		return keep(ctx, q, key, doc)

@@ -1,4 +1,4 @@
-// Package plantest helps other packages' tests to keep step with package plan.
+// Package plantest helps the tests of other packages to keep up with package plan.
 package plantest
 
 import (
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Constants lists the values of the constants of a type in package plan, as its source has
-// them: a new one that a schema does not know would be something that nobody may send. It
-// is for tests of packages beside plan, from whose folder the source is found.
+// Constants returns the values of the constants of a type, read from the source of package plan.
+// Tests use it to check that a schema accepts each of them. It finds the source relative to the
+// folder of a package beside plan.
 func Constants(t *testing.T, typeName string) (out []string) {
 	t.Helper()
 	root := "."

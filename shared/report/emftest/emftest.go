@@ -1,5 +1,5 @@
-// Package emftest holds lines in embedded metric format against its specification, and
-// against what CloudWatch takes as a metric: what it cannot read it drops without a word.
+// Package emftest checks lines in embedded metric format against its specification, and
+// against the limits of CloudWatch metrics. CloudWatch silently drops what it cannot read.
 //
 //   - https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 //   - https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html
@@ -25,25 +25,25 @@ const (
 	maxValues      = 100
 	maxDimensions  = 30
 	maxName        = 255
-	maxDimension   = 250 // of a dimension's name, where the API takes 255
+	maxDimension   = 250 // of a dimension's name; the API takes 255
 	maxValue       = 1024
 	oldest, newest = -14 * 24 * time.Hour, 2 * time.Hour // of a timestamp, from now
-	smallest       = 8.515920e-109                       // but for zero
+	smallest       = 8.515920e-109                       // except zero
 	largest        = 1.174271e+108
 )
 
 var units = strings.Fields("Seconds Microseconds Milliseconds Bytes Kilobytes Megabytes Gigabytes Terabytes Bits Kilobits Megabits Gigabits Terabits Percent Count " +
 	"Bytes/Second Kilobytes/Second Megabytes/Second Gigabytes/Second Terabytes/Second Bits/Second Kilobits/Second Megabits/Second Gigabits/Second Terabits/Second Count/Second None")
 
-// Datum is a value of one metric as CloudWatch takes it from a line.
+// Datum is one metric as CloudWatch reads it from a line.
 type Datum struct {
 	Namespace, Name, Unit string
 	Dimensions            map[string]string
 	Values                []float64
 }
 
-// Is reports whether the datum is of that metric, with those dimensions and no others,
-// given in pairs of name and value.
+// Is reports whether the datum is of that metric and has exactly those dimensions, given in
+// pairs of name and value.
 func (d Datum) Is(name string, dimensions ...string) bool {
 	if d.Name != name || len(d.Dimensions) != len(dimensions)/2 {
 		return false
@@ -66,8 +66,8 @@ type directive struct {
 	}
 }
 
-// Read reads a line of a log at a time. What is no line of metrics at all, having no
-// member _aws, has no data and is no error.
+// Read returns the data of one line of a log, or an error if the line violates the
+// specification. A line without the member _aws has no data and is no error.
 func Read(line []byte, now time.Time) ([]Datum, error) {
 	var root map[string]json.RawMessage
 	if err := decode(line, &root, false); err != nil {
@@ -103,8 +103,8 @@ func Read(line []byte, now time.Time) ([]Datum, error) {
 	return all, nil
 }
 
-// decode reads JSON with nothing behind it. Objects that the specification defines may
-// have no other members; their names are told apart by case.
+// decode reads JSON with nothing after it. With strict set, objects must have no members
+// other than those defined, and names are case-sensitive.
 func decode(data []byte, into any, strict bool) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if strict {
@@ -162,7 +162,7 @@ func (d directive) read(root map[string]json.RawMessage) ([]Datum, error) {
 	return all, nil
 }
 
-// dimensions works out what the sets are worth. Of two sets that are the same each value
+// dimensions returns the values of the sets. Two equal sets are an error, because each value
 // would count twice.
 func dimensions(sets [][]string, root map[string]json.RawMessage) ([]map[string]string, error) {
 	var all []map[string]string
@@ -217,11 +217,10 @@ func numbers(raw json.RawMessage) ([]float64, error) {
 	return out, nil
 }
 
-// named reports whether it may be a name. CloudWatch keeps what begins with a colon to
-// itself.
+// named reports whether s may be a name. CloudWatch reserves names that begin with a colon.
 func named(s string, most int) bool { return printable(s, most) && !strings.HasPrefix(s, ":") }
 
-// printable reports whether it is of ASCII without control characters, and not blank.
+// printable reports whether s is ASCII without control characters, and not blank.
 func printable(s string, most int) bool {
 	for _, c := range s {
 		if c < ' ' || c > '~' {
@@ -231,14 +230,14 @@ func printable(s string, most int) bool {
 	return strings.TrimSpace(s) != "" && len(s) <= most
 }
 
-// Writer reads what is written to it, as Read does, and passes it on.
+// Writer parses the lines written to it with Read, and passes them on.
 type Writer struct {
-	Next io.Writer // nil is nobody
+	Next io.Writer // nil to discard
 	Now  func() time.Time
 	Data []Datum // of all lines
 }
 
-// Write takes whole lines.
+// Write parses whole lines and passes them on. It returns errors of Read and of Next.
 func (w *Writer) Write(lines []byte) (int, error) {
 	for line := range bytes.Lines(lines) {
 		data, err := Read(bytes.TrimSuffix(line, []byte("\n")), w.Now())
@@ -253,8 +252,8 @@ func (w *Writer) Write(lines []byte) (int, error) {
 	return w.Next.Write(lines)
 }
 
-// Sum adds up what was written of a metric with those dimensions, in pairs of name and
-// value.
+// Sum returns the sum of the values of a metric with those dimensions, given in pairs of name
+// and value.
 func (w *Writer) Sum(name string, dimensions ...string) (sum float64) {
 	for _, d := range w.Data {
 		if d.Is(name, dimensions...) {

@@ -14,25 +14,25 @@ import (
 	"rollcall/shared/roll"
 )
 
-// FromCheck returns the events of a check: of findings first, then of acts, and
-// Check Completed at the end. before is the cluster's memory as the check read it,
-// not as the check left it.
+// FromCheck returns the events of a check: those of findings first, then those of acts,
+// and Check Completed at the end. before is the ledger state that the check read, not the
+// one it left.
 //
 //   - Finding Opened: the check changes the ledger so that the finding is past
 //     watching for the first time. It may be overdue at once.
-//   - Finding Escalated: an open finding's stage went up to overdue.
-//   - Finding Resolved: an open finding is dropped, or gave way to another trouble of
-//     the same kind (a new launch, a new transition). One of which this check could not
-//     tell whether it goes on stays in the ledger, and is none.
+//   - Finding Escalated: an open finding's stage rose to overdue.
+//   - Finding Resolved: an open finding is dropped, or replaced by another one of
+//     the same kind (a new launch, a new transition). A finding whose state is unknown to
+//     this check stays in the ledger and causes no event.
 //   - Action Held: a notice of this check says for the first time that an act on the
-//     instance is held for this reason. What was said is remembered with the notice,
-//     and reasons that pass by themselves are not said; so an act that stays held
-//     makes one event, not one per check. Where notices are off (mode observe, a
-//     ladder without notify) nobody remembers, and there is none; Check Completed
+//     instance is held for this reason. The reason is remembered with the notice, and
+//     reasons that pass by themselves are not reported. So an act that stays held
+//     causes one event, not one per check. Without notices (mode observe, a ladder
+//     without notify) nothing is remembered, and there is no event. Check Completed
 //     counts every held act, each time.
 //   - Action Taken and Action Failed: an order that this check carried out, or an
-//     earlier one whose outcome it could tell now. See FromOutcome. A drain that this
-//     check found to have lost its reason is Action Held: it was not gone on with.
+//     earlier one whose outcome is known now. See FromOutcome. A drain that this
+//     check found to have lost its reason is Action Held: it was not continued.
 func FromCheck(before ledger.State, c report.Check) []Event {
 	d := derived{check: c, id: c.Snapshot.Cluster.ID, head: head(c.Snapshot.Cluster.ID, c.Snapshot.At)}
 	d.findings(before)
@@ -45,11 +45,11 @@ func FromCheck(before ledger.State, c report.Check) []Event {
 	return d.events
 }
 
-// FromOutcome returns the event of an order that was carried out, or not, at that
-// time. Every try that AWS was asked for is one, also if it failed like the one
-// before. A refusal is Action Held, and none where its reason passes by itself: the
-// next check will order again. An act that goes on is none either, and of an order that
-// was only sent on, whoever carries it out will tell.
+// FromOutcome returns the event of the outcome of an order at that time, or none. Every
+// attempt that reached AWS causes one, even if it failed like the one before. A refusal is
+// Action Held, unless its reason passes by itself: then the next check orders again. An
+// ongoing act causes none. An order that was passed on is reported by the process that
+// carries it out.
 func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	a := Action{
 		Head: head(id, at), Subject: subject(id, o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind, o.Order.Since),
@@ -58,7 +58,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 		Cause: o.Cause, Evidence: o.Evidence,
 	}
 	if o.Order.Action == plan.Uncordon || o.Order.Action == plan.OutOfService {
-		a.Finding, a.Since = "", time.Time{} // the trouble is over: its time is that of the act before
+		a.Finding, a.Since = "", time.Time{} // the finding is over; o.Order.Since is that of the act before
 	}
 	switch o.Result {
 	case remediate.Acted:
@@ -73,7 +73,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	return nil
 }
 
-// act is the event of an act, in words too.
+// act returns the event of an act, with its message.
 func act(id roll.ClusterID, detailType string, a Action) Event {
 	if a.Result == Held {
 		a.Ends = plan.Reason(a.Reason).Ends()
@@ -82,7 +82,8 @@ func act(id roll.ClusterID, detailType string, a Action) Event {
 	return event(id, detailType, a, a.Instance)
 }
 
-// event is an event about an instance of a cluster, or about the cluster: "".
+// event returns an event about an instance of a cluster, or about the cluster if instance
+// is "".
 func event(id roll.ClusterID, detailType string, detail any, instance string) Event {
 	e := Event{DetailType: detailType, Detail: detail}
 	if id.Account == "" || id.Region == "" {
@@ -107,7 +108,7 @@ func (d *derived) add(detailType string, detail any, instance string) {
 }
 
 func head(id roll.ClusterID, at time.Time) Head {
-	if id.Account == "" { // nobody knows which cluster that was: the two come together
+	if id.Account == "" { // the cluster is unknown, and account and region come together
 		id.Region = ""
 	}
 	return Head{Version: Version, At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name}
@@ -123,10 +124,10 @@ func subject(c roll.ClusterID, id roll.InstanceID, node string, g roll.Group, k 
 	return s
 }
 
-// findings tells of findings that opened, escalated or are over.
+// findings adds the events of findings that opened, escalated or are over.
 func (d *derived) findings(before ledger.State) {
 	current := map[roll.FindingKey]roll.Finding{}
-	replaced := map[roll.InstanceID]bool{} // a finding that stands alone is there now
+	replaced := map[roll.InstanceID]bool{} // the instance has a finding now that replaces others
 	for _, f := range d.check.Assessment.Findings {
 		current[f.Key()] = f
 		replaced[f.Instance] = replaced[f.Instance] || !beside(f.Kind)
@@ -140,8 +141,8 @@ func (d *derived) findings(before ledger.State) {
 		}
 		known, ok := before.Findings[put.Key()]
 		if ok && !known.Began.Equal(put.Began) {
-			// Another trouble under the same name; the first ended unseen. Without this a
-			// listener would wait for its end for ever.
+			// Another finding with the same key; the first ended unobserved. Without this a
+			// listener would wait for its end forever.
 			if !known.Opened.IsZero() {
 				over = append(over, known)
 				how[known.Key()] = Changed
@@ -194,7 +195,7 @@ func (d *derived) resolved(f ledger.Finding, how How, before ledger.State) Resol
 	return out
 }
 
-// done lists what Rollcall did about a finding, also what this check found to have
+// done lists Rollcall's acts on a finding, including those that this check found to have
 // taken effect.
 func (d *derived) done(f ledger.Finding, before ledger.State) (out []string) {
 	settled := map[string]ledger.Result{}
@@ -212,14 +213,14 @@ func (d *derived) done(f ledger.Finding, before ledger.State) (out []string) {
 	return out
 }
 
-// beside reports the kinds of which an instance may have one beside another finding. Of
-// the others it has one at most: a new one takes the place of the last.
+// beside reports whether an instance may have a finding of the kind along with others. Of
+// the other kinds it has one at most: a new one replaces the last.
 func beside(k roll.Kind) bool {
 	return k == roll.Impaired || k == roll.Scheduled || k == roll.ConditionFailed || k == roll.Flapping
 }
 
-// running tells of the instances whose findings are dropped which still run. At
-// 100,000 nodes a set of all instances would cost more than the rest.
+// running returns which of the instances whose findings are dropped still run. At
+// 100,000 nodes a set of all instances would cost more than the rest of the package.
 func (d *derived) running() map[roll.InstanceID]bool {
 	out := map[roll.InstanceID]bool{}
 	for _, key := range d.check.Plan.Changes.Drop.Findings {
@@ -288,9 +289,9 @@ func (d *derived) held() {
 	}
 }
 
-// settled tells of acts whose outcome an earlier process left open, and which this
-// check could tell from their instances. If that process got to say "acted" itself,
-// this is the second event of the order.
+// settled adds the events of acts whose outcome an earlier process left open, and which
+// this check found out from their instances. If that process already sent "acted", this is
+// the second event of the order.
 func (d *derived) settled(before ledger.State) {
 	for _, r := range d.check.Plan.Resolved {
 		was, ok := before.Action(r.ActionID)

@@ -11,8 +11,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The most characters of texts. A whole event stays far below the 256 KB that
-// EventBridge takes, and a title below the 250 characters that are customary for titles.
+// The most characters of texts. With these, an event stays far below the EventBridge limit
+// of 256 KB, and a title below the usual 250 characters.
 const (
 	titleLength    = 200
 	textLength     = 3000
@@ -20,10 +20,10 @@ const (
 	fixLength      = 4000
 )
 
-// sentence bounds a sentence of a detail.
+// sentence returns a sentence of a detail, cut if it is too long.
 func sentence(s string) string { return short(s, sentenceLength) }
 
-// short cuts a text in the middle: what matters stands at its ends.
+// short cuts a text in the middle, because its ends matter most.
 func short(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -36,8 +36,8 @@ func short(s string, n int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
 }
 
-// plain makes a text that can stand within a quoted string of a template as it is, and
-// that a chat takes for nothing but text: angle brackets would mention and link there.
+// plain returns a text that is safe within a quoted string of a template. It is also safe in
+// a chat, where angle brackets would create mentions and links.
 func plain(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -57,7 +57,7 @@ func plain(s string, n int) string {
 	return short(strings.Join(strings.Fields(s), " "), n)
 }
 
-// sentences joins what there is to say to a text.
+// sentences joins parts to a text.
 func sentences(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -76,8 +76,8 @@ func sentences(parts ...string) string {
 	return plain(b.String(), textLength)
 }
 
-// about is the message of an event about an instance. The title begins with what tells it
-// from other titles, and ends in what has happened.
+// about returns the message of an event about an instance. The title begins with what
+// distinguishes it from others, and ends with what happened.
 func about(h Head, s Subject, severity report.Severity, what, happened, text string) Message {
 	m := Message{
 		Severity: severity, Text: text,
@@ -101,8 +101,7 @@ func (f Finding) message() Message {
 	return about(f.Head, f.Subject, severity, f.Kind, happened, sentences(f.Summary, f.because(), f.follows()))
 }
 
-// because says why, as far as that is known: the first cause is the decisive one, if
-// there is any.
+// because says why, as far as that is known. If there is a decisive cause, it is the first.
 func (f Finding) because() string {
 	switch {
 	case f.Cause != "":

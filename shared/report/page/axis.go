@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// axis places times on a chart, in percent of its width.
+// axis converts times to positions on a chart, in percent of its width.
 type axis struct{ from, to time.Time }
 
 func (a axis) at(t time.Time) float64 {
 	return min(100, max(0, 100*float64(t.Sub(a.from))/float64(a.to.Sub(a.from))))
 }
 
-// meets reports whether a stretch has a part on the axis.
+// meets reports whether a period overlaps the axis.
 func (a axis) meets(from, to time.Time) bool { return !from.After(a.to) && !to.Before(a.from) }
 
 // tick is a labelled moment of the axis.
 type tick struct {
 	X      string
 	Label  string
-	Anchor string // which side of the label stands at the tick
+	Anchor string // the side of the label that is at the tick
 }
 
-// steps are the distances between ticks that people read easily. All up to a day divide
-// a day, so that ticks fall on the same times every day.
+// steps are distances between ticks that are easy to read. All up to a day divide a day, so
+// that ticks fall on the same times every day.
 var steps = []time.Duration{
 	time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// mostTicks is how many labels stand beside each other on the narrowest chart.
+// mostTicks is the most labels that fit beside each other on the narrowest chart.
 const mostTicks = 13
 
-// ticks are round times on the axis.
+// ticks returns ticks at round times on the axis.
 func (a axis) ticks() []tick {
 	step := steps[len(steps)-1]
 	for _, s := range steps {
@@ -62,8 +62,8 @@ func (a axis) ticks() []tick {
 	return out
 }
 
-// label is a time in as few characters as the axis allows. The day is told where it
-// begins.
+// label returns a time in as few characters as the axis allows. The date is shown where a
+// day begins.
 func (a axis) label(t time.Time, step time.Duration) string {
 	t = t.UTC()
 	switch {
@@ -75,11 +75,10 @@ func (a axis) label(t time.Time, step time.Duration) string {
 	return t.Format("15:04")
 }
 
-// days reports whether the axis reaches over more than one day, so that a time of day
-// says too little.
+// days reports whether the axis spans more than one day, so that a time of day is ambiguous.
 func (a axis) days() bool { return a.to.Sub(a.from) > 24*time.Hour }
 
-// clock is a moment in a text beside the chart: with its day, where that may be another.
+// clock returns a time for a text beside the chart, with its date where that is needed.
 func (a axis) clock(t time.Time) string {
 	if a.days() || t.Before(a.from) || t.After(a.to) {
 		return t.UTC().Format("01-02 15:04:05")
@@ -87,7 +86,7 @@ func (a axis) clock(t time.Time) string {
 	return t.UTC().Format("15:04:05")
 }
 
-// number writes a coordinate: two digits after the point are less than a pixel.
+// number formats a coordinate. Two decimals are finer than a pixel.
 func number(x float64) string {
 	s := strconv.FormatFloat(x, 'f', 2, 64)
 	for s[len(s)-1] == '0' {

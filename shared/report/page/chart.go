@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Heights of the rows of a chart, in pixels. The labels beside it have the same, by
-// classes that sheet declares.
+// Heights of the rows of a chart, in pixels. The labels beside it have the same heights,
+// through classes that sheet declares.
 const (
 	heightAxis  = 22
 	heightBand  = 18
@@ -23,7 +23,7 @@ const (
 	heightGap   = 8
 	curveHeight = heightReady - 2*heightGap
 
-	// Within a lane, marks stand above the bar of its states.
+	// Within a lane, marks are above the bar of its states.
 	pinBelow = 8
 	barBelow = 19
 )
@@ -31,11 +31,11 @@ const (
 // narrowest is the least width of a chart in pixels; below it the reader scrolls.
 const narrowest = 880
 
-// markGap is how far apart marks stand at least, in percent: 11 pixels of the narrowest
+// markGap is the least distance between marks, in percent: 11 pixels of the narrowest
 // chart.
 const markGap = 1.25
 
-// thinnest is the least width of a span, in percent: what was short is still seen.
+// thinnest is the least width of a span, in percent, so that a short one stays visible.
 const thinnest = 0.25
 
 // chart is a timeline, laid out.
@@ -47,10 +47,10 @@ type chart struct {
 	Height  int
 	Rows    []row
 	Ticks   []tick
-	Top     int // where the lines of the ticks begin
-	Feet    int // where the labels of the ticks are repeated, 0 if they are not
+	Top     int // y at which the lines of the ticks begin
+	Feet    int // y at which the labels of the ticks are repeated, 0 if they are not
 	Bands   []bandBox
-	Most    int // nodes, at the top of the curve
+	Most    int // number of nodes at the top of the curve
 	Curve   curve
 	CurveY  int
 	Lanes   []laneBox
@@ -65,7 +65,7 @@ type chart struct {
 type row struct {
 	Class string // axis, band, ready, head or lane
 	Label string
-	Link  string // the id of what the label leads to
+	Link  string // the id that the label links to
 }
 
 // bandBox is a band, laid out.
@@ -77,8 +77,8 @@ type bandBox struct {
 	Label, Title  string
 }
 
-// laneBox is a lane, laid out. There are thousands of bars and pins, so where they stand
-// is written once, here, and holds numbers and names of this package only.
+// laneBox is a lane, laid out. There are thousands of bars and pins, so their attributes
+// are preformatted. They contain only numbers and names of this package, no outside text.
 type laneBox struct {
 	Y, BarY, PinY int
 	Bars          []bar
@@ -92,15 +92,16 @@ type bar struct {
 	length float64
 }
 
-// pin is a mark, laid out. Several stand for marks of one kind in short succession.
+// pin is a mark, laid out. With Several set, it represents marks of one kind in short
+// succession.
 type pin struct {
 	Place   template.HTMLAttr
-	Stem    template.HTMLAttr // a line to where it belongs, if it was moved aside
+	Stem    template.HTMLAttr // a line to its true position, if it was moved aside
 	Several bool
 	Title   string
 }
 
-// legend is what a reader needs to know of this chart.
+// legend lists the symbols that the chart uses.
 type legend struct {
 	States  []look
 	Marks   []look
@@ -108,19 +109,19 @@ type legend struct {
 	Lack    bool
 	Unread  bool
 	Aside   bool // marks that were moved aside
-	Several bool // marks that stand for several
+	Several bool // marks that represent several
 }
 
-// look is a state or a kind of mark, and how it is drawn.
+// look is the word and the CSS class of a state or a kind of mark.
 type look struct{ Class, Word string }
 
-// tale is what happened on one lane, in words.
+// tale is one lane in words.
 type tale struct {
 	Label, Sub string
 	Entries    []entry
 }
 
-// entry is one thing that happened.
+// entry is one span or mark in words.
 type entry struct {
 	at               time.Time
 	Time, What, Text string
@@ -136,7 +137,8 @@ var markSymbols = map[MarkKind]string{
 	MarkHeld: "held", MarkOrder: "order", MarkAct: "act", MarkResolved: "resolved",
 }
 
-// lay lays a timeline out. links are the ids of findings by their instance.
+// lay lays out a timeline, nil if it has no period. links are the ids of findings by
+// instance.
 func lay(id, cluster string, t Timeline, links map[string]string) *chart {
 	if t.From.IsZero() || !t.To.After(t.From) {
 		return nil
@@ -165,7 +167,7 @@ func lay(id, cluster string, t Timeline, links map[string]string) *chart {
 	return c
 }
 
-// row adds a row of labels and returns where it begins.
+// row adds a row of labels and returns the y at which it begins.
 func (c *chart) row(class, label, link string, height int) int {
 	y := c.Height
 	c.Rows = append(c.Rows, row{Class: class, Label: label, Link: link})
@@ -173,11 +175,10 @@ func (c *chart) row(class, label, link string, height int) int {
 	return y
 }
 
-// characters is how wide a label is, in percent of the narrowest chart.
+// characters returns the width of a label, in percent of the narrowest chart.
 func characters(s string) float64 { return float64(len([]rune(s))+1) * 6.2 * 100 / narrowest }
 
-// bands lays out the bands: their labels in as few rows as it takes for them not to
-// cover one another.
+// bands lays out the bands. Their labels take as few rows as possible without overlap.
 func (c *chart) bands(a axis, bands []Band) {
 	var ends []float64 // of the labels of each row
 	for _, b := range slices.SortedStableFunc(slices.Values(bands), func(a, b Band) int { return a.From.Compare(b.From) }) {
@@ -209,7 +210,7 @@ func (c *chart) bands(a axis, bands []Band) {
 	}
 }
 
-// ready lays the curve of ready nodes out.
+// ready lays out the curve of ready nodes.
 func (c *chart) ready(a axis, samples []Sample) {
 	if len(samples) == 0 {
 		return
@@ -220,7 +221,7 @@ func (c *chart) ready(a axis, samples []Sample) {
 	c.Legend.Unread = slices.ContainsFunc(samples, func(s Sample) bool { return s.Unknown })
 }
 
-// lane lays one lane out.
+// lane lays out one lane.
 func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds map[MarkKind]bool) {
 	y := c.row("lane", l.Label, link, heightLane)
 	box := laneBox{Y: y, BarY: y + barBelow, PinY: y + pinBelow}
@@ -239,13 +240,13 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 			length: x2 - x1,
 		})
 	}
-	// What was short is drawn last, on top of what is long.
+	// Short bars are drawn last, on top of long ones.
 	slices.SortStableFunc(box.Bars, func(a, b bar) int { return cmp.Compare(b.length, a.length) })
 	box.Pins = c.pins(a, l.Marks, kinds)
 	c.Lanes = append(c.Lanes, box)
 }
 
-// pins lays the marks of a lane out.
+// pins lays out the marks of a lane.
 func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	runs := succession(a, byTime(marks))
 	at := make([]float64, 0, len(runs))
@@ -272,8 +273,8 @@ func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	return out
 }
 
-// succession groups marks that are drawn as one: those of one kind that follow each
-// other closely, as far as four marks would reach.
+// succession groups marks that are drawn as one: those of one kind that follow each other
+// closely, within the width of four marks.
 func succession(a axis, marks []Mark) [][]Mark {
 	var out [][]Mark
 	for _, m := range marks {
@@ -294,7 +295,7 @@ func byTime(marks []Mark) []Mark {
 	return slices.SortedStableFunc(slices.Values(marks), func(a, b Mark) int { return a.At.Compare(b.At) })
 }
 
-// explain adds what is read instead of seen: the legend, facts, and the lanes in words.
+// explain adds the text of the chart: the legend, facts, and the lanes in words.
 func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[MarkKind]bool) {
 	for _, s := range known(states, []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated}) {
 		c.Legend.States = append(c.Legend.States, look{stateClass(s), string(s)})
@@ -316,7 +317,7 @@ func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[Mar
 	}
 }
 
-// known lists what was met: what the page knows in its order, then the rest.
+// known lists the values met: those of order first, in that order, then the rest, sorted.
 func known[T cmp.Ordered](met map[T]bool, order []T) []T {
 	var out, rest []T
 	for _, v := range order {
@@ -333,7 +334,7 @@ func known[T cmp.Ordered](met map[T]bool, order []T) []T {
 	return append(out, rest...)
 }
 
-// tell puts a lane into words, by time.
+// tell returns a lane in words, ordered by time.
 func tell(a axis, l Lane) tale {
 	all := repeated(a, byTime(l.Marks))
 	for _, s := range l.Spans {
@@ -343,7 +344,7 @@ func tell(a axis, l Lane) tale {
 	return tale{Label: l.Label, Sub: l.Sub, Entries: all}
 }
 
-// repeated puts marks into words, and those into one that say the same again and again.
+// repeated returns marks in words, with consecutive identical ones merged.
 func repeated(a axis, marks []Mark) []entry {
 	var out []entry
 	for i := 0; i < len(marks); {
@@ -361,7 +362,7 @@ func repeated(a axis, marks []Mark) []entry {
 	return out
 }
 
-// lowest is the sample with the fewest ready nodes of those that lacked some.
+// lowest returns the sample with the fewest ready nodes among those with nodes not ready.
 func lowest(samples []Sample) (Sample, bool) {
 	var low Sample
 	found := false
@@ -373,7 +374,7 @@ func lowest(samples []Sample) (Sample, bool) {
 	return low, found
 }
 
-// stretch is a stretch of time in words.
+// stretch returns a period in words.
 func stretch(a axis, from, to time.Time) string {
 	if to.IsZero() {
 		return "from " + a.clock(from) + " on"
@@ -381,7 +382,7 @@ func stretch(a axis, from, to time.Time) string {
 	return a.clock(from) + " to " + a.clock(to) + " (" + took(to.Sub(from)) + ")"
 }
 
-// ended is when a stretch ends on a chart: what has no end lasts.
+// ended returns the end of a period on a chart: last if it is still open.
 func ended(to, last time.Time) time.Time {
 	if to.IsZero() {
 		return last
@@ -399,7 +400,7 @@ func orNothing(before, s string) string {
 	return before + s
 }
 
-// Bottom is where the lanes end.
+// Bottom returns the y at which the lanes end.
 func (c *chart) Bottom() int {
 	if c.Feet > 0 {
 		return c.Feet
@@ -407,19 +408,19 @@ func (c *chart) Bottom() int {
 	return c.Height
 }
 
-// Deep is how high the part with the lanes is.
+// Deep returns the height of the part below the axis, with the lanes.
 func (c *chart) Deep() int { return c.Bottom() - c.Top }
 
-// StemEnd is where the stems of marks end, counted from the marks.
+// StemEnd returns the length of the stems of marks, in pixels.
 func (c *chart) StemEnd() int { return barBelow - pinBelow }
 
-// FeetText is where the repeated labels of the ticks stand.
+// FeetText returns the y of the repeated labels of the ticks.
 func (c *chart) FeetText() int { return c.Feet + 15 }
 
-// CurveHeight is how high the curve of ready nodes is.
+// CurveHeight returns the height of the curve of ready nodes, in pixels.
 func (c *chart) CurveHeight() int { return curveHeight }
 
-// Drawn is what the chart shows, in a sentence.
+// Drawn returns what the chart shows, in a sentence.
 func (c *chart) Drawn() string {
 	return fmt.Sprintf("From %s to %s; %d %s.", c.from, c.to, c.lanes, roll.Plural(c.lanes, "instance", "instances"))
 }

@@ -2,7 +2,7 @@ package page
 
 import "strings"
 
-// curve is how many nodes were ready and how many there were, as paths of SVG.
+// curve has the numbers of ready nodes and of all nodes, as SVG paths.
 type curve struct {
 	Ready string // the area below the ready nodes
 	Lack  string // the area between the ready nodes and all
@@ -10,13 +10,13 @@ type curve struct {
 	All   string // along all nodes
 }
 
-// step is a stretch in which the number of nodes did not change.
+// step is a period in which the numbers of nodes did not change.
 type step struct {
 	from, to     float64
 	ready, total int
 }
 
-// level joins samples that say the same. What is unknown is in no step.
+// level merges consecutive equal samples. Unknown samples are left out.
 func level(a axis, samples []Sample) []step {
 	var out []step
 	for i, s := range samples {
@@ -36,7 +36,7 @@ func level(a axis, samples []Sample) []step {
 	return out
 }
 
-// trace draws samples in a box of so many units, and returns the number of nodes at its
+// trace draws samples in a box of the given size, and returns the number of nodes at its
 // top.
 func trace(a axis, samples []Sample, width, height float64) (curve, int) {
 	steps := level(a, samples)

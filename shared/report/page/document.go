@@ -6,29 +6,28 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Document is what one page says. Parts that are empty are left out of the page.
+// Document is the content of one page. Empty parts are left out.
 type Document struct {
 	Title    string
 	Subtitle string // one sentence below the title
-	Tag      string // a word or two that nobody may overlook, such as "simulated"
-	// From and To are the time that the page is about. From is zero for one look, which
-	// was at To.
+	Tag      string // a prominent word or two, such as "simulated"
+	// From and To are the period of the page. From is zero for a single check at To.
 	From, To time.Time
-	Answers  []Answer // the page in short, before everything else
+	Answers  []Answer // the summary, at the top
 	Figures  []Figure
-	Notes    []string // about the whole, below everything else
+	Notes    []string // about the whole page, at the bottom
 	Clusters []Cluster
 	Notices  []Notice
 	Tables   []Table  // such as costs
-	Footer   []string // lines below everything: versions, how to make such a page
-	// Rest says where that is which lists leave out; see More.
+	Footer   []string // last lines: versions, how to make such a page
+	// Rest says where to find the entries that lists leave out; see More.
 	Rest string
 }
 
-// Tone is how much something deserves attention.
+// Tone is a level of attention.
 type Tone string
 
-// The tones; "" is none. Any other is shown as its own word.
+// The tones; "" is none. Any other value is shown as its own word.
 const (
 	ToneGood Tone = "good"
 	ToneWarn Tone = "warning"
@@ -36,28 +35,28 @@ const (
 	ToneHeld Tone = "held" // waiting, on purpose
 )
 
-// Answer is a question that a reader brings, with its answer in a sentence or two.
+// Answer is a reader's question, with its answer in a few lines.
 type Answer struct {
 	Question string
 	Lines    []Line
 	Tone     Tone
 }
 
-// Line is a sentence, about the cluster that it names, if it names one.
+// Line is a sentence, about a cluster if it names one.
 type Line struct{ Cluster, Text string }
 
-// Figure is a number that sums something up.
+// Figure is a number of the summary.
 type Figure struct {
 	Label, Value string
 	Note         string // what to compare it with
 	Tone         Tone
 }
 
-// Cluster is one cluster: what it has, and what was found, held and done.
+// Cluster is one cluster: its nodes, and what was found, held and done.
 type Cluster struct {
 	Name    string
 	Place   string // region and account
-	Mode    string // the most that Rollcall does here
+	Mode    string // the most that Rollcall may do here
 	Version string
 	Summary string // one sentence
 	Tone    Tone
@@ -78,13 +77,14 @@ type Cluster struct {
 	Zones    []Zone
 	NotNodes []NotNode
 	More     More
-	Next     string // when the cluster is looked at next, and why then
+	Next     string // when the cluster is checked next, and why then
 }
 
-// More counts what the lists of a cluster leave out: a page is for a person to read.
+// More counts the entries that the lists of a cluster leave out, to keep the page readable.
 type More struct{ Findings, Watching, Held, Acts, Groups, NotNodes int }
 
-// Finding is one instance or node in trouble. Findings with the same first cause are shown together.
+// Finding is a finding about one instance or node. Findings with the same first cause are
+// shown together.
 type Finding struct {
 	Instance  string
 	Node      string
@@ -92,25 +92,25 @@ type Finding struct {
 	Owner     string
 	Zone      string
 	Kind      string
-	Condition string // the node condition that failed, if it is one
+	Condition string // the node condition that failed, if any
 	Stage     string
 	Tone      Tone
 	Since     time.Time
 	For       string    // how long, in words
 	Due       time.Time // when the tolerance ends
-	Until     time.Time // when it was over, if it is
+	Until     time.Time // when it ended, zero if it has not
 	Summary   string
-	Next      string // what follows, and when
+	Next      string // the next step, and when
 	Causes    []roll.Cause
-	// NotChecked is what could not be looked for.
+	// NotChecked are the causes that could not be checked.
 	NotChecked []roll.NotChecked
-	Kept       string // where what was read is kept
+	Kept       string // where the evidence is stored
 }
 
-// Withheld is an act that was held back: at a moment, or again and again until To.
+// Withheld is an act that was held: once, or repeatedly until To.
 type Withheld struct {
-	From, To time.Time // To is zero for a moment
-	Times    int       // how often it was decided, if more than once
+	From, To time.Time // To is zero if it was held once
+	Times    int       // how often it was held, if more than once
 	Instance string
 	Group    string
 	Kind     string // of the finding
@@ -119,7 +119,7 @@ type Withheld struct {
 	Detail   string
 }
 
-// Act is what was done, or tried.
+// Act is an act that was carried out or attempted.
 type Act struct {
 	At       time.Time
 	Instance string
@@ -132,7 +132,7 @@ type Act struct {
 	Detail   string
 }
 
-// Group is the nodes that one owner makes alike.
+// Group is a group of nodes that one owner launches alike.
 type Group struct {
 	Name         string
 	Owner        string
@@ -143,8 +143,8 @@ type Group struct {
 	Registration *Registration
 }
 
-// Registration is how long the latest nodes of a group took from the launch of their
-// instance to their registration.
+// Registration has the times of the latest nodes of a group, from the launch of the
+// instance to the registration of the node.
 type Registration struct {
 	Count         int
 	P50, P95, P99 time.Duration
@@ -153,8 +153,8 @@ type Registration struct {
 	Buckets []Bucket
 }
 
-// Bucket counts the nodes that took longer than the bucket before it allows, and at most
-// UpTo. A last one with no UpTo counts all that took longer.
+// Bucket counts the nodes that took at most UpTo, and longer than the UpTo of the bucket
+// before. A last bucket without UpTo counts all the others.
 type Bucket struct {
 	UpTo  time.Duration
 	Count int
@@ -169,7 +169,7 @@ type Zone struct {
 	Tone  Tone
 }
 
-// NotNode is an instance that carries the cluster's tag and is not meant to be a node.
+// NotNode is an instance that has the cluster's tag and is not meant to be a node.
 type NotNode struct{ Instance, Name, Why string }
 
 // Notice is a message that was sent, or would have been.
@@ -180,11 +180,11 @@ type Notice struct {
 	Kind    string
 	Cause   string
 	Subject string
-	Text    string // shown as it is, line by line
+	Text    string // preformatted
 	Tone    Tone
 }
 
-// Table is any other table. Rows have a cell for each column; the first names the row.
+// Table is any other table. Rows have a cell for each column; the first cell names the row.
 type Table struct {
 	Title   string
 	Caption string
@@ -199,7 +199,7 @@ type Column struct {
 	Numbers bool // aligned at the right
 }
 
-// align is the class of the cells of a column.
+// align returns the CSS class of the cells of a column.
 func (t Table) align(n int) string {
 	if n < len(t.Columns) && t.Columns[n].Numbers {
 		return "n"
@@ -207,7 +207,7 @@ func (t Table) align(n int) string {
 	return ""
 }
 
-// column is the name of a column.
+// column returns the name of a column, "" if it has none.
 func (t Table) column(n int) string {
 	if n < len(t.Columns) {
 		return t.Columns[n].Name

@@ -1,18 +1,20 @@
-// Package page renders one HTML page that stands by itself: a day in the life of an
-// account with its clusters, or one look at them.
+// Package page renders one standalone HTML page: a day of an account with its clusters,
+// or one check of them.
 //
-// A Document is what the page says: answers, figures, clusters, notices, tables. A cluster has
-// findings with their causes, what was held back, acts, groups with registration times,
-// zones, and a Timeline. Findings with one cause are shown as one problem with its fix.
-// Details are folded, and what is folded is not printed. A timeline has the cluster's ready nodes as Samples, a Lane for
-// each instance, and Bands, stretches in which something held for the whole cluster. On a
-// lane, a Span is a stretch in which the instance was in one State, and a Mark a moment
-// in which something happened. A Tone says how much a thing deserves attention; it is
-// always shown as a shape and a word too. Every part of a document may be left out.
+// A Document is the content of the page: answers, figures, clusters, notices, tables. A
+// cluster has findings with their causes, held acts, acts, groups with registration times,
+// zones, and a Timeline. Findings with the same first cause are shown as one problem with
+// its fix. Details are folded, and folded details are not printed. Every part of a document
+// is optional.
 //
-// The page needs no network, no script and no font but the reader's: charts are SVG in
-// the page, folding is the browser's own. Its policy forbids the rest, so that whatever
-// a tag or a message of an account says stays text. The same document gives the same
+// A timeline has the cluster's ready nodes as Samples, a Lane for each instance, and Bands
+// for periods that affect the whole cluster. On a lane, a Span is a period in one State,
+// and a Mark is an event at one moment. A Tone is the level of attention; it is always
+// shown as a shape and a word too.
+//
+// The page needs no network, no script and no web font: charts are inline SVG, and folding
+// is native to the browser. Its Content-Security-Policy forbids everything else, so that
+// text from tags and messages of an account stays text. The same document gives the same
 // bytes: no clock is read, and times are shown in UTC.
 package page
 
@@ -22,7 +24,7 @@ import (
 )
 
 // Render returns the page of a document as HTML in UTF-8. It fails only if the template
-// does not fit the document, which no value of a document can cause.
+// does not match the type Document, which no value of a document can cause.
 func Render(d Document) ([]byte, error) {
 	var b bytes.Buffer
 	if err := pages.Execute(&b, compose(d)); err != nil {

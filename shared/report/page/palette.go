@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// colour is a colour of the page by its use, for light and for dark.
+// colour is a colour of the page, named by its use, in light and in dark mode.
 type colour struct{ name, light, dark string }
 
-// palette has every colour of the page: page.css names no other. Which is seen on which,
-// and with how much contrast, is tested.
+// palette has every colour of the page; page.css uses no other. Tests check the contrast of
+// each pair that is used together.
 var palette = []colour{
 	{"paper", "#ffffff", "#13171d"},
 	{"wash", "#f5f7f9", "#1a2028"}, // behind heads and code
 	{"line", "#d8dde4", "#323b47"}, // between things
 	{"grid", "#e6eaef", "#252d37"}, // behind charts
 	{"ink", "#1a232e", "#e3e8ee"},
-	{"soft", "#536070", "#a1adbb"}, // text that says less
+	{"soft", "#536070", "#a1adbb"}, // secondary text
 	{"link", "#1b5fb0", "#82b4f2"},
 	{"good", "#17784a", "#4fbf86"},
 	{"warn", "#945300", "#e0a548"},
@@ -30,8 +30,7 @@ var palette = []colour{
 	{"bandline", "#a08446", "#a08a55"}, // beside a band
 }
 
-// declarations are the palette as custom properties. Paper is light, whatever the screen
-// likes.
+// declarations returns the palette as CSS custom properties. Print is always light.
 func declarations() string {
 	var light, dark strings.Builder
 	for _, c := range palette {

@@ -8,19 +8,20 @@ import (
 	"rollcall/shared/roll"
 )
 
-// problem is the findings of a cluster that have their first cause in common. Its causes and fixes are shown once.
+// problem is the findings of a cluster that share their first cause. Its causes and fixes
+// are shown once.
 type problem struct {
 	ID         string
 	Tone       Tone     // of the worst finding
-	Kinds      []string // of findings, each once
-	Groups     []string // likewise
-	Next       []string // likewise
+	Kinds      []string // distinct kinds of the findings
+	Groups     []string // distinct groups
+	Next       []string // distinct next steps
 	Causes     []explanation
 	NotChecked []roll.NotChecked
 	Members    []member
 }
 
-// member is a finding of a problem, and its id on the page.
+// member is a finding of a problem, with its id on the page.
 type member struct {
 	Finding
 	ID string
@@ -30,12 +31,12 @@ type member struct {
 type explanation struct {
 	Code, Subject string
 	Confidence    roll.Confidence
-	// What findings say in the same words is in each list once.
+	// Each list has identical texts of several findings once.
 	Summaries, Fixes, Unsettled, NotChecked []string
 	Evidence                                []roll.Evidence
 }
 
-// problems groups findings by their first cause; those without a cause by what was found.
+// problems groups findings by their first cause, or by kind and condition if they have none.
 func problems(id string, findings []Finding) []problem {
 	var out []problem
 	index := map[[2]string]int{}
@@ -91,7 +92,7 @@ func (e *explanation) add(c roll.Cause) {
 	}
 }
 
-// once adds a value to a list, unless it is empty or there already.
+// once appends a value to a list, unless it is empty or already in the list.
 func once[T comparable](list []T, value T) []T {
 	var empty T
 	if value == empty || slices.Contains(list, value) {
@@ -100,7 +101,7 @@ func once[T comparable](list []T, value T) []T {
 	return append(list, value)
 }
 
-// Code is the first cause, or else what was found.
+// Code returns the code of the first cause, or else the kind of finding.
 func (p problem) Code() string {
 	if len(p.Causes) > 0 {
 		return p.Causes[0].Code
@@ -108,7 +109,7 @@ func (p problem) Code() string {
 	return p.Kinds[0]
 }
 
-// Who names the only instance, or counts several.
+// Who returns the name of the only instance, or the count of several.
 func (p problem) Who() string {
 	if len(p.Members) == 1 {
 		return cmp.Or(p.Members[0].Instance, "1 finding")
@@ -116,7 +117,7 @@ func (p problem) Who() string {
 	return fmt.Sprintf("%d instances", len(p.Members))
 }
 
-// Longest is for how long the problem has lasted, in words: that of its first finding.
+// Longest returns the age of the problem in words, which is that of its oldest finding.
 func (p problem) Longest() string {
 	first := slices.MinFunc(p.Members, func(a, b member) int { return a.Since.Compare(b.Since) })
 	return first.For

@@ -10,8 +10,8 @@ import (
 const (
 	distributionWidth  = 300
 	distributionHeight = 84
-	distributionBase   = 66 // where the bars stand
-	distributionTop    = 16 // room for the count above the highest
+	distributionBase   = 66 // y of the base of the bars
+	distributionTop    = 16 // room for the count above the highest bar
 )
 
 // distribution is the registration times of a group, laid out.
@@ -29,14 +29,14 @@ type distribution struct {
 type column struct {
 	X, Width, Y, Height string
 	Middle              string
-	Above               string // where the count stands
+	Above               string // y of the count
 	Count               int
-	Label               string // "" where labels would cover each other
+	Label               string // "" where labels would overlap
 	Late                bool   // beyond the deadline
 }
 
-// distribute lays the distribution of a group out. Buckets are drawn equally wide: they
-// are chosen to be read, not measured.
+// distribute lays out the distribution of a group, nil if there is none. Buckets are drawn
+// equally wide, for readability rather than to scale.
 func distribute(id string, g Group) *distribution {
 	if g.Registration == nil || len(g.Registration.Buckets) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func distribute(id string, g Group) *distribution {
 	return d
 }
 
-// upTo names a bucket by its bound.
+// upTo returns the label of a bucket: its upper bound.
 func upTo(b Bucket, lower time.Duration) string {
 	if b.UpTo == 0 {
 		return ">" + took(lower)

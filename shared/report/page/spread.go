@@ -1,9 +1,8 @@
 package page
 
-// spread moves positions, which are in order, to the right until they stand at low or
-// beyond and neighbours are gap apart: nothing is drawn before it happened. What would
-// then stand beyond high is moved back; where all do not fit, they come closer together
-// than gap.
+// spread moves sorted positions to the right until all are at least low and neighbours are
+// gap apart, so that no mark is drawn before its time. Positions beyond high are then moved
+// back. If there is not enough room, the gap shrinks.
 func spread(at []float64, gap, low, high float64) []float64 {
 	out := make([]float64, len(at))
 	if n := float64(len(at) - 1); n*gap > high-low {

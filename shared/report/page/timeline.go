@@ -2,25 +2,25 @@ package page
 
 import "time"
 
-// Timeline is what happened in a cluster, along a common axis. Without From, and To after
-// it, nothing is drawn.
+// Timeline has the events of a cluster on a common time axis. Nothing is drawn unless From
+// is set and To is after it.
 type Timeline struct {
 	From, To time.Time
-	Caption  string   // one sentence; what is drawn, and what is left out
-	Ready    []Sample // by time
+	Caption  string   // one sentence: what is drawn, and what is left out
+	Ready    []Sample // ordered by time
 	Marks    []Mark   // of the cluster as a whole
 	Lanes    []Lane
 	Bands    []Band
 }
 
-// Sample is how many nodes were ready from a moment on, until the next sample.
+// Sample is the number of ready nodes from At until the next sample.
 type Sample struct {
 	At           time.Time
 	Ready, Total int
-	Unknown      bool // nobody could tell
+	Unknown      bool // the numbers are unknown
 }
 
-// Lane is one instance. Lanes that follow each other with the same Sub share a heading.
+// Lane is one instance. Consecutive lanes with the same Sub share a heading.
 type Lane struct {
 	Label string // the instance id; it links to the finding about the same instance
 	Sub   string // the group
@@ -28,14 +28,14 @@ type Lane struct {
 	Marks []Mark
 }
 
-// State is what an instance was for a while.
+// State is the state of an instance during a span.
 type State string
 
 // The states. Any other is drawn as a thin line and shown as its own word.
 const (
-	StateLaunching    State = "launching"    // it runs, and is no node yet
-	StateMissing      State = "missing"      // it runs, and is past the time to register
-	StateInitializing State = "initializing" // a node that was not ready for work yet
+	StateLaunching    State = "launching"    // it runs and has not registered yet
+	StateMissing      State = "missing"      // it runs and is past its registration deadline
+	StateInitializing State = "initializing" // its node is not ready for work yet
 	StateReady        State = "ready"
 	StateNotReady     State = "not ready"
 	StateUnknown      State = "unknown" // the node stopped reporting
@@ -43,20 +43,20 @@ const (
 	StateTerminated   State = "terminated"
 )
 
-// Span is a stretch of a lane.
+// Span is a period of a lane in one state.
 type Span struct {
 	From, To time.Time
 	State    State
-	Title    string // what to say of it beside its state
+	Title    string // what to show besides its state
 }
 
-// MarkKind is what happened in a moment.
+// MarkKind is the kind of an event on a lane.
 type MarkKind string
 
 // The kinds of marks. Any other is drawn as a dot and shown as its own word.
 const (
 	MarkLaunch   MarkKind = "launch"
-	MarkFault    MarkKind = "fault" // what a simulation broke
+	MarkFault    MarkKind = "fault" // a fault that a simulation injected
 	MarkFinding  MarkKind = "finding"
 	MarkNotice   MarkKind = "notice"
 	MarkHeld     MarkKind = "held"
@@ -65,15 +65,14 @@ const (
 	MarkResolved MarkKind = "resolved"
 )
 
-// Mark is a moment on a lane.
+// Mark is an event at a moment on a lane.
 type Mark struct {
 	At    time.Time
 	Kind  MarkKind
 	Label string
 }
 
-// Band is a stretch in which something held for the whole cluster, such as the outage of
-// a zone.
+// Band is a period that affects the whole cluster, such as the outage of a zone.
 type Band struct {
 	From, To time.Time
 	Label    string

@@ -32,11 +32,11 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"left":      left,
 }).Parse(markup))
 
-// sheet is the style sheet: the palette and the sizes that the layout knows, then rules.
+// sheet is the style sheet: the palette, the sizes that the layout uses, then the rules.
 var sheet = declarations() + sizes() + rules
 
-// head is the policy of the page and its style sheet: nothing is loaded, no script runs,
-// and no style but this one applies.
+// head is the Content-Security-Policy of the page and its style sheet. Nothing is loaded,
+// no script runs, and no other style applies.
 var head = template.HTML(fmt.Sprintf(
 	`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
 	fingerprint(sheet), sheet))
@@ -64,7 +64,7 @@ type view struct {
 	Head     template.HTML
 	Period   string
 	Clusters []clusterView
-	Sparks   bool              // some clusters have a curve of their ready nodes
+	Sparks   bool              // at least one cluster has a Spark
 	Links    map[string]string // the ids of clusters, by name
 }
 
@@ -76,9 +76,9 @@ type clusterView struct {
 	Problems []problem
 	Watching []problem
 	Times    []*distribution
-	Spark    string // path of the ready nodes, for the overview
+	Spark    string // SVG path of the ready nodes, for the overview
 	Rest     string
-	// HeldWhen and ActsWhen: the tables say when. Of one look they need not.
+	// HeldWhen and ActsWhen: the tables show times, which a single check does not need.
 	HeldWhen, ActsWhen bool
 }
 
@@ -121,7 +121,7 @@ func arrange(id string, c Cluster) clusterView {
 	return v
 }
 
-// period is what the page is about, in words.
+// period returns the period of the page in words.
 func period(from, to time.Time) string {
 	switch {
 	case to.IsZero() && from.IsZero():
@@ -136,7 +136,7 @@ func period(from, to time.Time) string {
 
 var toneClasses = map[Tone]string{ToneGood: "good", ToneWarn: "warn", ToneBad: "bad", ToneHeld: "held"}
 
-// toneClass is a tone as a class of the style sheet, "" for none.
+// toneClass returns the CSS class of a tone, "" for none.
 func toneClass(t Tone) string {
 	if t == "" {
 		return ""
@@ -144,7 +144,7 @@ func toneClass(t Tone) string {
 	return cmp.Or(toneClasses[t], "other")
 }
 
-// left says that a list is not whole, and where the rest is, "" if it is.
+// left says how many entries a list leaves out and where they are, "" if it is complete.
 func left(more int, rest string) string {
 	if more <= 0 {
 		return ""
@@ -156,7 +156,7 @@ func left(more int, rest string) string {
 	return s
 }
 
-// share is a part of a whole in percent.
+// share returns a part of a whole in percent.
 func share(part, whole int) string {
 	if whole <= 0 {
 		return "0"

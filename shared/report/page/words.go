@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// took renders how long something took: 48s, 1m12s, 1h5m.
+// took formats a duration: 48s, 1m12s, 1h5m.
 func took(d time.Duration) string {
 	s := d.Round(time.Second).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -21,9 +21,8 @@ func took(d time.Duration) string {
 	return s
 }
 
-// plain makes the bytes of a page valid UTF-8 in which every character is seen where it
-// stands. What a terminal or a reader's eye would be misled by, such as escape
-// sequences and marks that turn the direction of text, is replaced.
+// plain returns the page as valid UTF-8 without misleading characters. Characters such as
+// those of escape sequences, and marks that change the direction of text, are replaced.
 func plain(page []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if roll.Misleads(r) {

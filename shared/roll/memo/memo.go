@@ -1,7 +1,7 @@
-// Package memo caches computed values: instances of one launch template have the same user
-// data, and a check a minute later reads the same texts again.
+// Package memo caches computed values. Instances of one launch template have the same user data,
+// and a check a minute later reads the same texts again.
 //
-// A text is kept only as its hash, a [Key], since it may hold secrets.
+// The cache keeps only the hash of a text, a [Key], since a text may hold secrets.
 package memo
 
 import (
@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Key stands for texts.
+// Key is the hash of one or more texts.
 type Key [sha256.Size]byte
 
-// Of returns the key of texts, in their order.
+// Of returns the key of the texts. Their order matters.
 func Of[T string | []byte](texts ...T) (k Key) {
 	if len(texts) == 1 {
 		return sha256.Sum256([]byte(texts[0]))
@@ -26,8 +26,8 @@ func Of[T string | []byte](texts ...T) (k Key) {
 	return Key(h.Sum(nil))
 }
 
-// Memo keeps at least the Most values that were asked for last, and at most twice as many.
-// Several goroutines may use it. Values are shared and must not be changed.
+// Memo keeps at least the Most values that were used last, and at most twice that number. It is
+// safe for concurrent use. Values are shared and must not be changed.
 type Memo[K comparable, V any] struct {
 	Most int
 
@@ -35,7 +35,7 @@ type Memo[K comparable, V any] struct {
 	young, older map[K]V
 }
 
-// Get returns the value of the key, computed if it is not kept.
+// Get returns the value for the key. It calls compute if the value is not cached.
 func (m *Memo[K, V]) Get(k K, compute func() V) V {
 	m.mu.Lock()
 	v, ok := m.young[k]

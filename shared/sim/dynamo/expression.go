@@ -13,7 +13,7 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// term is one term of a condition. A condition holds if all its terms do.
+// term is one term of a condition. A condition holds if all its terms hold.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 type term struct {
 	op    string // a function, or =
@@ -21,7 +21,7 @@ type term struct {
 	value types.AttributeValue
 }
 
-// holds evaluates a condition for an item, nil if there is none.
+// holds reports whether a condition holds for an item; a nil item does not exist.
 func holds(condition []term, it Item) bool {
 	return !slices.ContainsFunc(condition, func(t term) bool { return !t.holds(it) })
 }
@@ -61,7 +61,7 @@ var (
 	equals = regexp.MustCompile(`^(#?\w+) ?= ?(:\w+)$`)
 )
 
-// reader reads the expressions of one request, and knows which names and values they used.
+// reader reads the expressions of one request, and records which names and values they use.
 type reader struct {
 	names  map[string]string
 	values Item
@@ -79,7 +79,7 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// name is the attribute that a word stands for.
+// name returns the attribute name that a word stands for.
 func (r *reader) name(word string) string {
 	if word[0] != '#' {
 		return word
@@ -101,7 +101,7 @@ func (r *reader) value(word string) types.AttributeValue {
 	return v
 }
 
-// condition reads a condition; nil is none.
+// condition parses a condition; nil has no terms.
 func (r *reader) condition(text *string) (all []term) {
 	if text == nil {
 		return nil
@@ -120,7 +120,7 @@ func (r *reader) condition(text *string) (all []term) {
 	return all
 }
 
-// update reads an update expression.
+// update parses an update expression.
 func (r *reader) update(text *string) (all []assignment) {
 	if text == nil {
 		return nil
@@ -137,8 +137,8 @@ func (r *reader) update(text *string) (all []assignment) {
 	return all
 }
 
-// done is what is wrong with the expressions that were read. DynamoDB wants all names and
-// values to be used.
+// done returns the first error in the expressions. DynamoDB requires that all names and values are
+// used.
 func (r *reader) done() error {
 	for _, name := range slices.Sorted(maps.Keys(r.names)) {
 		if !r.used[name] {
@@ -153,8 +153,8 @@ func (r *reader) done() error {
 	return r.err
 }
 
-// keyCondition reads the key condition of a Query: the partition key, which it must name, and
-// what it says of the sort key.
+// keyCondition parses the key condition of a Query: the required partition key, and the term about
+// the sort key, if any.
 func (r *reader) keyCondition(text *string) (pk string, sort *term) {
 	for _, t := range r.condition(text) {
 		switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// known is nil if a request has no fields beside those that are read here. rest is the request
-// without them.
+// known returns an error if a request has fields that are not simulated, or if the table does not
+// exist. rest is the request without the fields that are read here.
 func (t *Table) known(rest any) error {
 	switch {
 	case !reflect.ValueOf(rest).IsZero():
@@ -23,7 +23,7 @@ func (t *Table) known(rest any) error {
 	return nil
 }
 
-// keyOf reads a primary key; whole says that it has nothing else.
+// keyOf reads a primary key; whole requires that there are no other attributes.
 func keyOf(key Item, whole bool) (pk, sk string, err error) {
 	pk, sk = TextOf(key[PartitionKey]), TextOf(key[SortKey])
 	if pk == "" || sk == "" || whole && len(key) != 2 {
@@ -32,7 +32,7 @@ func keyOf(key Item, whole bool) (pk, sk string, err error) {
 	return pk, sk, nil
 }
 
-// Get reads one item, as it was up to age ago if the read is eventually consistent.
+// Get reads one item, with the given age if the read is eventually consistent.
 func (t *Table) Get(in *dynamodb.GetItemInput, age time.Duration) (*dynamodb.GetItemOutput, error) {
 	rest := *in
 	rest.TableName, rest.Key, rest.ConsistentRead = nil, nil, nil
@@ -47,10 +47,10 @@ func (t *Table) Get(in *dynamodb.GetItemInput, age time.Duration) (*dynamodb.Get
 	return &dynamodb.GetItemOutput{Item: it}, nil
 }
 
-// Query reads the items of one partition, a page at a time, as they were up to age ago if the
-// read is eventually consistent. It is no snapshot: of a transaction that is being committed it
-// may show one item and not the other. limit is how many items a page has at most, of those that
-// are there and those that are left.
+// Query reads a page of the items of one partition, with the given age if the read is eventually
+// consistent. It is not a snapshot: of a transaction in progress it may return one item and not
+// another. limit returns the maximum number of items of the page, given the number of all and of
+// remaining items.
 func (t *Table) Query(in *dynamodb.QueryInput, age time.Duration, limit func(all, left int) int) (*dynamodb.QueryOutput, error) {
 	rest := *in
 	rest.TableName, rest.ConsistentRead, rest.KeyConditionExpression, rest.ExpressionAttributeNames = nil, nil, nil, nil
@@ -70,7 +70,7 @@ func (t *Table) Query(in *dynamodb.QueryInput, age time.Duration, limit func(all
 	return out, nil
 }
 
-// page reads the items of a partition after a sort key that meet a condition.
+// page adds the items of a partition that follow a sort key and meet a condition.
 func (t *Table) page(out *dynamodb.QueryOutput, pk string, sort *term, after string, age time.Duration, limit func(all, left int) int) {
 	p := t.partitions[pk]
 	if p == nil {
@@ -121,8 +121,8 @@ func (t *Table) Update(in *dynamodb.UpdateItemInput) error {
 	return t.one(c)
 }
 
-// Transact makes all changes or none. What was made is not made again with the same token. Each
-// change appears at a time that the caller chooses.
+// Transact applies all changes or none. A repeated token applies nothing again. Each change
+// appears at a time that the caller chooses.
 func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, when func(i int) time.Duration) error {
 	rest := *in
 	rest.TransactItems, rest.ClientRequestToken = nil, nil
@@ -136,7 +136,7 @@ func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, whe
 	return t.all(changes, token, when)
 }
 
-// readChanges reads what a transaction is to write.
+// readChanges reads the writes of a transaction.
 func readChanges(items []types.TransactWriteItem) (all []*change, err error) {
 	if n := len(items); n < 1 || n > transactionItems {
 		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", transactionItems)
@@ -201,7 +201,8 @@ func readUpdate(u *types.Update) (*change, error) {
 	return c, nil
 }
 
-// storable says what of an item DynamoDB does not take: a set of nothing, or of one thing twice.
+// storable returns an error for a value that DynamoDB rejects: an empty set, or one with
+// duplicates.
 func storable(it Item) error {
 	for name, v := range it {
 		switch v := v.(type) {

@@ -1,7 +1,7 @@
-// Package dynamo is a simulated table of DynamoDB: conditional writes, transactions that appear
-// one item after the other, eventually consistent reads, pages, limits and TTL. What it does not
-// know of a request is ErrUnsimulated: an answer that leaves a condition out would hide what the
-// condition is for.
+// Package dynamo simulates a DynamoDB table: conditional writes, transactions whose items appear
+// one after the other, eventually consistent reads, pages, limits and TTL. It returns
+// ErrUnsimulated for requests that it does not support: ignoring a condition would hide its
+// effect.
 package dynamo
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Item is one item of a table. It is never changed: a write makes another.
+// Item is one item of a table. It is immutable: a write creates a new one.
 type Item = map[string]types.AttributeValue
 
-// The attributes of the table's key, and of its TTL, as the template has them.
+// The attributes of the table's key and TTL, as in the template.
 const (
 	PartitionKey = "pk"
 	SortKey      = "sk"
@@ -36,51 +36,51 @@ const (
 	transactionLimit = 4 << 20
 	pageLimit        = 1 << 20
 	tokenKept        = 10 * time.Minute
-	// StaleFor is how old the answer of an eventually consistent read may be.
+	// StaleFor is the maximum age of an eventually consistent read.
 	StaleFor = time.Second
 )
 
-// ErrUnsimulated is the error of a request that DynamoDB may well know, and this table does not.
+// ErrUnsimulated is returned for a request that DynamoDB may support but this table does not.
 var ErrUnsimulated = errors.New("this request is not simulated")
 
-// Clock is the time of a table.
+// Clock is the clock of a table.
 type Clock struct {
 	Start   time.Time
 	Elapsed func() time.Duration // since the start
 	In      func(time.Duration, func())
 }
 
-// Table is a table. One call is made at a time.
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html says
-// what a transaction promises, and to whom.
+// Table is a simulated table. Calls must not run concurrently. The link describes the guarantees
+// of transactions.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 type Table struct {
 	name  string
 	clock Clock
-	// late is how long after its time TTL deletes an item.
+	// late returns the delay after an item's expiry until TTL deletes it.
 	late       func(pk, sk string) time.Duration
-	missing    bool // there is no such table
+	missing    bool // the table was deleted
 	partitions map[string]*partition
-	tokens     map[string]time.Duration // of transactions that were made, and when
+	tokens     map[string]time.Duration // of completed transactions, with their times
 	changes    int
 }
 
 // partition holds the items of one partition key.
 type partition struct {
-	records []*record // in the order of their sort keys
+	records []*record // ordered by sort key
 	version int       // of the last change
-	dead    []*record // that were deleted, and may still be read by an eventually consistent read
+	dead    []*record // deleted, but an eventually consistent read may still return them
 }
 
-// record is what is under a key: what is there, what was until a moment ago, and what a
-// transaction that is being committed makes of it.
+// record holds the versions of the item under a key: the current one, recent ones, and the one
+// that a transaction in progress will write.
 type record struct {
 	pk, sk   string
 	versions []version // the latest is last
-	taken    bool      // by a transaction that is being committed
-	coming   Item      // what that makes of it
+	taken    bool      // by a transaction in progress
+	coming   Item      // the item that the transaction will write
 }
 
-// version is what a record was from some time on; an item of nil is nothing.
+// version is the item of a record since a time; a nil item means there is none.
 type version struct {
 	since time.Duration
 	item  Item
@@ -88,7 +88,7 @@ type version struct {
 	gone  time.Duration // when TTL deletes it
 }
 
-// New is an empty table. late is how long after its time TTL deletes the item of a key.
+// New returns an empty table. late returns the delay after an item's expiry until TTL deletes it.
 func New(name string, clock Clock, late func(pk, sk string) time.Duration) *Table {
 	t := &Table{name: name, clock: clock, late: late}
 	t.Create()
@@ -101,13 +101,13 @@ func (t *Table) Drop() {
 	t.missing = true
 }
 
-// Create makes the table anew.
+// Create creates the table again, empty.
 func (t *Table) Create() {
 	t.missing = false
 	t.partitions, t.tokens = map[string]*partition{}, map[string]time.Duration{}
 }
 
-// Version grows with each change of a partition; 0 is one without items.
+// Version returns a number that grows with each change of a partition; 0 if it was never written.
 func (t *Table) Version(pk string) int {
 	if p := t.partitions[pk]; p != nil {
 		return p.version
@@ -115,7 +115,7 @@ func (t *Table) Version(pk string) int {
 	return 0
 }
 
-// All is what a partition holds, with what is being committed.
+// All returns the items of a partition, including those of transactions in progress.
 func (t *Table) All(pk string) (items []Item) {
 	p := t.partitions[pk]
 	if p == nil {
@@ -139,7 +139,7 @@ func (t *Table) changed(p *partition) {
 	p.version = t.changes
 }
 
-// at is what the record was at a time, and how large, for who reads it now.
+// at returns the record's item at time t and its size, as a read at time now sees it.
 func (r *record) at(t, now time.Duration) (Item, int) {
 	for _, v := range slices.Backward(r.versions) {
 		if v.since <= t {
@@ -152,12 +152,13 @@ func (r *record) at(t, now time.Duration) (Item, int) {
 	return nil, 0
 }
 
-// find returns where a sort key is among the records of a partition, or belongs.
+// find returns the index of a sort key among the partition's records, and whether it exists. If
+// not, the index is where it belongs.
 func (p *partition) find(sk string) (int, bool) {
 	return sort.Find(len(p.records), func(i int) int { return strings.Compare(sk, p.records[i].sk) })
 }
 
-// record is the one under a key, made if there is none.
+// record returns the record under a key, and creates it if there is none.
 func (t *Table) record(pk, sk string) *record {
 	p := t.partitions[pk]
 	if p == nil {
@@ -171,7 +172,7 @@ func (t *Table) record(pk, sk string) *record {
 	return p.records[i]
 }
 
-// under is the record under a key, nil if there is none.
+// under returns the record under a key, nil if there is none.
 func (t *Table) under(pk, sk string) *record {
 	if p := t.partitions[pk]; p != nil {
 		if i, ok := p.find(sk); ok {
@@ -181,7 +182,7 @@ func (t *Table) under(pk, sk string) *record {
 	return nil
 }
 
-// as is what a read shows of a record, of up to an age.
+// as returns the item and size that a read of up to that age returns for a record.
 func (t *Table) as(r *record, age time.Duration) (Item, int) {
 	if r == nil {
 		return nil, 0
@@ -190,10 +191,10 @@ func (t *Table) as(r *record, age time.Duration) (Item, int) {
 	return r.at(now-age, now)
 }
 
-// write puts an item in a record, or nothing.
+// write puts an item in a record; nil deletes the item.
 func (t *Table) write(r *record, it Item) {
 	p := t.partitions[r.pk]
-	if p == nil { // the table was deleted meanwhile
+	if p == nil { // the table was deleted in the meantime
 		return
 	}
 	t.changed(p)
@@ -206,7 +207,7 @@ func (t *Table) write(r *record, it Item) {
 			v.gone = at.Add(t.late(r.pk, r.sk)).Sub(t.clock.Start)
 		}
 	}
-	kept := 0 // versions that nobody can read any more
+	kept := 0 // versions that no read returns any more
 	for kept+1 < len(r.versions) && r.versions[kept+1].since <= now-StaleFor {
 		kept++
 	}
@@ -217,7 +218,7 @@ func (t *Table) write(r *record, it Item) {
 	p.bury(now)
 }
 
-// bury takes out the records that were deleted so long ago that no read shows them.
+// bury removes the records that were deleted so long ago that no read returns them.
 func (p *partition) bury(now time.Duration) {
 	for len(p.dead) > 0 {
 		r := p.dead[0]
@@ -234,16 +235,16 @@ func (p *partition) bury(now time.Duration) {
 	}
 }
 
-// change is one write that was read from a request.
+// change is one write of a request.
 type change struct {
 	pk, sk    string
 	condition []term
-	put       Item // that takes the place of what is there
+	put       Item // replaces the existing item
 	set       []assignment
 	drop      bool
 }
 
-// what the change makes of an item. An update of none begins with its key.
+// what returns the item after the change. An update without an existing item starts with its key.
 func (c *change) what(of Item) Item {
 	switch {
 	case c.drop:
@@ -261,8 +262,7 @@ func (c *change) what(of Item) Item {
 	return it
 }
 
-// try says what a change makes of its record, or why it cannot be made: one of the codes of
-// a cancellation reason.
+// try returns the item that a change produces, or why it fails: a code of a cancellation reason.
 func (t *Table) try(c *change) (it Item, code, message string) {
 	r := t.under(c.pk, c.sk)
 	old, _ := t.as(r, 0)
@@ -279,7 +279,7 @@ func (t *Table) try(c *change) (it Item, code, message string) {
 	return it, "None", ""
 }
 
-// one makes one change.
+// one applies one change.
 func (t *Table) one(c *change) error {
 	it, code, message := t.try(c)
 	switch code {
@@ -294,8 +294,8 @@ func (t *Table) one(c *change) error {
 	return nil
 }
 
-// all makes all changes or none: those that it makes appear one after the other, each at a
-// time that the caller chooses, and keep other writers away until then.
+// all applies all changes or none. Each change appears at a time that the caller chooses, and
+// blocks other writers until then.
 func (t *Table) all(changes []*change, token string, when func(i int) time.Duration) error {
 	if made, ok := t.tokens[token]; ok && t.clock.Elapsed()-made < tokenKept {
 		return nil
@@ -345,7 +345,7 @@ func (t *Table) all(changes []*change, token string, when func(i int) time.Durat
 	return nil
 }
 
-// sizeOf is the size of an item as DynamoDB counts it.
+// sizeOf returns the size of an item as DynamoDB counts it, in bytes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func sizeOf(it Item) (n int) {
 	for name, v := range it {
@@ -385,7 +385,7 @@ func valueSize(v types.AttributeValue) (n int) {
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TextOf is the text of a value, "" if it is none.
+// TextOf returns the text of a string value, "" for any other value.
 func TextOf(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value

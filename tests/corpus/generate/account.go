@@ -18,18 +18,18 @@ const (
 
 // Security groups of the account.
 const (
-	clusterGroup = "sg-0c1c1c1c1c1c1c001" // eks-cluster-sg-payments: what EKS made
+	clusterGroup = "sg-0c1c1c1c1c1c1c001" // eks-cluster-sg-payments, created by EKS
 	legacyGroup  = "sg-0c1c1c1c1c1c1c002" // of the self-managed nodes
 	batchGroup   = "sg-0c1c1c1c1c1c1c003" // of some broken ones
 )
 
-// CA is the cluster's certificate authority, and OtherCA that of another cluster.
+// CA is the cluster's certificate authority, and OtherCA another cluster's.
 var (
 	CA      = authority("payments")
 	OtherCA = authority("payments-staging")
 )
 
-// authority is the base64 of a PEM block that looks like EKS's and certifies nothing.
+// authority returns the base64 of a PEM block that looks like EKS's and certifies nothing.
 func authority(name string) string {
 	body := base64.StdEncoding.EncodeToString([]byte("not a certificate; certificate authority of " + name))
 	return base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\n" + body + "\n-----END CERTIFICATE-----\n"))
@@ -40,8 +40,7 @@ const day = 24 * time.Hour
 // now is the time of every bundle.
 var now = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 
-// healthy are the machines that are well; all but worker are nil unless the account is
-// whole.
+// healthy holds the healthy machines; all but worker are nil unless the account is whole.
 type healthy struct{ karpenter, worker, legacy, system *Machine }
 
 func (h healthy) all() []*Machine {
@@ -51,8 +50,8 @@ func (h healthy) all() []*Machine {
 	return []*Machine{h.worker, h.system, h.karpenter, h.legacy}
 }
 
-// Healthy is the account in good order, with nodes that have been Ready for days: of
-// every owner if it is whole, else one of a node group.
+// Healthy returns the healthy account, with nodes that have been Ready for days: one of every
+// owner if it is whole, otherwise one of a node group.
 func Healthy(whole bool) *Bundle {
 	b := &Bundle{
 		At: now, Attributes: object{}, Policies: map[string][]object{},
@@ -74,7 +73,7 @@ func Healthy(whole bool) *Bundle {
 	return b
 }
 
-// cluster is what `aws eks describe-cluster` prints.
+// cluster writes what `aws eks describe-cluster` prints.
 func (b *Bundle) cluster() {
 	b.Cluster = object{
 		"name": Cluster, "arn": clusterARN, "status": "ACTIVE", "version": "1.35", "platformVersion": "eks.4",
@@ -94,11 +93,11 @@ func (b *Bundle) cluster() {
 	}
 }
 
-// access sets how the cluster authenticates.
+// access sets the cluster's authentication mode.
 func (b *Bundle) access(mode string) { b.Cluster["accessConfig"] = object{"authenticationMode": mode} }
 
-// endpoint sets who reaches the API server: public and private access, and the public
-// addresses that may.
+// endpoint sets the access to the API server: public, private, and the public addresses
+// admitted.
 func (b *Bundle) endpoint(public, private bool, from ...string) {
 	c := b.Cluster["resourcesVpcConfig"].(object)
 	c["endpointPublicAccess"], c["endpointPrivateAccess"] = public, private

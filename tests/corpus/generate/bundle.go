@@ -1,5 +1,4 @@
-// Package generate builds the corpus: a healthy account, and one change to it per
-// case.
+// Package generate builds the corpus: a healthy account, and one change to it per case.
 package generate
 
 import (
@@ -15,7 +14,7 @@ import (
 // object is a JSON object as the AWS CLI or kubectl prints it.
 type object = map[string]any
 
-// Bundle is a bundle in the making: the content of its files, still as values.
+// Bundle is a bundle under construction: the content of its files, still as values.
 type Bundle struct {
 	At      time.Time
 	Cluster object
@@ -35,24 +34,24 @@ type Bundle struct {
 	Attributes, Ledger                                    object
 	Mutating, Validating, Budgets                         []object
 
-	// MapRoles are the entries of aws-auth's mapRoles; RawMapRoles is its text instead,
-	// if it is not empty.
+	// MapRoles are the entries of aws-auth's mapRoles; a non-empty RawMapRoles is its text
+	// instead.
 	MapRoles    []string
 	RawMapRoles string
 
-	UserData, Console map[string]string // by instance id
+	UserData, Console map[string]string // by instance ID
 	absent            map[string]bool
 	raw               map[string]string
 }
 
-// Lacks leaves files out, as if nobody had been allowed to read what stands in them.
+// Lacks omits files, as if reading their content had been denied.
 func (b *Bundle) Lacks(names ...string) {
 	for _, n := range names {
 		b.absent[n] = true
 	}
 }
 
-// Files are the files of the bundle with their content.
+// Files returns the files of the bundle with their content.
 func (b *Bundle) Files() map[string][]byte {
 	files := map[string][]byte{
 		"at.txt":                        []byte(b.At.Format(time.RFC3339) + "\n"),
@@ -110,7 +109,7 @@ func (b *Bundle) Files() map[string][]byte {
 	return files
 }
 
-// controllers are files that tell whose a role is that no node has.
+// controllers adds the files that show the owner of a role that no node has.
 func (b *Bundle) controllers(files map[string][]byte) {
 	if b.Inline != nil {
 		names := object{}
@@ -128,7 +127,7 @@ func (b *Bundle) controllers(files map[string][]byte) {
 	}
 }
 
-// reservations puts every instance into a reservation of its own.
+// reservations returns one reservation per instance.
 func (b *Bundle) reservations() []object {
 	var out []object
 	for _, i := range b.Instances {
@@ -160,13 +159,13 @@ func (b *Bundle) policies() object {
 	return out
 }
 
-// kubernetes is a list as `kubectl get -o json` prints it.
+// kubernetes returns a list as `kubectl get -o json` prints it.
 func kubernetes(items []object) []byte {
 	return document(object{"apiVersion": "v1", "kind": "List", "items": items, "metadata": object{"resourceVersion": ""}})
 }
 
-// document prints an object with a line for each of its keys, and one for each item of
-// its lists: JSON that is short and still shows in a diff what changed.
+// document prints an object with one line for each key and each list item: short JSON in which
+// a diff still shows what changed.
 func document(o object) []byte {
 	var out bytes.Buffer
 	out.WriteString("{\n")
@@ -205,7 +204,7 @@ func value(v any) string {
 	return open + "\n        " + strings.Join(lines, ",\n        ") + "\n    " + closing
 }
 
-// compact prints a value on one line. What cannot be printed is a fault of a case.
+// compact prints a value on one line. A value that cannot be printed is a fault of a case.
 func compact(v any) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -216,21 +215,21 @@ func compact(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// The services print times in ways of their own.
+// Each service prints times in its own format.
 
 func (b *Bundle) ago(d time.Duration) time.Time { return b.At.Add(-d) }
 
-// ec2Time is a time as EC2 and IAM print it.
+// ec2Time returns a time as EC2 and IAM print it.
 func (b *Bundle) ec2Time(d time.Duration) string {
 	return b.ago(d).Format("2006-01-02T15:04:05+00:00")
 }
 
-// eksTime is a time as EKS and Auto Scaling print it.
+// eksTime returns a time as EKS and Auto Scaling print it.
 func (b *Bundle) eksTime(d time.Duration) string {
 	return b.ago(d).Format("2006-01-02T15:04:05.000000+00:00")
 }
 
-// kubeTime is a time as Kubernetes prints it.
+// kubeTime returns a time as Kubernetes prints it.
 func (b *Bundle) kubeTime(d time.Duration) string { return b.ago(d).Format("2006-01-02T15:04:05Z") }
 
 func (b *Bundle) microTime(d time.Duration) string {

@@ -7,7 +7,7 @@ import (
 	"rollcall/tests/corpus"
 )
 
-// Class says what a case is there for.
+// Class is the purpose of a case.
 type Class string
 
 // The classes.
@@ -20,35 +20,35 @@ const (
 	Well Class = "healthy"
 )
 
-// FieldReport is a report from the field from which Rollcall grew, by what it was about.
+// FieldReport names a report from the field from which Rollcall grew, by its topic.
 type FieldReport string
 
 const (
-	// quotedFlags: a startup taint in the kubelet's flags that was quoted once too often.
+	// quotedFlags: a startup taint in the kubelet's flags with one level of quotes too many.
 	quotedFlags FieldReport = "quotes in flags"
-	// slowStart: a Cilium taint that no node pool declared, kubelets that restarted, and a
-	// node that was launched twice.
+	// slowStart: a Cilium taint that no node pool declared, kubelets that restarted, and a node
+	// that was launched twice.
 	slowStart FieldReport = "startup taint"
 	// onARM: instances of arm64 that did not register.
 	onARM FieldReport = "arm64"
-	// wrongRole: the controller's role mapped in place of the nodes'.
+	// wrongRole: the controller's role is mapped in place of the nodes'.
 	wrongRole FieldReport = "controller's role"
 	// silence: short of memory, then silent.
 	silence FieldReport = "memory, then silence"
 )
 
-// FieldReports are all of them.
+// FieldReports lists all field reports.
 var FieldReports = []FieldReport{quotedFlags, slowStart, onARM, wrongRole, silence}
 
 // Case is one bundle and its verdict.
 type Case struct {
 	Name    string
 	Class   Class
-	Report  FieldReport // that it is a variant of; "" if of none
+	Report  FieldReport // of which it is a variant; "" if of none
 	Why     string
 	Sources []string
 	account bool // it needs the whole account; healthy cases have it anyway
-	// build changes the healthy account and says what is to be found then.
+	// build changes the healthy account and returns the expected verdict.
 	build func(*Bundle) *verdict
 }
 
@@ -64,7 +64,7 @@ func well(name, why string, sources []string, build func(*Bundle) *verdict) Case
 	return Case{Name: name, Class: Well, Why: why, Sources: sources, build: build}
 }
 
-// of makes the case a variant of a report.
+// of marks the case as a variant of a report.
 func (c Case) of(report FieldReport) Case {
 	c.Report = report
 	return c
@@ -76,16 +76,16 @@ func (c Case) whole() Case {
 	return c
 }
 
-// from lists the pages and reports that a case is made from.
+// from returns the pages and reports on which a case is based.
 func from(sources ...string) []string { return sources }
 
-// Cases are all cases, by topic.
+// Cases returns all cases, by topic.
 func Cases() []Case {
 	return slices.Concat(identityCases(), controllerCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
 		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), silentCases(), fleetCases(), removalCases(), launchCases(), rootCases(), intentCases(), reachCases(), registryCases(), siblingCases(), absenceCases(), wellCases())
 }
 
-// All makes all cases.
+// All builds all cases.
 func All() []Made {
 	var out []Made
 	for _, c := range Cases() {
@@ -112,14 +112,14 @@ func (c Case) Make() Made {
 	return Made{Case: c, Expect: expect, Files: b.Files()}
 }
 
-// verdict is what is to be found in a case.
+// verdict is what a case expects.
 type verdict struct{ expectation corpus.Expectation }
 
-// nothing is wrong.
+// nothing returns the verdict that nothing is wrong.
 func nothing() *verdict { return &verdict{} }
 
-// finds is a finding of a machine, with the code of the decisive cause that stands
-// first ("" if nothing proves one) and those that may be decisive too.
+// finds returns a finding about a machine. first is the code of the decisive cause that comes
+// first, "" if nothing proves one; also lists those that may be decisive too.
 func finds(m *Machine, kind, first string, also ...string) *verdict {
 	return nothing().and(m, kind, first, also...)
 }
@@ -137,25 +137,26 @@ func (v *verdict) last() *corpus.Finding {
 	return &v.expectation.Findings[len(v.expectation.Findings)-1]
 }
 
-// suggests names codes that the last finding must mention.
+// suggests adds codes that the last finding must mention.
 func (v *verdict) suggests(codes ...string) *verdict {
 	v.last().Suggestive = codes
 	return v
 }
 
-// rulesOut names codes that must be told to be fine.
+// rulesOut adds codes that must be reported as ruled out.
 func (v *verdict) rulesOut(codes ...string) *verdict {
 	v.last().RuledOut = codes
 	return v
 }
 
-// misses names codes that must be told to not have been checked.
+// misses adds codes that must be reported as not checked.
 func (v *verdict) misses(codes ...string) *verdict {
 	v.last().NotChecked = codes
 	return v
 }
 
-// holds wants an act on every instance of the verdict held, for a reason; "" is any.
+// holds expects an act on every instance of the verdict to be held for a reason; "" is any
+// reason.
 func (v *verdict) holds(reason string) *verdict {
 	for _, f := range v.expectation.Findings {
 		if h := (corpus.Held{Instance: f.Instance, Reason: reason}); !slices.Contains(v.expectation.Held, h) {
@@ -165,7 +166,7 @@ func (v *verdict) holds(reason string) *verdict {
 	return v.orders()
 }
 
-// orders wants these acts ordered on the first instance, and no others on any.
+// orders expects these acts on the first instance, and no others on any.
 func (v *verdict) orders(actions ...string) *verdict {
 	orders := []corpus.Order{}
 	for _, a := range actions {
@@ -175,32 +176,31 @@ func (v *verdict) orders(actions ...string) *verdict {
 	return v
 }
 
-// incomplete wants the document to say that it could not see everything.
+// incomplete expects the document to report itself as incomplete.
 func (v *verdict) incomplete() *verdict {
 	no := false
 	v.expectation.Complete = &no
 	return v
 }
 
-// joined is a further node of a group that was launched so long ago, and registered a
-// minute later.
+// joined adds a node to a group. It was launched this long ago, and registered a minute later.
 func (b *Bundle) joined(g Group, age time.Duration) *Machine {
 	m := b.Launch(Sick, "10.0.41.21", "a", g, age)
 	b.Join(m, age-time.Minute)
 	return m
 }
 
-// cniWaits is such a node that has waited for its CNI from the start.
+// cniWaits adds such a node that has waited for its CNI from the start.
 func (b *Bundle) cniWaits(g Group) *Machine {
 	m := b.joined(g, 26*time.Minute)
 	b.neverReady(m)
 	return m
 }
 
-// worker is a further node of the node group workers that was well for days.
+// worker adds a node to the node group workers that was healthy for days.
 func worker(b *Bundle) *Machine { return b.joined(Workers, 5*day) }
 
-// silentWorker is one that went silent three quarters of an hour ago.
+// silentWorker adds one that went silent 45 minutes ago.
 func silentWorker(b *Bundle) *Machine {
 	m := worker(b)
 	b.silent(m, 45*time.Minute)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bootstrapCases are about user data: its format, and which cluster it is for.
+// bootstrapCases are about user data: its format, and the cluster that it names.
 func bootstrapCases() []Case {
 	own := BatchGroup // a launch template that names its AMI
 	own.Custom = true
@@ -110,7 +110,7 @@ func bootstrapCases() []Case {
 	}
 }
 
-// zipped compresses a text, without compression: its bytes then do not depend on the
+// zipped wraps a text as gzip without compressing it, so that its bytes do not depend on the
 // version of the compressor.
 func zipped(text string) string {
 	var out bytes.Buffer
@@ -127,8 +127,8 @@ func zipped(text string) string {
 	return out.String()
 }
 
-// privately launches an instance of a private cluster, in a subnet from which only the
-// endpoints of what every node needs are reached, and not that of EKS.
+// privately launches an instance of a private cluster, in a subnet that only reaches the
+// endpoints every node needs, and not that of EKS.
 func (b *Bundle) privately(g Group) *Machine {
 	b.endpoint(false, true)
 	b.aside()
@@ -137,8 +137,8 @@ func (b *Bundle) privately(g Group) *Machine {
 	return m
 }
 
-// untainted is a node that Karpenter before 1.3 did not take for its own, since it came
-// without the startup taint.
+// untainted adds a node that Karpenter before 1.3 did not accept as its own, since it
+// registered without the startup taint.
 func (b *Bundle) untainted() *Machine {
 	m := b.joined(Batch, 26*time.Minute)
 	m.unlabel("karpenter.sh/registered")
@@ -149,8 +149,8 @@ func (b *Bundle) untainted() *Machine {
 	return m
 }
 
-// quotingCases are about quotes around the kubelet's flags. The shell takes the outer ones
-// off, systemd those within, and most texts come out right.
+// quotingCases are about quotes around the kubelet's flags. The shell removes the outer quotes,
+// systemd the inner ones, and most texts come out right.
 func quotingCases() []Case {
 	flagged := func(code, quoted string) func(*Bundle) *verdict {
 		return func(b *Bundle) *verdict {
@@ -236,8 +236,8 @@ func quotingCases() []Case {
 // nestedTaint is Karpenter's taint in quotes within quotes.
 const nestedTaint = `'--register-with-taints="karpenter.sh/unregistered=:NoExecute"'`
 
-// custom makes a machine's node class one of the family Custom, to which Karpenter adds
-// nothing, with extra arguments for the kubelet, quoted as they stand.
+// custom sets a machine's node class to the family Custom, to which Karpenter adds nothing,
+// with extra kubelet arguments, quoted verbatim.
 func (b *Bundle) custom(m *Machine, quoted string) {
 	b.UserData[m.ID] = kubeletFlags(quoted)
 	for _, c := range b.NodeClasses {

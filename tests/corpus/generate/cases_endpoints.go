@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// endpointCases are about what a node needs beside the API server: the services of AWS,
-// addresses for pods, and the metadata service.
+// endpointCases are about what a node needs besides the API server: AWS services, addresses for
+// pods, and the metadata service.
 func endpointCases() []Case {
 	return []Case{
 		broken("no-endpoint-of-ec2", "A subnet without a way out that has the endpoints of ECR, S3 and STS, and not that of EC2, which every node asks for its name.",
@@ -107,7 +107,8 @@ func endpointCases() []Case {
 	}
 }
 
-// neverReady is a node that has not been ready since it was created, for want of a CNI.
+// neverReady makes a node that has not been ready since it was created, because its CNI is
+// missing.
 func (b *Bundle) neverReady(m *Machine) {
 	created, err := time.Parse(time.RFC3339, m.Node["metadata"].(object)["creationTimestamp"].(string))
 	if err != nil {
@@ -122,7 +123,8 @@ func (b *Bundle) neverReady(m *Machine) {
 	b.claimSays(m, "Ready", "Unknown", "UnhealthyDependents", "Initialized=Unknown", b.At.Sub(created))
 }
 
-// behindPolicy is a node that never became ready, behind a NAT gateway and an endpoint with a policy.
+// behindPolicy adds a node that never became ready, behind a NAT gateway and an endpoint with a
+// policy.
 func (b *Bundle) behindPolicy(service, policy string) *Machine {
 	b.aside(route("NatGatewayId", natGateway("a")))
 	b.privateEndpoint(clusterGroup, service)
@@ -134,13 +136,13 @@ func (b *Bundle) behindPolicy(service, policy string) *Machine {
 	return m
 }
 
-// allowingThrough is an endpoint policy with one statement.
+// allowingThrough returns an endpoint policy with one statement.
 func allowingThrough(action string, resources ...string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":%q,"Resource":["%s"]}]}`, action, strings.Join(resources, `","`))
 }
 
-// registryCases are about which service of the registry a failed pull tells of, and about
-// proxies, by which the way of a node is judged.
+// registryCases are about which registry service a failed pull points to, and about proxies,
+// which decide about a node's way out.
 func registryCases() []Case {
 	const (
 		image   = `"123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
@@ -148,8 +150,8 @@ func registryCases() []Case {
 		noLayer = `Failed to pull image ` + image + `: failed to pull and unpack image ` + image + `: failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://prod-eu-west-1-starport-layer-bucket.s3.eu-west-1.amazonaws.com/1b2c3d-123456789012/9f8e": dial tcp 203.0.113.7:443: i/o timeout`
 	)
 	services := []string{docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"}
-	// pulls is a node in a subnet with these endpoints and no other way out, which cannot pull the
-	// image of its CNI.
+	// pulls adds a node in a subnet with these endpoints and no other way out, which cannot
+	// pull the image of its CNI.
 	pulls := func(b *Bundle, says string, endpoints ...string) *Machine {
 		b.aside()
 		b.privateEndpoint(clusterGroup, endpoints...)
@@ -161,7 +163,7 @@ func registryCases() []Case {
 		b.podEvent(p, "Failed", says, 2*time.Minute, 6)
 		return m
 	}
-	// refused is a silent node whose security group the cluster's no longer admits.
+	// refused adds a silent node whose security group the cluster's group no longer admits.
 	refused := func(b *Bundle, g Group) *Machine {
 		b.endpoint(false, true)
 		b.SecurityGroups = append(b.SecurityGroups, firewall(batchGroup, "payments-batch", nil, anywhere()))
@@ -170,7 +172,7 @@ func registryCases() []Case {
 		b.silent(m, 45*time.Minute)
 		return m
 	}
-	own := BatchGroup // a node group with a launch template of one's own
+	own := BatchGroup // a node group with a custom launch template
 	own.Custom = true
 	const setsProxy = "export HTTPS_PROXY=http://10.0.0.9:3128\n"
 	return []Case{

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// fleetCases are about what is wrong with more than one machine: cluster, zone, group,
-// template, owner.
+// fleetCases are about faults of more than one machine: cluster, zone, group, template, owner.
 func fleetCases() []Case {
 	return []Case{
 		broken("cluster-is-updating", "The cluster is being updated; a node is not ready meanwhile, and nobody should judge it now.",
@@ -163,8 +162,7 @@ func (b *Bundle) unhealthyGroup(m *Machine, code, message string) {
 	g["health"] = object{"issues": []object{{"code": code, "message": message, "resourceIds": []string{m.ID}}}}
 }
 
-// replaced adds two instances of a group that were launched before, never registered,
-// and were ended.
+// replaced adds two earlier instances of a group that never registered and were terminated.
 func (b *Bundle) replaced(g Group) {
 	for i, launched := range []time.Duration{58 * time.Minute, 39 * time.Minute} {
 		m := b.Launch(fmt.Sprintf("i-0dead00000000000%d", i+1), fmt.Sprintf("10.0.41.%d", 31+i), "a", g, launched)
@@ -184,7 +182,7 @@ func (b *Bundle) replaced(g Group) {
 	}
 }
 
-// activity is a scaling activity about an instance, so long ago.
+// activity adds a scaling activity about an instance, this long ago.
 func (b *Bundle) activity(g Group, id string, age time.Duration, what, cause string) {
 	b.Activities = append([]object{{
 		"ActivityId": uid("activity", id+what), "AutoScalingGroupName": g.ASG(), "Description": what + ": " + id,
@@ -194,7 +192,7 @@ func (b *Bundle) activity(g Group, id string, age time.Duration, what, cause str
 	}}, b.Activities...)
 }
 
-// webhook adds a validating webhook about a resource, with so many ready endpoints.
+// webhook adds a validating webhook about a resource, with this number of ready endpoints.
 func (b *Bundle) webhook(policy, resource string, endpoints int) {
 	b.Validating = append(b.Validating, object{
 		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",

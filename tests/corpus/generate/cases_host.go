@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// hostCases are about the machine: kernel, disk, EC2's checks, its state, and what the
-// node monitoring agent says.
+// hostCases are about the machine: kernel, disk, EC2's checks, its state, and what the node
+// monitoring agent reports.
 func hostCases() []Case {
 	return []Case{
 		broken("kernel-panic", "The kernel panicked: the node is silent and EC2's reachability check fails, both for that reason.",
@@ -225,7 +225,7 @@ func hostCases() []Case {
 	}
 }
 
-// gpu is a worker of a type with a GPU.
+// gpu adds a worker of a type with a GPU.
 func gpu(b *Bundle) *Machine {
 	m := worker(b)
 	m.Instance["InstanceType"] = "g5.2xlarge"
@@ -233,26 +233,27 @@ func gpu(b *Bundle) *Machine {
 	return m
 }
 
-// xid is a GPU about which the node monitoring agent says an Xid.
+// xid makes the node monitoring agent report an Xid about the GPU.
 func (b *Bundle) xid(m *Machine, number int, since time.Duration) {
 	b.accelerators(m, "False", fmt.Sprintf("NvidiaXID%dError", number), fmt.Sprintf("detected XID-%d on the instance, review kernel logs for additional information.", number), since)
 }
 
-// accelerators adds what the node monitoring agent says of them, beside its other conditions.
+// accelerators adds what the node monitoring agent reports about them, besides its other
+// conditions.
 func (b *Bundle) accelerators(m *Machine, status, reason, message string, since time.Duration) {
 	b.monitored(m)
 	b.says(m, "AcceleratedHardwareReady", status, reason, message, since)
 }
 
-// monitored adds the conditions of the node monitoring agent, all in order.
+// monitored adds the conditions of the node monitoring agent, all healthy.
 func (b *Bundle) monitored(m *Machine) {
 	for _, system := range []string{"ContainerRuntime", "Kernel", "Networking", "Storage"} {
 		b.says(m, system+"Ready", "True", system+"IsReady", "Monitoring for the "+system+" system is active", 3*day)
 	}
 }
 
-// silentCases are about nodes that stopped talking, and what went before. The control
-// plane overwrites the pressure conditions of a silent node.
+// silentCases are about nodes that stopped reporting, and what preceded that. The control plane
+// overwrites the pressure conditions of a silent node.
 func silentCases() []Case {
 	memory := []string{docPressure, docNodeStatus, "https://github.com/kubernetes/kubernetes/issues/34314", "https://github.com/awslabs/amazon-eks-ami/issues/79"}
 	return []Case{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// imageCases are about the AMI: its architecture, its version, and what its boot says.
+// imageCases are about the AMI: its architecture, its version, and what its boot prints.
 func imageCases() []Case {
 	arm := []string{"https://github.com/eksctl-io/eksctl/issues/2558", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-types.html"}
 	return []Case{

@@ -2,13 +2,13 @@ package generate
 
 import "strings"
 
-// intentCases are about user data from which an instance was certainly meant to become a node,
-// and which its reader gives up.
+// intentCases are about user data that was certainly meant to make the instance a node, and
+// that its reader rejects.
 func intentCases() []Case {
 	own := BatchGroup // a launch template that names its AMI
 	own.Custom = true
 	join := "/etc/eks/bootstrap.sh " + Cluster + " --apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + "\n"
-	lone := Legacy // AL2 instances of an Auto Scaling group of which none ever was a node
+	lone := Legacy // AL2 instances of an Auto Scaling group that never had a node
 	lone.Name, lone.Template, lone.Role = "payments-night", "lt-0aa90000000000000", "payments-night-node"
 	return []Case{
 		broken("nodeconfig-of-a-version-that-does-not-exist", "nodeadm knows node.eks.aws/v1alpha1 and no other version: it refuses v1beta1, and says so on the console.",
@@ -125,8 +125,8 @@ func intentCases() []Case {
 	}
 }
 
-// ofClusterAPI launches a machine of Cluster API's AWS provider, in no Auto Scaling group, whose
-// bootstrap data lies in Secrets Manager.
+// ofClusterAPI launches a machine of Cluster API's AWS provider, in no Auto Scaling group, with
+// its bootstrap data in Secrets Manager.
 func (b *Bundle) ofClusterAPI(g Group) *Machine {
 	m := b.Unregistered(g)
 	b.Members, b.ScalingGroups = b.Members[:len(b.Members)-1], b.ScalingGroups[:len(b.ScalingGroups)-1]
@@ -138,16 +138,16 @@ func (b *Bundle) ofClusterAPI(g Group) *Machine {
 	return m
 }
 
-// windowsGroup is a managed node group of Windows nodes with user data of its own.
+// windowsGroup is a managed node group of Windows nodes with custom user data.
 var windowsGroup = Group{Owner: byNodeGroup, Name: "night", Role: "payments-night-windows", Image: imageWindows, Type: "m6i.xlarge", Template: "lt-0d0e0000000000000", Version: 2, Custom: true}
 
-// windowsData joins a Windows instance, with arguments for EKS's script.
+// windowsData returns user data that joins a Windows instance, with arguments for EKS's script.
 func windowsData(arguments string) string {
 	return "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile " + arguments + "\n</powershell>\n"
 }
 
-// capiBoothook is what Cluster API's AWS provider gives a machine whose bootstrap data lies in
-// Secrets Manager, in short.
+// capiBoothook is, shortened, what Cluster API's AWS provider gives a machine whose bootstrap
+// data is in Secrets Manager.
 const capiBoothook = `#cloud-boothook
 #!/bin/bash
 set -o errexit

@@ -15,7 +15,8 @@ const (
 	docLaunch          = "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/launch.go"
 )
 
-// refusal is how EC2 refuses the launches of an Auto Scaling group for one cause.
+// refusal returns a case in which EC2 refuses the launches of an Auto Scaling group for one
+// cause.
 func refusal(name, why, message, code, source string) Case {
 	return broken(name, why, from(source), func(b *Bundle) *verdict {
 		b.wants(Workers)
@@ -125,7 +126,7 @@ func launchCases() []Case {
 	}
 }
 
-// ended is how EC2 ends the instances of a node pool at their launch.
+// ended returns a case in which EC2 terminates the instances of a node pool at their launch.
 func ended(name, why, code, message, first string) Case {
 	return broken(name, why, from(docStateReason), func(b *Bundle) *verdict {
 		for i, age := range []time.Duration{24 * time.Minute, 9 * time.Minute} {
@@ -139,7 +140,7 @@ func ended(name, why, code, message, first string) Case {
 	})
 }
 
-// launches is the finding of a group whose launches fail.
+// launches returns the finding about a group whose launches fail.
 func launches(g Group, first string) *verdict {
 	v := nothing()
 	id := "nodepool/" + g.Name
@@ -153,7 +154,7 @@ func launches(g Group, first string) *verdict {
 	return v
 }
 
-// waiting adds a NodeClaim of which no instance comes.
+// waiting adds a NodeClaim for which no instance comes.
 func (b *Bundle) waiting(g Group, reason, message string, age time.Duration) {
 	b.NodeClaims = append(b.NodeClaims, object{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
@@ -175,7 +176,7 @@ func (b *Bundle) refused(g Group, letter, message string, age time.Duration) {
 	})
 }
 
-// wants has the group grow by one, which is not there.
+// wants raises the group's desired capacity by one instance, which is missing.
 func (b *Bundle) wants(g Group) {
 	asg := b.find(b.ScalingGroups, "AutoScalingGroupName", g.ASG())
 	asg["DesiredCapacity"] = asg["DesiredCapacity"].(int) + 1
@@ -184,7 +185,7 @@ func (b *Bundle) wants(g Group) {
 	}
 }
 
-// failed is a launch of the group that failed 12 minutes ago.
+// failed adds a launch of the group that failed 12 minutes ago.
 func (b *Bundle) failed(g Group, message string) {
 	const age = 12 * time.Minute
 	b.Activities = append([]object{{

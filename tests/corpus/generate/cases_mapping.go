@@ -2,14 +2,13 @@ package generate
 
 import "strings"
 
-// mappingCases are about the text of aws-auth. Their instances have a role that only
-// aws-auth maps.
+// mappingCases are about the text of aws-auth. Only aws-auth maps their instances' role.
 func mappingCases() []Case {
 	arn := Edge.RoleARN()
 	bySession := mapRole(arn, "system:node:{{SessionName}}", "system:bootstrappers", "system:nodes")
-	// byID has Bottlerocket name a node after its instance id.
+	// byID is user data that makes Bottlerocket name a node after its instance ID.
 	byID := strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "hostname-override-source = \"instance-id\"\ncluster-dns-ip", 1)
-	// remapped is a case in which the role's entry reads otherwise.
+	// remapped returns a case in which the role's entry is different.
 	remapped := func(code string, entries ...string) func(*Bundle) *verdict {
 		return func(b *Bundle) *verdict {
 			m := b.Unregistered(Edge)
@@ -114,13 +113,13 @@ func mappingCases() []Case {
 	}
 }
 
-// controllerCases are about roles that are mapped in place of the nodes', and whose they
-// are: a controller's role may have any name, and a node's role may have Karpenter's.
+// controllerCases are about roles mapped in place of the nodes', and their owners: a
+// controller's role may have any name, and a node's role may have Karpenter's.
 func controllerCases() []Case {
 	const podIdentity = "https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html"
 	const webIdentityPage = "https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html"
 	const karpenterPolicies = "https://karpenter.sh/docs/reference/cloudformation/"
-	// instead is a case in which aws-auth maps a role in place of the batch nodes'.
+	// instead makes aws-auth map a role in place of the batch nodes'.
 	instead := func(b *Bundle, arn string) *Machine {
 		m := b.Unregistered(Batch)
 		b.configMapOnly()

@@ -6,7 +6,7 @@ import (
 )
 
 // networkCases are about the way from an instance to the API server: endpoint, routes,
-// addresses, security groups, network ACLs, names.
+// addresses, security groups, network ACLs, DNS.
 func networkCases() []Case {
 	return []Case{
 		broken("no-route-to-a-public-endpoint", "The endpoint is public only, and the subnet's route table ends within the VPC.",
@@ -155,7 +155,7 @@ printf '[Service]\nEnvironmentFile=/etc/environment\n' > /etc/systemd/system/kub
 	}
 }
 
-// elsewhere puts an instance into another VPC, in which all is well.
+// elsewhere puts an instance into another VPC, in which everything is healthy.
 func (b *Bundle) elsewhere(m *Machine) {
 	const other, in, group = "vpc-0a1b2c3d4e5f60009", "subnet-0a1b2c3d4e5f60901", "sg-0c1c1c1c1c1c1c009"
 	b.addSubnet(in, "a", "10.9.32.0/19", 8000)["VpcId"] = other
@@ -173,7 +173,7 @@ func (b *Bundle) elsewhere(m *Machine) {
 	m.Instance["VpcId"], m.Instance["SubnetId"], m.Instance["SecurityGroups"] = other, in, []object{{"GroupId": group, "GroupName": "default"}}
 }
 
-// twoAside are two new instances of a group in a subnet that has no way out.
+// twoAside adds two new instances of a group in a subnet without a way out.
 func twoAside(b *Bundle, g Group) *verdict {
 	b.endpoint(true, false)
 	b.aside()
@@ -185,10 +185,10 @@ func twoAside(b *Bundle, g Group) *verdict {
 		and(other, "Unregistered", "ApiEndpointUnreachable", "VpcEndpointMissing").holds("SharedCause")
 }
 
-// reachCases are about what nodes lost that once worked, and what stands behind a CNI that fails.
+// reachCases are about what nodes that once worked have lost, and what is behind a failing CNI.
 func reachCases() []Case {
 	const awsNode = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/"
-	// starting is a node of the group that never was ready for want of its CNI.
+	// starting adds a node of the group that was never ready because its CNI is missing.
 	starting := func(b *Bundle) *Machine {
 		m := b.cniWaits(BatchGroup)
 		return m

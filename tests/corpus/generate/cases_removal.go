@@ -13,7 +13,7 @@ const (
 	docDisruption     = "https://karpenter.sh/docs/concepts/disruption/"
 )
 
-// removalCases are about Nodes and NodeClaims that somebody deleted.
+// removalCases are about deleted Nodes and NodeClaims.
 func removalCases() []Case {
 	return []Case{
 		broken("deleting-and-a-budget-allows-nothing", "Karpenter has drained a node for two hours: a pod on it is the only healthy one of its disruption budget.",
@@ -74,8 +74,8 @@ func removalCases() []Case {
 	}
 }
 
-// removed is a node of Karpenter's that was well for days, and that somebody deleted, if so,
-// with its NodeClaim.
+// removed adds a Karpenter node that was healthy for days and, if deleted, was deleted with its
+// NodeClaim.
 func (b *Bundle) removed(ago time.Duration, deleted bool) *Machine {
 	m := b.joined(Batch, 5*day)
 	if deleted {
@@ -85,7 +85,7 @@ func (b *Bundle) removed(ago time.Duration, deleted bool) *Machine {
 	return m
 }
 
-// deleted marks an object as deleted, which its finalizers keep.
+// deleted marks an object as deleted and kept by its finalizers.
 func (b *Bundle) deleted(o object, ago time.Duration, finalizers ...string) {
 	m := o["metadata"].(object)
 	m["deletionTimestamp"], m["deletionGracePeriodSeconds"], m["finalizers"] = b.kubeTime(ago), 0, finalizers
@@ -97,7 +97,7 @@ func (b *Bundle) claimIs(m *Machine, kind, status, reason string, since time.Dur
 	s["conditions"] = append(s["conditions"].([]object), b.claimCondition(kind, status, reason, reason, since))
 }
 
-// budget is a PodDisruptionBudget of an app.
+// budget adds an app's PodDisruptionBudget.
 func (b *Bundle) budget(app string, healthy, desired int) {
 	b.Budgets = append(b.Budgets, object{
 		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
@@ -107,7 +107,7 @@ func (b *Bundle) budget(app string, healthy, desired int) {
 	})
 }
 
-// stuck expects the machine's NodeClaim to be found.
+// stuck expects a finding about the machine's NodeClaim.
 func (b *Bundle) stuck(m *Machine, first string) *verdict {
 	v := nothing()
 	v.expectation.Findings = []corpus.Finding{{Instance: "nodeclaim/" + m.claimName(), Kind: "Stuck", FirstDecisive: first}}

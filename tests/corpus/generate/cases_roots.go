@@ -2,7 +2,8 @@ package generate
 
 import "time"
 
-// rootCases are about symptoms beside what explains them, and what EKS says of a node group.
+// rootCases are about symptoms with their explanations, and what EKS reports about a node
+// group.
 func rootCases() []Case {
 	return []Case{
 		broken("node-group-says-its-role-is-gone", "EKS no longer finds the node role of the group; neither the role nor its profile was captured.",
@@ -78,5 +79,5 @@ func rootCases() []Case {
 	}
 }
 
-// groupOf is the machine's node group, about which a finding may be.
+// groupOf returns the machine's node group, which a finding may be about.
 func groupOf(m *Machine) *Machine { return &Machine{ID: "nodegroup/" + m.Group.Name} }

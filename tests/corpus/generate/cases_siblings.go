@@ -2,36 +2,36 @@ package generate
 
 import "time"
 
-// siblingCases are about what is not known of one of two instances that have something in
-// common, about what contradicts itself, and about instances that a bundle does not list.
+// siblingCases are about what is unknown about one of two instances that share something, about
+// contradictions, and about instances that a bundle does not list.
 func siblingCases() []Case {
 	join := []string{docAccessEntries, repostJoin}
 	asg := "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html"
-	night := Edge // a second Auto Scaling group of one's own that never had a node
+	night := Edge // a second self-managed Auto Scaling group that never had a node
 	night.Name, night.Template, night.Role, night.Version = "payments-night", "lt-0aa90000000000000", "payments-night-node", 1
-	// alone takes a machine out of its Auto Scaling group: somebody launched it by hand.
+	// alone removes a machine from its Auto Scaling group: somebody launched it by hand.
 	alone := func(b *Bundle, m *Machine) {
 		m.untag("aws:autoscaling:groupName")
 		b.Members = without(b.Members, "InstanceId", m.ID)
 	}
-	// stranger is an instance that nothing ties to another one, and of which nobody knows what it is.
+	// stranger adds an instance of unknown origin, with nothing in common with another one.
 	stranger := func(b *Bundle) *Machine {
 		m := b.Launch(SickToo, "10.0.73.22", "b", night, 40*time.Minute)
 		delete(b.UserData, m.ID)
 		return m
 	}
-	// panicked is a node of the healthy group whose kernel died.
+	// panicked adds a node of the healthy group whose kernel panicked.
 	panicked := func(b *Bundle) *Machine {
 		m := silentWorker(b)
 		b.prints(m, "[432012.471120] Kernel panic - not syncing: Fatal exception in interrupt")
 		return m
 	}
-	// unlisted drops what EC2 says of a machine.
+	// unlisted removes what EC2 reports about a machine.
 	unlisted := func(b *Bundle, m *Machine) {
 		b.Instances, b.Statuses = without(b.Instances, "InstanceId", m.ID), without(b.Statuses, "InstanceId", m.ID)
 		b.Members = without(b.Members, "InstanceId", m.ID)
 	}
-	// nodeless deletes the Node of a machine, and leaves its lease.
+	// nodeless deletes a machine's Node, and keeps its lease.
 	nodeless := func(b *Bundle, m *Machine) {
 		var kept []object
 		for _, n := range b.Nodes {
@@ -41,7 +41,7 @@ func siblingCases() []Case {
 		}
 		b.Nodes = kept
 	}
-	// ownLists has the Auto Scaling groups themselves tell of their instances.
+	// ownLists makes the Auto Scaling groups themselves list their instances.
 	ownLists := func(b *Bundle) {
 		for _, g := range b.ScalingGroups {
 			of := []object{}
@@ -57,7 +57,7 @@ func siblingCases() []Case {
 		}
 		b.Lacks("auto-scaling-instances.json")
 	}
-	// rests is an instance of a group of one's own that its group keeps in a state.
+	// rests adds an instance of a self-managed group that its group keeps in a state.
 	rests := func(b *Bundle, state string) *Machine {
 		m := b.Launch(Sick, "10.0.41.21", "a", Legacy, 3*time.Hour)
 		b.UserData[m.ID] = UserData(Legacy)

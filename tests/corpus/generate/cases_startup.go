@@ -135,8 +135,8 @@ func startupCases() []Case {
 	}
 }
 
-// flapping is a node of nine minutes that was Ready, went away while its kubelet was
-// started anew, and goes on renewing its lease.
+// flapping adds a nine-minute-old node that was Ready, lost that while its kubelet restarted,
+// and still renews its lease.
 func (b *Bundle) flapping(message string) *Machine {
 	m := b.joined(Batch, 10*time.Minute)
 	b.kubeletStarts(m, 9*time.Minute, 6*time.Minute+30*time.Second)
@@ -144,14 +144,14 @@ func (b *Bundle) flapping(message string) *Machine {
 	return m
 }
 
-// duplicate is a node that Karpenter launched half a minute after a first one, before
-// that was initialized.
+// duplicate adds a node that Karpenter launched half a minute after a first one, before that
+// was initialized.
 func (b *Bundle) duplicate(m *Machine) {
 	other := b.Launch(SickToo, "10.0.72.22", "b", m.Group, m.Age-30*time.Second)
 	b.Join(other, m.Age-100*time.Second)
 }
 
-// tainted is a node of 25 minutes that is Ready and keeps a startup taint.
+// tainted adds a 25-minute-old node that is Ready and keeps a startup taint.
 func (b *Bundle) tainted(g Group, key string) *Machine {
 	m := b.joined(g, 26*time.Minute)
 	b.taint(m, key, "NoSchedule")
@@ -162,7 +162,7 @@ func (b *Bundle) tainted(g Group, key string) *Machine {
 	return m
 }
 
-// labelCases are about nodes whose labels are not those that they were launched for.
+// labelCases are about nodes whose labels differ from those that they were launched for.
 func labelCases() []Case {
 	const (
 		registration = "https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodeclaim/lifecycle/registration.go"
@@ -253,8 +253,7 @@ func labelCases() []Case {
 	}
 }
 
-// onArm is a node of arm64 of Karpenter's, of 25 minutes, that is Ready and not marked as
-// initialized.
+// onArm adds a 25-minute-old arm64 Karpenter node that is Ready and not marked as initialized.
 func (b *Bundle) onArm() *Machine {
 	g := Batch
 	g.Image, g.Type = imageAL2023arm, "c7g.xlarge"
@@ -265,7 +264,7 @@ func (b *Bundle) onArm() *Machine {
 	return m
 }
 
-// label writes a label on the machine's node.
+// label sets a label on the machine's node.
 func (m *Machine) label(key, value string) {
 	m.Node["metadata"].(object)["labels"].(object)[key] = value
 }

@@ -2,7 +2,7 @@ package generate
 
 import "time"
 
-// wellCases are accounts in which nothing is to be found, or nothing to be said.
+// wellCases are accounts without findings, or without anything to report.
 func wellCases() []Case {
 	return []Case{
 		well("all-is-well", "The healthy account that every other case is made from.",
@@ -125,14 +125,14 @@ func absenceCases() []Case {
 		b.identity(to)
 		m.Instance["IamInstanceProfile"] = object{"Arn": "arn:aws:iam::" + Account + ":instance-profile/" + to.Profile(), "Id": "AIPA" + token(to.Profile())}
 	}
-	// unmapped is a node of the pool that fell silent, and whose role has no access entry.
+	// unmapped adds a node of the pool that went silent, and whose role has no access entry.
 	unmapped := func(b *Bundle) *Machine {
 		m := b.joined(Batch, 5*day)
 		b.silent(m, 45*time.Minute)
 		b.unmap(Batch)
 		return m
 	}
-	// newer is a later node of the pool that is well.
+	// newer adds a later, healthy node of the pool.
 	newer := func(b *Bundle) *Machine {
 		m := b.Launch(SickToo, "10.0.41.22", "a", Batch, 2*time.Hour)
 		b.Join(m, 2*time.Hour-time.Minute)

@@ -38,12 +38,12 @@ var (
 type Group struct {
 	Owner, Name string
 	Role        string // name of its IAM role
-	Path        string // of that role, "/" unless it says otherwise
+	Path        string // of that role, "/" by default
 	InAwsAuth   bool   // the role is mapped by aws-auth, not by an access entry
 	Image       Image
 	Type        string // instance type
-	Firewall    string // id of its security group; the cluster's unless it says otherwise
-	Template    string // id of its launch template
+	Firewall    string // ID of its security group; the cluster's by default
+	Template    string // ID of its launch template
 	Version     int    // of the template
 	// Custom says that the template names the AMI and holds the user data itself.
 	Custom bool
@@ -62,7 +62,7 @@ var (
 	Arm        = Group{Owner: byNodeGroup, Name: "arm", Role: "payments-arm-node", Image: imageAL2023arm, Type: "m7g.large", Template: "lt-0a640000000000000", Version: 1}
 )
 
-// ASG is the name of the Auto Scaling group behind a group, "" for Karpenter.
+// ASG returns the name of the Auto Scaling group behind a group, "" for Karpenter.
 func (g Group) ASG() string {
 	switch g.Owner {
 	case byNodeGroup:
@@ -73,7 +73,7 @@ func (g Group) ASG() string {
 	return ""
 }
 
-// Profile is the name of the instance profile.
+// Profile returns the name of the instance profile.
 func (g Group) Profile() string {
 	switch g.Owner {
 	case byKarpenter:
@@ -91,7 +91,7 @@ func (g Group) path() string {
 	return g.Path
 }
 
-// RoleARN is the ARN of the group's role.
+// RoleARN returns the ARN of the group's role.
 func (g Group) RoleARN() string { return "arn:aws:iam::" + Account + ":role" + g.path() + g.Role }
 
 func (g Group) firewall() string {

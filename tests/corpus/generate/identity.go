@@ -45,7 +45,7 @@ func (b *Bundle) role(name, path, service string) object {
 	return r
 }
 
-// trust lets a service assume a role.
+// trust returns a policy that lets a service assume a role.
 func trust(service string) object {
 	return object{"Version": "2012-10-17", "Statement": []object{{"Effect": "Allow", "Principal": object{"Service": service}, "Action": "sts:AssumeRole"}}}
 }
@@ -58,7 +58,7 @@ func policies(names ...string) []object {
 	return out
 }
 
-// entry is an access entry as `aws eks describe-access-entry` prints it.
+// entry returns an access entry as `aws eks describe-access-entry` prints it.
 func entry(role, kind string) object {
 	name := role[strings.LastIndex(role, "/")+1:]
 	e := object{
@@ -73,13 +73,13 @@ func entry(role, kind string) object {
 	return e
 }
 
-// entryOf is the access entry of a group's role.
+// entryOf returns the access entry of a group's role.
 func (b *Bundle) entryOf(g Group) object { return b.find(b.Entries, "principalArn", g.RoleARN()) }
 
-// unmap takes the access entry of a group's role away.
+// unmap removes the access entry of a group's role.
 func (b *Bundle) unmap(g Group) { b.Entries = without(b.Entries, "principalArn", g.RoleARN()) }
 
-// mapRole is an entry of aws-auth's mapRoles.
+// mapRole returns an entry of aws-auth's mapRoles.
 func mapRole(arn, username string, groups ...string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "- rolearn: %s\n  username: %s\n  groups:\n", arn, username)
@@ -89,7 +89,7 @@ func mapRole(arn, username string, groups ...string) string {
 	return out.String()
 }
 
-// mapNode is the entry of a node role, as AWS's documentation has it.
+// mapNode returns the entry of a node role, as in AWS's documentation.
 func mapNode(arn string) string {
 	return mapRole(arn, "system:node:{{EC2PrivateDNSName}}", "system:bootstrappers", "system:nodes")
 }
@@ -105,8 +105,8 @@ func (b *Bundle) remap(g Group, entries ...string) {
 	b.MapRoles = append(kept, entries...)
 }
 
-// configMapOnly is a cluster that knows no access entries: what they said of healthy
-// groups stands in aws-auth.
+// configMapOnly makes the cluster use aws-auth only, and moves the entries of healthy groups
+// there.
 func (b *Bundle) configMapOnly() {
 	b.access("CONFIG_MAP")
 	for _, g := range []Group{Default, Workers} {
@@ -119,19 +119,19 @@ func (b *Bundle) configMapOnly() {
 // controllerRole is the role of Karpenter itself. No node needs it mapped.
 const controllerRole = "KarpenterControllerRole-payments"
 
-// controller adds that role, as EKS Pod Identity uses it.
+// controller adds that role, as EKS Pod Identity uses it, and returns its ARN.
 func (b *Bundle) controller() string {
 	b.role(controllerRole, "/", "pods.eks.amazonaws.com")
 	return "arn:aws:iam::" + Account + ":role/" + controllerRole
 }
 
-// Controllers' roles and their like, under names that say nothing.
+// Controllers' and similar roles, under names that reveal nothing.
 const (
 	namelessRole = "pay-7f3a91c2"
 	oidcIssuer   = "oidc.eks." + Region + ".amazonaws.com/id/6ECB5A3C1D2E4F608A7B9C0D1E2F3A4B"
 )
 
-// assumed adds a role that somebody else than EC2 may assume, and gives its ARN.
+// assumed adds a role that a principal other than EC2 may assume, and returns its ARN.
 func (b *Bundle) assumed(name string, statement object) string {
 	r := b.role(name, "/", "ec2.amazonaws.com")
 	statement["Effect"] = "Allow"
@@ -139,7 +139,8 @@ func (b *Bundle) assumed(name string, statement object) string {
 	return "arn:aws:iam::" + Account + ":role/" + name
 }
 
-// webIdentity lets the pods of a service account assume a role by the cluster's OIDC provider.
+// webIdentity lets the pods of a service account assume a role through the cluster's OIDC
+// provider.
 func webIdentity(account string) object {
 	return object{
 		"Principal": object{"Federated": "arn:aws:iam::" + Account + ":oidc-provider/" + oidcIssuer}, "Action": "sts:AssumeRoleWithWebIdentity",
@@ -147,18 +148,18 @@ func webIdentity(account string) object {
 	}
 }
 
-// byAccount lets whoever the account lets assume a role.
+// byAccount lets whoever the account permits assume a role.
 func byAccount() object {
 	return object{"Principal": object{"AWS": "arn:aws:iam::" + Account + ":root"}, "Action": "sts:AssumeRole"}
 }
 
-// may writes a policy into a role.
+// may adds an inline policy to a role.
 func (b *Bundle) may(role string, actions ...string) {
 	b.Policies[role] = []object{}
 	b.Inline = append(b.Inline, object{"RoleName": role, "PolicyName": "own", "PolicyDocument": allowing(actions...)})
 }
 
-// mayToo attaches a managed policy of the account's own to a role.
+// mayToo attaches a customer managed policy to a role.
 func (b *Bundle) mayToo(role, name string, actions ...string) {
 	arn := "arn:aws:iam::" + Account + ":policy/" + name
 	b.Policies[role] = append(b.Policies[role], object{"PolicyName": name, "PolicyArn": arn})
@@ -173,7 +174,7 @@ func allowing(actions ...string) object {
 	return object{"Version": "2012-10-17", "Statement": []object{{"Effect": "Allow", "Action": actions, "Resource": "*"}}}
 }
 
-// account is Karpenter's service account, whose pods assume a role.
+// account adds Karpenter's service account, whose pods assume a role.
 func (b *Bundle) account(role string) {
 	b.Accounts = append(b.Accounts, object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": object{
 		"name": "karpenter", "namespace": "kube-system", "uid": uid("serviceaccount", "karpenter"), "creationTimestamp": "2025-07-01T09:50:00Z",

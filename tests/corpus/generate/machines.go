@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Machine is an instance with everything that AWS and Kubernetes say of it. The parts
-// are those in the bundle, so a case changes them in place.
+// Machine is an instance with everything that AWS and Kubernetes report about it. The parts are
+// those in the bundle, so a case changes them in place.
 type Machine struct {
 	ID, Address, Zone string
 	Group             Group
@@ -18,19 +18,19 @@ type Machine struct {
 	Node, Lease       object // nil until it joins
 }
 
-// Name is the name of the machine's node.
+// Name returns the name of the machine's node.
 func (m *Machine) Name() string {
 	return "ip-" + strings.ReplaceAll(m.Address, ".", "-") + "." + Region + ".compute.internal"
 }
 
-// providerID is the machine's id as the cloud provider writes it.
+// providerID returns the machine's ID as the cloud provider writes it.
 func (m *Machine) providerID() string { return "aws:///" + Region + m.Zone + "/" + m.ID }
 
-// suffix makes names unique, as random suffixes do.
+// suffix returns a suffix that makes names unique, as random suffixes do.
 func (m *Machine) suffix() string { return m.ID[3:6] + m.ID[17:] }
 
-// Launch starts an instance of a group, and whatever of the group is not there yet. Its
-// user data is kept only if it does not join: nobody captures that of healthy nodes.
+// Launch starts an instance of a group, and adds whatever is missing from the group. Its user
+// data is kept only if it does not join: nobody captures that of healthy nodes.
 func (b *Bundle) Launch(id, address, zone string, g Group, age time.Duration) *Machine {
 	b.ensure(g)
 	m := &Machine{ID: id, Address: address, Zone: zone, Group: g, Age: age}
@@ -62,7 +62,7 @@ func (b *Bundle) Launch(id, address, zone string, g Group, age time.Duration) *M
 	return m
 }
 
-// hopLimit is 1 where Karpenter makes the template (its default since 1.0) and 2 else.
+// hopLimit returns 1 where Karpenter makes the template (its default since 1.0), otherwise 2.
 func hopLimit(g Group) int {
 	if g.Owner == byKarpenter {
 		return 1
@@ -70,7 +70,7 @@ func hopLimit(g Group) int {
 	return 2
 }
 
-// tags are those that the owner and EC2 put on an instance.
+// tags returns those that the owner and EC2 put on an instance.
 func tags(m *Machine) []object {
 	g := m.Group
 	out := []object{
@@ -92,7 +92,7 @@ func tags(m *Machine) []object {
 
 func tag(key, value string) object { return object{"Key": key, "Value": value} }
 
-// status is what EC2's status checks say: all passed.
+// status returns EC2's status checks, all passed.
 func status(m *Machine) object {
 	passed := func() object {
 		return object{"Status": "ok", "Details": []object{{"Name": "reachability", "Status": "passed"}}}
@@ -108,7 +108,7 @@ func (b *Bundle) impaired(m *Machine, check string, since time.Duration) {
 	m.Status[check] = object{"Status": "impaired", "Details": []object{{"Name": "reachability", "Status": "failed", "ImpairedSince": b.ec2Time(since)}}}
 }
 
-// scheduled has EC2 schedule an event for the machine.
+// scheduled schedules an EC2 event for the machine.
 func (b *Bundle) scheduled(m *Machine, code, description string, in time.Duration) {
 	m.Status["Events"] = []object{{
 		"InstanceEventId": "instance-event-0d59937288b749b32", "Code": code, "Description": description,
@@ -124,9 +124,9 @@ func member(m *Machine) object {
 	}
 }
 
-// Unregistered launches an instance that ought to be a node and is none, with the user
-// data that its owner gives it. Karpenter ends its own after 15 minutes, so they are
-// caught just then; the others stay for as long as nobody does anything.
+// Unregistered launches an instance that should be a node and is not, with the user data from
+// its owner. Karpenter terminates its own after 15 minutes, so they are captured just before
+// that; the others stay until somebody acts.
 func (b *Bundle) Unregistered(g Group) *Machine {
 	age := 40 * time.Minute
 	if g.Owner == byKarpenter {
@@ -137,7 +137,7 @@ func (b *Bundle) Unregistered(g Group) *Machine {
 	return m
 }
 
-// Another launches a second instance like one that is sick.
+// Another launches a second instance like a sick one.
 func (b *Bundle) Another(m *Machine) *Machine {
 	other := b.Launch(SickToo, "10.0.41.22", "a", m.Group, m.Age-time.Minute)
 	other.Instance["SubnetId"], other.Instance["SecurityGroups"] = m.Instance["SubnetId"], m.Instance["SecurityGroups"]
@@ -158,19 +158,19 @@ func (m *Machine) moved() {
 	m.Instance["PrivateIpAddress"], m.Instance["PrivateDnsName"] = m.Address, m.Name()
 }
 
-// UnregisteredAside is an unregistered instance in that subnet.
+// UnregisteredAside adds an unregistered instance in that subnet.
 func (b *Bundle) UnregisteredAside(g Group) *Machine {
 	m := b.Unregistered(g)
 	m.moved()
 	return m
 }
 
-// prints has the console show that the machine booted, and then the lines.
+// prints makes the console show that the machine booted, followed by the lines.
 func (b *Bundle) prints(m *Machine, lines ...string) {
 	b.Console[m.ID] = console(append(booted(), lines...)...)
 }
 
-// behind puts a machine behind a security group of its own.
+// behind puts a machine behind its own security group.
 func (b *Bundle) behind(m *Machine, in, out []object) {
 	b.SecurityGroups = append(b.SecurityGroups, firewall(batchGroup, "payments-batch-nodes", in, out))
 	m.Instance["SecurityGroups"] = []object{{"GroupId": batchGroup, "GroupName": "payments-batch-nodes"}}
@@ -186,7 +186,7 @@ func (b *Bundle) firewallName(id string) string {
 	return b.find(b.SecurityGroups, "GroupId", id)["GroupName"].(string)
 }
 
-// find is the object whose key has the value. It is a fault of a case if there is none.
+// find returns the object whose key has the value. A missing object is a fault of a case.
 func (b *Bundle) find(list []object, key, value string) object {
 	for _, o := range list {
 		if o[key] == value {
@@ -196,7 +196,7 @@ func (b *Bundle) find(list []object, key, value string) object {
 	panic(fmt.Sprintf("no %s is %s", key, value))
 }
 
-// untag takes a tag off an instance.
+// untag removes a tag from an instance.
 func (m *Machine) untag(key string) {
 	var kept []object
 	for _, t := range m.Instance["Tags"].([]object) {
@@ -218,7 +218,7 @@ func without(list []object, key, value string) []object {
 	return kept
 }
 
-// Remove takes a machine out of the account, with its node.
+// Remove removes a machine and its node from the account.
 func (b *Bundle) Remove(m *Machine) {
 	b.Instances, b.Statuses = without(b.Instances, "InstanceId", m.ID), without(b.Statuses, "InstanceId", m.ID)
 	b.Members = without(b.Members, "InstanceId", m.ID)

@@ -2,10 +2,10 @@ package generate
 
 import "fmt"
 
-// zones of the region, and the number of each in ids and addresses.
+// zones are the region's zones, and the number of each in IDs and addresses.
 var zones = map[string]int{"a": 1, "b": 2, "c": 3}
 
-// subnet is the id of the private subnet in a zone.
+// subnet returns the ID of the private subnet in a zone.
 func subnet(zone string) string { return fmt.Sprintf("subnet-0a1b2c3d4e5f6010%d", zones[zone]) }
 
 func publicSubnet(zone string) string { return fmt.Sprintf("subnet-0a1b2c3d4e5f6020%d", zones[zone]) }
@@ -21,8 +21,8 @@ const (
 	dhcpOptions = "dopt-0a1b2c3d4e5f6070"
 )
 
-// network is a VPC with a private and a public subnet per zone, each private one with
-// a NAT gateway of its own.
+// network adds a VPC with a private and a public subnet per zone, and a NAT gateway for each
+// private subnet.
 func (b *Bundle) network() {
 	public := []string{}
 	for _, z := range []string{"a", "b", "c"} {
@@ -60,7 +60,7 @@ func (b *Bundle) addGateway(id, in, address string) {
 	})
 }
 
-// table is a route table. The route within the VPC is always there.
+// table returns a route table. It always has the route within the VPC.
 func table(id string, subnets []string, routes ...object) object {
 	var associations []object
 	for i, s := range subnets {
@@ -73,12 +73,12 @@ func table(id string, subnets []string, routes ...object) object {
 	return object{"RouteTableId": id, "VpcId": vpc, "OwnerId": Account, "Associations": associations, "Routes": append([]object{local}, routes...)}
 }
 
-// route is a default route to a target, such as NatGatewayId or TransitGatewayId.
+// route returns a default route to a target, such as NatGatewayId or TransitGatewayId.
 func route(target, id string) object {
 	return object{"DestinationCidrBlock": "0.0.0.0/0", target: id, "Origin": "CreateRoute", "State": "active"}
 }
 
-// acl is a network ACL; what no rule names is denied.
+// acl returns a network ACL; what no rule matches is denied.
 func acl(id string, standard bool, subnets []string, rules ...object) object {
 	associations := []object{}
 	for i, s := range subnets {
@@ -88,7 +88,7 @@ func acl(id string, standard bool, subnets []string, rules ...object) object {
 	return object{"NetworkAclId": id, "VpcId": vpc, "OwnerId": Account, "IsDefault": standard, "Associations": associations, "Entries": rules}
 }
 
-// aclRule is a rule of a network ACL for all addresses. Protocol 6 is TCP, -1 is all.
+// aclRule returns a network ACL rule for all addresses. Protocol 6 is TCP, -1 is all.
 func aclRule(number int, egress bool, protocol, action string, from, to int) object {
 	r := object{"RuleNumber": number, "Egress": egress, "Protocol": protocol, "RuleAction": action, "CidrBlock": "0.0.0.0/0"}
 	if protocol == "6" {
@@ -101,7 +101,7 @@ func firewall(id, name string, in, out []object) object {
 	return object{"GroupId": id, "GroupName": name, "VpcId": vpc, "OwnerId": Account, "Description": name, "IpPermissions": in, "IpPermissionsEgress": out}
 }
 
-// anywhere lets everything out, as a new security group does.
+// anywhere returns rules that let everything out, as a new security group has.
 func anywhere() []object { return []object{toEverybody("-1", 0)} }
 
 func toEverybody(protocol string, port int) object {
@@ -110,7 +110,7 @@ func toEverybody(protocol string, port int) object {
 	return p
 }
 
-// fromGroup is a rule for the members of a security group, in or out.
+// fromGroup returns a rule for the members of a security group, in or out.
 func fromGroup(protocol string, port int, id string) object {
 	p := permission(protocol, port)
 	p["UserIdGroupPairs"] = []object{{"GroupId": id, "UserId": Account}}
@@ -143,8 +143,8 @@ func dns(support, hostnames bool) object {
 	return object{"EnableDnsSupport": object{"Value": support}, "EnableDnsHostnames": object{"Value": hostnames}}
 }
 
-// aside is a private subnet of zone a that no healthy node uses, with routes and a
-// network ACL of its own.
+// aside is a private subnet of zone a that no healthy node uses, with its own routes and
+// network ACL.
 const (
 	asideSubnet = "subnet-0a1b2c3d4e5f60199"
 	asideTable  = "rtb-0a1b2c3d4e5f60499"
@@ -159,7 +159,7 @@ func (b *Bundle) aside(routes ...object) object {
 	return s
 }
 
-// asideRules are the rules of the subnet's own network ACL.
+// asideRules sets the rules of the subnet's own network ACL.
 func (b *Bundle) asideRules(rules ...object) {
 	b.ACLs = append(b.ACLs[:1:1], acl(asideACL, false, []string{asideSubnet}, rules...))
 }
@@ -173,7 +173,7 @@ func (b *Bundle) privateEndpoint(group string, services ...string) {
 			"VpcEndpointId": id, "VpcEndpointType": "Interface", "VpcId": vpc, "ServiceName": "com.amazonaws.eu-west-1." + s,
 			"State": "available", "SubnetIds": []string{asideSubnet}, "PrivateDnsEnabled": true,
 			"Groups": []object{{"GroupId": group, "GroupName": "payments-endpoints"}}, "RouteTableIds": []string{},
-			"PolicyDocument": `{"Statement": [{"Action": "*", "Effect": "Allow", "Principal": "*", "Resource": "*"}]}`, // which an endpoint has that is given none
+			"PolicyDocument": `{"Statement": [{"Action": "*", "Effect": "Allow", "Principal": "*", "Resource": "*"}]}`, // the default policy of an endpoint
 		}
 		if s == "s3" {
 			e["VpcEndpointType"], e["PrivateDnsEnabled"] = "Gateway", false

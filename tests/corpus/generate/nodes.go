@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// uid makes the UID of a Kubernetes object of its kind and name.
+// uid returns the UID of a Kubernetes object, derived from its kind and name.
 func uid(kind, name string) string {
 	t := strings.ToLower(token(kind + "/" + name))
 	return fmt.Sprintf("%s%s-4c1e-4f0a-9b7d-%s", t[:4], t[4:8], t[5:17])
 }
 
-// Join makes a machine a node that is Ready since it was created, age ago.
+// Join makes a machine a node that has been Ready since it was created, age ago.
 func (b *Bundle) Join(m *Machine, age time.Duration) {
 	g := m.Group
 	delete(b.UserData, m.ID)
@@ -79,7 +79,7 @@ func (b *Bundle) condition(kind, status, reason, message string, since time.Dura
 	}
 }
 
-// says sets a condition of a node, since a time ago.
+// says sets a node's condition, since this long ago.
 func (b *Bundle) says(m *Machine, kind, status, reason, message string, since time.Duration) {
 	s := m.Node["status"].(object)
 	list := s["conditions"].([]object)
@@ -92,21 +92,21 @@ func (b *Bundle) says(m *Machine, kind, status, reason, message string, since ti
 	s["conditions"] = append(list, b.condition(kind, status, reason, message, since))
 }
 
-// Why a node is not Ready, as the kubelet and the node lifecycle controller word it.
+// Why a node is not Ready, in the words of the kubelet and the node lifecycle controller.
 const (
 	runtimeDown      = "[container runtime is down, PLEG is not healthy: pleg was last seen active 21m6.31s ago; threshold is 3m0s]"
 	noCNI            = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
 	runtimeUnchecked = "[container runtime status check may not have completed yet]"
 )
 
-// notReady is a node whose kubelet says that it is not ready, since a time ago.
+// notReady makes the kubelet report that the node is not ready, since this long ago.
 func (b *Bundle) notReady(m *Machine, message string, since time.Duration) {
 	b.says(m, "Ready", "False", "KubeletNotReady", message, since)
 	b.taint(m, "node.kubernetes.io/not-ready", "NoSchedule")
 }
 
-// silent is a node that stopped talking: the control plane overwrites each of its
-// conditions, 40 s after the lease was renewed for the last time.
+// silent makes a node stop reporting: the control plane overwrites each of its conditions, 40 s
+// after the lease was last renewed.
 func (b *Bundle) silent(m *Machine, since time.Duration) {
 	list := m.Node["status"].(object)["conditions"].([]object)
 	for i, c := range list {
@@ -120,7 +120,7 @@ func (b *Bundle) silent(m *Machine, since time.Duration) {
 	b.nodeEvent(m, "node-controller", "NodeNotReady", fmt.Sprintf("Node %s status is now: NodeNotReady", m.Name()), "Normal", since, 1)
 }
 
-// taint puts a taint on a node.
+// taint adds a taint to a node.
 func (b *Bundle) taint(m *Machine, key, effect string) {
 	spec := m.Node["spec"].(object)
 	taints, _ := spec["taints"].([]object)
@@ -131,17 +131,17 @@ func (b *Bundle) taint(m *Machine, key, effect string) {
 	spec["taints"] = append(taints, t)
 }
 
-// unlabel takes a label off a node.
+// unlabel removes a label from a node.
 func (m *Machine) unlabel(key string) {
 	delete(m.Node["metadata"].(object)["labels"].(object), key)
 }
 
-// nodeEvent is an event about a node.
+// nodeEvent adds an event about a node.
 func (b *Bundle) nodeEvent(m *Machine, from, reason, message, kind string, last time.Duration, count int) {
 	b.event(object{"kind": "Node", "name": m.Name(), "uid": m.Name()}, "default", from, reason, message, kind, last, count)
 }
 
-// claimEvent is an event about a NodeClaim, from Karpenter.
+// claimEvent adds an event about a NodeClaim, from Karpenter.
 func (b *Bundle) claimEvent(m *Machine, reason, message, kind string, last time.Duration) {
 	about := object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": m.claimName(), "uid": uid("nodeclaim", m.ID)}
 	b.event(about, "default", "karpenter", reason, message, kind, last, 1)
@@ -158,7 +158,7 @@ func (b *Bundle) event(about object, namespace, from, reason, message, kind stri
 	})
 }
 
-// kubeletStarts are events of the kubelet's starts, each so long ago.
+// kubeletStarts adds events for the kubelet's starts, each this long ago.
 func (b *Bundle) kubeletStarts(m *Machine, ages ...time.Duration) {
 	for _, a := range ages {
 		b.nodeEvent(m, "kubelet", "Starting", "Starting kubelet.", "Normal", a, 1)
@@ -189,20 +189,20 @@ func (b *Bundle) pod(m *Machine, set, waiting, message string) object {
 	return p
 }
 
-// podEvent is an event about a pod in kube-system.
+// podEvent adds an event about a pod in kube-system.
 func (b *Bundle) podEvent(pod object, reason, message string, last time.Duration, count int) {
 	name := pod["metadata"].(object)["name"].(string)
 	b.event(object{"kind": "Pod", "namespace": "kube-system", "name": name, "uid": uid("pod", name)}, "kube-system", "kubelet", reason, message, "Warning", last, count)
 }
 
-// short is a node that runs short of something, since a time ago.
+// short makes a node run short of something, since this long ago.
 func (b *Bundle) short(m *Machine, kind, reason, message string, since time.Duration) {
 	b.says(m, kind, "True", reason, message, since)
 	b.taint(m, map[string]string{"MemoryPressure": "node.kubernetes.io/memory-pressure", "DiskPressure": "node.kubernetes.io/disk-pressure"}[kind], "NoSchedule")
 }
 
-// workload adds a pod of a Deployment to a node, with the resources of its one container.
-// used is what it used when the kubelet evicted it, "" if it runs.
+// workload adds a pod of a Deployment to a node, with the resources of its one container. used
+// is its usage when the kubelet evicted it, "" if it runs.
 func (b *Bundle) workload(m *Machine, app string, resources object, used string) {
 	status := object{"phase": "Running", "conditions": []object{{"type": "Ready", "status": "True"}}}
 	if used != "" {
@@ -221,7 +221,7 @@ func (b *Bundle) workload(m *Machine, app string, resources object, used string)
 	})
 }
 
-// rememberedOfGroup adds nodes of the group that had a condition so long ago, and are gone.
+// rememberedOfGroup adds nodes of the group that had a condition this long ago and are gone.
 func (b *Bundle) rememberedOfGroup(m *Machine, kind string, ago ...time.Duration) {
 	var all []object
 	for n, since := range ago {
@@ -231,7 +231,7 @@ func (b *Bundle) rememberedOfGroup(m *Machine, kind string, ago ...time.Duration
 	b.Ledger["nodes"].(object)[m.Name()].(object)["groupPressures"] = all
 }
 
-// remembered is what an earlier check saw of a node: one condition, and when.
+// remembered adds what an earlier check observed about a node: one condition, and when.
 func (b *Bundle) remembered(m *Machine, kind, status, reason, message string, since, seen time.Duration) {
 	b.Ledger = object{"nodes": object{m.Name(): object{
 		"at":         b.kubeTime(seen),

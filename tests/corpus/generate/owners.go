@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ensure adds what an instance of a group needs: its image, identity, template and
-// owner, all in order.
+// ensure adds what an instance of a group needs: its image, identity, template and owner, all
+// healthy.
 func (b *Bundle) ensure(g Group) {
 	b.image(g.Image)
 	b.identity(g)
@@ -48,7 +48,7 @@ func (b *Bundle) image(i Image) {
 	b.Images = append(b.Images, o)
 }
 
-// template is a launch template version, as EKS makes them or as people do.
+// template returns a launch template version, as EKS or a person creates them.
 func (b *Bundle) template(g Group) object {
 	for _, t := range b.Templates {
 		if t["LaunchTemplateId"] == g.Template && t["VersionNumber"] == g.Version {
@@ -69,7 +69,7 @@ func (b *Bundle) template(g Group) object {
 	return t
 }
 
-// retext gives a machine's template, and the machine, another user data.
+// retext gives a machine and its template other user data.
 func (b *Bundle) retext(m *Machine, text string) {
 	b.UserData[m.ID] = text
 	if m.Group.Owner == byKarpenter {
@@ -89,7 +89,7 @@ func (g Group) templateName() string {
 	return Cluster + "-" + g.Name
 }
 
-// scalingGroup has no instances of its own yet.
+// scalingGroup adds an Auto Scaling group without instances.
 func (b *Bundle) scalingGroup(g Group) {
 	if has(b.ScalingGroups, "AutoScalingGroupName", g.ASG()) {
 		return
@@ -141,7 +141,7 @@ func amiType(g Group) string {
 	return "AL2023_x86_64_STANDARD"
 }
 
-// token makes an id of a name, in the letters that IAM's unique ids have.
+// token derives an ID from a name, in the letters of IAM's unique IDs.
 func token(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return strings.ToUpper(hex.EncodeToString(sum[:]))[:17]
@@ -191,10 +191,11 @@ func kubeArch(i Image) string {
 	return "amd64"
 }
 
-// claimName is the name of the machine's NodeClaim.
+// claimName returns the name of the machine's NodeClaim.
 func (m *Machine) claimName() string { return m.Group.Name + "-" + m.suffix() }
 
-// claim is the NodeClaim of an instance that Karpenter launched and that is no node yet.
+// claim returns the NodeClaim of an instance that Karpenter launched and that is not yet a
+// node.
 func (b *Bundle) claim(m *Machine) object {
 	return object{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
@@ -231,7 +232,7 @@ func (b *Bundle) claimSays(m *Machine, kind, status, reason, message string, sin
 	}
 }
 
-// poolOf is the NodePool of a group.
+// poolOf returns the NodePool of a group.
 func (b *Bundle) poolOf(g Group) object {
 	for _, p := range b.NodePools {
 		if p["metadata"].(object)["name"] == g.Name {

@@ -1,6 +1,6 @@
 package generate
 
-// Pages that several cases are made from.
+// Pages on which several cases are based.
 const (
 	docTroubleshooting  = "https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html"
 	docAwsAuth          = "https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// UserData is the user data that a group's owner gives its instances.
+// UserData returns the user data that a group's owner gives its instances.
 func UserData(g Group) string {
 	switch {
 	case g.Image.OS == bottlerocket:
@@ -20,7 +20,7 @@ func UserData(g Group) string {
 	return nodeadmData(Cluster, CA)
 }
 
-// part is a part of a MIME document.
+// part returns a part of a MIME document.
 func part(kind, text string) string { return "Content-Type: " + kind + "\n\n" + text + "\n" }
 
 func multipart(parts ...string) string {
@@ -32,7 +32,7 @@ const (
 	shellPart      = "text/x-shellscript; charset=\"us-ascii\""
 )
 
-// nodeadmData is what EKS gives an AL2023 instance of a managed node group.
+// nodeadmData returns what EKS gives an AL2023 instance of a managed node group.
 func nodeadmData(cluster, ca string) string {
 	return multipart(part(nodeConfigPart, nodeConfig(cluster, ca)))
 }
@@ -50,11 +50,11 @@ spec:
 `, cluster, Endpoint, ca)
 }
 
-// idNames has nodeadm name a node after its instance id.
+// idNames makes nodeadm name a node after its instance ID.
 const idNames = "  featureGates:\n    InstanceIdNodeName: true\n"
 
-// karpenterData is what Karpenter gives an AL2023 instance. It puts the labels in
-// quotes of their own, and that works.
+// karpenterData returns what Karpenter gives an AL2023 instance. It quotes the labels
+// separately, and that works.
 func karpenterData(g Group) string {
 	return multipart(part(nodeConfigPart, "# Karpenter Generated NodeConfig\n"+strings.TrimPrefix(nodeConfig(Cluster, CA), "---\n")+fmt.Sprintf(`  kubelet:
     config:
@@ -69,7 +69,7 @@ func karpenterData(g Group) string {
 `, g.Name, g.Name)))
 }
 
-// bootstrapData joins an AL2 instance with arguments for bootstrap.sh.
+// bootstrapData returns user data that joins an AL2 instance with arguments for bootstrap.sh.
 func bootstrapData(arguments string) string {
 	return "#!/bin/bash\nset -o errexit\n/etc/eks/bootstrap.sh " + Cluster + " " + arguments + "\n"
 }
@@ -86,14 +86,13 @@ cluster-dns-ip = "172.20.0.10"
 `, Endpoint, CA, cluster)
 }
 
-// kubeletFlags are user data of AL2 with extra arguments for the kubelet, quoted as
-// they stand.
+// kubeletFlags returns AL2 user data with extra kubelet arguments, quoted verbatim.
 func kubeletFlags(quoted string) string {
 	return bootstrapData("--apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + " --kubelet-extra-args " + quoted)
 }
 
-// console is a serial console's text: the boot of a machine, the lines, and how it goes
-// on if it does.
+// console returns a serial console's text: a machine's boot, the lines, and the rest of the
+// boot if it goes on.
 func console(lines ...string) string {
 	boot := []string{
 		"[    0.000000] Linux version 6.12.68-92.122.amzn2023.x86_64 (mockbuild@ip-10-0-58-12) #1 SMP PREEMPT_DYNAMIC",
@@ -104,7 +103,7 @@ func console(lines ...string) string {
 	return strings.Join(append(boot, lines...), "\n") + "\n"
 }
 
-// booted are the lines with which a boot ends well.
+// booted returns the lines with which a boot ends normally.
 func booted() []string {
 	return []string{
 		"[   14.201337] cloud-init[1893]: Cloud-init v. 22.2.2 finished at Tue, 10 Mar 2026 11:21:02 +0000. Datasource DataSourceEc2.  Up 14.19 seconds",
@@ -116,7 +115,7 @@ func booted() []string {
 	}
 }
 
-// joined are lines of an AL2023 boot whose nodeadm did its work.
+// joined returns lines of an AL2023 boot whose nodeadm succeeded.
 func joined() []string {
 	return []string{
 		"[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.",

@@ -18,7 +18,7 @@ import (
 // examples are the cases that are committed as folders, for readers.
 var examples = []string{"all-is-well", "role-in-neither-store", "controller-role-in-aws-auth"}
 
-// Examples makes the cases that are committed as folders.
+// Examples builds the cases that are committed as folders.
 func Examples() []Made {
 	return slices.DeleteFunc(All(), func(m Made) bool { return !slices.Contains(examples, m.Name) })
 }
@@ -43,8 +43,8 @@ func (m Made) FS() fs.FS {
 	return fsys
 }
 
-// Folder writes the bundle of the case of that name to a folder that the test removes at
-// its end.
+// Folder writes the bundle of the case of that name to a folder that is removed when the test
+// ends.
 func Folder(t testing.TB, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func Folder(t testing.TB, name string) string {
 	return dir
 }
 
-// Write writes each case as a folder of dir, and removes everything else in there.
+// Write writes each case as a folder of dir, and removes everything else in dir.
 func Write(dir string, cases []Made) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("empty %s: %w", dir, err)

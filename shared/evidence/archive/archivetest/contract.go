@@ -1,5 +1,5 @@
-// Package archivetest is what every archive of evidence must do, and what tests of
-// archives share.
+// Package archivetest holds the contract tests that every evidence archive must pass, and helpers
+// for the tests of archives.
 package archivetest
 
 import (
@@ -17,15 +17,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Archive is what is tested.
+// Archive is the archive under test.
 type Archive interface {
 	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
 }
 
-// Kept is what an archive holds: files by their paths, with bundles unpacked.
+// Kept is the content of an archive: files by path, with bundles unpacked.
 type Kept map[string]string
 
-// Key is one to test with.
+// Key returns a key to test with.
 func Key() archive.Key {
 	return archive.Key{
 		Cluster: roll.ClusterID{Account: "123456789012", Region: "eu-west-1", Name: "demo"}, Instance: "i-0123456789abcdef0",
@@ -36,7 +36,7 @@ func Key() archive.Key {
 // Place is the path of Key.
 const Place = "123456789012/eu-west-1/demo/i-0123456789abcdef0/20261121T184155Z-Unregistered-warned"
 
-// Files are some to put, each with text in it that only this call's have.
+// Files returns files to put. Each contains text, which distinguishes the calls.
 func Files(text string) map[string][]byte {
 	return map[string][]byte{
 		archive.Findings: []byte("findings " + text), "cluster.json": []byte("cluster " + text), "at.txt": nil,
@@ -44,7 +44,7 @@ func Files(text string) map[string][]byte {
 	}
 }
 
-// Whole is what is kept of files under a path.
+// Whole returns what an archive holds after files were put under a path.
 func Whole(place string, files map[string][]byte) Kept {
 	kept := Kept{}
 	for name, content := range files {
@@ -56,7 +56,7 @@ func Whole(place string, files map[string][]byte) Kept {
 	return kept
 }
 
-// Contract tests an archive. open gives an empty one, and a look at what it holds.
+// Contract tests an archive. open returns an empty archive and a function that returns its content.
 func Contract(t *testing.T, open func(*testing.T) (Archive, func() Kept)) {
 	for name, test := range map[string]func(*testing.T, Archive, func() Kept){
 		"keeps what is put":                             keeps,
@@ -155,7 +155,7 @@ func several(t *testing.T, a Archive, kept func() Kept) {
 func refusesNames(t *testing.T, a Archive, kept func() Kept) {
 	for _, name := range []string{
 		"", ".", "..", "../x", "a/../x", "a/./x", "/etc/x", "a//x", "a/", `a\x`, `..\x`, "C:x", ".x", "a/.x", "-rf", "a b", "a\nb", "a\x00b", "é.txt", "%2e%2e/x",
-		"cluster.json/x", // which is a file
+		"cluster.json/x", // which is a file's name
 	} {
 		files := Files("a")
 		files[name] = []byte("x")

@@ -14,7 +14,7 @@ import (
 // Packed is the name of a bundle's object.
 const Packed = "bundle.tar.gz"
 
-// Unpack tells what objects hold, by their keys.
+// Unpack returns the content of objects, given by key, with bundles unpacked.
 func Unpack(objects map[string][]byte) (Kept, error) {
 	kept := Kept{}
 	for key, content := range objects {
@@ -35,13 +35,13 @@ func Unpack(objects map[string][]byte) (Kept, error) {
 	return kept, nil
 }
 
-// Entry is a file or a folder of a tar file.
+// Entry is a file or a folder in a tar file.
 type Entry struct {
 	tar.Header
 	Content string
 }
 
-// Entries lists what a gzipped tar file holds, in its order.
+// Entries returns the entries of a gzipped tar file, in order.
 func Entries(packed []byte) ([]Entry, error) {
 	zipped, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Picture writes what a browser shows of a page as a PNG file.
+// Picture writes a browser's screenshot of a page as a PNG file.
 package main
 
 import (
@@ -74,7 +74,7 @@ func run(v browser.View, args []string, at string, unfold, print bool) error {
 	return os.WriteFile(args[1], data, 0o644)
 }
 
-// smaller is the same picture in fewer bytes: a browser is in a hurry.
+// smaller returns the same picture in fewer bytes: browsers compress for speed.
 func smaller(data []byte) ([]byte, error) {
 	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

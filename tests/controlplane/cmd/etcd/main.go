@@ -1,4 +1,4 @@
-// Command etcd is the etcd that backs the testbed's API server.
+// Command etcd is the etcd of the testbed's API server.
 package main
 
 import (

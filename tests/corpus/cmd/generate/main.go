@@ -1,6 +1,6 @@
-// Command generate writes what is committed of the corpus, the table of verdicts and the
-// examples, and all cases to .build/corpus. It is run in the folder of the corpus, by
-// make corpus.
+// Command generate writes the committed part of the corpus, which is the table of verdicts and
+// the examples, and all cases to .build/corpus. make corpus runs it in the folder of the
+// corpus.
 package main
 
 import (

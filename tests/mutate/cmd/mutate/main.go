@@ -1,5 +1,5 @@
-// Command mutate tries all mutations of the product in the simulator, and prints by which rule
-// each is caught. It exits with 1 if one is not what the table says.
+// Command mutate runs all mutations of the product in the simulator and prints the rule that
+// catches each. It exits with 1 if a result differs from the table.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// try reports whether all are what the table says.
+// try runs the mutations and reports whether all results are as the table says.
 func try(ctx context.Context, only string, atOnce, seeds int) (bool, error) {
 	matches, err := regexp.Compile(only)
 	if err != nil {

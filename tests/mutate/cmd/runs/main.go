@@ -1,5 +1,5 @@
-// Command runs reads runs of the simulator as JSON, carries them out, up to the first that
-// breaks a rule, and writes what came of each. It is what the mutations are built into.
+// Command runs reads simulator runs as JSON, executes them up to the first that breaks a
+// rule, and writes the outcome of each. The mutations are built into it.
 package main
 
 import (

@@ -1,8 +1,9 @@
-// Command testbed runs a testbed with a small fleet to look at, until it is interrupted:
+// Command testbed runs a testbed with a small fleet, for manual use, until it is
+// interrupted:
 //
 //	go run ./tests/testbed/cmd/testbed
 //
-// It prints the lines that point a shell at it.
+// It prints the shell commands that set the environment for the bed.
 package main
 
 import (
@@ -58,7 +59,7 @@ Logs are in %s/logs. Interrupt to stop.
 	return closing(bed, nil)
 }
 
-// closing stops the bed and returns err, or what went wrong meanwhile.
+// closing stops the bed and returns err, or the error of stopping it.
 func closing(bed *testbed.Bed, err error) error {
 	if closeErr := bed.Close(); err == nil {
 		return closeErr
@@ -66,7 +67,7 @@ func closing(bed *testbed.Bed, err error) error {
 	return err
 }
 
-// seed makes a fleet in which something is wrong: an instance that never registered, and a node that is not Ready.
+// seed creates a fleet with two faults: an instance that never registered, and a node that is not Ready.
 func seed(ctx context.Context, bed *testbed.Bed, now time.Time) error {
 	const group = "workers"
 	member := testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: group, LaunchedAgo: 3 * time.Hour}
@@ -89,7 +90,7 @@ func seed(ctx context.Context, bed *testbed.Bed, now time.Time) error {
 	if _, err := bed.RunInstance(ctx, never); err != nil {
 		return err
 	}
-	// Not meant to be a node, whatever its cluster tag says.
+	// This instance is not meant to be a node, although it has the cluster tag.
 	_, err = bed.RunInstance(ctx, testbed.InstanceSpec{Name: "bastion", Cluster: testbed.ClusterName, LaunchedAgo: 48 * time.Hour})
 	return err
 }
