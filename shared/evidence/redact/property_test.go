@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// alphabets are what secrets are made of. Quotes, spaces and backslashes are left
-// to syntaxes that quote them.
+// alphabets are the characters of secrets. Quotes, spaces and backslashes are left to syntaxes that
+// quote them.
 var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyz0123456789",
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
@@ -20,7 +20,7 @@ var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyz",
 }
 
-// rich secrets have anything in them; only quoted they can stand anywhere.
+// rich secrets may contain any character. They are only valid in quotes.
 const rich = "ABCDEFabcdef0123456789 ,;:#|&()[]{}<>=@!?~^*+/%$"
 
 func secretOf(r *rand.Rand, alphabet string) string {
@@ -28,7 +28,7 @@ func secretOf(r *rand.Rand, alphabet string) string {
 	for i := range b {
 		b[i] = alphabet[r.IntN(len(alphabet))]
 	}
-	// A secret that begins or ends in punctuation is a matter of its syntax.
+	// Whether punctuation at the beginning or end of a secret is allowed depends on its syntax.
 	b[0], b[len(b)-1] = 'q', '7'
 	return string(b)
 }
@@ -70,7 +70,7 @@ func indented(s, by string) string {
 	return by + strings.ReplaceAll(s, "\n", "\n"+by)
 }
 
-// syntaxes write a secret under a name. Quoted says that any character will do.
+// syntaxes write a secret under a name. Quoted reports whether any character is allowed.
 var syntaxes = []struct {
 	name   string
 	quoted bool
