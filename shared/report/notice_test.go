@@ -101,7 +101,7 @@ func notices() map[string]said {
 	because := func(e *plan.Entry) {
 		heldFor(plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (role/"+nodeRole+"): a replacement would have it too")(e)
 		e.Causes, e.Evidence, e.Launched = []roll.Cause{driftOf("7"), unmapped()}, evidenceLink, e.Finding.Since
-		e.Finding.Group, e.Finding.Owner = "nodepool/batch", roll.OwnerKarpenter // of whose instances evidence is kept early
+		e.Finding.Group, e.Finding.Owner = "nodepool/batch", roll.OwnerKarpenter // evidence of its instances is stored early
 	}
 	karpenters := func(long time.Duration) roll.Finding {
 		f := missing(8, long)
@@ -134,7 +134,7 @@ func notices() map[string]said {
 			e.Hold = "2026-03-05"
 		})),
 
-		// What is left to Karpenter.
+		// Left to Karpenter.
 		"warned-karpenter": noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), left(policy.DoTerminate))),
 		"warned-karpenter-cause": noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), func(e *plan.Entry) {
 			left(policy.DoNotify)(e)

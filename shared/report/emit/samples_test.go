@@ -140,7 +140,7 @@ func silent(t *testing.T) map[string]emit.Event {
 	key := roll.FindingKey{Instance: w.instance(2), Kind: roll.Unknown}
 	w.evidence(t, key)
 	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "the console shows a kernel panic at 12:00:41Z"}}}}
-	w.snapshot.Nodes = w.snapshot.Nodes[:5] // the sixth instance is a new one, and has time to register
+	w.snapshot.Nodes = w.snapshot.Nodes[:5] // the sixth instance is new and still has time to register
 	w.snapshot.Instances[5].Launched = noon.Add(29 * time.Minute)
 	_, events := w.check(31 * time.Minute)
 	valid(t, events)
@@ -310,7 +310,8 @@ func TestSamplesAreWhatIsEmitted(t *testing.T) {
 	}
 }
 
-// details are the samples by their files' names, anew for each who changes them.
+// details returns a fresh copy of the samples by their files' names, so that callers may change
+// them.
 func details(t *testing.T) map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(sampleFolder, "*.json"))
@@ -337,7 +338,7 @@ func TestSamplesShowEveryField(t *testing.T) {
 			shown[name] = append(shown[name], field)
 		}
 	}
-	// An escalated finding is an opened one, and the acts are of one form.
+	// Finding Escalated has the form of Finding Opened, and all events of acts share one form.
 	shown["FindingOpened"] = append(shown["FindingOpened"], shown["FindingEscalated"]...)
 	acts := slices.Concat(shown["ActionTaken"], shown["ActionHeld"], shown["ActionFailed"])
 	for _, detailType := range emit.DetailTypes() {
@@ -395,7 +396,7 @@ func mayMiss(detailType string, p place) bool {
 			return true
 		}
 	}
-	// Counts by name have any names.
+	// Maps of counts may have any keys.
 	parent := p.path[:strings.LastIndex(p.path, ".")]
 	return slices.Contains([]string{".kinds", ".causes", ".gaps", ".held", ".outcomes"}, parent) && name == "CheckCompleted"
 }
