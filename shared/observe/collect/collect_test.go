@@ -42,10 +42,11 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 	}
 }
 
-// onlyKept are the facts of an action that only the recorder of kept evidence needs: none.
+// onlyKept are the actions that only the recorder of kept evidence needs, so no facts depend on
+// them.
 var onlyKept = []string{`-`}
 
-// hangs says which facts hang on an action, as the beginnings of their paths.
+// hangs lists which facts depend on an action, by the prefixes of their paths.
 var hangs = map[string][]string{
 	"ec2:DescribeInstances":                    {`Instances\[\S+\]\.Config`, `Profiles`, `Roles`, `Policies`, `Images`, `Templates`, `Network`, `Cluster\.AccessEntries`},
 	"ec2:DescribeInstanceStatus":               {`Instances\[\S+\]\.Status`},
@@ -125,7 +126,7 @@ func TestAMissingPermissionIsToldWhereItIsMissedAndNowhereElse(t *testing.T) {
 	}
 }
 
-// detachedToo is oneOfEach with an instance that its Auto Scaling group does not list.
+// detachedToo returns oneOfEach with an instance that its Auto Scaling group does not list.
 func detachedToo() (*account, Input) {
 	a, in := oneOfEach()
 	a.launch(3, workers)
@@ -381,7 +382,7 @@ func TestTheSameAccountGivesTheSameEvidence(t *testing.T) {
 	}
 }
 
-// A simulated account is not safe for concurrent use, and is to see the same run twice.
+// A simulated account is not safe for concurrent use, and must be reproducible.
 func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 	var first []string
 	for range 20 {
@@ -408,7 +409,7 @@ func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 	}
 }
 
-// goroutine names the goroutine of the caller, as a stack trace does.
+// goroutine returns the name of the caller's goroutine, as in a stack trace.
 func goroutine() string {
 	name, _, _ := strings.Cut(string(debug.Stack()), " [")
 	return name
