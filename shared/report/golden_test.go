@@ -113,7 +113,7 @@ func found(n int, k roll.Kind, long, tolerated time.Duration, summary string) ro
 
 func clock(after time.Duration) string { return roll.Clock(now.Add(after)) }
 
-// Findings of the other kinds, as assess words them.
+// Findings of the other kinds, with the summaries of package assess.
 
 func uninitialized(n int) roll.Finding {
 	return found(n, roll.Uninitialized, 20*time.Minute, 15*time.Minute, fmt.Sprintf("node %s is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoExecute since its creation at %s", nodeName(n), clock(-20*time.Minute)))

@@ -381,8 +381,8 @@ func places(object map[string]any, path string) (out []place) {
 	return out
 }
 
-// optional are the fields that may be missing, by the path to them; ActionHeld and its
-// like where it is one of theirs only.
+// optional are the paths of fields that may be missing. A suffix limits one to the definitions
+// whose names begin so, such as :Action.
 var optional = []string{
 	".subject", ".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
 	".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
@@ -417,7 +417,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 	}
 }
 
-// free are the fields of which the schema does not know the form.
+// free are the fields whose form the schema does not define.
 var free = []string{
 	".node", ".condition", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
 	".event.id", ".event.code", ".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
