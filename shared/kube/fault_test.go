@@ -21,7 +21,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	tests := map[string]struct {
 		arrange func(*testing.T, *apiServer) (roll.Cluster, context.Context)
 		kind    roll.GapKind
-		text    string // URL stands for the endpoint
+		text    string // URL is replaced by the endpoint
 	}{
 		"401": {
 			always((*apiServer).refuse, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), roll.GapUnauthorized,

@@ -444,7 +444,7 @@ func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
 		}[i%4]
 		items = append(items, fmt.Sprintf(`{"count":%d,%s}`, minutes, dated))
 	}
-	items = append(items, `{"count":0,"lastTimestamp":"soon"}`) // nobody knows when
+	items = append(items, `{"count":0,"lastTimestamp":"soon"}`) // at an unknown time
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"EventList","apiVersion":"v1","items":[`+strings.Join(items, ",")+`]}`))
 	got, err := c.Read(t.Context(), EventsOfNode("n"))
 	if err != nil {

@@ -53,7 +53,7 @@ type account struct {
 	cluster     *ekstypes.Cluster
 	clusters    []string
 	instances   []types.Instance
-	pageSize    int // what EC2 hands out at most, whatever is asked for
+	pageSize    int // the maximum page size of EC2, for any request
 	named       int // how many unknown ids one refusal names
 	scaling     map[string]asgtypes.AutoScalingInstanceDetails
 	userData    map[string]string // as the API shows it, in base64
@@ -78,7 +78,7 @@ type account struct {
 	attributes []ec2.DescribeInstanceAttributeInput
 	batches    [][]string
 	checks     []ec2.DescribeInstanceStatusInput
-	asked      []string    // names of groups, and what else one asked for
+	asked      []string    // the requested names of groups and other objects
 	times      []time.Time // of DescribeInstances
 
 	server *httptest.Server

@@ -21,7 +21,7 @@ import (
 func more(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
 	t.Helper()
 	o := a.observer()
-	fail := a.fail // what is looked at more closely fails, and not the look at the cluster
+	fail := a.fail // reads of details fail, not those of the cluster
 	a.fail = map[string]error{}
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	a.fail = fail

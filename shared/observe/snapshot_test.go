@@ -233,7 +233,7 @@ func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
 	a.join(2).Name = "node-2b"                                                      // two nodes of one instance
 	a.join(7).Spec.ProviderID = "aws:///eu-west-1a/fargate-ip-10-0-0-1"             // not on EC2
 	a.join(8).Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" // nor this
-	a.join(9).Spec.ProviderID = ""                                                  // nobody knows
+	a.join(9).Spec.ProviderID = ""                                                  // unknown
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 || len(s.Nodes) != 8 {
 		t.Errorf("gaps %+v, %d nodes", s.Gaps, len(s.Nodes))
@@ -537,7 +537,7 @@ func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 		a.join(n)
 	}
 	gone := func() { a.instances = slices.Delete(a.instances, 1, 2) }
-	a.before["ec2:DescribeInstances 3"] = gone // between two pages of the look-up
+	a.before["ec2:DescribeInstances 3"] = gone // between two pages of the lookup
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if want := []string{instanceID(1), instanceID(3)}; len(s.Gaps) != 0 || !slices.Equal(ids(s), want) {
 		t.Errorf("gaps %+v, instances %v, want %v", s.Gaps, ids(s), want)

@@ -348,8 +348,8 @@ var adversarial = []string{
 	"data:\n ", "token=@'\n", "content: x\n", "token = (\"", "--value x ", "\"kind\":\"Secret\"", "token=${", "AAAA\n", "@tcp(", "mysql -p ", "convertto-securestring ",
 }
 
-// The bound is loose, since the machines that run tests are busy: a cost that grew
-// with the square of the length would be far beyond it.
+// The limit is loose, since the machines that run tests are busy. A cost that grew with the square
+// of the length would far exceed it.
 func TestCostIsBounded(t *testing.T) {
 	const size = 64 << 10
 	for _, a := range adversarial {

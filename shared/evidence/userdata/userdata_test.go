@@ -447,7 +447,7 @@ func TestForIsCaseSensitive(t *testing.T) {
 	}
 }
 
-// What would exhaust memory, time or the stack ends in a problem instead.
+// Input that would exhaust memory, time or the stack becomes a problem instead.
 func TestHostileInputIsBounded(t *testing.T) {
 	tests := []struct {
 		name, data string

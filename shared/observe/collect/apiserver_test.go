@@ -22,7 +22,7 @@ type apiServer struct {
 	denied   map[string]bool  // resources that may not be read
 	down     error            // what every request meets
 	groups   []string         // API groups that are served beside the core's
-	heard    func(string)     // is told of every request; nil is nobody
+	heard    func(string)     // called for every request; may be nil
 }
 
 func newAPIServer() *apiServer {

@@ -42,8 +42,8 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 	}
 }
 
-// onlyKept are the actions that only the recorder of kept evidence needs, so no facts depend on
-// them.
+// onlyKept is the entry of an action that only the recorder of kept evidence needs: no facts depend
+// on it.
 var onlyKept = []string{`-`}
 
 // hangs lists which facts depend on an action, by the prefixes of their paths.
@@ -174,7 +174,7 @@ func TestOneBrokenRoleCostsAHandfulOfCalls(t *testing.T) {
 
 func manyUnregistered(n int, groups [2]roll.Group) (*account, Input) {
 	a := healthy()
-	a.entries = nil // nobody is let in
+	a.entries = nil // no principal has access
 	for i := range 8 {
 		a.entries = append(a.entries, ekstypes.AccessEntry{PrincipalArn: aws.String(fmt.Sprintf("arn:aws:iam::111122223333:role/karpenter-%d", i)), Type: aws.String("EC2_LINUX"), CreatedAt: aws.Time(at)})
 		a.addRole(fmt.Sprintf("karpenter-%d", i), fmt.Sprintf("arn:aws:iam::111122223333:role/karpenter-%d", i))

@@ -100,7 +100,7 @@ func TestConsoleFallsBackWhereThereIsNoLatestOutput(t *testing.T) {
 			t.Errorf("%d: %+v", n, i.Console)
 		}
 	}
-	if a.calls["ec2:GetConsoleOutput"] != 4 { // of one type the first is asked twice
+	if a.calls["ec2:GetConsoleOutput"] != 4 { // two calls for the first instance of a type
 		t.Errorf("%d calls", a.calls["ec2:GetConsoleOutput"])
 	}
 }
