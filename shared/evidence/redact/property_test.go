@@ -153,7 +153,7 @@ var syntaxes = []struct {
 	{"bearer", false, func(_, s string) string { return "curl -H 'Authorization: Bearer " + s + "' https://x" }},
 }
 
-// around embeds a text in a document of the forms of user data.
+// around are functions that embed a text in a document, as in user data.
 var around = []func(string) string{
 	func(s string) string { return s },
 	func(s string) string { return "#!/bin/bash\nset -ex\n" + s + "\n/etc/eks/bootstrap.sh demo\n" },
