@@ -8,8 +8,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What a person reads of a value that a check lacks names the thing, unless the reader of
-// it gave a reason.
+// The reason of a missing value names the thing, unless its reader gave another reason.
 func TestMissingSaysWhyAValueIsNotKnown(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -30,7 +29,7 @@ func TestMissingSaysWhyAValueIsNotKnown(t *testing.T) {
 	}
 }
 
-// Of an instance that EC2 does not list nothing is known: neither what it has nor what it lacks.
+// If EC2 does not list an instance, nothing about it is known.
 func TestAnInstanceThatEC2DoesNotListLacksNothing(t *testing.T) {
 	const id = roll.InstanceID("i-0000000000000000a")
 	c := func(config evidence.Fact[evidence.InstanceConfig]) *evidence.Case {

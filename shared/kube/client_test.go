@@ -15,7 +15,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// list gathers what Nodes hands out, as a caller that forgets on restart does.
+// list collects what Nodes passes on, and discards it on restart.
 func list(t *testing.T, c *Client) (nodes []roll.Node, restarts int, err error) {
 	t.Helper()
 	err = c.Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { nodes = append(nodes, n) }, func() { nodes, restarts = nil, restarts+1 })

@@ -199,7 +199,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 	}
 }
 
-// A pod of the same name that came in its place is not the one that was looked at.
+// A pod of the same name that replaced it is not the one that was checked.
 func TestOnlyThePodThatWasReadIsEvicted(t *testing.T) {
 	s := newAPIServer(t)
 	s.pods = []corev1.Pod{podOf("web-0")}
@@ -225,7 +225,7 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 	}
 }
 
-// An empty name selects the pods that no node runs yet.
+// An empty name selects the pods that are not on a node yet.
 func TestThePodsOfNoNodeAreNotDrained(t *testing.T) {
 	s := newAPIServer(t)
 	if _, err := s.client(t).Drain(t.Context(), "", Pass{Evictions: 5, Now: at}); err == nil || len(s.requests) != 0 {

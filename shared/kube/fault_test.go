@@ -21,7 +21,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	tests := map[string]struct {
 		arrange func(*testing.T, *apiServer) (roll.Cluster, context.Context)
 		kind    roll.GapKind
-		text    string // URL stands for the endpoint
+		text    string // URL is replaced by the endpoint
 	}{
 		"401": {
 			always((*apiServer).refuse, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), roll.GapUnauthorized,
@@ -105,7 +105,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	}
 }
 
-// always has the server refuse every request.
+// always makes the server refuse every request.
 func always(refuse func(*apiServer, int, metav1.StatusReason, string) http.HandlerFunc, code int, reason metav1.StatusReason, message string) func(*testing.T, *apiServer) (roll.Cluster, context.Context) {
 	return func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
 		s.answer[0] = refuse(s, code, reason, message)
@@ -140,8 +140,7 @@ func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
 	}
 }
 
-// Whoever cannot sign a token never got as far as the API server: to look for the
-// fault in its endpoint would be in vain.
+// If no token could be signed, no request reached the API server. Its endpoint is not at fault.
 func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	s := newAPIServer(t)
 	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -164,7 +163,7 @@ func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	}
 }
 
-// There is nobody at no endpoint who could have answered.
+// Without an endpoint nobody can have answered.
 func TestFaultOfAClusterThatCannotBeDialledReadsWell(t *testing.T) {
 	c := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
 	_, err := NewDialer(nil, "test").Dial(c)
@@ -174,8 +173,8 @@ func TestFaultOfAClusterThatCannotBeDialledReadsWell(t *testing.T) {
 	}
 }
 
-// Credentials that do not come, as from a metadata service that does not answer, are
-// not the cluster's fault either.
+// Missing credentials, as from a metadata service that does not answer, are not the cluster's fault
+// either.
 func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })

@@ -31,7 +31,7 @@ func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// paths are what was asked for, with selectors unescaped and without what asks for a page.
+// paths are the requested paths, with selectors unescaped and without the page parameters.
 func (m *memory) paths() (out []string) {
 	for _, r := range m.requests {
 		q, path := r.URL.Query(), r.URL.Path
@@ -45,7 +45,7 @@ func (m *memory) paths() (out []string) {
 	return out
 }
 
-// over is a client that is answered so.
+// over returns a client with these answers.
 func over(t *testing.T, answer func(*http.Request) (code int, body string, err error)) (*Client, *memory) {
 	t.Helper()
 	m := &memory{answer: answer}
@@ -56,7 +56,7 @@ func over(t *testing.T, answer func(*http.Request) (code int, body string, err e
 	return c, m
 }
 
-// saying answers every request alike.
+// saying answers every request in the same way.
 func saying(code int, body string) func(*http.Request) (int, string, error) {
 	return func(*http.Request) (int, string, error) { return code, body, nil }
 }
@@ -113,7 +113,7 @@ func TestNodeClaimsAreReadAsKubectlPrintsThem(t *testing.T) {
 	}
 }
 
-// What nobody captured is not what is not there.
+// What was not captured is not absent.
 func TestFaultOfWhatWasNotCaptured(t *testing.T) {
 	c, _ := over(t, func(*http.Request) (int, string, error) {
 		return 0, "", fmt.Errorf("k8s-events.json: %w", ErrNotCaptured)

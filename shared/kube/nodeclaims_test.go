@@ -111,7 +111,7 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 }
 
 // Several NodeClaims of a pool are created in one second. If one of their launches failed, the
-// latest did, in whatever order they are listed.
+// latest launch failed, in any order of the listing.
 func TestOfLaunchesOfTheSameTimeTheFailedOneCounts(t *testing.T) {
 	created, failed := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 2, 12, 1, 0, 0, time.UTC)
 	at := func(n int, created time.Time, c metav1.Condition) claim {
@@ -140,8 +140,8 @@ func TestOfLaunchesOfTheSameTimeTheFailedOneCounts(t *testing.T) {
 	}
 }
 
-// "No NodeClaims" condemns instances: it takes an API server that says what it serves,
-// and Karpenter is not among it.
+// "No NodeClaims" leads to the termination of instances. It requires an API server that lists its
+// groups without Karpenter's.
 func TestAClusterWithoutNodeClaims(t *testing.T) {
 	tests := map[string]struct {
 		arrange func(*apiServer)

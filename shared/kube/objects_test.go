@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// objects are what a cluster holds. Requests change them as the API server would.
+// objects are the objects of a cluster. Requests change them as the API server would.
 type objects struct {
 	nodes  []corev1.Node
 	pods   []corev1.Pod
@@ -28,7 +28,7 @@ type objects struct {
 	deletes []metav1.DeleteOptions
 }
 
-// claim is a NodeClaim as far as anybody looks at it.
+// claim holds the fields of a NodeClaim that the tests need.
 type claim struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Status   map[string]any    `json:"status"`
@@ -71,7 +71,7 @@ func answerJSON(w http.ResponseWriter, v any) {
 	}
 }
 
-// body decodes what a request carries, which is never protobuf.
+// body decodes the body of a request, which is never protobuf.
 func body(r *http.Request, into any) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *apiServer) node(w http.ResponseWriter, r *http.Request) *corev1.Node {
 	return &s.nodes[i]
 }
 
-// patchNode merges, and checks what the patch presupposes.
+// patchNode merges a patch and checks its preconditions.
 func (s *apiServer) patchNode(w http.ResponseWriter, r *http.Request) {
 	n := s.node(w, r)
 	if n == nil {
@@ -191,7 +191,7 @@ func (s *apiServer) listPods(w http.ResponseWriter, r *http.Request) {
 	s.send(w, http.StatusOK, &page)
 }
 
-// evict marks a pod as leaving, if it is the one that was meant and its budget agrees.
+// evict marks a pod as leaving, if it is the intended one and its budget allows it.
 func (s *apiServer) evict(w http.ResponseWriter, r *http.Request) {
 	var e policyv1.Eviction
 	body(r, &e)

@@ -22,10 +22,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// paged are nodes in memory, and what was asked for of them.
+// paged are nodes in memory, with the requests for them.
 type paged struct {
 	nodes []corev1.Node
-	// fails is the error of the n-th page that is asked for, from 1.
+	// fails is the error of the n-th requested page, from 1.
 	fails map[int]error
 	asked []string
 }
@@ -44,7 +44,7 @@ func (p *paged) page(_ context.Context, limit int64, token string) (*corev1.Node
 	return list, nil
 }
 
-// listed are objects in memory, in pages of two, and what was asked for of them.
+// listed are objects in memory, in pages of two, with the requests for them.
 type listed struct {
 	items []string
 	fails error
@@ -72,7 +72,7 @@ func (l *listed) page(_ context.Context, path string, o metav1.ListOptions) (ite
 	return items, next, nil
 }
 
-// overItems is a client of those objects; all else it asks for is not served.
+// overItems returns a client of those objects. It serves nothing else.
 func overItems(t *testing.T, l *listed) *Client {
 	t.Helper()
 	c, err := NewClientOverPages(&memory{answer: saying(http.StatusOK, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`)}, nil, l.page)
@@ -82,7 +82,7 @@ func overItems(t *testing.T, l *listed) *Client {
 	return c
 }
 
-// overPages is a client of those nodes; all else it asks for fails the test.
+// overPages returns a client of those nodes. Any other request fails the test.
 func overPages(t *testing.T, p *paged) *Client {
 	t.Helper()
 	c, err := NewClientOverPages(&memory{answer: func(r *http.Request) (int, string, error) {
@@ -141,7 +141,7 @@ func TestPagesInMemoryBeginOnceMoreWhenTheirListIsGone(t *testing.T) {
 	}
 }
 
-// A fault means the same whether a page came as JSON or not.
+// A fault has the same meaning whether or not a page came as JSON.
 func TestPagesInMemoryFailLikeRequests(t *testing.T) {
 	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}, Endpoint: "https://in-memory.invalid"}
 	for name, failed := range map[string]error{
@@ -186,7 +186,7 @@ func TestNoPageInMemoryIsAskedForAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The pages are somebody else's: what is read of them is never changed.
+// The pages belong to the caller: they are only read.
 func TestPagesInMemoryAreOnlyRead(t *testing.T) {
 	p := &paged{nodes: manyNodes(700)}
 	before, err := json.Marshal(p.nodes)
@@ -202,8 +202,8 @@ func TestPagesInMemoryAreOnlyRead(t *testing.T) {
 	}
 }
 
-// Lists of items tell what lists of JSON do: also of what a pod must not tell, and which
-// events are the newest.
+// Lists of items give the same results as lists of JSON, also for the fields of a pod that must not
+// leave the package and for the newest events.
 func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"a":"s3cret"},"name":"p"},"spec":{"containers":[{"args":["s3cret"],"image":"b","name":"a"}]}}`
 	claim := func(name string) string {

@@ -22,7 +22,7 @@ const (
 	volumesPath    = "/api/v1/persistentvolumes"
 )
 
-// read is what a silent node runs in that cluster.
+// read returns what a silent node runs in that cluster.
 func (s silent) read(t *testing.T) (roll.NodePods, error) {
 	t.Helper()
 	c, _ := over(t, func(r *http.Request) (int, string, error) {
@@ -52,7 +52,7 @@ func (s silent) read(t *testing.T) (roll.NodePods, error) {
 	return c.SilentNode(t.Context(), "worker", at, budgets, volumes)
 }
 
-// running is a pod as JSON: its name, the kind of its controller, and more of its metadata,
+// running returns a pod as JSON: its name, the kind of its controller, and more of its metadata,
 // spec and conditions.
 func running(name, kind, metadata, spec, ready string) string {
 	owner := ""
@@ -101,8 +101,8 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 	}
 }
 
-// A pod waits for the end of the instance if its volume is attached there. A network's file
-// system needs no attachment, and what takes the pod's place can start now.
+// A pod waits for the termination of the instance if its volume is attached there. A network file
+// system needs no attachment, so a replacement can start at once.
 func TestAPodWaitsForAVolumeThatIsAttachedToItsNode(t *testing.T) {
 	const node = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"},"status":{"volumesAttached":[
 		{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-0abc","devicePath":""}]}}`
@@ -134,8 +134,7 @@ func TestAPodWaitsForAVolumeThatIsAttachedToItsNode(t *testing.T) {
 	}
 }
 
-// A kept pod that the control plane deleted is not kept any more once another one does its
-// work.
+// A kept pod that the control plane deleted is no longer kept once another pod does its work.
 func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
 	const like = "/api/v1/namespaces/shop/pods?labelSelector=app=db"
 	elsewhere := func(name, kind, metadata, ready string) string {
@@ -162,8 +161,8 @@ func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
 	}
 }
 
-// One pod takes the place of one: of several that hang, here or on other nodes, none is
-// replaced before as many work.
+// One pod replaces one: of several stuck pods, here or on other nodes, none counts as replaced
+// before as many work.
 func TestKeptPodsThatHangAreReplacedByAsMany(t *testing.T) {
 	const like = "/api/v1/namespaces/shop/pods?labelSelector=app=db"
 	pod := func(name, node, metadata, ready string) string {
@@ -284,8 +283,8 @@ func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
 	}
 }
 
-// More pods like a kept one than can be read are no proof that it was replaced, and hide
-// nothing of its node.
+// If there are more pods like a kept one than can be read, nothing proves that it was replaced, and
+// nothing on its node is hidden.
 func TestAKeptPodWithTooManyLikeItIsNotReplaced(t *testing.T) {
 	c, _ := over(t, func(r *http.Request) (int, string, error) {
 		switch {
@@ -302,7 +301,7 @@ func TestAKeptPodWithTooManyLikeItIsNotReplaced(t *testing.T) {
 	}
 }
 
-// What was not read is neither empty nor an answer.
+// Data that was not read is neither empty nor an answer.
 func TestASilentNodeThatCannotBeRead(t *testing.T) {
 	for path := range map[string]bool{"/api/v1/nodes/worker": true, "/api/v1/pods": true} {
 		c, _ := over(t, func(r *http.Request) (int, string, error) {

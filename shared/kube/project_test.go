@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// sound reports what is wrong with a projection of any node whatever.
+// sound returns what is wrong with the projection of any node.
 func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 	t.Helper()
 	switch {
@@ -160,7 +160,7 @@ func randomNode(r *rand.Rand) *corev1.Node {
 	return n
 }
 
-// What the server sends need not be what a node should be.
+// The server may send an invalid node.
 func FuzzAnyBytesThatDecodeToANode(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 32 {
@@ -179,7 +179,7 @@ func FuzzAnyBytesThatDecodeToANode(f *testing.F) {
 	})
 }
 
-// A kubelet may write anything there, and it goes into notices.
+// A kubelet may write any text there, and it is shown in notices.
 func TestAConditionsReasonIsBounded(t *testing.T) {
 	n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: strings.Repeat("ü", 70_000)},

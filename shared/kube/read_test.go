@@ -17,7 +17,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// asked are all questions, each with the request that it makes.
+// asked are all questions, each with its request.
 var asked = map[Question]string{
 	ANode("n"):                "/api/v1/nodes/n",
 	AllNodes():                "/api/v1/nodes",
@@ -40,7 +40,7 @@ var asked = map[Question]string{
 	EndpointSlicesOf("team", "policy"): "/apis/discovery.k8s.io/v1/namespaces/team/endpointslices?labelSelector=kubernetes.io/service-name=policy",
 }
 
-// kindAt is the kind of the objects that a path serves, by its plural.
+// kindAt returns the kind of the objects at a path, by its plural.
 func kindAt(t *testing.T, path string) (kind, version string) {
 	t.Helper()
 	for _, a := range askings {
@@ -224,7 +224,7 @@ func TestAnAnswerThatIsTooLargeIsGivenUp(t *testing.T) {
 	}
 }
 
-// A 404 is about the object only if the API server looked for it.
+// A 404 is about the object only if the API server looked it up.
 func TestWhatIsNotThere(t *testing.T) {
 	status := func(message string) string {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":%q}`, message)
@@ -444,7 +444,7 @@ func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
 		}[i%4]
 		items = append(items, fmt.Sprintf(`{"count":%d,%s}`, minutes, dated))
 	}
-	items = append(items, `{"count":0,"lastTimestamp":"soon"}`) // nobody knows when
+	items = append(items, `{"count":0,"lastTimestamp":"soon"}`) // at an unknown time
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"EventList","apiVersion":"v1","items":[`+strings.Join(items, ",")+`]}`))
 	got, err := c.Read(t.Context(), EventsOfNode("n"))
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// apiServer speaks as much of the Kubernetes API as this package uses, over TLS, and
-// lists nodes in protobuf or JSON. Its objects are in objects_test.go.
+// apiServer implements the part of the Kubernetes API that this package uses, over TLS, and lists
+// nodes in protobuf or JSON. Its objects are in objects_test.go.
 type apiServer struct {
 	*httptest.Server
 	json bool
@@ -37,7 +37,7 @@ type apiServer struct {
 	mu sync.Mutex
 	objects
 	requests []*http.Request
-	// answer takes the n-th request (from 1) away from the objects.
+	// answer handles the n-th request (from 1) instead of the objects.
 	answer map[int]http.HandlerFunc
 	// before is run before the n-th request is answered.
 	before map[int]func()
@@ -89,7 +89,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r)
 }
 
-// cut is the page of a list that the request asks for, and the token of the next.
+// cut returns the requested page of a list, and the token of the next.
 func cut[T any](r *http.Request, all []T) ([]T, string) {
 	from, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Query().Get("continue"), "after-"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
@@ -126,8 +126,8 @@ func refusalOf(code int, reason metav1.StatusReason, message string, causes ...m
 	return status
 }
 
-// hang never answers. A server notices that its client is gone only once it has read
-// what the request carries.
+// hang never answers. A server notices that its client is gone only after it has read the request's
+// body.
 func hang(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()

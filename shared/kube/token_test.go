@@ -23,7 +23,7 @@ var staticKeys = aws.CredentialsProviderFunc(func(context.Context) (aws.Credenti
 	return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}, nil
 })
 
-// presigned decodes a token into the request that it stands for.
+// presigned decodes a token into its request.
 func presigned(t *testing.T, token string) *url.URL {
 	t.Helper()
 	encoded, ok := strings.CutPrefix(token, "k8s-aws-v1.")
@@ -41,8 +41,8 @@ func presigned(t *testing.T, token string) *url.URL {
 	return u
 }
 
-// The control plane fetches the URL itself and accepts no host but STS's: an
-// endpoint for everything else, as an emulator's, must not get into it.
+// The control plane fetches the URL itself and accepts only STS's host. An endpoint for everything
+// else, such as an emulator's, must not be in it.
 func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
 	for _, tt := range []struct{ region, host string }{
 		{"eu-west-1", "sts.eu-west-1.amazonaws.com"},
@@ -111,7 +111,7 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		// The control plane takes a token for 15 minutes.
+		// The control plane accepts a token for 15 minutes.
 		for _, tt := range []struct{ after, made time.Duration }{
 			{0, 0},
 			{time.Second, 0},
@@ -206,7 +206,7 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	}
 }
 
-// Whoever counts requests sees each of them, as it is sent.
+// A counter of requests sees each request as it is sent.
 func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
 	s := newAPIServer(t, manyNodes(PageSize+1)...)
 	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
@@ -239,7 +239,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A server that sends the caller elsewhere must not have the token sent there too.
+// If a server redirects the caller, the token must not be sent to the new address.
 func TestTheTokenStaysWithItsServer(t *testing.T) {
 	elsewhere := newAPIServer(t)
 	s := newAPIServer(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// planted stands wherever a pod can hold what nobody else should see.
+// planted is in every place of a pod that can hold confidential data.
 const planted = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 const fullPod = `{
@@ -93,7 +93,7 @@ func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 	}
 }
 
-// What tells where the data of a volume comes from is nobody's business.
+// The source of a volume's data is confidential.
 func TestVolumesLeaveThePackageWithoutTheirSources(t *testing.T) {
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"PersistentVolumeList","apiVersion":"v1","items":[{
 		"metadata": {"name": "pv", "annotations": {"a": "`+planted+`"}}, "status": {"phase": "Bound"},
@@ -105,7 +105,7 @@ func TestVolumesLeaveThePackageWithoutTheirSources(t *testing.T) {
 	}
 }
 
-// Which secrets a service account may use is nobody's business.
+// The secrets that a service account may use are confidential.
 func TestServiceAccountsLeaveThePackageWithTheirRoleAlone(t *testing.T) {
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"ServiceAccountList","apiVersion":"v1","items":[{
 		"metadata": {"name": "karpenter", "namespace": "kube-system", "annotations": {"a": "`+planted+`", "eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/x"}},
@@ -116,7 +116,7 @@ func TestServiceAccountsLeaveThePackageWithTheirRoleAlone(t *testing.T) {
 	}
 }
 
-// Whatever a pod looks like: it is trimmed, or it is an error.
+// Any pod is either trimmed or an error.
 func FuzzWhateverAPodHolds(f *testing.F) {
 	f.Add([]byte(fullPod))
 	f.Add([]byte(`{"spec":{"containers":[null,{"env":1}],"initContainers":null},"status":{"containerStatuses":[{"state":null}]}}`))

@@ -15,7 +15,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// worker is a node as the tests of changes know it.
+// worker is a node for the tests of changes.
 func worker(change func(*corev1.Node)) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker", UID: "uid-1", ResourceVersion: "7"}}
 	if change != nil {
@@ -121,7 +121,7 @@ func TestANodeIsTaintedAsOutOfService(t *testing.T) {
 	}
 }
 
-// A kubelet reports every few seconds, which makes a new version of its node.
+// A kubelet reports every few seconds, which creates a new version of its node.
 func TestAChangeIsMadeAnewWhenTheNodeChangedMeanwhile(t *testing.T) {
 	s := newAPIServer(t, worker(nil))
 	s.before[2] = func() { s.nodes[0].ResourceVersion = "8" }
@@ -144,8 +144,7 @@ func TestANodeThatKeepsChangingIsGivenUp(t *testing.T) {
 	}
 }
 
-// Between reading and writing a node may be deleted and made anew, or cordoned by a
-// person.
+// Between the read and the write, a node may be deleted and created again, or cordoned by a person.
 func TestAChangeMeetsOnlyTheNodeThatWasRead(t *testing.T) {
 	tests := map[string]struct {
 		meanwhile func(*apiServer)
@@ -211,7 +210,7 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
-// To the API server an empty uid is no condition.
+// The API server treats an empty uid as no condition.
 func TestNothingIsChangedWithoutANameAndAUID(t *testing.T) {
 	s := newAPIServer(t, worker(func(n *corev1.Node) { cordonedBy("order-1")(n) }))
 	c := s.client(t)
@@ -233,8 +232,8 @@ func TestNothingIsChangedWithoutANameAndAUID(t *testing.T) {
 	}
 }
 
-// What may have taken effect must not be taken for refused: it would be done twice, or
-// thought not to have been done.
+// A change that may have taken effect must not count as refused: it would be made twice, or assumed
+// not to have been made.
 func TestRefusedIsOnlyWhatCertainlyDidNotHappen(t *testing.T) {
 	answers := map[int]bool{
 		http.StatusBadRequest: true, http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusNotFound: true, http.StatusConflict: true, http.StatusTooManyRequests: true, http.StatusUnprocessableEntity: true,
@@ -264,7 +263,7 @@ func TestRefusedIsOnlyWhatCertainlyDidNotHappen(t *testing.T) {
 	}
 }
 
-// A person who reads that an act failed must know what to grant, and whom.
+// A person who reads that an act failed must know what to grant, and to whom.
 func TestFaultOfAChangeNamesItsPermission(t *testing.T) {
 	forbidden := func(verb, resource string) string {
 		return `User "x" cannot ` + verb + ` resource "` + resource + `" in API group "" at the cluster scope`

@@ -39,9 +39,8 @@ var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 const principal = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
 
-// account is one AWS account with one cluster: EC2, EKS, Auto Scaling and the
-// Kubernetes API, which page, hide managed instances, refuse what the real ones
-// refuse, and write down every call in one log.
+// account is one AWS account with one cluster: EC2, EKS, Auto Scaling and the Kubernetes API. They
+// page, hide managed instances, reject what the real ones reject, and record every call in one log.
 type account struct {
 	mu  sync.Mutex
 	log []string // every call, in order
@@ -54,7 +53,7 @@ type account struct {
 	cluster     *ekstypes.Cluster
 	clusters    []string
 	instances   []types.Instance
-	pageSize    int // what EC2 hands out at most, whatever is asked for
+	pageSize    int // the maximum page size of EC2, for any request
 	named       int // how many unknown ids one refusal names
 	scaling     map[string]asgtypes.AutoScalingInstanceDetails
 	userData    map[string]string // as the API shows it, in base64
@@ -79,7 +78,7 @@ type account struct {
 	attributes []ec2.DescribeInstanceAttributeInput
 	batches    [][]string
 	checks     []ec2.DescribeInstanceStatusInput
-	asked      []string    // names of groups, and what else one asked for
+	asked      []string    // the requested names of groups and other objects
 	times      []time.Time // of DescribeInstances
 
 	server *httptest.Server
@@ -110,7 +109,7 @@ func activeCluster() *ekstypes.Cluster {
 	}
 }
 
-// observer looks at the account without waiting between pages.
+// observer reads the account without waiting between pages.
 func (a *account) observer() *Observer {
 	return New(Options{AWS: a.aws(), Kube: a, Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
 }
@@ -124,7 +123,7 @@ func (a *account) Dial(c roll.Cluster) (*kube.Client, error) {
 	return kube.NewClient(c.Endpoint, c.CA, "test", nil)
 }
 
-// call writes a call down and returns the error that it is to have.
+// call records a call and returns its configured error.
 func (a *account) call(name string) error {
 	a.mu.Lock()
 	a.log = append(a.log, name)
@@ -160,7 +159,7 @@ func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInpu
 	return &eks.DescribeClusterOutput{Cluster: a.cluster}, nil
 }
 
-// ListClusters implements eksAPI, two names a page.
+// ListClusters implements eksAPI, with two names per page.
 func (a *account) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
 	if err := a.call("eks:ListClusters"); err != nil {
 		return nil, err
@@ -169,7 +168,7 @@ func (a *account) ListClusters(_ context.Context, in *eks.ListClustersInput, _ .
 	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
 }
 
-// cut is one page of a list, and the token of the next.
+// cut returns one page of a list, and the token of the next.
 func cut[T any](all []T, token string, size int) ([]T, *string) {
 	from, _ := strconv.Atoi(strings.TrimPrefix(token, "from-"))
 	all = all[from:]
@@ -284,7 +283,7 @@ func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscalin
 	return &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: page, NextToken: next}, nil
 }
 
-// DescribeVolumes implements ec2API: volumes by a filter for their ids, one a page.
+// DescribeVolumes implements ec2API: volumes by a filter for their ids, one per page.
 func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
 	if err := a.call("ec2:DescribeVolumes"); err != nil {
 		return nil, err
@@ -296,7 +295,7 @@ func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInpu
 	return &ec2.DescribeVolumesOutput{Volumes: page, NextToken: next}, nil
 }
 
-// DescribeNetworkInterfaces implements ec2API: interfaces by a filter for their ids, one a page.
+// DescribeNetworkInterfaces implements ec2API: interfaces by a filter for their ids, one per page.
 func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeNetworkInterfacesInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	if err := a.call("ec2:DescribeNetworkInterfaces"); err != nil {
 		return nil, err
@@ -308,8 +307,8 @@ func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeN
 	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: page, NextToken: next}, nil
 }
 
-// DescribeInstanceStatus implements ec2API. Every filter must hold, and only running
-// instances have a status.
+// DescribeInstanceStatus implements ec2API. Every filter must match, and only running instances
+// have a status.
 func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	err := a.call("ec2:DescribeInstanceStatus")
 	a.mu.Lock()
@@ -377,7 +376,7 @@ func (a *account) GetManagedResource(_ context.Context, in *arczonalshift.GetMan
 	return a.shifts, nil
 }
 
-// ListNodegroups implements eksAPI, two names a page.
+// ListNodegroups implements eksAPI, with two names per page.
 func (a *account) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
 	if err := a.call("eks:ListNodegroups"); err != nil {
 		return nil, err
@@ -397,8 +396,7 @@ func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroup
 	return nil, &smithy.OperationError{ServiceID: "EKS", OperationName: "DescribeNodegroup", Err: &ekstypes.ResourceNotFoundException{Message: aws.String("No node group found for name: " + aws.ToString(in.NodegroupName) + ".")}}
 }
 
-// DescribeAutoScalingGroups implements autoScalingAPI. Groups that do not exist are left
-// out.
+// DescribeAutoScalingGroups implements autoScalingAPI. It omits groups that do not exist.
 func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	if err := a.call("autoscaling:DescribeAutoScalingGroups"); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
 	}
 }
 
-// Every age is counted with this machine's clock.
+// Every age is measured with this machine's clock.
 func TestAClockThatIsWrongIsAGap(t *testing.T) {
 	for _, tt := range []struct {
 		ahead time.Duration

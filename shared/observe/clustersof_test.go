@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever can find an instance elsewhere must know that EC2 does not know it.
+// A caller that can find an instance elsewhere must know that EC2 does not know it.
 func TestTheClustersOfAnInstance(t *testing.T) {
 	a := newAccount(t)
 	a.launch(1, owned)

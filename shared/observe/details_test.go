@@ -22,7 +22,7 @@ func suspects(from, to int, q roll.Question) []roll.Question {
 	return out
 }
 
-// look has the account's observer read the details of a cluster's suspects.
+// look reads the details of a cluster's suspects with the account's observer.
 func look(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
 	t.Helper()
 	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}}, Details: map[roll.InstanceID]roll.Detail{}}
@@ -67,7 +67,7 @@ func TestAfterABatchThatFailsTheRestIsUnreadable(t *testing.T) {
 	for n := 1; n <= 170; n++ {
 		a.scale(n, "InService", false)
 	}
-	// A batch of 50 comes in two pages here: the second batch's second page fails.
+	// A batch of 50 comes in two pages here. The second batch's second page fails.
 	a.fail["autoscaling:DescribeAutoScalingInstances 4"] = apiError("Auto Scaling", "DescribeAutoScalingInstances", "AccessDenied", "User: "+principal+" is not authorized to perform: autoscaling:DescribeAutoScalingInstances because no identity-based policy allows the autoscaling:DescribeAutoScalingInstances action")
 	s := look(t, a, suspects(1, 170, roll.Question{AutoScaling: true}))
 	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "autoscaling:DescribeAutoScalingInstances", Detail: "autoscaling:DescribeAutoScalingInstances was denied to " + principal + " because no identity-based policy allows the autoscaling:DescribeAutoScalingInstances action: allow autoscaling:DescribeAutoScalingInstances for that role"}}
@@ -103,7 +103,7 @@ func TestAsksAutoScalingForAThousandSuspectsAtMost(t *testing.T) {
 	}
 }
 
-// What is held for long keeps nobody waiting for ever.
+// A long hold on some suspects does not delay the others forever.
 func TestReadsFiftyAttributesAtMostTheMostUrgentAndOthersInTurn(t *testing.T) {
 	a := newAccount(t)
 	for n := 1; n <= 40; n++ {
@@ -188,7 +188,7 @@ func TestOneGapForEachCallThatFails(t *testing.T) {
 	}
 }
 
-// A list of fifty times the same is no help to anybody.
+// A list with the same entry fifty times helps nobody.
 func TestACallThatFailsForEverySuspectIsOneGap(t *testing.T) {
 	a := newAccount(t)
 	a.fail["ec2:DescribeInstanceAttribute"] = apiError("EC2", "DescribeInstanceAttribute", "InternalError", "An internal error has occurred")
@@ -197,7 +197,7 @@ func TestACallThatFailsForEverySuspectIsOneGap(t *testing.T) {
 	}
 }
 
-// An instance that vanished says nothing about the others, unlike a permission.
+// An instance that vanished means nothing for the others, unlike a missing permission.
 func TestASuspectThatVanishedKeepsNobodyElseFromBeingRead(t *testing.T) {
 	a := newAccount(t)
 	for n := 1; n <= 3; n++ {

@@ -13,15 +13,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// forsaken is an account whose cluster demo is gone.
+// forsaken returns an account whose cluster demo is gone.
 func forsaken(t *testing.T) *account {
 	a := newAccount(t)
 	a.cluster.Name = aws.String("another")
 	return a
 }
 
-// kops and self-managed Kubernetes write kubernetes.io/cluster/ too, and EKS knows none
-// of their clusters.
+// kops and self-managed Kubernetes write kubernetes.io/cluster/ too, and EKS does not know their
+// clusters.
 func TestOfAClusterThatIsGoneOnlyWhatEKSOrEksctlNamedIsLeft(t *testing.T) {
 	a := forsaken(t)
 	a.pageSize = 2
@@ -62,7 +62,7 @@ func TestAListingOfWhatIsLeftThatFailsIsAGapToo(t *testing.T) {
 	}
 }
 
-// Before an instance that is left over is terminated it is looked at again.
+// Before a leftover instance is terminated it is checked again.
 func TestTargetOfAClusterThatIsGone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tags []string
@@ -156,7 +156,7 @@ func TestTheWatchReachesTheNodes(t *testing.T) {
 	}
 }
 
-// At 100,000 nodes the uids of those with which nothing is wrong would weigh.
+// At 100,000 nodes the uids of nodes that are in order would take much memory.
 func TestASnapshotKeepsTheUIDsOfNodesThatAreNotInOrder(t *testing.T) {
 	a := newAccount(t)
 	for n := 1; n <= 7; n++ {

@@ -17,11 +17,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// more looks at the account and asks the questions about it.
+// more observes the account and reads the answers to the questions about it.
 func more(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
 	t.Helper()
 	o := a.observer()
-	fail := a.fail // what is looked at more closely fails, and not the look at the cluster
+	fail := a.fail // reads of details fail, not those of the cluster
 	a.fail = map[string]error{}
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	a.fail = fail
@@ -81,7 +81,7 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 		t.Errorf("calls %v", a.log)
 	}
 
-	// What a group was found to be once it is not asked again.
+	// The detail of a group stays when the group is not read again.
 	a.log = nil
 	o := a.observer()
 	o.Details(t.Context(), s, suspects(1, 6, roll.Question{Group: true}))
@@ -162,7 +162,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 			t.Errorf("%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
 		}
 	}
-	// A missing permission is found out once, a node group that is gone is not all.
+	// A missing permission is found once. A deleted node group does not affect the others.
 	for code, calls := range map[string]int{"AccessDeniedException": 1, "ServerException": 3} {
 		a := newAccount(t)
 		for n, name := range []string{"a", "b", "c"} {
@@ -272,7 +272,7 @@ func TestNodeClaimsOfAClusterWithoutKarpenter(t *testing.T) {
 	}
 }
 
-// "No NodeClaim" condemns an instance, so it must have been read.
+// "No NodeClaim" leads to the termination of an instance, so it must have been read.
 func TestNodeClaimsThatCannotBeReadAreUnreadable(t *testing.T) {
 	tests := map[string]struct {
 		pool   string
@@ -308,7 +308,7 @@ func TestNodeClaimsThatCannotBeReadAreUnreadable(t *testing.T) {
 			t.Errorf("%s: %d listings", name, got)
 		}
 	}
-	// One pool that cannot be does not keep the others from being read.
+	// One impossible pool does not prevent the others from being read.
 	a := newAccount(t)
 	a.launch(1, owned, "karpenter.sh/nodepool=a b")
 	a.launch(2, owned, "karpenter.sh/nodepool=default")

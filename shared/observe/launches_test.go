@@ -14,7 +14,7 @@ import (
 
 const failedLaunchText = "We currently do not have sufficient m5.large capacity. Launching EC2 instance failed."
 
-// tried is a launch that Auto Scaling tells of.
+// tried returns a launch as Auto Scaling reports it.
 func tried(status asgtypes.ScalingActivityStatusCode, ago time.Duration) asgtypes.Activity {
 	a := asgtypes.Activity{Description: aws.String("Launching a new EC2 instance: i-1"), StatusCode: status, StartTime: aws.Time(at.Add(-ago)), EndTime: aws.Time(at.Add(-ago))}
 	if status == asgtypes.ScalingActivityStatusCodeFailed {
@@ -70,7 +70,7 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 	}
 }
 
-// What cannot be read is a gap about details, once, and no launch.
+// What cannot be read is one gap about details, and no launch.
 func TestLaunchesThatCannotBeRead(t *testing.T) {
 	for _, call := range []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities"} {
 		a := newAccount(t)
@@ -83,7 +83,7 @@ func TestLaunchesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Karpenter deletes a NodeClaim without capacity at once: the events tell.
+// Karpenter deletes a NodeClaim without capacity at once. The events remain.
 func TestNodeClaimsWithoutCapacity(t *testing.T) {
 	event := func(claim string, ago time.Duration) kube.NoCapacity {
 		return kube.NoCapacity{Claim: claim, First: at.Add(-ago), Last: at.Add(-ago), Message: "InsufficientInstanceCapacity"}

@@ -12,7 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// unhealthy is a managed node group with health issues.
+// unhealthy returns a managed node group with health issues.
 func unhealthy(status ekstypes.NodegroupStatus, codes ...ekstypes.NodegroupIssueCode) *ekstypes.Nodegroup {
 	g := &ekstypes.Nodegroup{Status: status, CreatedAt: aws.Time(at.Add(-time.Hour)), Health: &ekstypes.NodegroupHealth{}}
 	for _, c := range codes {
@@ -64,7 +64,7 @@ func TestACreationThatFailedWithoutAReason(t *testing.T) {
 	}
 }
 
-// What Auto Scaling says of the launch itself stays the message, beside the issues.
+// Auto Scaling's message about the launch stays, beside the issues.
 func TestAFailedActivityOfADegradedGroup(t *testing.T) {
 	a := newAccount(t)
 	a.noKarpenter = true
@@ -77,7 +77,7 @@ func TestAFailedActivityOfADegradedGroup(t *testing.T) {
 	}
 }
 
-// A missing permission is one gap about details, and ends no finding.
+// A missing permission is one gap about details, and closes no finding.
 func TestNodeGroupsThatCannotBeRead(t *testing.T) {
 	for _, call := range []string{"eks:ListNodegroups", "eks:DescribeNodegroup"} {
 		a := newAccount(t)
@@ -90,7 +90,7 @@ func TestNodeGroupsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Groups without an Auto Scaling group come first where there are too many.
+// Groups without an Auto Scaling group come first if there are too many.
 func TestOfTooManyNodeGroupsTheWorstAreDescribed(t *testing.T) {
 	a := newAccount(t)
 	for i := range nodeGroupReads + 1 {

@@ -14,8 +14,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// leaseAPI is a Kubernetes API in memory that has leases, by name: when one was renewed, or
-// the status in place of an answer. It is a dialer.
+// leaseAPI is a Kubernetes API in memory with leases, by name: the renewal time of each, or the
+// status returned instead. It is a dialer.
 type leaseAPI struct {
 	asked   []string
 	renewed map[string]time.Time
@@ -55,8 +55,8 @@ func (l *leaseAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// ask reads the leases of n instances, of which the node of number i is called dns-i, or
-// claim-i by Karpenter.
+// ask reads the leases of n instances. The node of instance i is named dns-i, or claim-i by
+// Karpenter.
 func (l *leaseAPI) ask(t *testing.T, n int, change func(*roll.Snapshot)) *roll.Snapshot {
 	t.Helper()
 	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
@@ -71,8 +71,8 @@ func (l *leaseAPI) ask(t *testing.T, n int, change func(*roll.Snapshot)) *roll.S
 	return s
 }
 
-// An instance may have two names: what EC2 calls it, and what Karpenter says its Node is
-// called. One of them that could not be read tells nothing about the other.
+// An instance may have two names: the one from EC2, and the Node name that Karpenter reports. If
+// one could not be read, that means nothing for the other.
 func TestReadsTheLeasesOfInstancesWithoutANode(t *testing.T) {
 	long, lately := at.Add(-time.Hour), at.Add(-time.Second)
 	for name, tt := range map[string]struct {
@@ -104,7 +104,7 @@ func TestReadsTheLeasesOfInstancesWithoutANode(t *testing.T) {
 	}
 }
 
-// What fails for one of them ends no other read, and what fails for all of them is met once.
+// An error for one of them stops no other read. An error for all of them is noted once.
 func TestALeaseThatCannotBeReadHidesNoOther(t *testing.T) {
 	for name, tt := range map[string]struct {
 		api  leaseAPI

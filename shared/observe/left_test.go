@@ -45,7 +45,7 @@ func claimedVolume(name, phase, source string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{%s},"status":{"phase":%q}}`, name, source, phase)
 }
 
-// askLeft asks the account for all of the ids.
+// askLeft reads which of the ids are left in the account.
 func askLeft(t *testing.T, a *account, p *podAPI, ids ...string) *roll.Snapshot {
 	t.Helper()
 	var subjects []roll.InstanceID

@@ -1,11 +1,11 @@
-// Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes into a snapshot of one
-// cluster. The snapshot also says what could not be read, and why.
+// Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes into a snapshot of one cluster.
+// The snapshot also says what could not be read, and why.
 //
-// Instances are read before nodes. A node that registers in between is then seen together with
-// its instance. In the other order its instance would look as if it had never registered.
+// Instances are read before nodes. A node that registers in between is then seen together with its
+// instance. In the other order its instance would appear never to have registered.
 //
-// A failed call never becomes "no instances" or "no nodes". Every failure becomes a roll.Gap,
-// and what a gap covers is not judged.
+// A failed call never becomes "no instances" or "no nodes". Every failure becomes a roll.Gap, and
+// what a gap covers gets no verdict.
 package observe
 
 import (
@@ -53,12 +53,12 @@ type Options struct {
 	Kube dialer
 	// Principal names the caller's credentials in messages; it may return "".
 	Principal func(context.Context) string
-	// PageInterval is the least time between two EC2 pages in this process. The quota belongs to
-	// the account, and Karpenter needs it too. Zero is one second.
+	// PageInterval is the minimum time between two EC2 pages in this process. The quota belongs to
+	// the account, and Karpenter needs it too. Zero means one second.
 	PageInterval time.Duration
 }
 
-// jitterShare is the part of the interval that jitter adds at most.
+// jitterShare is the divisor of the interval that gives the maximum jitter.
 const jitterShare = 10
 
 // New returns an observer.
@@ -147,7 +147,7 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 	return s
 }
 
-// inOrder reports nodes that need no act. A target is read again.
+// inOrder reports whether the node needs no act. A target is read again.
 func inOrder(n *roll.Node) bool {
 	return n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" && n.CordonedBy == "" && len(n.Conditions) == 0 && !n.Unschedulable && n.DeletedAt.IsZero()
 }
@@ -163,7 +163,7 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.W
 		fail(err)
 		return
 	}
-	// There are about as many nodes as instances; growing in steps costs more than the
+	// There are about as many nodes as instances. Growing the slice in steps costs more than the
 	// nodes do.
 	s.Nodes = make([]roll.Node, 0, len(s.Instances))
 	err = client.Nodes(ctx, watch,
@@ -200,9 +200,9 @@ func addGap(s *roll.Snapshot, g roll.Gap) {
 	}
 }
 
-// faults notes the failures of one call that is made repeatedly. The first failure becomes a
-// gap. After a missing permission, a throttle or a timeout, which would meet every call, over
-// is set and no further call is made.
+// faults notes the failures of one call that is made repeatedly. The first failure becomes a gap.
+// After a missing permission, a throttle or a timeout, which would affect every call, over is set
+// and no further call is made.
 type faults struct {
 	o    *Observer
 	s    *roll.Snapshot
@@ -219,7 +219,7 @@ func (f *faults) note(ctx context.Context, err error) {
 	f.told, f.over = true, g.Kind != roll.GapFailed && g.Kind != roll.GapUnavailable
 }
 
-// limited is a method of the EC2 client that waits for its turn before each call.
+// limited returns a method of the EC2 client that waits for its turn before each call.
 func limited[I, O, F any](o *Observer, call project.Method[I, O, F]) project.Method[I, O, F] {
 	return func(ctx context.Context, in *I, options ...func(*F)) (*O, error) {
 		if err := o.turn(ctx); err != nil {

@@ -76,7 +76,7 @@ func TestReadsWhatSilentNodesRun(t *testing.T) {
 	}
 }
 
-// What fails for one node hides no other; what fails for all is met once.
+// An error for one node hides no other. An error for all is noted once.
 func TestANodeThatCannotBeReadHidesNoOther(t *testing.T) {
 	for status, want := range map[int]roll.Answer{404: roll.Yes, 422: roll.Yes, 401: roll.Unreadable, 403: roll.Unreadable, 429: roll.Unreadable, 500: roll.Unreadable} {
 		p := &podAPI{fails: map[string]int{"/api/v1/nodes/node-0": status}}
@@ -88,7 +88,7 @@ func TestANodeThatCannotBeReadHidesNoOther(t *testing.T) {
 	}
 }
 
-// Whatever the interval of checks, and however many are silent: with time each is read.
+// Each silent node is read in time, at any interval of checks and for any number of silent nodes.
 func TestEveryoneHasATurn(t *testing.T) {
 	for minutes := 1; minutes <= 15; minutes++ {
 		for _, n := range []int{podReads, podReads + 1, 12, 15, 17, 25, 26, 35, 50, 65, 97, 125} {
@@ -118,7 +118,7 @@ func TestEveryoneHasATurn(t *testing.T) {
 	}
 }
 
-// One check reads the pods of so many nodes, and with time those of all.
+// One check reads the pods of a limited number of nodes, and in time those of all.
 func TestThePodsOfManySilentNodesAreReadInTurn(t *testing.T) {
 	const n, checks = 50, 100
 	read := map[int]int{}

@@ -77,7 +77,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	}
 }
 
-// An instance that EC2 shows without state, placement or tags must not be a crash.
+// An instance without state, placement or tags in EC2's answer must not cause a crash.
 func TestAnInstanceOfWhichLittleIsShown(t *testing.T) {
 	got := new(projector).instance(&types.Instance{}, "demo")
 	if want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone, Unclaimed: true}); !reflect.DeepEqual(got, want) {
@@ -103,7 +103,7 @@ func TestWhatCarriesTheTagAndIsAnotherClustersIsLeftOut(t *testing.T) {
 	}
 }
 
-// A listing that moves under its reader may show an instance on two pages.
+// A listing that changes while it is read may show an instance on two pages.
 func TestAnInstanceThatIsListedTwiceIsThereOnce(t *testing.T) {
 	a := newAccount(t)
 	a.pageSize = 2
@@ -117,8 +117,8 @@ func TestAnInstanceThatIsListedTwiceIsThereOnce(t *testing.T) {
 	}
 }
 
-// The order carries the argument: a node that registers while the listing of
-// instances runs is seen beside its instance.
+// The order matters: a node that registers during the listing of instances is seen together with
+// its instance.
 func TestReadsInstancesBeforeNodes(t *testing.T) {
 	a := newAccount(t)
 	a.pageSize, a.nodePage = 1, 1
@@ -204,8 +204,8 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 	}
 }
 
-// Everything is held then anyway; to look the rest up by id would be the listing
-// again, in small pages, on a quota that EC2 has just said is spent.
+// Everything is held then anyway. To look up the rest by id would repeat the listing in small
+// pages, on a quota that EC2 has just reported as exhausted.
 func TestAListingThatBreaksOffIsNotMadeUpForByLookUps(t *testing.T) {
 	a := newAccount(t)
 	a.pageSize = 10
@@ -233,7 +233,7 @@ func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
 	a.join(2).Name = "node-2b"                                                      // two nodes of one instance
 	a.join(7).Spec.ProviderID = "aws:///eu-west-1a/fargate-ip-10-0-0-1"             // not on EC2
 	a.join(8).Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" // nor this
-	a.join(9).Spec.ProviderID = ""                                                  // nobody knows
+	a.join(9).Spec.ProviderID = ""                                                  // unknown
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if len(s.Gaps) != 0 || len(s.Nodes) != 8 {
 		t.Errorf("gaps %+v, %d nodes", s.Gaps, len(s.Nodes))
@@ -242,7 +242,7 @@ func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
 		t.Errorf("instances %v, want %v", ids(s), want)
 	}
 	for _, i := range s.Instances {
-		// A node's word is not a tag's.
+		// A node's claim is not a tag.
 		if unclaimed := string(i.ID) != instanceID(1); i.Unclaimed != unclaimed || i.Ambiguous {
 			t.Errorf("%s: unclaimed %v, want %v; ambiguous %v", i.ID, i.Unclaimed, unclaimed, i.Ambiguous)
 		}
@@ -332,7 +332,7 @@ func TestALookUpThatMakesNoHeadwayIsAGap(t *testing.T) {
 		t.Errorf("%d calls, want the listing and 10 tries", len(a.listings))
 	}
 
-	// A refusal that names no id which was asked for would be repeated for ever.
+	// An error that names none of the requested ids would otherwise be retried forever.
 	b := newAccount(t)
 	b.join(1)
 	b.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "InvalidInstanceID.NotFound", "The instance ID 'i-0ffffffffffffffff' does not exist")
@@ -418,14 +418,13 @@ func TestNodesOfAListingThatBeganAgainAreThereOnce(t *testing.T) {
 	}
 }
 
-// unreachable is a dialer for tests that are about AWS alone.
+// unreachable is a dialer for tests of AWS alone.
 type unreachable struct{}
 
 func (unreachable) Dial(roll.Cluster) (*kube.Client, error) { return nil, errors.New("not here") }
 
-// limited is an account whose EC2 hands out one instance a page, and an observer of
-// it that waits an interval between pages. It needs no network, so that it can run
-// on the clock of a test.
+// limited returns an account whose EC2 returns one instance per page, and an observer of it that
+// waits an interval between pages. It needs no network, so that it can run on a test's clock.
 func paced(pages int, interval time.Duration) (*account, *Observer) {
 	a := &account{fail: map[string]error{}, before: map[string]func(){}, seen: map[string]int{}, pageSize: 1, named: 1}
 	a.cluster = activeCluster()
@@ -494,7 +493,7 @@ func TestTimeThatRunsOutWhileWaitingForATurnIsAGap(t *testing.T) {
 	}
 }
 
-// Two checks at once share the process's turn.
+// Two concurrent checks share the process's rate limit.
 func TestTurnsAreTheProcessNotTheChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, o := paced(5, time.Second)
@@ -529,7 +528,7 @@ func TestLabelsConditionsAndDeletionReachTheSnapshot(t *testing.T) {
 	}
 }
 
-// The request that a look-up repeats must not lose what it asks for.
+// A repeated lookup must not lose the ids it requests.
 func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 	a := newAccount(t)
 	a.pageSize = 1
@@ -538,7 +537,7 @@ func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 		a.join(n)
 	}
 	gone := func() { a.instances = slices.Delete(a.instances, 1, 2) }
-	a.before["ec2:DescribeInstances 3"] = gone // between two pages of the look-up
+	a.before["ec2:DescribeInstances 3"] = gone // between two pages of the lookup
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	if want := []string{instanceID(1), instanceID(3)}; len(s.Gaps) != 0 || !slices.Equal(ids(s), want) {
 		t.Errorf("gaps %+v, instances %v, want %v", s.Gaps, ids(s), want)

@@ -16,8 +16,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// check sets the status checks of an instance; since are the times at which they began
-// to fail.
+// check sets the status checks of an instance. since are the times at which they began to fail.
 func (a *account) check(n int, instance, system types.SummaryStatus, instanceSince, systemSince []time.Time) {
 	summary := func(status types.SummaryStatus, since []time.Time) *types.InstanceStatusSummary {
 		out := &types.InstanceStatusSummary{Status: status, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability}}}
@@ -54,8 +53,8 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 		roll.InstanceID(instanceID(4)): {Since: early, System: true}, roll.InstanceID(instanceID(5)): {},
 		roll.InstanceID(instanceID(7)): {Since: early, System: true},
 	}
-	// One page holds all that run; where it does not, only those are asked for that have
-	// something to say.
+	// One page holds all running instances. Otherwise only those with a failed check or an event
+	// are requested.
 	for pageSize, calls := range map[int][]string{
 		1000: {" "},
 		5: {

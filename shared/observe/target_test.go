@@ -40,7 +40,7 @@ func TestTargetReadsOneInstanceAndAllNodes(t *testing.T) {
 	}
 }
 
-// A person who sees the notice may set a hold while the nodes are being listed.
+// A person who sees the notice may set a hold during the listing of the nodes.
 func TestTargetSeesAHoldThatIsSetInBetween(t *testing.T) {
 	a := newAccount(t)
 	a.nodePage = 1

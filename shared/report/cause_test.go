@@ -57,7 +57,7 @@ func diagnosed(c Check) Check {
 	return c
 }
 
-// fixes are the commands that a check tells people to paste.
+// fixes returns the commands of a check to paste.
 func fixes(c Check) string {
 	var b strings.Builder
 	for _, d := range c.Diagnoses {
@@ -78,7 +78,7 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
-// A command that is broken in two is another command.
+// A fix must not be wrapped, because that changes the command.
 func TestAFixStaysOnItsLine(t *testing.T) {
 	c := checks()["diagnosed"]
 	var b bytes.Buffer
@@ -107,7 +107,7 @@ func TestWhatHasTimeIsExplainedOnlyIfItsCauseIsDecisive(t *testing.T) {
 	}
 }
 
-// One cause is told once, however many instances have it, and the decisive first.
+// One cause is shown once, however many instances have it, and decisive causes come first.
 func TestACauseOfManyIsToldOnce(t *testing.T) {
 	entries := notices()["caused"].notice.Entries
 	told := sharedBy(entries, "NodeRoleNotMapped")

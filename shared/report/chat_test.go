@@ -23,7 +23,7 @@ func chatOf(t *testing.T, m Message) ChatMessage {
 	return c
 }
 
-// crowded are notices of more than fits.
+// crowded returns notices with more content than fits.
 func crowded(t *testing.T) map[string]Message {
 	t.Helper()
 	out := messages(t)
@@ -89,7 +89,7 @@ func TestEveryMessageIsWhatAChatTakes(t *testing.T) {
 	}
 }
 
-// However much there is to say, the cause is told, and what is done about it.
+// However long the notice is, the chat shows the cause and the acts.
 func TestTheListIsCutAndNotTheCause(t *testing.T) {
 	m := crowded(t)["long names and causes"]
 	c := chatOf(t, m)
@@ -107,7 +107,7 @@ func TestTheListIsCutAndNotTheCause(t *testing.T) {
 	}
 }
 
-// All that is said of one trouble is one thread.
+// All messages of one incident are in one thread.
 func TestWhatIsSaidOfATroubleIsOneThread(t *testing.T) {
 	all := messages(t)
 	thread := chatOf(t, all["notice-ordered"]).Metadata.ThreadID
@@ -121,8 +121,8 @@ func TestWhatIsSaidOfATroubleIsOneThread(t *testing.T) {
 	}
 }
 
-// Whoever may name a group, tag an instance, or write a node's condition must not be able
-// to call a channel, or to pass a link off as Rollcall's.
+// The name of a group, a tag, or a node's condition must not be able to notify a channel, or
+// to add a link to Rollcall's messages.
 func TestNobodyIsCalledByAName(t *testing.T) {
 	f := silent(1, time.Hour)
 	f.Group = "asg/<!channel> <@U1> <https://x.example|aws>"
@@ -146,7 +146,7 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 	}
 }
 
-// What matters most is there, whatever else is not: what is wrong, why, and what is done.
+// A chat always shows what is wrong, why, and what is done.
 func TestAChatHearsTheCauseAndTheAct(t *testing.T) {
 	c := chatOf(t, messages(t)["notice-grown"])
 	for _, want := range []string{"have not registered as nodes", "`NodeRoleNotMapped`", "aws eks create-access-entry", "SharedCause", "notice 3 of it", "account 111122223333, eu-west-1", "*Mode* remediate"} {

@@ -15,8 +15,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// write writes samples, holds each line against the specification, and returns what
-// CloudWatch takes from them, and how many lines they are.
+// write writes samples and checks each line against the specification. It returns what
+// CloudWatch reads from them, and the number of lines.
 func write(t *testing.T, samples ...Sample) (*emftest.Writer, int) {
 	t.Helper()
 	var b bytes.Buffer
@@ -37,7 +37,7 @@ func TestALineOfMetricsHasAHundredValuesOfOneAtMost(t *testing.T) {
 			sum += float64(i)
 		}
 		w, got := write(t, Sample{Of: ChecksCompleted, By: of, Value: 1}, took)
-		// What is counted once must not be in a second line.
+		// A single count must not be repeated in a second line.
 		if got != lines || w.Sum("RegistrationSeconds", "Cluster", "demo") != sum || w.Sum("RegistrationSeconds") != sum || w.Sum("ChecksCompleted") != 1 {
 			t.Errorf("%d values: %d lines, want %d: %+v", n, got, lines, w.Data)
 		}
@@ -59,7 +59,7 @@ func TestWhatIsCountedIsWrittenForEverySetThatHasItsDimensions(t *testing.T) {
 	}
 }
 
-// A part of a whole must not pass for the whole.
+// The value of a part must not be written as that of the whole.
 func TestHowItStandsIsWrittenForTheSetThatItIsAbout(t *testing.T) {
 	w, _ := write(t,
 		Sample{Of: Findings, By: By{ByCluster: "demo"}, Value: 5},
@@ -103,7 +103,7 @@ func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
 				by[d] = worth[d]
 				pairs = append(pairs, string(d), worth[d])
 			}
-			// What is told apart by more is written for what it includes too.
+			// A sample with more dimensions is written for the smaller sets too.
 			if w, _ := write(t, Sample{Of: s, By: by, Value: 2}); w.Sum(s.Name, pairs...) != 2 {
 				t.Errorf("%s by %v: %+v", s.Name, set, w.Data)
 			}
@@ -111,7 +111,7 @@ func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
 	}
 }
 
-// Each worth of a dimension is a metric that is paid for.
+// Each value of a dimension is a metric that costs money.
 func TestTheValuesOfADimensionAreListed(t *testing.T) {
 	var fine = map[Dimension][]string{ByCause: {NoCause}, ByService: apistats.Services(), ByReason: {string(plan.SharedCause), string(plan.EvidenceNotStored), string(plan.ModeObserve)}, ByAction: {"cordon", "terminate"}}
 	for _, k := range roll.Kinds() {

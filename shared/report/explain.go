@@ -276,7 +276,7 @@ type ExplanationDocument struct {
 }
 
 // Explanation returns the JSON form of an explanation of the check. Its findings are those
-// of Explained, including those still within their warning time.
+// of Explained, including some that still have time.
 func (c Check) Explanation() ExplanationDocument {
 	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Summary: c.Gist(), Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
 	d.Findings = c.findings(c.Explained())

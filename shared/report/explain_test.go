@@ -18,13 +18,14 @@ import (
 
 const folder = "s3://rollcall-evidence/111122223333/eu-west-1/shop-production/i-00000000000000001/"
 
-// asked is the instance that explanations are about.
+// asked is the instance to explain.
 var asked = instanceID(1)
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
-// remembers is what a ledger holds of a group whose instances do not register: one was
-// ended yesterday, one failed to be an hour ago, and of the one asked about there is more.
+// remembers returns the ledger state of a group whose instances do not register. One was
+// terminated yesterday, the termination of another failed an hour ago, and asked has
+// further entries.
 func remembers() ledger.State {
 	const group = roll.Group("asg/web-workers-20260114")
 	key := ledger.NoticeKey{Group: group, Kind: roll.Unregistered, Cause: "NodeRoleNotMapped"}
@@ -53,7 +54,7 @@ func remembers() ledger.State {
 	}
 }
 
-// review is a look at the cluster by what is remembered, about the instance.
+// review returns a check of the cluster with memory, about the instance.
 func review(state ledger.State, instances ...roll.Instance) Check {
 	c := checks()["healthy"]
 	c.Mode = policy.Remediate
@@ -68,7 +69,7 @@ func review(state ledger.State, instances ...roll.Instance) Check {
 	return c
 }
 
-// sickly is such a look in which the instance never registered.
+// sickly returns such a check in which the instance never registered.
 func sickly() (Check, roll.Finding) {
 	f := missing(1, 20*time.Minute)
 	c := review(remembers(), roll.Instance{ID: asked, State: roll.StateRunning, Launched: f.Since, Group: f.Group, Owner: f.Owner})
@@ -77,8 +78,8 @@ func sickly() (Check, roll.Finding) {
 	return c, f
 }
 
-// wasEnded is a memory in which Rollcall drained the node of the instance and ended it, and
-// the finding is over.
+// wasEnded returns a state in which Rollcall drained the node of the instance and terminated
+// it, and the finding is over.
 func wasEnded() ledger.State {
 	s := remembers()
 	s.Findings, s.Notices, s.Refusals, s.Trouble = nil, nil, nil, nil
@@ -97,7 +98,7 @@ func wasEnded() ledger.State {
 	return s
 }
 
-// explanations are explanations as a person meets them, by the name of their golden files.
+// explanations returns realistic explanations, by the name of their golden files.
 func explanations() map[string]Check {
 	all := map[string]Check{}
 
@@ -158,7 +159,7 @@ func TestExplanationsAsThingsStand(t *testing.T) {
 	}
 }
 
-// The answer stands on the first screen, right below the paragraph that sums up why.
+// The answer is on the first screen, right below the paragraph that summarizes why.
 func TestTheAnswerStandsFirst(t *testing.T) {
 	for name, want := range map[string]string{
 		"held":    "held back: terminate, SharedCause",
@@ -221,7 +222,8 @@ func TestWhatHasItsTimeYet(t *testing.T) {
 	}
 }
 
-// Of what still has time the answer says how much, also if it is not explained.
+// The answer for a finding within its tolerance says how much time is left, even if the
+// finding is not explained.
 func TestWhatIsWatchedIsAnsweredWithItsTime(t *testing.T) {
 	c, _ := sickly()
 	f := silent(1, 10*time.Minute)
@@ -236,7 +238,7 @@ func TestWhatIsWatchedIsAnsweredWithItsTime(t *testing.T) {
 	}
 }
 
-// What interrupted something is what people ask about, and not what gave it back.
+// People ask about the act that interrupted something, not about the one that undid it.
 func TestTheLatestActThatInterruptedIsTold(t *testing.T) {
 	act := func(do string, at time.Time, o *ledger.Outcome) ledger.Action {
 		return ledger.Action{ID: do, Do: do, Instance: asked, Kind: roll.NotReady, At: at, Free: do == "uncordon", Outcome: o}
@@ -284,7 +286,7 @@ func TestAHistoryIsInTheOrderOfItsTime(t *testing.T) {
 	}
 }
 
-// That an instance joined a known trouble makes no notice of its own.
+// No notice is sent when an instance joins a known incident.
 func TestAHistoryTellsWhoWasNotNamed(t *testing.T) {
 	s := remembers()
 	for k, n := range s.Notices {
@@ -343,13 +345,13 @@ func TestWhatIsSaidOfWhoIsNotThere(t *testing.T) {
 	}
 }
 
-// An all-clear comes after what was not judged, and says no more than was judged.
+// An all-clear comes after what was not judged, and covers only what was judged.
 func TestAnAllClearIsEarned(t *testing.T) {
 	tagged := assess.NotNode{Instance: instanceID(5), Why: "its user data bootstraps no node of this cluster"}
 	unread := assess.NotNode{Instance: instanceID(6), Why: "its user data could not be read"}
 	for name, tt := range map[string]struct {
 		spoil      func(*Check)
-		before     []string // that stand before the last line
+		before     []string // texts before the last line
 		conclusion string
 	}{
 		"all answered": {func(*Check) {}, nil, "every instance has answered"},

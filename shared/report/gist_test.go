@@ -7,7 +7,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The paragraph is made of the first cause of the first finding, and says what it rests on.
+// The paragraph uses the first cause of the first finding, and says how certain it is.
 func TestTheGistOfAnExplanation(t *testing.T) {
 	at := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	unmapped := roll.Cause{Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Subject: "role/a", Summary: "its role is mapped to nothing", Fix: "# look first\naws eks create-access-entry --type EC2_LINUX   # then wait\nkubectl get nodes"}

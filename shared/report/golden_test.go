@@ -53,7 +53,7 @@ func indented(t *testing.T, data []byte) string {
 	return b.String() + "\n"
 }
 
-// posted is a message as its readers get it.
+// posted returns a message as its readers receive it.
 func posted(t *testing.T, m Message) string {
 	t.Helper()
 	a := m.Attributes
@@ -70,8 +70,8 @@ func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%
 
 func nodeName(n int) string { return fmt.Sprintf("ip-10-0-12-%d.eu-west-1.compute.internal", n) }
 
-// silent is a finding about a node that has been silent for that long; 30 minutes
-// are tolerated.
+// silent returns a finding about a node that has been silent for that long, with a tolerance
+// of 30 minutes.
 func silent(n int, long time.Duration) roll.Finding {
 	since := now.Add(-long)
 	f := roll.Finding{
@@ -85,8 +85,8 @@ func silent(n int, long time.Duration) roll.Finding {
 	return f
 }
 
-// missing is a finding about an instance that has run for that long and is no
-// node: it is warned of after 5 minutes and overdue after 15.
+// missing returns a finding about an instance that has run for that long and is no node. Its
+// warning time is 5 minutes, its tolerance 15.
 func missing(n int, long time.Duration) roll.Finding {
 	since := now.Add(-long)
 	f := roll.Finding{
@@ -100,7 +100,7 @@ func missing(n int, long time.Duration) roll.Finding {
 	return f
 }
 
-// found is a finding of a kind about the node of an instance, in trouble for that long.
+// found returns a finding of a kind about the node of an instance, of that age.
 func found(n int, k roll.Kind, long, tolerated time.Duration, summary string) roll.Finding {
 	f := silent(n, long)
 	f.Kind, f.Due, f.Summary = k, f.Since.Add(tolerated), summary
@@ -113,7 +113,7 @@ func found(n int, k roll.Kind, long, tolerated time.Duration, summary string) ro
 
 func clock(after time.Duration) string { return roll.Clock(now.Add(after)) }
 
-// Findings of the other kinds, as assess words them.
+// Findings of the other kinds, with the summaries of package assess.
 
 func uninitialized(n int) roll.Finding {
 	return found(n, roll.Uninitialized, 20*time.Minute, 15*time.Minute, fmt.Sprintf("node %s is Ready and still has the startup taint node.cilium.io/agent-not-ready:NoExecute since its creation at %s", nodeName(n), clock(-20*time.Minute)))
@@ -145,7 +145,7 @@ func scheduled(n int) roll.Finding {
 	return f
 }
 
-// unlaunched is a node pool whose launches fail, which no instance shows.
+// unlaunched returns a finding about a node pool whose launches fail, so without instance.
 func unlaunched() roll.Finding {
 	f := found(1, roll.Unlaunched, 20*time.Minute, 5*time.Minute, "launches of nodepool/default have not succeeded since "+clock(-20*time.Minute)+": UnfulfillableCapacity")
 	f.Instance, f.Node, f.Group, f.Owner, f.Zone = roll.SubjectID("nodepool", "default"), "", "nodepool/default", roll.OwnerKarpenter, ""
@@ -168,7 +168,7 @@ func stuck(n int) roll.Finding {
 	return f
 }
 
-// outlived is a volume or an interface that outlived its instance.
+// outlived returns a finding about a volume or an interface that outlived its instance.
 func outlived(kind string) roll.Finding {
 	f := found(3, roll.Stuck, 4*time.Hour, 3*time.Hour, "")
 	f.Group, f.Owner, f.Node, f.Selector = "nodepool/default", roll.OwnerKarpenter, "", roll.GroupSelector("nodepool/default")

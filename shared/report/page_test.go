@@ -16,7 +16,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// goldenPage compares a page with testdata/page-<name>.golden.html; a browser shows it.
+// goldenPage compares a page with testdata/page-<name>.golden.html.
 func goldenPage(t *testing.T, name string, checks []Check) {
 	t.Helper()
 	goldenFile(t, "page-"+name+".golden.html", rendered(t, checks))
@@ -31,7 +31,7 @@ func rendered(t testing.TB, checks []Check) string {
 	return string(data)
 }
 
-// populated gives a check groups, zones and the times of registrations.
+// populated adds groups, zones and registration times to a check.
 func populated(c Check) Check {
 	c.Snapshot.Cluster.Version = "1.36"
 	c.Snapshot.Instances = []roll.Instance{{ID: instanceID(1), Zone: "eu-west-1b", ZoneID: "euw1-az3"}}
@@ -79,10 +79,11 @@ func TestPages(t *testing.T) {
 	goldenPage(t, "gone", []Check{all["gone"]})
 }
 
-// whatIsShown is every text of a document, and every number.
+// whatIsShown returns every text and every number of a document.
 func whatIsShown(d page.Document) string { return fmt.Sprintf("%+v", d) }
 
-// The page tells no less than the JSON form, as long as nothing is cut; only the JSON form lists what was ruled out.
+// The page shows everything in the JSON form as long as nothing is cut, except the causes
+// that were ruled out.
 func TestAPageTellsWhatTheJSONTells(t *testing.T) {
 	for name, c := range checks() {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAPageTellsWhatTheJSONTells(t *testing.T) {
 	}
 }
 
-// Only what was read and found in order may be called so.
+// A page may call a cluster healthy only if it was read and nothing was found.
 func TestAPageSaysThatNothingIsToBeDoneOnlyWhenSo(t *testing.T) {
 	all := checks()
 	for name, c := range all {
@@ -222,8 +223,8 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	}
 }
 
-// many is a check of so many clusters with so many findings each, every one with a cause
-// and held.
+// many returns checks of that many clusters with that many findings each, every one with a
+// cause and a held act.
 func many(clusters, findings int) []Check {
 	cause := diagnosed(checks()["findings"]).Diagnoses
 	why := cause[slices.SortedFunc(maps.Keys(cause), func(a, b roll.FindingKey) int { return strings.Compare(string(a.Instance), string(b.Instance)) })[0]]
@@ -274,7 +275,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// The top of a page says which cluster is worst, what needs a person, and what happens by itself.
+// The top of a page shows the worst cluster, what needs a person, and what happens by itself.
 func TestAPageAnswersFirst(t *testing.T) {
 	all := checks()
 	var got []string

@@ -74,7 +74,7 @@ func (t *Topic) Publish(ctx context.Context, m Message) error {
 }
 
 // encoded returns a value as JSON without HTML escaping. A message is no HTML page, and six
-// bytes for one character would use up too much of what SNS takes.
+// bytes for each such character could use up a quarter of what SNS takes.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// topicFake keeps what was published.
+// topicFake records what was published.
 type topicFake struct {
 	published []*sns.PublishInput
 	err       error
@@ -24,7 +24,7 @@ func (f *topicFake) Publish(_ context.Context, in *sns.PublishInput, _ ...func(*
 	return &sns.PublishOutput{}, f.err
 }
 
-// size is what SNS counts: the message and its attributes.
+// size returns the bytes that SNS counts: the message and its attributes.
 func (f *topicFake) size() int {
 	n := 0
 	for _, in := range f.published {
@@ -86,7 +86,7 @@ func TestAFailedPublishNamesCallAndCaller(t *testing.T) {
 
 const chatTopic = topic + "-chat"
 
-// oneTopic is SNS where one topic fails.
+// oneTopic is a fake SNS in which one topic fails.
 type oneTopic struct {
 	*topicFake
 	down string
@@ -99,8 +99,8 @@ func (f oneTopic) Publish(ctx context.Context, in *sns.PublishInput, o ...func(*
 	return nil, &smithy.GenericAPIError{Code: "NotFound", Message: "Topic does not exist"}
 }
 
-// Chats get what Amazon Q Developer takes as it is, with the same attributes, after the
-// notice itself.
+// After the notice itself, the chat topic gets the form for Amazon Q Developer, with the same
+// attributes.
 func TestPublishesToChats(t *testing.T) {
 	for name, m := range messages(t) {
 		fake := &topicFake{}
@@ -120,8 +120,8 @@ func TestPublishesToChats(t *testing.T) {
 	}
 }
 
-// A notice that the chat did not get is sent all the same: to send it again would tell it
-// twice to everybody else. One that nobody got is not told to the chat either.
+// A notice that only the chat did not get counts as sent, because sending it again would
+// repeat it for all others. A notice that was not published does not go to the chat either.
 func TestAChatThatFailsDoesNotMakeANoticeUnsent(t *testing.T) {
 	for down, want := range map[string]struct {
 		sent  bool

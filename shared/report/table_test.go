@@ -20,7 +20,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// checks are checks as a reader meets them, by the name of their golden files.
+// checks returns realistic checks, by the name of their golden files.
 func checks() map[string]Check {
 	check := func(mode policy.Mode, nodes, ready int) Check {
 		return Check{
@@ -89,7 +89,7 @@ func order(f roll.Finding) plan.Order {
 	}
 }
 
-// registrations are the times of so many groups.
+// registrations returns the registration times of n groups.
 func registrations(n int) map[roll.Group]assess.RegistrationTimes {
 	all := map[roll.Group]assess.RegistrationTimes{}
 	for i := range n {
@@ -100,7 +100,7 @@ func registrations(n int) map[roll.Group]assess.RegistrationTimes {
 	return all
 }
 
-// kinds makes a finding of every kind part of a check, and what is done about them.
+// kinds adds a finding of every kind to a check, and what is done about them.
 func kinds(c Check) Check {
 	all := []roll.Finding{silent(1, 45*time.Minute), uninitialized(2), notReady(3), conditionFailed(4), impaired(5), flapping(6), ghost(7), orphaned(8), conflict(9), missing(10, 17*time.Minute)}
 	all[9].Group, all[9].Owner = "nodepool/default", roll.OwnerKarpenter
@@ -141,7 +141,7 @@ func kinds(c Check) Check {
 	return c
 }
 
-// findings makes everything that a check can show part of it.
+// findings adds everything that a check can show.
 func findings(c Check) Check {
 	acted, refused, failed, unclear := missing(1, 20*time.Minute), silent(2, 45*time.Minute), silent(3, 44*time.Minute), silent(4, 43*time.Minute)
 	share, hold, soon, karpenter, warned, watched := silent(5, 3*time.Hour+5*time.Minute), silent(6, 49*time.Hour), silent(7, 31*time.Minute), missing(8, 17*time.Minute), missing(9, 6*time.Minute), silent(10, 90*time.Second)
@@ -196,7 +196,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Where nothing is remembered nobody will look again.
+// Without a memory there is no next check.
 func TestWithoutAMemoryNoNextCheckIsPromised(t *testing.T) {
 	c := checks()["diagnosed"]
 	if !strings.Contains(table(t, c), "next check at") {
@@ -207,8 +207,8 @@ func TestWithoutAMemoryNoNextCheckIsPromised(t *testing.T) {
 	}
 }
 
-// account are the checks of an account: those of checks() under names of their own, and
-// some with nothing to do.
+// account returns the checks of an account: those of checks() under distinct names, and some
+// with nothing to do.
 func account() []Check {
 	var out []Check
 	all := checks()
@@ -232,7 +232,7 @@ func TestTheTablesOfAnAccount(t *testing.T) {
 	golden(t, "tables", table(t, account()...))
 }
 
-// What could not be judged comes first, then what is past its tolerance, by how long.
+// Clusters that could not be judged come first, then those with overdue findings, by age.
 func TestTheMostUrgentComesFirst(t *testing.T) {
 	all := checks()
 	younger := named(all["kinds"], "younger")
@@ -277,7 +277,7 @@ func TestNothingToDoIsOneLine(t *testing.T) {
 	}
 }
 
-// What a note says is no finding, and is still to be read.
+// A note is no finding, but must be shown.
 func TestANoteIsToldAlsoOfAClusterWithNothingToDo(t *testing.T) {
 	c := checks()["healthy"]
 	c.Assessment.Notes = []string{"2 instances of Auto Mode are hidden; they are not judged"}
@@ -299,7 +299,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// Whoever reads the JSON reads lists, not nulls.
+// The JSON form has empty lists, not nulls.
 func TestEveryListOfADocumentIsThere(t *testing.T) {
 	data, err := json.Marshal(Check{Snapshot: &roll.Snapshot{At: now}}.Document())
 	if err != nil {
@@ -319,8 +319,8 @@ func TestEveryListOfADocumentIsThere(t *testing.T) {
 	}
 }
 
-// The longest that its parts may be: names of clusters have 100 characters at
-// most, of Auto Scaling groups 255, and people put anything in the tag Name.
+// longest returns a check whose parts are as long as they may be. Names of clusters have at
+// most 100 characters, of Auto Scaling groups 255, and the tag Name may contain any text.
 func longest() Check {
 	c := checks()["findings"]
 	c.Snapshot.Cluster.ID.Name = strings.Repeat("long-name-", 10)
@@ -347,8 +347,8 @@ func TestTablesAreAtMostEightyColumnsWide(t *testing.T) {
 	}
 }
 
-// narrow checks the width of every line. A word that is longer than a line, such as an
-// ARN, stays whole on a line of its own: people copy it. So does a command.
+// narrow checks the width of every line. A command, or a word that is longer than a line,
+// such as an ARN, stays whole on a line of its own, because people copy it.
 func narrow(t *testing.T, c Check) {
 	t.Helper()
 	for _, everything := range []bool{false, true} {
@@ -364,7 +364,7 @@ func narrow(t *testing.T, c Check) {
 	}
 }
 
-// alphabet has what names may hold that is wider, or narrower, than a letter, or hostile.
+// alphabet has characters of names, including wide, zero-width and hostile ones.
 var alphabet = []rune("abcXYZ019-_./:=äßÉ日本語ｗ한👩\u0301\u200d\u202e\x1b\x00\t\u200b\ufeff")
 
 func TestTablesAreNarrowWhateverNamesHold(t *testing.T) {
@@ -443,7 +443,7 @@ func TestWhatIsHeldForOneReasonIsToldOnce(t *testing.T) {
 	}
 }
 
-// Only a complete check without findings may say that all is well.
+// Only a complete check without findings may report that all is well.
 func TestNothingIsCalledFineThatWasNotRead(t *testing.T) {
 	for name, c := range checks() {
 		calm := strings.Contains(table(t, c), "nothing to do")
@@ -487,7 +487,7 @@ func TestATableSaysWhatBecameOfEveryAct(t *testing.T) {
 	}
 }
 
-// Ten groups, the slowest first, and the rest counted; the JSON form has them all.
+// A table shows ten groups, the slowest first, and counts the rest. The JSON form has all.
 func TestRegistrationTimesAreTheSlowestFirst(t *testing.T) {
 	c := checks()["registration"]
 	got := tables(t, []Check{c}, true)

@@ -98,7 +98,7 @@ func TestARelativeFolderIsSaidInFull(t *testing.T) {
 	}
 }
 
-// What cannot be written leaves nothing that could be taken for evidence.
+// A failed write leaves nothing that could be mistaken for evidence.
 func TestAPutThatFailsLeavesNothing(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Whoever looks for all evidence about an instance finds that of each key.
+// A search for all evidence about an instance finds the evidence of each key.
 func TestAKeyLiesInTheFolderOfItsInstance(t *testing.T) {
 	key := archivetest.Key()
 	place, err := key.Path()
@@ -21,7 +21,7 @@ func TestAKeyLiesInTheFolderOfItsInstance(t *testing.T) {
 	}
 }
 
-// What is about no instance has a folder too, whatever it is called.
+// A finding about no instance has a folder too, whatever its name.
 func TestTheFolderOfWhatIsNoInstance(t *testing.T) {
 	for id, want := range map[roll.InstanceID]string{
 		roll.SubjectID("nodepool", "general"):   "nodepool-general",

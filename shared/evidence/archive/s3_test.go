@@ -20,7 +20,7 @@ import (
 	"rollcall/shared/evidence/archive/archivetest"
 )
 
-// bucket is an S3 bucket that belongs to an account and can be told to fail.
+// bucket is an S3 bucket that belongs to an account and can be set to fail.
 type bucket struct {
 	name, owner string
 
@@ -82,7 +82,7 @@ func (b *bucket) kept(t *testing.T) archivetest.Kept {
 	return kept
 }
 
-// anyAccount lets the contract use keys of several accounts: each has a bucket.
+// anyAccount lets the contract use keys of several accounts. Each has a bucket.
 type anyAccount struct{ *bucket }
 
 func (a anyAccount) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
@@ -258,7 +258,7 @@ func TestTheBundleUnpacksIntoAFolderForItsOwner(t *testing.T) {
 	}
 }
 
-// noise does not shrink when it is compressed.
+// noise is data that compression does not shrink.
 func noise(n int) []byte {
 	data := make([]byte, n)
 	state := uint64(1)

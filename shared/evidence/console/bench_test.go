@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// noise is a console that says nothing, of about so many bytes.
+// noise returns a console text of about that many bytes without signs.
 func noise(bytes int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < bytes; i++ {

@@ -26,7 +26,7 @@ func FuzzRead(f *testing.F) {
 		if diff := cmp.Diff(got, Read(text)); diff != "" {
 			t.Errorf("not stable: %s", diff)
 		}
-		// Whatever stands before it, a secret on a line of its own does not get out.
+		// A secret on a line of its own does not get out, whatever precedes it.
 		r := rand.New(rand.NewPCG(seed, 1))
 		secret := secretOf(r)
 		planted := text + "\n" + fmt.Sprintf(carriers[r.IntN(len(carriers))], secret) + "\n"

@@ -88,7 +88,7 @@ func TestLinesKeepTheirNumbersWhateverEndsThem(t *testing.T) {
 }
 
 func TestControlCharactersHideNothing(t *testing.T) {
-	// Two halves of a key that only a terminal puts together.
+	// Two halves of a key that only a terminal joins.
 	text := "[FAILED] Failed to start bootstrap container AKIA\x00IOSF\x1b[0mODNN\u200b7EXAMPLE.\n"
 	f, ok := Read(text).First(BottlerocketFailed)
 	if !ok || strings.Contains(f.Excerpt+f.Detail, "EXAMPLE") {
@@ -97,7 +97,7 @@ func TestControlCharactersHideNothing(t *testing.T) {
 	check(t, text, Read(text))
 }
 
-// check holds what holds of every log.
+// check checks what must hold for every log.
 func check(t *testing.T, text string, got Log) {
 	t.Helper()
 	if len(got.Found) > 2*len(rules)*maxPerSign {

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// load reads a log of testdata, in which escape and carriage return are written as the
-// signs for them.
+// load reads a log of testdata, in which escape and carriage return are written as their symbols.
 func load(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name + ".txt")
@@ -20,7 +19,7 @@ func load(t testing.TB, name string) string {
 	return strings.NewReplacer("␛", "\x1b", "␍", "\r").Replace(string(b))
 }
 
-// brief is a finding in a line: "12 KernelPanic: Fatal exception (2, boot 1)".
+// brief formats a finding on one line: "12 KernelPanic: Fatal exception (2, boot 1)".
 func brief(f Found) string {
 	s := fmt.Sprintf("%d %s", f.Line, f.Sign)
 	if f.Detail != "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// said is one line and what it says: "Sign: detail" each, nothing if it says nothing.
+// said is one line with its expected signs: "Sign: detail" each, nothing if there are none.
 var said = []struct {
 	line string
 	want string
@@ -42,7 +42,7 @@ var said = []struct {
 	{"[ 9.000001] app[7]: NVRM: Xid (PCI:0000:10:1c): 79, pid=1", ""},
 	{"[ 9.000001] NVRM: GPU 0000:10:1c: RmInitAdapter failed!", ""},
 
-	// What many programs say.
+	// Several programs.
 	{"[ 9.000001] cloud-init[7]: tee: /var/log/x.log: No space left on device", "DiskFull: cloud-init"},
 	{"[ 9.000001] cloud-init[7]: OSError: [Errno 28] No space left on device: '/var/lib/x'", "DiskFull: cloud-init"},
 	{`[ 9.000001] app[7]: {"err":"write /var/log/x: no space left on device"}`, "DiskFull: app"},
@@ -154,7 +154,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// Each rule is told by one of the lines above or by one of the logs.
+// Each rule is matched by one of the lines above or by one of the logs.
 func TestNoRuleIsDead(t *testing.T) {
 	var text strings.Builder
 	for _, tc := range said {

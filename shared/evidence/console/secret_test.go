@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// carriers are lines that are signs and can have a secret in them, in forms that
-// package redact promises to find.
+// carriers are lines that are signs and may contain a secret, in forms that package redact promises
+// to find.
 var carriers = []string{
 	"[FAILED] Failed to start app --password=%s.service.",
 	"[    9.000001] cloud-init[7]: write config: db_password='%s': No space left on device",
@@ -41,7 +41,7 @@ func TestNoSecretIsInAnExcerptOrADetail(t *testing.T) {
 		for _, c := range carriers {
 			lines = append(lines, noise[r.IntN(len(noise))], fmt.Sprintf(c, secret))
 		}
-		// A key block, whose lines are secret because of the first; its body is a sign.
+		// A key block, whose lines are secret because of the first. Its body is a sign.
 		lines = append(lines, "-----BEGIN RSA PRIVATE KEY-----", "[FAILED] Failed to start "+secret+".", "-----END RSA PRIVATE KEY-----")
 		got := Read(strings.Join(lines, "\n"))
 		if len(got.Found) < len(carriers)/2 {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ca is base64 of a certificate in PEM, as EKS gives it.
+// ca is base64 of a certificate in PEM, in the form of EKS.
 var ca = func() string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -35,7 +35,7 @@ func caPEM() string {
 	return string(data)
 }
 
-// kept are texts that a diagnosis needs as they are.
+// kept are texts that a diagnosis needs unchanged.
 func kept() map[string]string {
 	return map[string]string{
 		"bootstrap.sh": `#!/bin/bash

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// alphabets are what secrets are made of. Quotes, spaces and backslashes are left
-// to syntaxes that quote them.
+// alphabets are the characters of secrets. Quotes, spaces and backslashes are left to syntaxes that
+// quote them.
 var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyz0123456789",
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
@@ -20,7 +20,7 @@ var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyz",
 }
 
-// rich secrets have anything in them; only quoted they can stand anywhere.
+// rich secrets may contain any character. They are only valid in quotes.
 const rich = "ABCDEFabcdef0123456789 ,;:#|&()[]{}<>=@!?~^*+/%$"
 
 func secretOf(r *rand.Rand, alphabet string) string {
@@ -28,7 +28,7 @@ func secretOf(r *rand.Rand, alphabet string) string {
 	for i := range b {
 		b[i] = alphabet[r.IntN(len(alphabet))]
 	}
-	// A secret that begins or ends in punctuation is a matter of its syntax.
+	// Whether punctuation at the beginning or end of a secret is allowed depends on its syntax.
 	b[0], b[len(b)-1] = 'q', '7'
 	return string(b)
 }
@@ -70,7 +70,7 @@ func indented(s, by string) string {
 	return by + strings.ReplaceAll(s, "\n", "\n"+by)
 }
 
-// syntaxes write a secret under a name. Quoted says that any character will do.
+// syntaxes write a secret under a name. Quoted reports whether any character is allowed.
 var syntaxes = []struct {
 	name   string
 	quoted bool
@@ -153,7 +153,7 @@ var syntaxes = []struct {
 	{"bearer", false, func(_, s string) string { return "curl -H 'Authorization: Bearer " + s + "' https://x" }},
 }
 
-// around puts a text into a document as user data has them.
+// around are functions that embed a text in a document, as in user data.
 var around = []func(string) string{
 	func(s string) string { return s },
 	func(s string) string { return "#!/bin/bash\nset -ex\n" + s + "\n/etc/eks/bootstrap.sh demo\n" },
@@ -200,15 +200,15 @@ func TestAPlantedSecretNeverSurvives(t *testing.T) {
 	}
 }
 
-// harmlessInTest reports whether a random secret came out as a reference: "$AB" in
-// the middle of a text is one to a shell.
+// harmlessInTest reports whether a random secret is a reference: "$AB" in the middle of a text is
+// one to a shell.
 func harmlessInTest(secret string) bool {
 	rest, refs := dereference(secret, true)
 	_, _, _, other := classes(rest)
 	return refs && len(rest)-other < 4
 }
 
-// survivor is a piece of eight characters of a secret that is left, or nothing.
+// survivor returns a piece of eight characters of a secret that is left, or nothing.
 func survivor(text, clean, secret string) string {
 	left := stripNotes(clean)
 	for i := 0; i+8 <= len(secret); i++ {
@@ -222,7 +222,7 @@ func survivor(text, clean, secret string) string {
 	return ""
 }
 
-// plain writes documents without any secret: they stay as they are.
+// plain writes documents without any secret. They stay unchanged.
 func TestATextWithoutSecretsStays(t *testing.T) {
 	names := []string{"CLUSTER_NAME", "cluster-name", "maxPods", "region", "nodeGroup", "AMI_ID", "subnet", "KeyName", "http_tokens_required", "keyspace", "author", "compass", "monkey"}
 	values := []string{
@@ -247,8 +247,7 @@ func TestATextWithoutSecretsStays(t *testing.T) {
 	}
 }
 
-// Whatever syntaxes follow one another, a secret does not survive because of what
-// stands before it.
+// A secret does not survive because of the text before it, for any sequence of syntaxes.
 func TestDocumentsOfManySyntaxes(t *testing.T) {
 	for seed := range 300 {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))

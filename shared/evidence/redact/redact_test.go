@@ -42,8 +42,8 @@ func utf16le(s string) string {
 	return b.String()
 }
 
-// A text in these cases is what is given. What stands between « and » is the secret:
-// it must not be in the result, and the lines around it may not be missing.
+// A text in these cases is the input. The text between « and » is the secret: it must not be in the
+// result, and the lines around it must be.
 var positive = []struct{ name, text string }{
 	// by form
 	{"access key id", "found AKIAIOSFODNN7EXAMPLE here"},
@@ -182,7 +182,7 @@ var positive = []struct{ name, text string }{
 	{"logfmt", "level=info token=«hunter2» node=ip-10-0-0-1\n"},
 }
 
-// takesItsNeighbours are those of which lines go that hold no secret: the rest of a
+// takesItsNeighbours are the cases in which lines without a secret are also removed: the rest of a
 // command, of a block or of a table.
 var takesItsNeighbours = map[string]bool{
 	"flag on the next line": true, "heredoc into a variable": true, "yaml nested": true,
@@ -239,7 +239,7 @@ func stripNotes(s string) string {
 	return b.String()
 }
 
-// stable checks what holds for every text.
+// stable checks what must hold for every text.
 func stable(t *testing.T, text, clean string) {
 	t.Helper()
 	if again, hits := Text(clean); again != clean || len(hits) > 0 {
@@ -348,8 +348,8 @@ var adversarial = []string{
 	"data:\n ", "token=@'\n", "content: x\n", "token = (\"", "--value x ", "\"kind\":\"Secret\"", "token=${", "AAAA\n", "@tcp(", "mysql -p ", "convertto-securestring ",
 }
 
-// The bound is loose, since the machines that run tests are busy: a cost that grew
-// with the square of the length would be far beyond it.
+// The limit is loose, since the machines that run tests are busy. A cost that grew with the square
+// of the length would far exceed it.
 func TestCostIsBounded(t *testing.T) {
 	const size = 64 << 10
 	for _, a := range adversarial {

@@ -2,7 +2,7 @@ package userdata
 
 import "testing"
 
-// inMIME puts parts into one document, each with its media type before it.
+// inMIME joins parts into one document, each with its media type before it.
 func inMIME(typesAndParts ...string) string {
 	text := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n"
 	for i := 0; i+1 < len(typesAndParts); i += 2 {

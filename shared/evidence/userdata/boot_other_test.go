@@ -157,7 +157,7 @@ func TestBootOfWindows(t *testing.T) {
 	})
 }
 
-// How the text arrives: what cloud-init, nodeadm and the kernel make of it.
+// How the text arrives, and how cloud-init, nodeadm and the kernel read it.
 func TestBootOfDelivery(t *testing.T) {
 	script := "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"
 	checkBoots(t, []bootCase{

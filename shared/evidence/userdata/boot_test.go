@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outline writes down what a Boot says, a line for each thing that is not zero,
-// so that a case shows in a few lines everything that was found and nothing else.
+// outline formats a Boot, with a line for each field that is not zero, so that a case shows in a
+// few lines exactly what was found.
 func outline(b Boot) string {
 	var out strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
@@ -212,7 +212,7 @@ func TestFlagListsAreDisjoint(t *testing.T) {
 	}
 }
 
-// More of anything than people write leaves a Boot small.
+// Excessive input leaves a Boot small.
 func TestBootIsBounded(t *testing.T) {
 	flags := strings.Repeat("--node-labels=a=b,c=d --register-with-taints=a=b:NoSchedule ", 100)
 	for name, data := range map[string]string{
@@ -236,7 +236,7 @@ func TestBootIsBounded(t *testing.T) {
 	}
 }
 
-// A quote that is not closed takes in the next flag, whose value may be a secret.
+// An unclosed quote includes the next flag, whose value may be a secret.
 func TestWhatAnOpenQuoteSwallowsIsNotKept(t *testing.T) {
 	const secret = "hunter2hunter2"
 	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args '--node-labels=\"a=b --manifest-url-header=Authorization:" + secret + "'\n"))

@@ -12,8 +12,8 @@ import (
 
 var eksName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
-// planted has a character that nothing has that is kept, so that it may stand
-// nowhere in a Boot, wherever in the text it stood.
+// planted contains a character that no kept value has, so that it must not appear anywhere in a
+// Boot, wherever it was in the text.
 const planted = "hunter2!Tr0ub4dor"
 
 func FuzzRead(f *testing.F) {
@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// plant puts the secret in the place of a word that may stand there.
+// plant replaces a word that may be there with the secret.
 func plant(data []byte, at int) []byte {
 	at = min(at, len(data))
 	end := at
@@ -104,8 +104,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Each has a secret wherever people put one. The secrets are made to look like
-// names of clusters, so that nothing but the position keeps them in.
+// Each has secrets in the usual places. The secrets look like names of clusters, so that only their
+// position keeps them in.
 var withSecrets = []string{
 	"#!/bin/bash\n# SECRET\nexport TOKEN=SECRET\nmysql -pSECRET -u SECRET\ncurl -H \"Authorization: SECRET\" https://SECRET\n" +
 		"/etc/eks/bootstrap.sh demo --kubelet-extra-args \"--token=$TOKEN\" --b64-cluster-ca SECRET SECRET\n" +
@@ -121,7 +121,7 @@ var withSecrets = []string{
 	"SECRET",
 }
 
-// What is read beside that, with secrets where they are not kept.
+// Other text that is read, with secrets where values are not kept.
 var withMoreSecrets = []string{
 	"#!/bin/bash\nexport HTTPS_PROXY=http://user:SECRET@proxy:3128\nhttp_proxy=SECRET\ncurl -u SECRET -o /tmp/SECRET 'https://SECRET@example.com/SECRET/amd64/tool?sig=SECRET'\nchmod +x /tmp/SECRET\n" +
 		"/etc/eks/bootstrap.sh demo --apiserver-endpoint https://SECRET@example.com/SECRET --dns-cluster-ip SECRET --ip-family SECRET --use-max-pods SECRET --container-runtime SECRET --service-ipv4-cidr SECRET " +
@@ -159,8 +159,7 @@ func randomSecret(rnd *rand.Rand) string {
 	return b.String()
 }
 
-// sharesPiece reports whether a piece of the secret is in the text: that is a
-// secret too.
+// sharesPiece reports whether a piece of the secret is in the text. A piece is a secret too.
 func sharesPiece(text, secret string) bool {
 	for at := 0; at+8 <= len(secret); at++ {
 		if strings.Contains(text, secret[at:at+8]) {
@@ -181,7 +180,7 @@ func TestSecretsStayInside(t *testing.T) {
 		secret := b.String()
 		for i, template := range withSecrets {
 			text := strings.ReplaceAll(template, "SECRET", secret)
-			// Cut anywhere, so that every parser fails everywhere.
+			// Cut at any point, so that every parser fails at every point.
 			for _, cut := range []int{len(text), rnd.IntN(len(text)), rnd.IntN(len(text))} {
 				for _, form := range []string{text[:cut], b64(text[:cut]), zip(t, text[:cut])} {
 					out := fmt.Sprintf("%+v %#v", Read([]byte(form)), Read([]byte(form)))

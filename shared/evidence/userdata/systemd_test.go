@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What becomes of --kubelet-extra-args on its way through the drop-in.
+// The effect of the drop-in on --kubelet-extra-args.
 func TestEnvironmentValue(t *testing.T) {
 	tests := []struct {
 		name, in, want string
@@ -40,7 +40,7 @@ func TestEnvironmentValue(t *testing.T) {
 	}
 }
 
-// What becomes of nodeadm's flags on their way through its environment file.
+// The effect of the environment file on nodeadm's flags.
 func TestEnvironmentFileValue(t *testing.T) {
 	tests := []struct {
 		name, in, want string

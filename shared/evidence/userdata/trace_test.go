@@ -9,7 +9,7 @@ import (
 
 const apiHost = "EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com"
 
-// What does not parse shows by its words what it was meant for: a tool, and the cluster.
+// The words of text that does not parse show what it was meant for: a tool, and the cluster.
 func TestMeantForThoughItDoesNotParse(t *testing.T) {
 	const open = "#!/bin/bash\necho \"joining\n"
 	zipped := func(text string) string {
@@ -53,7 +53,7 @@ func TestMeantForThoughItDoesNotParse(t *testing.T) {
 	}
 }
 
-// A script is opaque if it runs or fetches what is not in the user data.
+// A script is opaque if it runs or fetches something that is not in the user data.
 func TestWhatAScriptRunsBesideItsOwnText(t *testing.T) {
 	for text, opaque := range map[string]bool{
 		"echo a; sysctl -w vm.max_map_count=1; systemctl enable --now x": false,
@@ -76,7 +76,7 @@ func TestWhatAScriptRunsBesideItsOwnText(t *testing.T) {
 	}
 }
 
-// PowerShell refuses a parameter that the script does not have, and takes its own common ones.
+// PowerShell rejects a parameter that the script does not have, and accepts its own common ones.
 func TestParametersOfTheWindowsScript(t *testing.T) {
 	for args, fault := range map[string]bool{
 		"-EKSClusterName demo":                                     false,

@@ -2,8 +2,8 @@ package userdata
 
 import "testing"
 
-// What a walk of the calls cannot know is unknown: it names no cluster, and nothing in it fails
-// for certain or lacks what it may have after all.
+// What a walk of the calls cannot know is unknown. It names no cluster, causes no certain fault,
+// and no value that may exist counts as missing.
 func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
 	for name, script := range map[string]string{
 		"a loop's variable":                   "for c in one two; do /etc/eks/bootstrap.sh $c; done",

@@ -207,7 +207,7 @@ func userDataCases(t testing.TB) []userDataCase {
 			problems: []Problem{{whole, Shell, NoName}},
 		},
 
-		// What only mentions a cluster
+		// Text that only mentions a cluster
 		{name: "in a comment", data: "#!/bin/bash\n# /etc/eks/bootstrap.sh demo\ntrue\n", formats: []Format{Shell}},
 		{name: "in an echo", data: "#!/bin/bash\necho \"run /etc/eks/bootstrap.sh demo\" > /etc/motd\necho /etc/eks/bootstrap.sh demo\n", formats: []Format{Shell}},
 		{name: "in a file that is not run", data: "#!/bin/bash\ncat > /root/README <<'EOF'\n/etc/eks/bootstrap.sh demo\nEOF\n", formats: []Format{Shell}},
@@ -447,7 +447,7 @@ func TestForIsCaseSensitive(t *testing.T) {
 	}
 }
 
-// What would exhaust memory, time or the stack ends in a problem instead.
+// Input that would exhaust memory, time or the stack becomes a problem instead.
 func TestHostileInputIsBounded(t *testing.T) {
 	tests := []struct {
 		name, data string

@@ -19,7 +19,7 @@ const (
 	adminARN = "arn:aws:iam::111122223333:role/admin"
 )
 
-// node is the mapping of a node role as the documentation of EKS has it.
+// node is the mapping of a node role as in the EKS documentation.
 const node = `- rolearn: arn:aws:iam::111122223333:role/node
   username: system:node:{{EC2PrivateDNSName}}
   groups:
@@ -244,7 +244,7 @@ func TestWhyIsShort(t *testing.T) {
 	}
 }
 
-// Not parallel: the logger and standard error are the process's.
+// Not parallel: the logger and standard error belong to the process.
 func TestParsePrintsNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stderr")
 	file, err := os.Create(path)
@@ -271,7 +271,7 @@ func TestParsePrintsNothing(t *testing.T) {
 	}
 }
 
-// A role among the users is mapped too: the authenticator asks for the ARN alone.
+// A role among the users is mapped too: the authenticator compares the ARN only.
 func TestTheUsersAreToldByTheirARNs(t *testing.T) {
 	got := Parse(map[string]string{"mapUsers": "- userarn: arn:aws:iam::111122223333:role/Payments-Node\n  username: system:node:x\n  groups: [system:nodes]\n- username: nobody\n"})
 	if want := []string{"arn:aws:iam::111122223333:role/payments-node"}; !slices.Equal(got.Users, want) || len(got.Roles)+len(got.Rejected) != 0 || got.Unparseable != "" {

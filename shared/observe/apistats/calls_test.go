@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers are what a service answers, one after the other; the last one for good.
+// answers are the answers of a service in order. The last one repeats.
 type answers struct {
 	mu   sync.Mutex
 	all  []string // of HTTP: a status and a body; "" does not answer
@@ -89,7 +89,7 @@ func TestEveryTryCounts(t *testing.T) {
 	}
 }
 
-// What one service is counted under must not hang on the client's spelling of it.
+// The name under which a service is counted must not depend on the client's spelling.
 func TestTheServicesAreTheOnesThatAreCalled(t *testing.T) {
 	c := &Counter{}
 	cfg, ctx := configure(c, &answers{all: []string{`400 {}`}}), t.Context()

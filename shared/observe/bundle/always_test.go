@@ -15,8 +15,8 @@ import (
 	"rollcall/shared/kube"
 )
 
-// What the tools always print is not there only where somebody took it out: that is not
-// "none", and the rest of the thing is not told without it.
+// A field that the tools always print is missing only if somebody removed it. That does not mean
+// "none", and the rest of the object is unknown without it.
 func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 	const egress = `"IpPermissionsEgress": [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]`
 	const entry = `"Egress": true, "RuleAction": "allow", "RuleNumber": 100, "CidrBlock": "0.0.0.0/0"`
@@ -88,7 +88,7 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 	}
 }
 
-// What must be there whole is refused, with the member and the place.
+// An object that must be complete is rejected, with the field and the position.
 func TestRefusesWhatMustBeThereWhole(t *testing.T) {
 	const cluster = `{"cluster": {"arn": "arn:aws:eks:eu-west-1:111122223333:cluster/demo"`
 	const instance = `[{"InstanceId": "i-1", "LaunchTime": 1`

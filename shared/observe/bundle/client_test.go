@@ -130,7 +130,7 @@ func TestUserDataInAnyForm(t *testing.T) {
 	}
 }
 
-// What a missing file says: never that there is none, and never that it was refused.
+// What a missing file means: never that there is none, and never that it was refused.
 func TestAMissingFileIsAnErrorAndNoAnswer(t *testing.T) {
 	b := opened(t, least(t))
 	c := of(b)
@@ -197,7 +197,7 @@ func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 	}
 }
 
-// One thing by itself is what somebody asked for, not all that there is.
+// A single object is what somebody requested, not all there is.
 func TestOneThingByItselfIsNoListing(t *testing.T) {
 	fsys := least(t)
 	fsys["nodegroups.json"] = &fstest.MapFile{Data: []byte(`{"nodegroup": {"nodegroupName": "workers", "status": "ACTIVE", "amiType": "AL2023_x86_64_STANDARD", "health": {"issues": []}}}`)}
@@ -228,7 +228,7 @@ func TestOneThingByItselfIsNoListing(t *testing.T) {
 	}
 }
 
-// These files hold all that there is: what they lack does not exist.
+// These files list all there is: what is missing in them does not exist.
 func TestWhatListingsLackDoesNotExist(t *testing.T) {
 	k := of(opened(t, small(t))).eks
 	call := func(_ any, err error) error { return err }
@@ -334,7 +334,7 @@ func TestScalingActivitiesComeNewestFirst(t *testing.T) {
 	}
 }
 
-// No file of a bundle that people write by hand can show these.
+// No handwritten file of a bundle can show these.
 func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 	fsys := least(t)
 	in := &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameDisableApiTermination}
@@ -353,8 +353,8 @@ func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 	}
 }
 
-// Without the list of instances the groups' own lists tell, where they have every instance that
-// is asked about, and all that is asked.
+// Without the list of instances, the groups' own lists answer if they contain every requested
+// instance.
 func TestAutoScalingGroupsTellOfTheirInstances(t *testing.T) {
 	group := func(members string) string {
 		return `{"AutoScalingGroups": [{"AutoScalingGroupName": "w", "DesiredCapacity": 1, "SuspendedProcesses": []` + members + `}]}`

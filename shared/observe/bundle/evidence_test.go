@@ -15,8 +15,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// gather looks at clients as explain and capture do, and reads the evidence of what is
-// wrong in the small bundle.
+// gather reads with the clients as explain and capture do, and collects the evidence for the
+// findings of the small bundle.
 func gather(t *testing.T, c clients, remembered map[string]evidence.Remembered) *evidence.Evidence {
 	t.Helper()
 	o := observe.New(observe.Options{AWS: c.aws, Kube: c.kube, PageInterval: time.Nanosecond})
@@ -33,7 +33,7 @@ func gather(t *testing.T, c clients, remembered map[string]evidence.Remembered) 
 		Collect(t.Context(), collect.Input{Snapshot: s, Findings: findings, Whole: true, Remembered: remembered})
 }
 
-// What a diagnosis rests on is the same before and after it went through files.
+// The evidence of a diagnosis is the same before and after it is written to files.
 func TestEvidenceOfARecordingIsThatOfItsSource(t *testing.T) {
 	source := opened(t, small(t))
 	remembered, _ := source.Remembered()
@@ -62,7 +62,7 @@ func TestEvidenceOfARecordingIsThatOfItsSource(t *testing.T) {
 	}
 }
 
-// fields is a role with its policy in pieces: the order of fields does not matter.
+// fields returns a role with its policy in pieces, because the order of fields does not matter.
 func fields(r evidence.Role) map[string]any {
 	var policy any
 	if err := json.Unmarshal([]byte(r.TrustPolicy), &policy); err != nil {

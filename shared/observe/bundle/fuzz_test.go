@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// fuzzFile opens a bundle of which one file is anything.
+// fuzzFile opens a bundle in which one file has any content.
 func fuzzFile(f *testing.F, file string) {
 	all := small(f)
 	f.Add(all[file].Data)

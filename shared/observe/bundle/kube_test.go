@@ -26,7 +26,7 @@ func client(t *testing.T, b *Bundle) *kube.Client {
 	return c
 }
 
-// names are kind/name of an answer's objects.
+// names returns kind/name of an answer's objects.
 func names(t *testing.T, answer json.RawMessage) string {
 	t.Helper()
 	var o struct {
@@ -168,7 +168,7 @@ func TestObservedLikeAnAccount(t *testing.T) {
 	}
 }
 
-// Three files: what the others would tell is unread, and the look itself is whole.
+// With three files, what the others would show is unread, and the observation itself is complete.
 func TestThreeFilesMakeAWholeSnapshot(t *testing.T) {
 	s := look(t, opened(t, least(t)))
 	if !s.Whole() || len(s.Instances) != 2 || len(s.Nodes) != 1 {
@@ -201,7 +201,7 @@ func TestANodeOfAnInstanceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// kubectl get --raw prints what the API server says instead of the nodes.
+// kubectl get --raw prints the API server's message instead of the nodes.
 func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	for code, kind := range map[int]roll.GapKind{503: roll.GapClusterUnreachable, 401: roll.GapUnauthorized, 403: roll.GapDenied} {
 		fsys := least(t)

@@ -14,7 +14,7 @@ import (
 	"unicode/utf16"
 )
 
-// small is the hand-made bundle with all files, for tests to change.
+// small returns the handwritten bundle with all files, for tests to change.
 func small(t testing.TB) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
@@ -33,7 +33,7 @@ func small(t testing.TB) fstest.MapFS {
 	return out
 }
 
-// least are the three files that must be there.
+// least are the three required files.
 func least(t testing.TB) fstest.MapFS {
 	all := small(t)
 	out := fstest.MapFS{}
@@ -287,7 +287,7 @@ func TestOpenNamesTheDirectory(t *testing.T) {
 	}
 }
 
-// What is no regular file is refused before it is opened: a pipe would never answer.
+// A file that is not regular is rejected before it is opened: a pipe would never answer.
 func TestRefusesWhatIsNoRegularFile(t *testing.T) {
 	for mode, what := range map[fs.FileMode]string{
 		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket", fs.ModeDevice: "a device", fs.ModeDevice | fs.ModeCharDevice: "a device", fs.ModeDir: "a directory",

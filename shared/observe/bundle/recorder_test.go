@@ -53,7 +53,7 @@ func of(b *Bundle) clients { return newClients(b.AWS(), b.Kube()) }
 
 func (c clients) recorded(r *Recorder) clients { return newClients(r.AWS(c.aws), r.Kube(c.kube)) }
 
-// askAll asks everything that a capture asks, and returns the answers.
+// askAll makes every request of a capture and returns the answers.
 func (c clients) askAll(t *testing.T) map[string]any {
 	t.Helper()
 	ctx := t.Context()
@@ -143,7 +143,7 @@ func written(t *testing.T, r *Recorder) map[string][]byte {
 
 var captured = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// What is recorded answers the same questions in the same way, down to the files.
+// A recording answers the same questions in the same way, down to the files.
 func TestARecordingAnswersAsItsSourceDid(t *testing.T) {
 	source := opened(t, small(t))
 	r := NewRecorder(captured)
@@ -194,7 +194,7 @@ func texts(files map[string][]byte) map[string]string {
 	return out
 }
 
-// plainly is an answer as JSON, in which an empty list is as good as none.
+// plainly returns an answer as JSON, in which an empty list equals none.
 func plainly(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -277,7 +277,7 @@ func TestFilesHaveTheShapesOfTheCLI(t *testing.T) {
 	}
 }
 
-// stub answers of EC2 with what it is told to, or fails.
+// stub returns configured EC2 answers, or fails.
 type stub struct {
 	err  error
 	tags []types.Tag
@@ -285,7 +285,7 @@ type stub struct {
 	text string // the console
 }
 
-// over is a client of which the recorder remembers what the stub answers.
+// over returns a client whose stub answers the recorder records.
 func (r *Recorder) over(s *stub) *ec2.Client {
 	return ec2.NewFromConfig(r.AWS(apistats.Intercept(aws.Config{}, apistats.Methods(s))))
 }
@@ -314,7 +314,8 @@ func (s *stub) DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsIn
 
 const secret = "Tr0ub4dor-and-3x"
 
-// What keeps a silent node where it is is in the bundle: whoever reads it comes to the same.
+// The bundle contains what prevents the disruption of a silent node, so its readers reach the same
+// verdict.
 func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 	for _, key := range []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
 		value := map[bool]string{true: "false", false: "true"}[strings.HasSuffix(key, "safe-to-evict")]
@@ -336,7 +337,8 @@ func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 	}
 }
 
-// A lease is looked for by name of an instance that has no node in the snapshot: what it said is evidence too.
+// The lease of an instance without a node in the snapshot is read by name. Its content is evidence
+// too.
 func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 	r := NewRecorder(captured)
 	if _, err := r.over(&stub{}).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
@@ -356,7 +358,7 @@ func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 	}
 }
 
-// The same secret under names that announce it, in everything that is recorded.
+// The same secret under names that announce it, in all recorded data.
 func TestNoSecretIsWritten(t *testing.T) {
 	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
 	for name, data := range map[string]string{"plain": script, "gzip": string(zip([]byte(script)))} {
@@ -424,7 +426,7 @@ func quoted(s string) string {
 	return string(data)
 }
 
-// leaks looks for the secret in a text, in base64 in it, and in gzip in that.
+// leaks searches for the secret in a text, in base64 in it, and in gzip in that.
 func leaks(data []byte) bool {
 	if plain, zipped, ok := unzip(data); ok && zipped {
 		data = plain
@@ -476,7 +478,7 @@ func planted(v reflect.Value) {
 
 func TestNoTextOfAnAnswerIsLeftOut(t *testing.T) {
 	c := newContents()
-	// Instances of EC2 nest deep, and none in itself.
+	// Instances of EC2 nest deep, but none contains itself.
 	plant(&c.instances)
 	plant(&c.images)
 	plant(&c.subnets)
@@ -506,7 +508,7 @@ func plant[T any](t *table[T]) {
 	t.put(row)
 }
 
-// A file that lacks an answer would say that there is nothing.
+// A file with a missing answer would mean that there is nothing.
 func TestWhatFailedTearsItsFile(t *testing.T) {
 	denied := &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}
 	r := NewRecorder(captured)
@@ -541,7 +543,7 @@ func TestWhatFailedTearsItsFile(t *testing.T) {
 	}
 }
 
-// A cluster whose API server does not answer is worth a bundle: it says the same again.
+// A cluster whose API server does not answer is worth a bundle: it reports the same again.
 func TestARecordingOfNodesThatFailedFailsAgain(t *testing.T) {
 	for code, kind := range map[int]roll.GapKind{503: roll.GapClusterUnreachable, 401: roll.GapUnauthorized, 403: roll.GapDenied, 500: roll.GapClusterUnreachable} {
 		fsys := small(t)

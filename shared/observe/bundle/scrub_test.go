@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Values of AWS and Kubernetes that look like secrets and are none: a diagnosis needs them.
+// Values of AWS and Kubernetes that look like secrets but are not. A diagnosis needs them.
 func TestWhatIsNoSecretStays(t *testing.T) {
 	der := bytes.Repeat([]byte{0x30, 0x82, 0x03, 0x19, 0xa0, 0xff, 0x7c}, 60)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))

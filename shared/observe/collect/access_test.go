@@ -51,7 +51,7 @@ func TestAMissingConfigMapIsAbsent(t *testing.T) {
 	}
 }
 
-// An account has one role of a name, whatever its path and the case of its letters.
+// An account has one role of a name, regardless of its path and the case of its letters.
 func TestFindsTheEntryOfTheNodeRoleInWhateverSpelling(t *testing.T) {
 	for _, arn := range []string{nodeRole, "arn:aws:iam::111122223333:role/demo-node", "arn:aws:iam::111122223333:role/Demo-Node"} {
 		a, in := oneOfEach()
@@ -112,7 +112,7 @@ func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// What could not be read of it is told, and the rest is of use.
+	// What could not be read of it is reported, and the rest is of use.
 	for action, told := range map[string]func() string{
 		"iam:GetRolePolicy":    func() string { return e.Documents["f3a91c"].Why },
 		"iam:GetPolicy":        func() string { return e.Documents["f3a91c"].Why },
@@ -126,7 +126,7 @@ func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
 	}
 	a.fail, a.api.denied = map[string]error{}, map[string]bool{}
 
-	// Another owner's nodes have no controller's role.
+	// Nodes of another owner have no controller's role.
 	a.log, a.calls = nil, map[string]int{}
 	in.Findings = in.Findings[1:]
 	in.Findings[0].Kind = roll.Unregistered

@@ -29,16 +29,16 @@ var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 const principal = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
 
-// account is one AWS account with one cluster, in memory. It honours ids and filters,
-// pages, refuses a request as a whole for an id that it does not know, and counts calls.
+// account is one AWS account with one cluster, in memory. It applies ids and filters, pages,
+// rejects a whole request for one unknown id, and counts calls.
 type account struct {
 	mu    sync.Mutex
 	calls map[string]int
 	log   []string
-	// fail makes every call of an action fail, or with "action 2" its second one, or with
-	// "action id" the one about that thing.
+	// fail makes every call of an action fail. With "action 2" only its second call fails, with
+	// "action id" only the one about that object.
 	fail map[string]error
-	// heard is told of every call, in the goroutine that makes it; nil is nobody.
+	// heard is called for every call, in the goroutine that makes it. It may be nil.
 	heard func(what string)
 	// silent are actions that are never answered.
 	silent map[string]bool
@@ -100,7 +100,7 @@ func (a *account) aws() aws.Config {
 // Dial implements dialer.
 func (a *account) Dial(roll.Cluster) (*kube.Client, error) { return kube.NewInMemoryClient(a.api) }
 
-// total is how many AWS calls were made.
+// total is the number of AWS calls made.
 func (a *account) total() (n int) {
 	for _, c := range a.calls {
 		n += c
@@ -108,7 +108,7 @@ func (a *account) total() (n int) {
 	return n
 }
 
-// call counts a call and returns the error that it is to have.
+// call counts a call and returns its configured error.
 func (a *account) call(ctx context.Context, action, about string) error {
 	if a.heard != nil {
 		a.heard(action + " " + about)
@@ -135,7 +135,7 @@ func apiError(code, message string) error {
 	return &smithy.GenericAPIError{Code: code, Message: message}
 }
 
-// denied is what the service of the action answers to whoever may not.
+// denied returns the service's error for a caller without permission for the action.
 func denied(action string) error {
 	code := map[string]string{"ec2": "UnauthorizedOperation", "eks": "AccessDeniedException"}[strings.Split(action, ":")[0]]
 	if code == "" {
@@ -144,8 +144,7 @@ func denied(action string) error {
 	return apiError(code, "User: "+principal+" is not authorized to perform: "+action+" because no identity-based policy allows the "+action+" action")
 }
 
-// chosen are the rows of the ids, or the error by which EC2 refuses those that it does
-// not know.
+// chosen returns the rows of the ids, or the error with which EC2 rejects unknown ids.
 func chosen[T any](all []T, id func(*T) *string, ids []string, code, text string) ([]T, error) {
 	var out []T
 	var unknown []string
@@ -163,7 +162,7 @@ func chosen[T any](all []T, id func(*T) *string, ids []string, code, text string
 	return out, nil
 }
 
-// cut is one page of a list, and the token of the next.
+// cut returns one page of a list, and the token of the next.
 func cut[T any](all []T, token *string, size int) ([]T, *string) {
 	from := 0
 	if token != nil {
@@ -178,7 +177,7 @@ func cut[T any](all []T, token *string, size int) ([]T, *string) {
 	return all[:size], aws.String(fmt.Sprintf("from-%d", from+size))
 }
 
-// inVPC keeps what the filter, which must be vpc-id, names.
+// inVPC keeps what the filter selects, which must be vpc-id.
 func inVPC[T any](all []T, vpc func(*T) *string, filters []types.Filter) []T {
 	if len(filters) != 1 || aws.ToString(filters[0].Name) != "vpc-id" {
 		panic("the fake EC2 knows the filter vpc-id only")
@@ -538,7 +537,7 @@ func (a *account) GetPolicyVersion(ctx context.Context, in *iam.GetPolicyVersion
 	return &iam.GetPolicyVersionOutput{PolicyVersion: &iamtypes.PolicyVersion{VersionId: in.VersionId, Document: aws.String("%7B%22Id%22%3A%22" + aws.ToString(in.VersionId) + "%22%7D")}}, nil
 }
 
-// asked are the things that the calls of an action were about, sorted.
+// asked returns the objects that the calls of an action were about, sorted.
 func (a *account) asked(action string) []string {
 	var out []string
 	for _, entry := range a.log {

@@ -11,14 +11,14 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// shelf is a thing that is described by ids.
+// shelf is an object that is described by id.
 type shelf struct {
 	has   []string
 	mute  bool // it does not say which id it does not know
 	calls int
 }
 
-// request, reply and options are those of a made-up client.
+// request, reply and options are those of a fictitious client.
 type (
 	request struct {
 		ids       []string
@@ -31,7 +31,7 @@ type (
 	options struct{}
 )
 
-// describedBy asks for things by a method of the made-up client.
+// describedBy reads objects with a method of the fictitious client.
 func describedBy(l *look, ids []string, size int, describe func(context.Context, *request, ...func(*options)) (*reply, error)) map[string]evidence.Fact[string] {
 	return byID(l.action("ec2:DescribeImages"), ids, size, describe,
 		func(ids []string) *request { return &request{ids: ids} },

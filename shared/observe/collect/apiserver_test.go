@@ -13,8 +13,8 @@ import (
 
 type thing = map[string]any
 
-// apiServer is the Kubernetes API of the cluster in memory, as a transport. It serves
-// objects by path and selects from lists as the real one does.
+// apiServer is the Kubernetes API of the cluster in memory, as a transport. It serves objects by
+// path and selects from lists as the real one does.
 type apiServer struct {
 	mu       sync.Mutex
 	requests []string
@@ -22,7 +22,7 @@ type apiServer struct {
 	denied   map[string]bool  // resources that may not be read
 	down     error            // what every request meets
 	groups   []string         // API groups that are served beside the core's
-	heard    func(string)     // is told of every request; nil is nobody
+	heard    func(string)     // called for every request; may be nil
 }
 
 func newAPIServer() *apiServer {
@@ -106,7 +106,7 @@ func isList(path string) bool {
 	return slices.Contains(plurals, path[strings.LastIndexByte(path, '/')+1:])
 }
 
-// list is what of a resource the selectors of the request choose, in the order of names.
+// list returns the objects of a resource that the selectors of the request select, sorted by name.
 func (s *apiServer) list(r *http.Request) []thing {
 	out := []thing{}
 	var paths []string

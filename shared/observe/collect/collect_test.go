@@ -42,10 +42,11 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 	}
 }
 
-// onlyKept are the facts of an action that only the recorder of kept evidence needs: none.
+// onlyKept is the entry of an action that only the recorder of kept evidence needs: no facts depend
+// on it.
 var onlyKept = []string{`-`}
 
-// hangs says which facts hang on an action, as the beginnings of their paths.
+// hangs lists which facts depend on an action, by the prefixes of their paths.
 var hangs = map[string][]string{
 	"ec2:DescribeInstances":                    {`Instances\[\S+\]\.Config`, `Profiles`, `Roles`, `Policies`, `Images`, `Templates`, `Network`, `Cluster\.AccessEntries`},
 	"ec2:DescribeInstanceStatus":               {`Instances\[\S+\]\.Status`},
@@ -125,7 +126,7 @@ func TestAMissingPermissionIsToldWhereItIsMissedAndNowhereElse(t *testing.T) {
 	}
 }
 
-// detachedToo is oneOfEach with an instance that its Auto Scaling group does not list.
+// detachedToo returns oneOfEach with an instance that its Auto Scaling group does not list.
 func detachedToo() (*account, Input) {
 	a, in := oneOfEach()
 	a.launch(3, workers)
@@ -173,7 +174,7 @@ func TestOneBrokenRoleCostsAHandfulOfCalls(t *testing.T) {
 
 func manyUnregistered(n int, groups [2]roll.Group) (*account, Input) {
 	a := healthy()
-	a.entries = nil // nobody is let in
+	a.entries = nil // no principal has access
 	for i := range 8 {
 		a.entries = append(a.entries, ekstypes.AccessEntry{PrincipalArn: aws.String(fmt.Sprintf("arn:aws:iam::111122223333:role/karpenter-%d", i)), Type: aws.String("EC2_LINUX"), CreatedAt: aws.Time(at)})
 		a.addRole(fmt.Sprintf("karpenter-%d", i), fmt.Sprintf("arn:aws:iam::111122223333:role/karpenter-%d", i))
@@ -381,7 +382,7 @@ func TestTheSameAccountGivesTheSameEvidence(t *testing.T) {
 	}
 }
 
-// A simulated account is not safe for concurrent use, and is to see the same run twice.
+// A simulated account is not safe for concurrent use, and must be reproducible.
 func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 	var first []string
 	for range 20 {
@@ -408,7 +409,7 @@ func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 	}
 }
 
-// goroutine names the goroutine of the caller, as a stack trace does.
+// goroutine returns the name of the caller's goroutine, as in a stack trace.
 func goroutine() string {
 	name, _, _ := strings.Cut(string(debug.Stack()), " [")
 	return name

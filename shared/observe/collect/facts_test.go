@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// facts are all facts of the evidence, by where they stand: "Instances[i-...].Status".
+// facts returns all facts of the evidence, by their path: "Instances[i-...].Status".
 func facts(e *evidence.Evidence) map[string]string {
 	out := map[string]string{}
 	walk("", reflect.ValueOf(*e), out)
@@ -44,7 +44,7 @@ func walk(path string, v reflect.Value, out map[string]string) {
 	}
 }
 
-// unknown are the places and reasons of facts that are not known, sorted.
+// unknown returns the paths and reasons of facts that are not known, sorted.
 func unknown(e *evidence.Evidence) []string {
 	var out []string
 	for path, text := range facts(e) {

@@ -14,7 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// checked collects for findings of one kind about the given instances.
+// checked collects evidence for findings of one kind about the given instances.
 func checked(t *testing.T, a *account, kind roll.Kind, group roll.Group, instances ...int) *evidence.Evidence {
 	t.Helper()
 	var findings []roll.Finding
@@ -72,7 +72,7 @@ func TestStatusChecks(t *testing.T) {
 	}
 }
 
-// Of more instances than one call takes, those that are known to fail come first.
+// If there are more instances than one call takes, those that are known to fail come first.
 func TestStatusOfImpairedInstancesIsReadFirst(t *testing.T) {
 	a := healthy()
 	var findings []roll.Finding
@@ -100,7 +100,7 @@ func TestConsoleFallsBackWhereThereIsNoLatestOutput(t *testing.T) {
 			t.Errorf("%d: %+v", n, i.Console)
 		}
 	}
-	if a.calls["ec2:GetConsoleOutput"] != 4 { // of one type the first is asked twice
+	if a.calls["ec2:GetConsoleOutput"] != 4 { // two calls for the first instance of a type
 		t.Errorf("%d calls", a.calls["ec2:GetConsoleOutput"])
 	}
 }
@@ -173,7 +173,7 @@ func TestGroupsThatAreGoneAreAbsent(t *testing.T) {
 	}
 }
 
-// What is about no instance is never asked of EC2, nor of what knows instances.
+// A finding about no instance leads to no call to EC2 or other services about instances.
 func TestWhatIsNoInstanceIsNotAskedOfEC2(t *testing.T) {
 	a, in := oneOfEach()
 	want := maps.Clone(func() map[string]int { a.collector().Collect(t.Context(), in); return a.calls }())

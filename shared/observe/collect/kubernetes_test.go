@@ -260,8 +260,8 @@ func TestActsOfAGroup(t *testing.T) {
 	}
 }
 
-// A look at one instance shows no neighbours, and must not be taken for one that shows
-// that there are none.
+// An observation of one instance shows no other instances, which must not count as proof that there
+// are none.
 func TestALookAtOneInstanceCountsNobodyElse(t *testing.T) {
 	a, in := oneOfEach()
 	proven := at.Add(-2 * time.Hour)

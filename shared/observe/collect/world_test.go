@@ -36,7 +36,7 @@ var (
 	template   = id("lt", 1)
 )
 
-// healthy is an account in which every read answers.
+// healthy returns an account in which every read succeeds.
 func healthy() *account {
 	a := newAccount()
 	a.cluster = &ekstypes.Cluster{
@@ -116,7 +116,7 @@ func (a *account) addKarpenter() {
 	a.api.put("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/al2023", thing{"spec": thing{"amiSelectorTerms": []any{thing{"alias": "al2023@latest"}}, "role": "demo-node", "userData": "SECRET=hunter2hunter2"}, "status": thing{"conditions": []any{thing{"type": "Ready", "status": "True"}}}})
 }
 
-// claim gives an instance a NodeClaim of the pool, with an event.
+// claim adds a NodeClaim of the pool for an instance, with an event.
 func (a *account) claim(n int, pool string) {
 	name := fmt.Sprintf("%s-%d", pool, n)
 	a.api.put("/apis/karpenter.sh/v1/nodeclaims/"+name, thing{
@@ -178,7 +178,7 @@ func (a *account) launch(n int, group roll.Group, more ...string) *types.Instanc
 
 func nodeName(n int) string { return fmt.Sprintf("node-%d", n) }
 
-// join gives an instance a node that went silent, with its lease, an event and a pod.
+// join adds a node that fell silent to an instance, with its lease, an event and a pod.
 func (a *account) join(n int) {
 	name := nodeName(n)
 	a.api.put("/api/v1/nodes/"+name, thing{
@@ -216,7 +216,7 @@ func owner(group roll.Group) roll.Owner {
 	return roll.OwnerNone
 }
 
-// found is a finding about an instance.
+// found returns a finding about an instance.
 func found(n int, kind roll.Kind, group roll.Group) roll.Finding {
 	f := roll.Finding{Instance: instanceID(n), Kind: kind, Group: group, Owner: owner(group), Stage: roll.Overdue, Zone: "eu-west-1a"}
 	if kind != roll.Unregistered && kind != roll.Orphaned {
@@ -225,7 +225,7 @@ func found(n int, kind roll.Kind, group roll.Group) roll.Finding {
 	return f
 }
 
-// seen is a snapshot with the findings' instances and nodes.
+// seen returns a snapshot with the findings' instances and nodes.
 func seen(findings ...roll.Finding) *roll.Snapshot {
 	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Status: roll.ClusterActive, Endpoint: "https://demo.example"}}
 	for _, f := range findings {
@@ -242,8 +242,8 @@ const (
 	pool    = roll.Group("nodepool/default")
 )
 
-// oneOfEach is an account with an instance of a node pool that never registered and a
-// node of a node group that went silent, and what a check of it hands over.
+// oneOfEach returns an account with an instance of a node pool that never registered and a silent
+// node of a node group, and the input from its check.
 func oneOfEach() (*account, Input) {
 	a := healthy()
 	a.launch(1, pool)

@@ -9,7 +9,7 @@ import (
 	"rollcall/shared/observe/deadline"
 )
 
-// stopped is a clock of which every deadline has passed.
+// stopped is a clock whose deadlines have all passed.
 type stopped struct{ asked []time.Duration }
 
 func (s *stopped) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {

@@ -23,7 +23,7 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// world is a captured account: what it answers, and what is wrong in it.
+// world is a captured account: its answers, and its findings.
 type world struct {
 	bundle   *bundle.Bundle
 	observer *observe.Observer
@@ -42,7 +42,7 @@ func open(t *testing.T, fsys fs.FS) world {
 	}), at}
 }
 
-// look is a look at the whole, or at one instance as before an act.
+// look observes everything, or one instance as before an act.
 func (w world) look(t *testing.T, target roll.InstanceID) (*roll.Snapshot, []roll.Finding) {
 	t.Helper()
 	doc := policy.Default()
@@ -72,7 +72,7 @@ func first(d map[roll.FindingKey]roll.Diagnosis, key roll.FindingKey) string {
 	return c.Code
 }
 
-// What is kept tells later, and elsewhere, what it told then.
+// Kept evidence leads to the same findings later and elsewhere.
 func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 	for name, target := range map[string]roll.InstanceID{
 		"role-in-neither-store": "", "controller-role-in-aws-auth": "i-0bad0000000000001", "silent": "", "memory-pressure-remembered": "i-0bad0000000000001",
@@ -150,7 +150,7 @@ func TestNothingIsKeptThatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// What cannot be stored is an error, and so an act is refused.
+// Evidence that cannot be stored is an error, so an act is refused.
 func TestAStoreThatRefusesIsAnError(t *testing.T) {
 	w := open(t, generate.Named(t, "silent").FS())
 	s, findings := w.look(t, "")

@@ -20,7 +20,7 @@ import (
 	"rollcall/tests/corpus/generate"
 )
 
-// store notes under which keys, and with how much time, evidence is put into it.
+// store records the keys under which evidence is put, and the time that was left.
 type store struct {
 	keys []archive.Key
 	left []time.Duration
@@ -36,7 +36,7 @@ func (s *store) Put(ctx context.Context, key archive.Key, _ map[string][]byte) (
 	return archive.Link{URI: "s3://evidence/" + key.Stage + "/"}, nil
 }
 
-// silent is a captured cluster with a node whose kubelet went silent.
+// silent is a captured cluster with a node whose kubelet fell silent.
 func silent(t *testing.T) *bundle.Bundle {
 	t.Helper()
 	b, err := bundle.OpenFS(generate.Named(t, "silent").FS())
@@ -46,7 +46,7 @@ func silent(t *testing.T) *bundle.Bundle {
 	return b
 }
 
-// keeping is a view of a captured cluster that keeps evidence in the store.
+// keeping returns a view of a captured cluster that keeps evidence in the store.
 func keeping(t *testing.T, s *store) (*View, *roll.Snapshot) {
 	t.Helper()
 	b := silent(t)
@@ -60,8 +60,8 @@ func finding(instance roll.InstanceID) roll.Finding {
 	return roll.Finding{Instance: instance, Kind: roll.Unknown, Stage: roll.Warned, Group: "nodepool/default", Owner: roll.OwnerKarpenter}
 }
 
-// A check that dies before it is remembered where its evidence is leaves it to the next
-// one, which may have more to keep than what is there already.
+// If a check dies before it records where its evidence is, the next one keeps its own, which may
+// have more than what exists already.
 func TestWhatAnotherCheckHasToKeepHasAnotherPlace(t *testing.T) {
 	s := &store{}
 	e, snapshot := keeping(t, s)
@@ -118,7 +118,7 @@ func TestWithoutAPlaceNothingIsKept(t *testing.T) {
 	}
 }
 
-// dialer notes the goroutines that dial.
+// dialer records the goroutines that dial.
 type dialer struct {
 	bundle.Dialer
 	by map[string]bool
@@ -129,7 +129,7 @@ func (d dialer) Dial(c roll.Cluster) (*kube.Client, error) {
 	return d.Dialer.Dial(c)
 }
 
-// goroutine names the goroutine of the caller, as a stack trace does.
+// goroutine returns the name of the caller's goroutine, as in a stack trace.
 func goroutine() string {
 	name, _, _ := strings.Cut(string(debug.Stack()), " [")
 	return name

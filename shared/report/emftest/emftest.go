@@ -104,7 +104,7 @@ func Read(line []byte, now time.Time) ([]Datum, error) {
 }
 
 // decode reads JSON with nothing after it. With strict set, objects must have no members
-// other than those defined, and names are case-sensitive.
+// other than those defined.
 func decode(data []byte, into any, strict bool) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if strict {

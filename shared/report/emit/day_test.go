@@ -10,19 +10,19 @@ import (
 	"rollcall/shared/sim"
 )
 
-// told is what an event on the bus tells that others must agree with.
+// told has the fields of an event that must agree with other events.
 type told struct {
 	Finding, Cluster, Instance, Kind string
 	Since                            time.Time
 }
 
-// subject is what a finding's id stands for.
+// subject is what a finding's id identifies.
 type subject struct {
 	cluster, instance, kind string
 	since                   time.Time
 }
 
-// listen runs a scenario and lists what was put on the bus.
+// listen runs a scenario and returns the events on the bus.
 func listen(t *testing.T, day sim.Scenario) (bus []envelope) {
 	t.Helper()
 	hear := func(at time.Time, detailType, detail string, resources []string) {
@@ -36,8 +36,8 @@ func listen(t *testing.T, day sim.Scenario) (bus []envelope) {
 	return bus
 }
 
-// A whole day of the functions as they are deployed: every event has the published form,
-// and a listener can tell what belongs together.
+// In a whole day of the functions as deployed, every event matches the schema, and a listener
+// can correlate events.
 func TestADayOfEvents(t *testing.T) {
 	days := map[string]sim.Scenario{"the demo's day": sim.Day()}
 	for seed := range uint64(4) {
@@ -85,8 +85,8 @@ func TestADayOfEvents(t *testing.T) {
 					t.Errorf("a day without %s", detailType)
 				}
 			}
-			// The day ends when all has been well for a while. In the others functions die, and
-			// what they had to tell is lost.
+			// A quiet day ends after a healthy period. In the others functions fail, and their
+			// events are lost.
 			for id := range opened {
 				if day.Quiet && !resolved[id] {
 					t.Errorf("%+v was opened and never resolved", of[id])

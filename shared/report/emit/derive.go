@@ -266,8 +266,8 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	return out
 }
 
-// held tells of acts that are held back, where a notice tells of them too, or told the same
-// of others of their incident.
+// held adds the events of held acts that a notice reports too, or that match an earlier
+// notice about others of the same incident.
 func (d *derived) held() {
 	entries := slices.Clone(d.check.Plan.Quiet)
 	for _, n := range d.check.Plan.Notices {

@@ -25,19 +25,19 @@ var (
 
 func instance(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%017x", n)) }
 
-// world is a cluster and the memory of it. A check looks at the one, changes the
-// other as a run does, and leaves its events.
+// world is a cluster and its ledger state. A check reads the cluster, changes the state as a
+// run does, and returns its events.
 type world struct {
 	snapshot roll.Snapshot
 	state    ledger.State
 	mode     policy.Mode
 	resolved []plan.Resolution
-	deaf     bool // notices cannot be sent, so nothing is remembered of them
+	deaf     bool // notices cannot be sent, so none is remembered
 
 	diagnoses map[roll.FindingKey]roll.Diagnosis
 }
 
-// healthy is a cluster of that many ready members of an Auto Scaling group.
+// healthy returns a cluster with n Ready nodes of an Auto Scaling group.
 func healthy(n int) *world {
 	w := &world{mode: policy.Remediate, state: ledger.State{First: noon.Add(-30 * 24 * time.Hour)}, snapshot: roll.Snapshot{
 		Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes,
@@ -79,7 +79,7 @@ func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (repor
 	return c, emit.FromCheck(before, c)
 }
 
-// gist says in a word or two what an event is.
+// gist returns a short name of an event.
 func gist(e emit.Event) string {
 	short := strings.ReplaceAll(e.DetailType, " ", "")
 	switch d := e.Detail.(type) {
@@ -102,8 +102,8 @@ func gists(events []emit.Event) (out []string) {
 	return out
 }
 
-// expect checks at a time, looks at the events, and checks once more: the second
-// check must have no news.
+// expect runs a check at a time, compares the events, and checks again. The second check must
+// have no news.
 func (w *world) expect(t *testing.T, after time.Duration, want ...string) []emit.Event {
 	t.Helper()
 	_, events := w.check(after)
@@ -188,8 +188,8 @@ func TestAnotherKindTakesItsPlace(t *testing.T) {
 	w.expect(t, 33*time.Minute, "FindingResolved Unknown changed", "FindingOpened NotReady overdue")
 }
 
-// A new launch of the same instance is another trouble, also if no check saw the
-// first one end.
+// A new launch of the same instance is another finding, even if no check observed the end of
+// the first.
 func TestTheSameKindAnewEndsTheFirst(t *testing.T) {
 	w := healthy(4)
 	w.snapshot.Nodes = w.snapshot.Nodes[:3]
@@ -217,7 +217,7 @@ func TestAHeldActIsToldOnce(t *testing.T) {
 	}
 }
 
-// What is given and refused, and held, by turns is one event when it is refused, and no more.
+// An act that is alternately refused and held causes one event, when it is refused.
 func TestWhatWaversIsNotToldInEveryCheck(t *testing.T) {
 	w := healthy(4)
 	w.turn(1, roll.ConditionUnknown, 0)
@@ -254,8 +254,7 @@ func TestPassingReasonsAndModesAreCountedOnly(t *testing.T) {
 	}
 }
 
-// In mode observe nobody remembers what was said, so a lasting reason would be told
-// by every check.
+// In mode observe no notices are remembered, so every check would report a lasting reason.
 func TestObserveTellsOfFindingsAndNotOfHeldActs(t *testing.T) {
 	w := healthy(3)
 	w.mode = policy.Observe
@@ -268,7 +267,7 @@ func TestObserveTellsOfFindingsAndNotOfHeldActs(t *testing.T) {
 	}
 }
 
-// A check that saw only a part concludes nothing, so nothing opens or is resolved by it.
+// A partial check concludes nothing, so it opens and resolves nothing.
 func TestAPartialCheckOnlySaysThatItWasMade(t *testing.T) {
 	w := healthy(3)
 	w.turn(1, roll.ConditionUnknown, 0)
@@ -313,14 +312,14 @@ func TestEveryOutcomeHasItsEvent(t *testing.T) {
 		{outcome(remediate.Acted, "", true), []string{"ActionTaken terminate acted"}},
 		{outcome(remediate.Acted, "", false), []string{"ActionTaken terminate acted"}},
 		{outcome(remediate.Failed, "", true), []string{"ActionFailed terminate failed"}},
-		{outcome(remediate.Failed, "", false), []string{"ActionFailed terminate failed"}}, // each try is one
+		{outcome(remediate.Failed, "", false), []string{"ActionFailed terminate failed"}}, // each attempt is one
 		{outcome(remediate.Unclear, "", true), []string{"ActionFailed terminate unclear"}},
 		{outcome(remediate.Refused, plan.VerdictChanged, true), []string{"ActionHeld terminate refused VerdictChanged"}},
 		{outcome(remediate.Refused, plan.VerdictChanged, false), nil},
 		{outcome(remediate.Refused, plan.TargetUnreadable, true), nil},
 		{outcome(remediate.Refused, plan.OrderExpired, true), nil},
-		{outcome(remediate.Sent, "", true), nil},     // whoever it was sent to will tell
-		{outcome(remediate.Ongoing, "", false), nil}, // it goes on
+		{outcome(remediate.Sent, "", true), nil},     // the process that it was sent to reports it
+		{outcome(remediate.Ongoing, "", false), nil}, // it continues
 	}
 	for _, tt := range tests {
 		got := emit.FromOutcome(cluster, tt.outcome, noon.Add(42*time.Minute))
@@ -391,8 +390,8 @@ func TestADrainThatRanOutOfTimeSaysSo(t *testing.T) {
 	}
 }
 
-// A drain that nobody went on with may have run out of time, or have lost its reason:
-// that a node came back is no failure.
+// A drain that was not continued may have run out of time, or may have lost its reason. That
+// a node came back is no failure.
 func TestADrainThatIsSettledByALook(t *testing.T) {
 	for moot, want := range map[bool]string{
 		true:  "ActionHeld drain refused VerdictChanged",
@@ -410,8 +409,8 @@ func TestADrainThatIsSettledByALook(t *testing.T) {
 	}
 }
 
-// Impaired stands beside other findings, so that one of them goes on does not mean that
-// it took the place of the other.
+// Impaired exists along with other findings. If one of them continues, it has not replaced the
+// other.
 func TestAFindingBesideAnotherEndsByItself(t *testing.T) {
 	w := healthy(4)
 	w.turn(1, roll.ConditionUnknown, 0)
@@ -434,7 +433,7 @@ func TestAFindingBesideAnotherEndsByItself(t *testing.T) {
 	}
 }
 
-// What a check cannot tell is neither over nor news: its ledger stays as it is.
+// A finding whose state is unknown is neither over nor news: its ledger entry is unchanged.
 func TestWhatCouldNotBeReadIsNotResolved(t *testing.T) {
 	w := healthy(4)
 	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon}}
@@ -446,7 +445,7 @@ func TestWhatCouldNotBeReadIsNotResolved(t *testing.T) {
 	w.expect(t, 25*time.Minute, "FindingResolved Impaired cleared")
 }
 
-// An event holds the slowest groups of a cluster, not any number of them.
+// An event has only the slowest groups of a cluster.
 func TestRegistrationTimesAreBounded(t *testing.T) {
 	w := healthy(1)
 	c, _ := w.check(0)
@@ -462,7 +461,7 @@ func TestRegistrationTimesAreBounded(t *testing.T) {
 	}
 }
 
-// What could not be sent is not remembered, and is told again: twice rather than never.
+// What could not be sent is not remembered and is sent again: twice rather than never.
 func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
 	w := healthy(3)
 	w.deaf = true
@@ -476,7 +475,7 @@ func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
 	}
 }
 
-// Listeners learn the cause, and where the evidence is, with the news itself.
+// Events include the cause and the location of the evidence.
 func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 	const where = "s3://rollcall-evidence/x/"
 	w := healthy(4)
@@ -507,8 +506,7 @@ func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 	}
 }
 
-// A fourth instance that is held like three others is no news to people, and an event of
-// its own.
+// A fourth instance that is held like three others causes no notice, but an event.
 func TestAnActThatIsHeldQuietlyIsAnEvent(t *testing.T) {
 	w := healthy(40)
 	for n := 1; n <= 3; n++ {

@@ -15,10 +15,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// hostile is what somebody may write who names nodes, reasons and pods.
+// hostile is a possible name of a node, reason or pod.
 const hostile = "x\" \\\", \"admin\": true, \"y\": \"\n<!channel> <https://example.com|here>\t\x00\u2028\xff"
 
-// What an input transformer puts between quotation marks must not end them, nor mention
+// A text that an input transformer puts between quotation marks must not end them, nor mention
 // anybody in a chat.
 func TestNothingLeavesTheTexts(t *testing.T) {
 	w := healthy(4)
@@ -76,7 +76,7 @@ func TestTextsAndEventsAreBounded(t *testing.T) {
 	}
 }
 
-// All that is told of one trouble carries the same id, and what comes after another.
+// All events of one finding have the same id, and a later finding has another.
 func TestOneTroubleHasOneID(t *testing.T) {
 	w := healthy(4)
 	w.snapshot.Nodes = w.snapshot.Nodes[:3]
@@ -92,7 +92,7 @@ func TestOneTroubleHasOneID(t *testing.T) {
 		t.Errorf("%+v", escalated)
 	}
 	taken := emit.FromOutcome(cluster, remediate.Outcome{Order: o, Result: remediate.Acted, Detail: "terminated"}, noon.Add(16*time.Minute))[0].Detail.(emit.Action)
-	// The function that acts is another one than that which checks, and reads the order as text.
+	// The function that acts is not the one that checks, and reads the order as text.
 	o.Since = o.Since.In(time.FixedZone("", 3600))
 	again := emit.FromOutcome(cluster, remediate.Outcome{Order: o, Result: remediate.Acted, Detail: "terminated"}, noon.Add(16*time.Minute))[0].Detail.(emit.Action)
 	w.state.Actions = []ledger.Action{{ID: o.ID, Do: "terminate", Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: noon.Add(16 * time.Minute)}}

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write events/samples anew")
 
 const sampleFolder = "../../../events/samples"
 
-// only is the one event of that kind among those of a check.
+// only returns the one event of that kind among those of a check.
 func only(t *testing.T, events []emit.Event, want string) emit.Event {
 	t.Helper()
 	i := slices.IndexFunc(events, func(e emit.Event) bool { return gist(e) == want })
@@ -35,7 +35,7 @@ func only(t *testing.T, events []emit.Event, want string) emit.Event {
 	return events[i]
 }
 
-// demo is a healthy cluster with names as people meet them.
+// demo returns a healthy cluster with realistic names.
 func demo() *world {
 	w := healthy(6)
 	details := map[roll.InstanceID]roll.Detail{}
@@ -54,10 +54,10 @@ func demo() *world {
 	return w
 }
 
-// instance is the id of the cluster's nth instance.
+// instance returns the id of the cluster's nth instance.
 func (w *world) instance(n int) roll.InstanceID { return w.snapshot.Instances[n-1].ID }
 
-// kept is where evidence of a finding lies in a deployment's bucket, by what it was kept for.
+// kept returns where the evidence of a finding at a stage is stored in a deployment's bucket.
 func kept(t *testing.T, f ledger.Finding, stage string) string {
 	t.Helper()
 	place, err := archive.Key{Cluster: cluster, Instance: f.Instance, Kind: f.Kind, At: f.FirstSeen, Stage: stage}.Path()
@@ -67,7 +67,7 @@ func kept(t *testing.T, f ledger.Finding, stage string) string {
 	return "s3://rollcall-evidencebucket-1a2b3c4d5e6f/" + place + "/"
 }
 
-// evidence notes that what was read of a finding was kept at its warning.
+// evidence records that the evidence of a finding was stored at its warning.
 func (w *world) evidence(t *testing.T, key roll.FindingKey) {
 	t.Helper()
 	known := w.state.Findings[key]
@@ -91,7 +91,8 @@ var unmapped = roll.Diagnosis{Causes: []roll.Cause{
 	{Code: "LaunchTemplateDrift", Confidence: roll.Suggestive, Summary: "version 7 of the launch template came after the last good node"},
 }}
 
-// unregistered is an instance that does not become a node, from its launch to its end.
+// unregistered returns the events of an instance that does not become a node, from its launch
+// to its end.
 func unregistered(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	w := demo()
@@ -127,7 +128,8 @@ func unregistered(t *testing.T) map[string]emit.Event {
 	return out
 }
 
-// silent is a node that stops reporting on a protected instance, and comes back.
+// silent returns the events of a node that stops reporting on a protected instance, and comes
+// back.
 func silent(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	w := demo()
@@ -138,7 +140,7 @@ func silent(t *testing.T) map[string]emit.Event {
 	key := roll.FindingKey{Instance: w.instance(2), Kind: roll.Unknown}
 	w.evidence(t, key)
 	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "the console shows a kernel panic at 12:00:41Z"}}}}
-	w.snapshot.Nodes = w.snapshot.Nodes[:5] // the sixth instance is a new one, and has time to register
+	w.snapshot.Nodes = w.snapshot.Nodes[:5] // the sixth instance is new and still has time to register
 	w.snapshot.Instances[5].Launched = noon.Add(29 * time.Minute)
 	_, events := w.check(31 * time.Minute)
 	valid(t, events)
@@ -150,7 +152,7 @@ func silent(t *testing.T) map[string]emit.Event {
 	return out
 }
 
-// left is an instance that Karpenter is given time to deal with.
+// left returns the events of an instance that Karpenter is given time to deal with.
 func left(t *testing.T) map[string]emit.Event {
 	w := demo()
 	w.snapshot.Nodes = slices.Delete(w.snapshot.Nodes, 2, 3)
@@ -161,7 +163,7 @@ func left(t *testing.T) map[string]emit.Event {
 	return map[string]emit.Event{"action-held-owner": w.sample(t, 16*time.Minute, "ActionHeld terminate held OwnerWillAct")}
 }
 
-// condition is a node whose kernel fails a check.
+// condition returns the events of a node whose kernel fails a check.
 func condition(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	w := demo()
@@ -172,7 +174,7 @@ func condition(t *testing.T) map[string]emit.Event {
 	return out
 }
 
-// scheduled is a node that EC2 is going to stop.
+// scheduled returns the events of a node that EC2 is going to stop.
 func scheduled(t *testing.T) map[string]emit.Event {
 	w := demo()
 	w.snapshot.Scheduled = map[roll.InstanceID]roll.Event{w.instance(5): {
@@ -182,7 +184,7 @@ func scheduled(t *testing.T) map[string]emit.Event {
 	return map[string]emit.Event{"finding-opened-scheduled": w.sample(t, time.Minute, "FindingOpened Scheduled warned")}
 }
 
-// unlaunched is a node pool of which EC2 launches nothing, until it does.
+// unlaunched returns the events of a node pool whose launches fail until one succeeds.
 func unlaunched(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	w := demo()
@@ -197,7 +199,7 @@ func unlaunched(t *testing.T) map[string]emit.Event {
 	return out
 }
 
-// late are acts that were not told by whoever carried them out.
+// late returns the events of acts that the process that carried them out did not report.
 func late(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	settle := func(do string, outcome ledger.Outcome) []emit.Event {
@@ -216,7 +218,7 @@ func late(t *testing.T) map[string]emit.Event {
 	return out
 }
 
-// stuck is a node that somebody deletes, and that its finalizer keeps for long.
+// stuck returns the events of a deleted node that its finalizer keeps for long.
 func stuck(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	w := demo()
@@ -237,7 +239,7 @@ func unseen(t *testing.T) map[string]emit.Event {
 	return map[string]emit.Event{"check-completed-partial": w.sample(t, 0, "CheckCompleted")}
 }
 
-// at is when an event's check or act was.
+// at returns the time of an event's check or act.
 func at(t *testing.T, e emit.Event) time.Time {
 	t.Helper()
 	var head emit.Head
@@ -251,7 +253,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 	return head.At
 }
 
-// samples are events as this code makes them, by the names of their files.
+// samples returns events as the code emits them, by the names of their files.
 func samples(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, stuck, unlaunched, late, unseen} {
@@ -260,7 +262,7 @@ func samples(t *testing.T) map[string]emit.Event {
 	return out
 }
 
-// The samples are what users try their rules on, so they are what the code makes.
+// Users test their rules with the samples, so the samples must be what the code emits.
 func TestSamplesAreWhatIsEmitted(t *testing.T) {
 	all := samples(t)
 	told := map[string]bool{}
@@ -308,7 +310,8 @@ func TestSamplesAreWhatIsEmitted(t *testing.T) {
 	}
 }
 
-// details are the samples by their files' names, anew for each who changes them.
+// details returns a fresh copy of the samples by their files' names, so that callers may change
+// them.
 func details(t *testing.T) map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(sampleFolder, "*.json"))
@@ -335,7 +338,7 @@ func TestSamplesShowEveryField(t *testing.T) {
 			shown[name] = append(shown[name], field)
 		}
 	}
-	// An escalated finding is an opened one, and the acts are of one form.
+	// Finding Escalated has the form of Finding Opened, and all events of acts share one form.
 	shown["FindingOpened"] = append(shown["FindingOpened"], shown["FindingEscalated"]...)
 	acts := slices.Concat(shown["ActionTaken"], shown["ActionHeld"], shown["ActionFailed"])
 	for _, detailType := range emit.DetailTypes() {
@@ -378,8 +381,8 @@ func places(object map[string]any, path string) (out []place) {
 	return out
 }
 
-// optional are the fields that may be missing, by the path to them; ActionHeld and its
-// like where it is one of theirs only.
+// optional are the paths of fields that may be missing. A suffix limits one to the definitions
+// whose names begin so, such as :Action.
 var optional = []string{
 	".subject", ".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
 	".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
@@ -393,7 +396,7 @@ func mayMiss(detailType string, p place) bool {
 			return true
 		}
 	}
-	// Counts by name have any names.
+	// Maps of counts may have any keys.
 	parent := p.path[:strings.LastIndex(p.path, ".")]
 	return slices.Contains([]string{".kinds", ".causes", ".gaps", ".held", ".outcomes"}, parent) && name == "CheckCompleted"
 }
@@ -414,7 +417,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 	}
 }
 
-// free are the fields of which the schema does not know the form.
+// free are the fields whose form the schema does not define.
 var free = []string{
 	".node", ".condition", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
 	".event.id", ".event.code", ".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",

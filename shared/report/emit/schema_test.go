@@ -27,8 +27,8 @@ type schemas struct {
 	document map[string]any
 	event    *jsonschema.Schema            // of whole events
 	detail   map[string]*jsonschema.Schema // by detail-type
-	// strict is the schema of whole events that knows no field beyond those it names. The
-	// published one does not mind them, so that fields can be added.
+	// strict is the schema of whole events that refuses unknown fields. The published one
+	// accepts them, so that fields can be added.
 	strict *jsonschema.Schema
 }
 
@@ -72,8 +72,8 @@ var published = sync.OnceValues(func() (schemas, error) {
 	return s, nil
 })
 
-// closed makes every detail, and every object in one, take no other fields than the
-// schema names.
+// closed makes every detail, and every object in one, refuse fields that the schema does not
+// name.
 func closed(document map[string]any) {
 	defs := document["$defs"].(map[string]any)
 	for _, detailType := range emit.DetailTypes() {
@@ -101,7 +101,7 @@ func closeObjects(schema any) {
 	closeObjects(object["items"])
 }
 
-// definition is the name in $defs of a detail-type.
+// definition returns the name in $defs of a detail-type.
 func definition(detailType string) string { return strings.ReplaceAll(detailType, " ", "") }
 
 func load(t *testing.T) schemas {
@@ -113,7 +113,7 @@ func load(t *testing.T) schemas {
 	return s
 }
 
-// envelope is an event as EventBridge hands it to a rule's target.
+// envelope is an event as EventBridge delivers it to a rule's target.
 type envelope struct {
 	Version    string    `json:"version"`
 	ID         string    `json:"id"`
@@ -133,7 +133,7 @@ func delivered(e emit.Event) envelope {
 	}
 }
 
-// received is an event as a rule's target gets it.
+// received returns an event as a rule's target receives it.
 func received(t *testing.T, detailType string, detail any) any {
 	t.Helper()
 	data, err := json.Marshal(delivered(emit.Event{DetailType: detailType, Detail: detail}))
@@ -152,7 +152,7 @@ func parsed(t *testing.T, data []byte) any {
 	return v
 }
 
-// valid checks that events have the published form, and name no field beyond it.
+// valid checks that events match the published schema, without fields that it does not name.
 func valid(t *testing.T, events []emit.Event) {
 	t.Helper()
 	for _, e := range events {
@@ -169,7 +169,7 @@ func valid(t *testing.T, events []emit.Event) {
 	}
 }
 
-// properties lists the properties of a definition and of the one it refers to.
+// properties returns the properties of a definition and of the one it refers to.
 func properties(s schemas, name string) (out []string) {
 	d := s.document["$defs"].(map[string]any)[name].(map[string]any)
 	for p, schema := range d["properties"].(map[string]any) {
@@ -184,7 +184,7 @@ func properties(s schemas, name string) (out []string) {
 	return slices.Compact(out)
 }
 
-// jsonFields lists the names under which a struct is written.
+// jsonFields returns the JSON names of the fields of a struct.
 func jsonFields(t reflect.Type) (out []string) {
 	for f := range t.Fields() {
 		if f.Anonymous {
@@ -292,8 +292,8 @@ func TestSchemaRefusesWhatNobodyEmits(t *testing.T) {
 	}
 }
 
-// bare are the properties below a schema that nothing says the meaning of: neither they nor
-// the definition that they refer to. What a condition says of a property narrows it only.
+// bare returns the properties below a schema that have no description: neither their own nor
+// that of the definition they refer to. A condition only narrows a property, so it needs none.
 func bare(document, schema any, path string) (out []string) {
 	switch at := schema.(type) {
 	case []any:
@@ -319,7 +319,7 @@ func bare(document, schema any, path string) (out []string) {
 	return out
 }
 
-// described tells whether a schema, or the definition that it refers to, has a description.
+// described reports whether a schema, or the definition that it refers to, has a description.
 func described(document, schema any) bool {
 	s, ok := schema.(map[string]any)
 	if !ok {
@@ -336,7 +336,7 @@ func described(document, schema any) bool {
 	return described(document, definitions[strings.TrimPrefix(ref, "#/$defs/")])
 }
 
-// An editor shows to whoever writes a rule or a listener what the schema says.
+// Editors show the descriptions of the schema to authors of rules and listeners.
 func TestSchemasSayWhatEachPropertyMeans(t *testing.T) {
 	example := parsed(t, []byte(`{"properties": {"a": {"type": "array", "items": {"properties": {"b": {"$ref": "#/$defs/d"}, "c": {"$ref": "#/$defs/e"}}}}, "f": false},
 		"if": {"properties": {"a": {}}}, "$defs": {"d": {"description": "D."}, "e": {}}}`))

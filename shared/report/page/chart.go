@@ -411,7 +411,7 @@ func (c *chart) Bottom() int {
 // Deep returns the height of the part below the axis, with the lanes.
 func (c *chart) Deep() int { return c.Bottom() - c.Top }
 
-// StemEnd returns the length of the stems of marks, in pixels.
+// StemEnd returns the y at which the stems of marks end, relative to the marks.
 func (c *chart) StemEnd() int { return barBelow - pinBelow }
 
 // FeetText returns the y of the repeated labels of the ticks.

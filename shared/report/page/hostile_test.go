@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// hostile are texts that mean something in HTML, SVG, CSS, an attribute or a URL.
+// hostile are texts with a meaning in HTML, SVG, CSS, an attribute or a URL.
 var hostile = []string{
 	`<script>alert(1)</script>`,
 	`"><svg onload=alert(1)><x y="`,
@@ -24,8 +24,8 @@ var hostile = []string{
 	"`+alert(1)+` \\u003cscript\\u003e %3Cscript%3E",
 }
 
-// filled is a document in which every field is filled in: each text holds s and a number
-// of its own. There are two of everything.
+// filled returns a document in which every field is set. Each text contains s and a distinct
+// number. There are two of everything.
 func filled(s string) Document {
 	f := filler{text: s}
 	var d Document
@@ -76,10 +76,10 @@ func (f *filler) fill(v reflect.Value, field string) {
 	}
 }
 
-// unsaid reports what of a shared type no reader is shown in any form.
+// unsaid reports whether a field of a shared type is never shown.
 func unsaid(f reflect.StructField) bool { return f.Tag.Get("json") == "-" }
 
-// texts are all strings of a document.
+// texts returns all strings of a document.
 func texts(d Document) []string {
 	var out []string
 	var walk func(v reflect.Value)
@@ -108,7 +108,7 @@ func texts(d Document) []string {
 	return out
 }
 
-// skeleton is a page without its texts: elements, and the names of attributes.
+// skeleton returns a page without its texts: elements, and the names of attributes.
 func skeleton(root *html.Node) []string {
 	var out []string
 	for e := range root.Descendants() {
@@ -187,7 +187,7 @@ func TestTheSameDocumentGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// What a caller would not give is drawn in some way, and nothing fails.
+// Unexpected values are drawn in some way, without failure.
 func TestOddValues(t *testing.T) {
 	day := func(change func(c *Cluster)) Document {
 		d := day()

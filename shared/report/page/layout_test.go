@@ -65,7 +65,7 @@ func TestTheCurveHasAGapWhereNobodyCouldTell(t *testing.T) {
 	a := axis{midnight, after(10 * hour)}
 	got, most := trace(a, []Sample{
 		{At: midnight, Ready: 4, Total: 4},
-		{At: after(1 * hour), Ready: 4, Total: 4}, // the same again
+		{At: after(1 * hour), Ready: 4, Total: 4}, // unchanged
 		{At: after(2 * hour), Ready: 2, Total: 4},
 		{At: after(4 * hour), Unknown: true},
 		{At: after(5 * hour), Ready: 3, Total: 3},
@@ -82,7 +82,7 @@ func TestTheCurveHasAGapWhereNobodyCouldTell(t *testing.T) {
 }
 
 func TestMarksOfOneKindInShortSuccessionAreDrawnAsOne(t *testing.T) {
-	a := axis{midnight, after(100 * hour)} // an hour is a percent
+	a := axis{midnight, after(100 * hour)} // one hour is one percent
 	mark := func(k MarkKind, at ...time.Duration) (out []Mark) {
 		for _, d := range at {
 			out = append(out, Mark{At: after(d), Kind: k})

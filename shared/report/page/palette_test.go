@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// pair is a colour that is seen on another, and the least contrast that it needs: 4.5
-// for text, 3 for what is drawn, by WCAG 2.2, success criteria 1.4.3 and 1.4.11.
+// pair is a colour on another, and the least contrast that it needs: 4.5 for text, 3 for
+// graphics, by WCAG 2.2, success criteria 1.4.3 and 1.4.11.
 type pair struct {
 	front, back string
 	least       float64
@@ -38,7 +38,7 @@ var pairs = []pair{
 	{"bandline", "paper", shape}, {"bandline", "band", shape},
 }
 
-// luminance is the relative luminance of a colour by WCAG 2.2.
+// luminance returns the relative luminance of a colour by WCAG 2.2.
 func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 32)
@@ -55,7 +55,7 @@ func luminance(t *testing.T, hex string) float64 {
 	return 0.2126*linear(n>>16) + 0.7152*linear(n>>8&255) + 0.0722*linear(n&255)
 }
 
-// contrast is the contrast ratio of two colours by WCAG 2.2, 1 to 21.
+// contrast returns the contrast ratio of two colours by WCAG 2.2, 1 to 21.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := luminance(t, a), luminance(t, b)
@@ -83,7 +83,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// The test of contrasts holds for the page only if the page has no other colours.
+// The contrast test covers the page only if the page has no other colours.
 func TestEveryColourIsOfThePalette(t *testing.T) {
 	declared := regexp.MustCompile(`(?:^|[;{])\s*(color|background|fill|stroke|border(?:-(?:top|right|bottom|left))?(?:-color)?|outline):([^;}]+)`)
 	names := regexp.MustCompile(`var\(--([a-z]+)\)`)

@@ -9,7 +9,7 @@ import (
 
 var midnight = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// after is a moment of the day that the samples are about.
+// after returns a time of the day that the samples are about.
 func after(d time.Duration) time.Time { return midnight.Add(d) }
 
 func instance(n int) string { return fmt.Sprintf("i-%017x", 0x0bad0000000+n) }
@@ -19,7 +19,7 @@ const (
 	hour   = time.Hour
 )
 
-// lived is a lane of an instance that was launched and became ready.
+// lived returns the lane of an instance that was launched and became ready.
 func lived(n int, group string, launch time.Duration) Lane {
 	l := Lane{Label: instance(n), Sub: group}
 	if launch > 0 {
@@ -33,7 +33,7 @@ func lived(n int, group string, launch time.Duration) Lane {
 	return l
 }
 
-// never is a lane of an instance that never registered and was ended.
+// never returns the lane of an instance that never registered and was terminated.
 func never(n int, group string, launch time.Duration, fault string) Lane {
 	return Lane{Label: instance(n), Sub: group,
 		Spans: []Span{
@@ -54,7 +54,7 @@ func never(n int, group string, launch time.Duration, fault string) Lane {
 		}}
 }
 
-// silent is a lane of a node that stopped reporting and came back after a reboot.
+// silent returns the lane of a node that stopped reporting and came back after a reboot.
 func silent(n int, group string, at time.Duration) Lane {
 	return Lane{Label: instance(n), Sub: group,
 		Spans: []Span{
@@ -73,7 +73,7 @@ func silent(n int, group string, at time.Duration) Lane {
 		}}
 }
 
-// worn is a lane of a node whose acts are held for hours.
+// worn returns the lane of a node whose acts are held for hours.
 func worn(n int, group string, at time.Duration) Lane {
 	l := Lane{Label: instance(n), Sub: group,
 		Spans: []Span{
@@ -112,7 +112,7 @@ var role = roll.Cause{
 	Fix: "eksctl create iamidentitymapping --region eu-west-1 --cluster payments \\\n  --arn arn:aws:iam::111122223333:role/payments-batch-node \\\n  --username 'system:node:{{EC2PrivateDNSName}}' --group system:bootstrappers --group system:nodes\n",
 }
 
-// day is a document in which everything is filled in: a day in the life of two clusters.
+// day returns a document in which everything is set: a day of two clusters.
 func day() Document {
 	shop := Cluster{
 		Name: "shop-production", Place: "eu-west-1, account 111122223333", Mode: "remediate", Version: "Kubernetes 1.36", Tone: ToneGood,
@@ -212,7 +212,7 @@ func day() Document {
 	}
 }
 
-// glance is one look at one cluster.
+// glance returns a document of one check of one cluster.
 func glance() Document {
 	c := day().Clusters[1]
 	c.Timeline, c.Held[0].To, c.Held[0].Times = nil, time.Time{}, 0

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// parse reads a page as a browser does.
+// parse parses a page as a browser does.
 func parse(t testing.TB, page []byte) *html.Node {
 	t.Helper()
 	n, err := html.Parse(bytes.NewReader(page))
@@ -30,7 +30,7 @@ func attribute(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// words is all text below a node.
+// words returns all text below a node.
 func words(n *html.Node) string {
 	var b strings.Builder
 	for c := range n.Descendants() {
@@ -41,7 +41,7 @@ func words(n *html.Node) string {
 	return b.String()
 }
 
-// elements are the elements below a node with one of the names.
+// elements returns the elements below a node with one of the names.
 func elements(n *html.Node, names ...string) []*html.Node {
 	var out []*html.Node
 	for c := range n.Descendants() {
@@ -52,7 +52,7 @@ func elements(n *html.Node, names ...string) []*html.Node {
 	return out
 }
 
-// every are the documents that each check of the structure looks at.
+// every returns the documents that each structure test checks.
 func every() map[string]Document {
 	return map[string]Document{"day": day(), "look": glance(), "minimal": {Title: "Nothing to show"}, "filled": filled("text"), "hostile": filled(hostile[0])}
 }
