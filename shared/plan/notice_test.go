@@ -102,6 +102,36 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	}
 }
 
+// An incident that another one took over without a notice has to be reported as over: nobody knows.
+func TestAnIncidentTakenOverInSilenceIsNotKnownToBeOver(t *testing.T) {
+	id := instanceID(1)
+	of := ledger.Notice{SentAt: now.Add(-2 * time.Hour), Members: map[roll.InstanceID]ledger.MemberMemory{id: toldOverdue}}
+	other := func(at time.Time, m ledger.MemberMemory) map[ledger.NoticeKey]ledger.Notice {
+		return map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: {SentAt: at, Members: map[roll.InstanceID]ledger.MemberMemory{id: m}}}
+	}
+	silent := ledger.MemberMemory{Last: toldOverdue.Last}
+	for name, tt := range map[string]struct {
+		notices map[ledger.NoticeKey]ledger.Notice
+		sent    []Notice
+		ignored bool
+		want    bool
+	}{
+		"nobody named it since":          {want: false},
+		"a later notice named it":        {notices: other(now.Add(-time.Hour), toldOverdue), want: true},
+		"an earlier notice named it":     {notices: other(now.Add(-3*time.Hour), toldOverdue), want: false},
+		"a later notice left it out":     {notices: other(now.Add(-time.Hour), silent), want: false},
+		"a notice of this plan names it": {sent: []Notice{{Entries: []Entry{{Finding: roll.Finding{Instance: id}}}}}, want: true},
+		"one of this plan says over":     {sent: []Notice{{Over: true, Entries: []Entry{{Finding: roll.Finding{Instance: id}}}}}, want: false},
+		"a person ignores it":            {ignored: true, want: true},
+	} {
+		p := &planner{Input: Input{State: ledger.State{Notices: tt.notices}}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id, Ignore: tt.ignored}}}
+		p.out.Notices = tt.sent
+		if got := p.toldSince(of); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A flapping node that is away while there is no notice for an hour is no news when it is back: its
 // finding was kept all the time.
 func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
