@@ -68,7 +68,7 @@ func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell fun
 		}
 	}
 	slices.SortStableFunc(out, func(a, b shared) int {
-		return cmp.Or(boolFirst(a.cause.Confidence == roll.Decisive, b.cause.Confidence == roll.Decisive), len(b.instances)-len(a.instances))
+		return cmp.Or(roll.TrueFirst(a.cause.Confidence == roll.Decisive, b.cause.Confidence == roll.Decisive), len(b.instances)-len(a.instances))
 	})
 	return out
 }

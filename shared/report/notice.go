@@ -268,7 +268,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 	entries := slices.Clone(n.Entries)
 	// Ordered acts come first, then news, because lists are cut at the end.
 	slices.SortStableFunc(entries, func(a, b plan.Entry) int {
-		return cmp.Or(boolFirst(a.Order != nil, b.Order != nil), boolFirst(a.New, b.New), a.Finding.Since.Compare(b.Finding.Since), cmp.Compare(a.Finding.Instance, b.Finding.Instance))
+		return cmp.Or(roll.TrueFirst(a.Order != nil, b.Order != nil), roll.TrueFirst(a.New, b.New), a.Finding.Since.Compare(b.Finding.Since), cmp.Compare(a.Finding.Instance, b.Finding.Instance))
 	})
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Since, d.Count, d.Cause = SeverityWarning, n.Earliest().UTC(), len(entries), n.Key.Cause
@@ -434,16 +434,6 @@ func fitting(d NoticeDocument) ([]byte, error) {
 		}
 		d.Instances = d.Instances[:len(d.Instances)/2]
 	}
-}
-
-func boolFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance {

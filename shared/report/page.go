@@ -62,7 +62,7 @@ func moreUrgent(a, b Check) int {
 	}
 	x, y := oldest(a.Findings()), oldest(b.Findings())
 	if x.Since.IsZero() != y.Since.IsZero() {
-		return boolFirst(!x.Since.IsZero(), !y.Since.IsZero())
+		return roll.TrueFirst(!x.Since.IsZero(), !y.Since.IsZero())
 	}
 	return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(a.Snapshot.Cluster.ID.Name, b.Snapshot.Cluster.ID.Name), cmp.Compare(a.Snapshot.Cluster.ID.String(), b.Snapshot.Cluster.ID.String()))
 }

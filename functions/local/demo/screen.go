@@ -143,19 +143,18 @@ func reason(troubles []*trouble) string {
 // course returns the findings, held acts and acts for one fault, and the color. name names
 // a finding.
 func course(troubles []*trouble, name func(*trouble) string) (color, text string) {
-	var found, done, reasons report.Tally
+	var found, done, held report.Tally
 	acts := map[string]*report.Tally{}
-	held, replaced := map[string]int{}, 0
+	replaced := 0
 	for _, t := range troubles {
 		found.Add(name(t))
 		for _, h := range t.held {
 			action, reason, _ := strings.Cut(strings.TrimSuffix(h, ")"), " (")
-			reasons.Add(action)
+			held.Add(action)
 			if acts[action] == nil {
 				acts[action] = &report.Tally{}
 			}
 			acts[action].Add(reason)
-			held[action]++
 		}
 		for _, a := range t.acts {
 			if a.done {
@@ -168,8 +167,8 @@ func course(troubles []*trouble, name func(*trouble) string) (color, text string
 	}
 	color = green
 	parts := []string{found.Counted() + " at " + hour(troubles[0].told)}
-	for _, action := range reasons.Names {
-		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", action, held[action], strings.Join(acts[action].Names, ", ")))
+	for _, action := range held.Names {
+		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", action, held.Count[action], strings.Join(acts[action].Names, ", ")))
 		color = magenta
 	}
 	if len(done.Names) > 0 {

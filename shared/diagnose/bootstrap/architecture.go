@@ -81,7 +81,7 @@ func (b *start) foreignFetch() (userdata.Fetch, bool) {
 	if len(out) == 0 {
 		return userdata.Fetch{}, false
 	}
-	slices.SortStableFunc(out, func(a, c userdata.Fetch) int { return cause.TrueFirst(!a.Conditional, !c.Conditional) })
+	slices.SortStableFunc(out, func(a, c userdata.Fetch) int { return roll.TrueFirst(!a.Conditional, !c.Conditional) })
 	return out[0], !out[0].Conditional || b.ranIt(out[0])
 }
 

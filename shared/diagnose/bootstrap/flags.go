@@ -278,7 +278,7 @@ var fatal = []userdata.Anomaly{userdata.NoDashes, userdata.SingleDash, userdata.
 
 // oddOnes returns the cause that flags are odd, the certain ones first.
 func (b *start) oddOnes(odd []oddity) cause.Verdict {
-	slices.SortStableFunc(odd, func(a, c oddity) int { return cause.TrueFirst(a.sure, c.sure) })
+	slices.SortStableFunc(odd, func(a, c oddity) int { return roll.TrueFirst(a.sure, c.sure) })
 	v := b.inData()
 	for _, o := range odd[:min(len(odd), maxEvidence)] {
 		v.Saw(b.source, o.field, o.observed, o.expected)

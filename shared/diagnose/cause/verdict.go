@@ -163,17 +163,6 @@ func (v Verdict) weight() int {
 	return 0
 }
 
-// TrueFirst compares two booleans for a sort that puts true before false.
-func TrueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
 // Minor returns the minor version in text such as v1.35.2-eks-1234567 or 1.35.
 func Minor(version string) (int, bool) {
 	digits, ok := strings.CutPrefix(strings.TrimPrefix(version, "v"), "1.")

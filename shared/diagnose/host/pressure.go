@@ -294,8 +294,8 @@ func (l *look) unlimited() (told string, seen roll.Evidence) {
 		return !p.Unlimited || (p.Phase == "Succeeded" || p.Phase == "Failed") && p.MemoryUsed == 0 && !p.OutOfMemory
 	})
 	slices.SortFunc(all, func(a, b evidence.Pod) int {
-		return cmp.Or(cmp.Compare(b.MemoryUsed, a.MemoryUsed), cause.TrueFirst(a.OutOfMemory, b.OutOfMemory), cmp.Compare(b.MemoryRequest, a.MemoryRequest),
-			cause.TrueFirst(strings.HasPrefix(b.Owner, "DaemonSet/"), strings.HasPrefix(a.Owner, "DaemonSet/")),
+		return cmp.Or(cmp.Compare(b.MemoryUsed, a.MemoryUsed), roll.TrueFirst(a.OutOfMemory, b.OutOfMemory), cmp.Compare(b.MemoryRequest, a.MemoryRequest),
+			roll.TrueFirst(strings.HasPrefix(b.Owner, "DaemonSet/"), strings.HasPrefix(a.Owner, "DaemonSet/")),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	switch {
