@@ -68,7 +68,7 @@ lint: ## Check formatting, imports and habits
 .PHONY: bench
 bench: testbed-deps ## Measure observation and explanations against their floors, decisions, and simulated node-hours
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
-	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/lambdas ./tests/serverless
+	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/lambdas/statechange ./tests/serverless
 	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/evidence/console
 
 .PHONY: corpus
@@ -96,6 +96,7 @@ fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 	$(GO) test -run '^$$' -fuzz FuzzParseCheck -fuzztime $(FUZZTIME) ./shared/lambdas/trigger
 	$(GO) test -run '^$$' -fuzz FuzzParseOrder -fuzztime $(FUZZTIME) ./shared/lambdas/trigger
 	$(GO) test -run '^$$' -fuzz FuzzAnyBytesThatDecodeToANode -fuzztime $(FUZZTIME) ./shared/kube
+	$(GO) test -run '^$$' -fuzz FuzzWireReadsWhatTheDecoderDoes -fuzztime $(FUZZTIME) ./shared/kube
 	$(GO) test -run '^$$' -fuzz FuzzWhateverAPodHolds -fuzztime $(FUZZTIME) ./shared/kube
 	$(GO) test -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/evidence/redact
 	$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME) -fuzzminimizetime 2s ./shared/evidence/console

@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/aws/tags"
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/bus"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/dispatch"
 	"rollcall/shared/lambdas/run"
@@ -57,7 +58,7 @@ func main() {
 		SweepInterval: f.Settings.SweepInterval,
 		Orders:        dispatch.NewOrders(sqs.NewFromConfig(f.AWS), f.Settings.OrdersQueueURL),
 		Schedules:     dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
-		Events:        dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
+		Events:        bus.New(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 		Fleet:         table,
 	}
 	lambda.Start(h.Handle)

@@ -15,8 +15,8 @@ import (
 	"rollcall/functions/internal/start"
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/bus"
 	"rollcall/shared/lambdas/config"
-	"rollcall/shared/lambdas/dispatch"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/remediate"
@@ -53,7 +53,7 @@ func main() {
 		Ambient:    f.Ambient(),
 		Remediator: remediator,
 		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
-		Events:     dispatch.NewEvents(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
+		Events:     bus.New(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 		Stack:      f.Settings.Stack,
 	}
 	lambda.Start(h.Handle)

@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"rollcall/functions/internal/start"
-	"rollcall/shared/lambdas"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/dispatch"
+	"rollcall/shared/lambdas/statechange"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 )
@@ -25,7 +25,7 @@ func main() {
 	if err != nil {
 		start.Fatal("statechange", err)
 	}
-	h := &lambdas.StateChange{
+	h := &statechange.Handler{
 		Ambient:   f.Ambient(),
 		EC2:       ec2.NewFromConfig(f.AWS),
 		Policies:  config.NewPolicyStore(ssm.NewFromConfig(f.AWS), f.Settings),

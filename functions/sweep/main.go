@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"rollcall/functions/internal/start"
-	"rollcall/shared/lambdas"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/dispatch"
+	"rollcall/shared/lambdas/sweep"
 	"rollcall/shared/ledger"
 )
 
@@ -23,7 +23,7 @@ func main() {
 	if err != nil {
 		start.Fatal("sweep", err)
 	}
-	h := &lambdas.Sweep{
+	h := &sweep.Handler{
 		Ambient: f.Ambient(),
 		EKS:     eks.NewFromConfig(f.AWS), EC2: ec2.NewFromConfig(f.AWS),
 		Checks: dispatch.NewChecks(sqs.NewFromConfig(f.AWS), f.Settings.ChecksQueueURL),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/run"
 	"rollcall/shared/lambdas/trigger"
@@ -16,6 +17,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
@@ -39,14 +41,14 @@ type orderQueue interface {
 }
 
 type fleet interface {
-	sizes
+	Sizes(ctx context.Context, region string) (map[string]int, error)
 	PutSize(ctx context.Context, region, cluster string, nodes int) error
 }
 
 // Inspect checks the clusters named in messages. It destroys nothing: it sends its orders
 // to another function. It handles one batch at a time.
 type Inspect struct {
-	Ambient
+	ambient.Ambient
 	// Runner checks. Each check uses a copy, with the policy and the mode filled in.
 	Runner   run.Runner
 	Policies *config.PolicyParameterStore
@@ -67,11 +69,11 @@ type Inspect struct {
 // Handle always succeeds, so that one unhealthy cluster does not block its queue. Where a
 // retry could help, a schedule or the next sweep repeats the check.
 func (h *Inspect) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	defer h.spent()
+	defer h.Spent()
 	for _, m := range batch.Records {
 		c, err := trigger.ParseCheck([]byte(m.Body))
 		if err != nil {
-			h.dropped(m.MessageId, err)
+			h.Dropped(m.MessageId, err)
 			continue
 		}
 		h.check(ctx, c)
@@ -84,7 +86,7 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	log := h.Log.With("cluster", c.Cluster, "due", c.Due)
 	if c.Stale(started, staleAfter) {
 		log.Warn("check skipped", "detail", "the message came too late; a later one checks, or checked, the cluster")
-		h.count(report.Sample{Of: report.ChecksSkipped, By: report.By{report.ByCluster: c.Cluster}, Value: 1})
+		h.Count(metric.Sample{Of: metric.ChecksSkipped, By: metric.By{metric.ByCluster: c.Cluster}, Value: 1})
 		return
 	}
 	at := started
@@ -95,7 +97,7 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	if err != nil {
 		// The mode is lowered: nothing is destroyed.
 		log.Error("policy unusable", "error", err.Error())
-		h.count(report.Sample{Of: report.PolicyInvalid, Value: 1})
+		h.Count(metric.Sample{Of: metric.PolicyInvalid, Value: 1})
 	}
 	runner := h.Runner
 	runner.Policy, runner.Permitted, runner.Lowered = doc, permitted, permitted != h.Permitted
@@ -122,7 +124,7 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	h.again(ctx, c, result, started)
 	took := h.Clock().Sub(started)
 	h.say(log, told, result, took)
-	h.count(append(measure(told, result, took), notices.samples(c.Cluster)...)...)
+	h.Count(append(measure(told, result, took), notices.samples(c.Cluster)...)...)
 }
 
 // again schedules the next check if a verdict can change before the next sweep, or if this

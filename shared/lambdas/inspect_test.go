@@ -17,14 +17,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/lambdas/run"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
-	"rollcall/shared/report/emftest"
 	"rollcall/shared/report/emit"
+	"rollcall/shared/report/metric/emftest"
 	"rollcall/shared/roll"
 )
 
@@ -134,11 +135,11 @@ func (w *world) PutSize(_ context.Context, _, cluster string, nodes int) error {
 func (w *world) handler(permitted policy.Mode) *Inspect { return w.handlerAt(permitted, now) }
 
 func (w *world) handlerAt(permitted policy.Mode, at time.Time) *Inspect {
-	around := ambient(at, &w.metrics)
-	around.Log = slog.New(logger{page: &w.page})
+	ours := around(at, &w.metrics)
+	ours.Log = logtest.Log(&w.page)
 	return &Inspect{
-		Ambient:  around,
-		Runner:   run.Runner{Observer: w, Ledger: w.Ledger, Tags: w, Notices: w, Clock: around.Clock},
+		Ambient:  ours,
+		Runner:   run.Runner{Observer: w, Ledger: w.Ledger, Tags: w, Notices: w, Clock: ours.Clock},
 		Policies: config.NewPolicyStore(w, config.Settings{PolicyParameter: "/rollcall/policy"}), Permitted: permitted, SweepInterval: 5 * time.Minute,
 		Orders: w, Schedules: w, Events: w, Fleet: w,
 	}
@@ -146,7 +147,7 @@ func (w *world) handlerAt(permitted policy.Mode, at time.Time) *Inspect {
 
 func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
 	t.Helper()
-	if r, err := w.handler(permitted).Handle(t.Context(), batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
+	if r, err := w.handler(permitted).Handle(t.Context(), logtest.Batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
 		t.Errorf("%+v, %v: a message must not come again", r, err)
 	}
 }
@@ -155,7 +156,7 @@ func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
 func (w *world) checkAt(t *testing.T, permitted policy.Mode, at time.Time) {
 	t.Helper()
 	due := at.Truncate(time.Minute).Format(time.RFC3339)
-	if r, err := w.handlerAt(permitted, at).Handle(t.Context(), batch(`{"cluster":"demo","due":"`+due+`"}`)); err != nil || len(r.BatchItemFailures) != 0 {
+	if r, err := w.handlerAt(permitted, at).Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+due+`"}`)); err != nil || len(r.BatchItemFailures) != 0 {
 		t.Errorf("%+v, %v: a message must not come again", r, err)
 	}
 }
@@ -270,7 +271,7 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -333,7 +334,7 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 		}
 		h := w.handler(mode)
 		h.Runner.Observer = protected{w}
-		if _, err := h.Handle(t.Context(), batch(demo)); err != nil || len(w.sent) != want {
+		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.sent) != want {
 			t.Errorf("mode %s: %d orders, %v, want %d", mode, len(w.sent), err, want)
 		}
 	}
@@ -372,7 +373,7 @@ func TestUnderAPolicyThatIsGoneFindingsAreToldAndNothingIsOrdered(t *testing.T) 
 		t.Fatal(err)
 	}
 	w.policy = ""
-	if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.sent) != 0 || w.counted(t, "NoticesSent") != 1 || w.counted(t, "PolicyInvalid") != 1 {
@@ -403,7 +404,7 @@ func TestAnOvertakenCheckLooksAgain(t *testing.T) {
 	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 20m}\n"
 	h := w.handler(policy.Notify)
 	h.Runner.Ledger = moved{w.Ledger}
-	if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 		t.Fatal(err)
 	}
 	state, err := w.Read(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"})

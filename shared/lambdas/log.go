@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
@@ -105,7 +106,7 @@ func line(e emit.Event) (text string, keys []slog.Attr) {
 			text = escalated
 		}
 		keys = append(about(d.Subject), slog.String("stage", d.Stage), slog.Time("since", d.Since), slog.Time("deadline", d.Due), slog.String("detail", d.Summary),
-			slog.String("cause", cmp.Or(d.Cause, report.NoCause)), slog.String("why", d.Why), slog.String("evidence", d.Evidence))
+			slog.String("cause", cmp.Or(d.Cause, metric.NoCause)), slog.String("why", d.Why), slog.String("evidence", d.Evidence))
 	case emit.Resolved:
 		text = resolved
 		keys = append(about(d.Subject), slog.String("stage", d.Stage), slog.Time("since", d.Since), slog.String("how", string(d.How)))

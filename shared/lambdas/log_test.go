@@ -13,12 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
+	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
@@ -130,7 +132,7 @@ func TestTheVolumeOfTheLogDoesNotHangOnTheNumberOfFindings(t *testing.T) {
 	h := w.handler(policy.Observe)
 	for n, most := range []int{1000 + 100 + 10, 100 + 10, 100 + 10} {
 		w.page = nil
-		if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 			t.Fatal(err)
 		}
 		if len(w.page) > most {
@@ -172,8 +174,8 @@ func TestWhatWentWrongIsLogged(t *testing.T) {
 	}
 	w := newWorld()
 	h := w.handler(policy.Observe)
-	h.Metrics = broken{}
-	if _, err := h.Handle(t.Context(), batch(demo)); err != nil || len(w.logged("metrics not written", "error")) == 0 {
+	h.Metrics = logtest.Broken{}
+	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.logged("metrics not written", "error")) == 0 {
 		t.Errorf("%v, %v", err, w.page)
 	}
 }
@@ -193,7 +195,7 @@ func TestARemarkIsLogged(t *testing.T) {
 	w := newWorld()
 	h := w.handler(policy.Observe)
 	h.Runner.Observer = nameless{w}
-	if _, err := h.Handle(t.Context(), batch(demo)); err != nil || len(w.logged("remark", "detail")) != 1 {
+	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.logged("remark", "detail")) != 1 {
 		t.Errorf("%v: %v", err, w.page)
 	}
 }
@@ -222,20 +224,20 @@ func TestEventsOfActsAreCountedAsWhatTheyAre(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		event      emit.Event
-		of         report.Series
+		of         metric.Series
 		dimensions []string
 	}{
-		"taken":                  {emit.Event{DetailType: emit.ActionTaken, Detail: action("o", "")}, report.ActionsTaken, []string{"Action", "drain"}},
-		"failed":                 {emit.Event{DetailType: emit.ActionFailed, Detail: action("o", "DrainUnfinished")}, report.ActionsFailed, []string{"Action", "drain"}},
-		"refused":                {emit.Event{DetailType: emit.ActionHeld, Detail: action("o", "VerdictChanged")}, report.ActionsRefused, []string{"Reason", "VerdictChanged"}},
-		"refused without a word": {emit.Event{DetailType: emit.ActionHeld, Detail: action("o", "")}, report.ActionsRefused, []string{"Action", "drain"}},
-		"held":                   {emit.Event{DetailType: emit.ActionHeld, Detail: action("", "SharedCause")}, report.Series{}, nil},
+		"taken":                  {emit.Event{DetailType: emit.ActionTaken, Detail: action("o", "")}, metric.ActionsTaken, []string{"Action", "drain"}},
+		"failed":                 {emit.Event{DetailType: emit.ActionFailed, Detail: action("o", "DrainUnfinished")}, metric.ActionsFailed, []string{"Action", "drain"}},
+		"refused":                {emit.Event{DetailType: emit.ActionHeld, Detail: action("o", "VerdictChanged")}, metric.ActionsRefused, []string{"Reason", "VerdictChanged"}},
+		"refused without a word": {emit.Event{DetailType: emit.ActionHeld, Detail: action("o", "")}, metric.ActionsRefused, []string{"Action", "drain"}},
+		"held":                   {emit.Event{DetailType: emit.ActionHeld, Detail: action("", "SharedCause")}, metric.Series{}, nil},
 	} {
 		w := newWorld()
 		s := &sums{cluster: "demo", place: map[string]int{}}
 		s.changed(c.event)
 		s.changed(c.event)
-		ambient(now, &w.metrics).count(s.samples...)
+		around(now, &w.metrics).Count(s.samples...)
 		if c.of.Name == "" {
 			if w.metrics.Len() != 0 {
 				t.Errorf("%s: %s", name, &w.metrics)
@@ -266,7 +268,7 @@ func TestCallsAreCountedWithTheInvocationThatMadeThem(t *testing.T) {
 	h.Calls = c
 	send()
 	for range 2 {
-		if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,31 +277,13 @@ func TestCallsAreCountedWithTheInvocationThatMadeThem(t *testing.T) {
 			t.Errorf("%s: %v, of kubernetes %v, want %v", metric, w.counted(t, metric), w.counted(t, metric, "Service", "kubernetes"), want)
 		}
 	}
-	a, r, o := newAccount(), &region{}, &hands{}
-	for name, handle := range map[string]func(Ambient) error{
-		"statechange": func(around Ambient) error {
-			h := a.handler()
-			h.Ambient = around
-			_, err := h.Handle(t.Context(), batch())
-			return err
-		},
-		"sweep": func(around Ambient) error {
-			h := &Sweep{Ambient: around, EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute}
-			return h.Handle(t.Context(), nil)
-		},
-		"remediate": func(around Ambient) error {
-			_, err := (&Remediate{Ambient: around, Remediator: o, Notices: o, Events: o}).Handle(t.Context(), batch())
-			return err
-		},
-	} {
-		answers = []int{http.StatusOK}
-		send()
-		w.metrics.Reset()
-		around := ambient(now, &w.metrics)
-		around.Calls = c
-		if err := handle(around); err != nil || w.counted(t, "APICalls", "Service", "kubernetes") != 1 {
-			t.Errorf("%s: %v\n%s", name, err, &w.metrics)
-		}
+	answers = []int{http.StatusOK}
+	send()
+	w.metrics.Reset()
+	ours, o := around(now, &w.metrics), &hands{}
+	ours.Calls = c
+	if _, err := (&Remediate{Ambient: ours, Remediator: o, Notices: o, Events: o}).Handle(t.Context(), logtest.Batch()); err != nil || w.counted(t, "APICalls", "Service", "kubernetes") != 1 {
+		t.Errorf("remediate: %v\n%s", err, &w.metrics)
 	}
 }
 

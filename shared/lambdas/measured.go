@@ -9,28 +9,29 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
 // measure returns the samples of a check.
-func measure(events []emit.Event, result report.Check, took time.Duration) []report.Sample {
+func measure(events []emit.Event, result report.Check, took time.Duration) []metric.Sample {
 	cluster := result.Snapshot.Cluster.ID.Name
 	s := &sums{cluster: cluster, place: map[string]int{}}
-	s.add(report.CheckDuration, nil, float64(took.Milliseconds()))
+	s.add(metric.CheckDuration, nil, float64(took.Milliseconds()))
 	if result.Snapshot.Whole() {
-		s.add(report.ChecksCompleted, nil, 1)
+		s.add(metric.ChecksCompleted, nil, 1)
 		s.stands(result)
 	} else {
-		s.add(report.ChecksIncomplete, nil, 1)
+		s.add(metric.ChecksIncomplete, nil, 1)
 	}
 	for _, e := range events {
 		s.changed(e)
 	}
 	for _, o := range result.Plan.Orders {
-		s.add(report.Orders, report.By{report.ByAction: string(o.Action)}, 1)
+		s.add(metric.Orders, metric.By{metric.ByAction: string(o.Action)}, 1)
 	}
 	if took := result.Assessment.NewRegistrations; len(took) > 0 {
-		s.samples = append(s.samples, report.Sample{Of: report.RegistrationSeconds, By: report.By{report.ByCluster: cluster}, Values: inSeconds(took)})
+		s.samples = append(s.samples, metric.Sample{Of: metric.RegistrationSeconds, By: metric.By{metric.ByCluster: cluster}, Values: inSeconds(took)})
 	}
 	return s.samples
 }
@@ -39,12 +40,12 @@ func measure(events []emit.Event, result report.Check, took time.Duration) []rep
 // become one value.
 type sums struct {
 	cluster string
-	samples []report.Sample
+	samples []metric.Sample
 	place   map[string]int // index of a sample, by series and dimensions
 }
 
-func (s *sums) add(of report.Series, by report.By, n float64) {
-	all := report.By{report.ByCluster: s.cluster}
+func (s *sums) add(of metric.Series, by metric.By, n float64) {
+	all := metric.By{metric.ByCluster: s.cluster}
 	for d, v := range by {
 		all[d] = v
 	}
@@ -54,26 +55,26 @@ func (s *sums) add(of report.Series, by report.By, n float64) {
 		return
 	}
 	s.place[key] = len(s.samples)
-	s.samples = append(s.samples, report.Sample{Of: of, By: all, Value: n})
+	s.samples = append(s.samples, metric.Sample{Of: of, By: all, Value: n})
 }
 
 // stands adds the state of the cluster. It requires a complete check: with a part unread,
 // fewer findings would look like an improvement.
 func (s *sums) stands(result report.Check) {
-	s.add(report.Nodes, nil, float64(result.Assessment.Nodes))
-	s.add(report.ReadyNodes, nil, float64(result.Assessment.Ready))
+	s.add(metric.Nodes, nil, float64(result.Assessment.Nodes))
+	s.add(metric.ReadyNodes, nil, float64(result.Assessment.Ready))
 	findings := result.Findings()
-	s.add(report.Findings, nil, float64(len(findings)))
+	s.add(metric.Findings, nil, float64(len(findings)))
 	for _, f := range findings {
-		s.add(report.Findings, report.By{report.ByKind: string(f.Kind)}, 1)
+		s.add(metric.Findings, metric.By{metric.ByKind: string(f.Kind)}, 1)
 	}
-	s.add(report.HeldActs, nil, float64(len(result.Plan.Held)))
+	s.add(metric.HeldActs, nil, float64(len(result.Plan.Held)))
 	for _, h := range result.Plan.Held {
-		s.add(report.HeldActs, report.By{report.ByReason: string(h.Reason)}, 1)
+		s.add(metric.HeldActs, metric.By{metric.ByReason: string(h.Reason)}, 1)
 	}
 	age := oldest(findings, result.Snapshot)
-	s.add(report.OldestFinding, nil, age)
-	s.samples = append(s.samples, report.Sample{Of: report.OldestFinding, Value: age})
+	s.add(metric.OldestFinding, nil, age)
+	s.samples = append(s.samples, metric.Sample{Of: metric.OldestFinding, Value: age})
 }
 
 // oldest returns the age of the oldest finding in seconds, 0 if there is none. It skips
@@ -99,46 +100,46 @@ func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 func (s *sums) changed(e emit.Event) {
 	switch d := e.Detail.(type) {
 	case emit.Finding:
-		kind := report.By{report.ByKind: d.Kind}
+		kind := metric.By{metric.ByKind: d.Kind}
 		if e.DetailType == emit.FindingEscalated {
-			s.add(report.FindingsEscalated, kind, 1)
+			s.add(metric.FindingsEscalated, kind, 1)
 			return
 		}
-		kind[report.ByCause] = cmp.Or(d.Cause, report.NoCause)
-		s.add(report.FindingsOpened, kind, 1)
+		kind[metric.ByCause] = cmp.Or(d.Cause, metric.NoCause)
+		s.add(metric.FindingsOpened, kind, 1)
 	case emit.Resolved:
-		s.add(report.FindingsResolved, report.By{report.ByKind: d.Kind}, 1)
+		s.add(metric.FindingsResolved, metric.By{metric.ByKind: d.Kind}, 1)
 	case emit.Action:
-		switch by := (report.By{report.ByAction: d.Action}); {
+		switch by := (metric.By{metric.ByAction: d.Action}); {
 		case d.Order == "":
 		case e.DetailType == emit.ActionTaken:
-			s.add(report.ActionsTaken, by, 1)
+			s.add(metric.ActionsTaken, by, 1)
 		case e.DetailType == emit.ActionFailed:
-			s.add(report.ActionsFailed, by, 1)
+			s.add(metric.ActionsFailed, by, 1)
 		default:
 			if d.Reason != "" {
-				by[report.ByReason] = d.Reason
+				by[metric.ByReason] = d.Reason
 			}
-			s.add(report.ActionsRefused, by, 1)
+			s.add(metric.ActionsRefused, by, 1)
 		}
 	}
 }
 
 // tried returns the sample for the outcome of an order.
-func tried(o plan.Order, out remediate.Outcome) report.Sample {
-	s := report.Sample{By: report.By{report.ByCluster: o.Name, report.ByAction: string(o.Action)}, Value: 1}
+func tried(o plan.Order, out remediate.Outcome) metric.Sample {
+	s := metric.Sample{By: metric.By{metric.ByCluster: o.Name, metric.ByAction: string(o.Action)}, Value: 1}
 	switch out.Result {
 	case remediate.Acted:
-		s.Of = report.ActionsTaken
+		s.Of = metric.ActionsTaken
 	case remediate.Refused:
-		s.Of = report.ActionsRefused
-		s.By[report.ByReason] = string(out.Reason)
+		s.Of = metric.ActionsRefused
+		s.By[metric.ByReason] = string(out.Reason)
 	case remediate.Failed:
-		s.Of = report.ActionsFailed
+		s.Of = metric.ActionsFailed
 	case remediate.Ongoing:
-		s.Of = report.ActionsOngoing
+		s.Of = metric.ActionsOngoing
 	default:
-		s.Of = report.ActionsUnclear
+		s.Of = metric.ActionsUnclear
 	}
 	return s
 }

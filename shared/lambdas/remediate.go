@@ -7,11 +7,13 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
+	"rollcall/shared/report/metric"
 )
 
 type actor interface {
@@ -22,7 +24,7 @@ type actor interface {
 
 // Remediate carries out the orders in messages.
 type Remediate struct {
-	Ambient
+	ambient.Ambient
 	// Remediator verifies each order before it acts.
 	Remediator actor
 	Notices    publisher
@@ -33,11 +35,11 @@ type Remediate struct {
 // Handle always succeeds. The next check repeats an order that was not carried out and
 // still applies. An order that was carried out must not be redelivered.
 func (h *Remediate) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	defer h.spent()
+	defer h.Spent()
 	for _, m := range batch.Records {
 		o, err := trigger.ParseOrder([]byte(m.Body))
 		if err != nil {
-			h.dropped(m.MessageId, err)
+			h.Dropped(m.MessageId, err)
 			continue
 		}
 		h.act(ctx, o)
@@ -49,8 +51,8 @@ func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	at := h.Clock()
 	out := h.Remediator.Act(ctx, o, at)
 	log := h.Log.With("cluster", o.Name, "order", o.ID, "instance", o.Instance, "node", o.Node, "group", o.Group, "kind", o.Kind, "action", o.Action)
-	log.Info("act tried", "result", out.Result, "reason", out.Reason, "detail", out.Detail, "cause", cmp.Or(out.Cause, report.NoCause), "evidence", out.Evidence)
-	h.count(tried(o, out))
+	log.Info("act tried", "result", out.Result, "reason", out.Reason, "detail", out.Detail, "cause", cmp.Or(out.Cause, metric.NoCause), "evidence", out.Evidence)
+	h.Count(tried(o, out))
 	if err := h.Events.Put(ctx, emit.FromOutcome(o.ClusterID, out, at)); err != nil {
 		log.Error("events not sent", "error", err.Error())
 	}
@@ -62,7 +64,7 @@ func (h *Remediate) act(ctx context.Context, o plan.Order) {
 	if err == nil {
 		err = notices.Publish(ctx, m)
 	}
-	h.count(notices.samples(o.Name)...)
+	h.Count(notices.samples(o.Name)...)
 	if err != nil {
 		log.Error("notice not sent", "error", err.Error())
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
@@ -82,8 +83,8 @@ func order(t *testing.T) string {
 
 func (h *hands) handle(t *testing.T, bodies ...string) {
 	t.Helper()
-	f := &Remediate{Ambient: ambient(now, io.Discard), Remediator: h, Notices: h, Events: h}
-	if r, err := f.Handle(t.Context(), batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
+	f := &Remediate{Ambient: around(now, io.Discard), Remediator: h, Notices: h, Events: h}
+	if r, err := f.Handle(t.Context(), logtest.Batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
 		t.Errorf("%+v, %v: an order must not come again", r, err)
 	}
 }

@@ -11,9 +11,13 @@ import (
 
 	"rollcall/shared/aws/tags"
 	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/ambient"
+	"rollcall/shared/lambdas/bus"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/dispatch"
 	"rollcall/shared/lambdas/run"
+	"rollcall/shared/lambdas/statechange"
+	sweeping "rollcall/shared/lambdas/sweep"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
@@ -182,8 +186,8 @@ func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEv
 
 func nobodys(context.Context) string { return "" }
 
-func (v *env) ambient() lambdas.Ambient {
-	return lambdas.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics}
+func (v *env) ambient() ambient.Ambient {
+	return ambient.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics}
 }
 
 func (v *env) policies() *config.PolicyParameterStore {
@@ -230,12 +234,12 @@ func (d *deployment) view(v *env) *view.View {
 	)
 }
 
-func (d *deployment) newStateChange(v *env) *lambdas.StateChange {
-	return &lambdas.StateChange{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Ledger: d.ledger(v), Home: trigger.Home{Region: region}}
+func (d *deployment) newStateChange(v *env) *statechange.Handler {
+	return &statechange.Handler{Ambient: v.ambient(), EC2: ec2API{v}, Policies: v.policies(), Schedules: d.newSchedules(v), Ledger: d.ledger(v), Home: trigger.Home{Region: region}}
 }
 
-func (d *deployment) newSweep(v *env) *lambdas.Sweep {
-	return &lambdas.Sweep{
+func (d *deployment) newSweep(v *env) *sweeping.Handler {
+	return &sweeping.Handler{
 		Ambient: v.ambient(), EKS: v.eks(), EC2: v.ec2(), Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
 		Fleet: d.newLedger(v), Region: region, Interval: d.a.sc.Sweep,
 	}
@@ -260,7 +264,7 @@ func (d *deployment) newInspect(v *env) *lambdas.Inspect {
 		SweepInterval: d.a.sc.Sweep,
 		Orders:        dispatch.NewOrders(sqsAPI{v}, d.orders.url()),
 		Schedules:     d.newSchedules(v),
-		Events:        dispatch.NewEvents(eventsAPI{v}, eventBus),
+		Events:        bus.New(eventsAPI{v}, eventBus),
 		Fleet:         d.newLedger(v),
 	}
 }
@@ -282,6 +286,6 @@ func (d *deployment) newRemediate(v *env) *lambdas.Remediate {
 		panic(err) // only without a persistent ledger or a store for evidence
 	}
 	return &lambdas.Remediate{
-		Ambient: v.ambient(), Remediator: remediator, Notices: d.notices(v), Events: dispatch.NewEvents(eventsAPI{v}, eventBus),
+		Ambient: v.ambient(), Remediator: remediator, Notices: d.notices(v), Events: bus.New(eventsAPI{v}, eventBus),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/report"
-	"rollcall/shared/report/emftest"
+	"rollcall/shared/report/metric"
+	"rollcall/shared/report/metric/emftest"
 )
 
 // counting counts lines of a log, by message.
@@ -27,8 +27,8 @@ func (c counting) WithGroup(string) slog.Handler      { return c }
 // CloudWatch silently drops what it cannot read. The test therefore reads every line of some stormy
 // hours as CloudWatch does. Each metric must match the catalogue.
 func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
-	catalogue := map[string]report.Series{}
-	for _, s := range report.Catalogue() {
+	catalogue := map[string]metric.Series{}
+	for _, s := range metric.Catalogue() {
 		catalogue[s.Name] = s
 	}
 	names := map[string]bool{}
@@ -47,14 +47,14 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 		for _, d := range w.Data {
 			names[d.Name] = true
 			s, ok := catalogue[d.Name]
-			by := func(set []report.Dimension) bool {
-				return len(set) == len(d.Dimensions) && !slices.ContainsFunc(set, func(k report.Dimension) bool { return d.Dimensions[string(k)] == "" })
+			by := func(set []metric.Dimension) bool {
+				return len(set) == len(d.Dimensions) && !slices.ContainsFunc(set, func(k metric.Dimension) bool { return d.Dimensions[string(k)] == "" })
 			}
-			if !ok || d.Namespace != report.Namespace || d.Unit != s.Unit || !slices.ContainsFunc(s.Sets, by) {
+			if !ok || d.Namespace != metric.Namespace || d.Unit != s.Unit || !slices.ContainsFunc(s.Sets, by) {
 				t.Errorf("seed %d: %+v is not in the catalogue", seed, d)
 			}
 			for k, v := range d.Dimensions {
-				if v == report.OtherValue {
+				if v == metric.OtherValue {
 					t.Errorf("seed %d: %s is worth something that is not listed for %s", seed, d.Name, k)
 				}
 			}

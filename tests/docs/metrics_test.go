@@ -8,13 +8,13 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/observe/apistats"
-	"rollcall/shared/report"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
 func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 	var want, got []string
-	for _, s := range report.Catalogue() {
+	for _, s := range metric.Catalogue() {
 		var sets []string
 		for _, set := range s.Sets {
 			var names []string
@@ -43,20 +43,20 @@ func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 // The cost of the metrics depends on how many there can be.
 func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
 	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(apistats.Services())
-	worth := map[report.Dimension]int{report.ByKind: kinds, report.ByCause: causes, report.ByAction: acts, report.ByReason: reasons, report.ByService: services}
+	worth := map[metric.Dimension]int{metric.ByKind: kinds, metric.ByCause: causes, metric.ByAction: acts, metric.ByReason: reasons, metric.ByService: services}
 	all, cluster, over := 0, 0, 0
-	for _, s := range report.Catalogue() {
+	for _, s := range metric.Catalogue() {
 		for _, set := range s.Sets {
 			n := 1
 			for _, d := range set {
-				if d != report.ByCluster {
+				if d != metric.ByCluster {
 					n *= worth[d]
 				}
 			}
 			switch {
 			case len(set) == 0:
 				all++
-			case slices.Contains(set, report.ByCluster):
+			case slices.Contains(set, metric.ByCluster):
 				cluster += n
 			default:
 				over += n

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/report/emftest"
+	"rollcall/shared/report/metric/emftest"
 )
 
 // measured returns what CloudWatch would extract from a function's log. Each line must be

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"rollcall/shared/report"
+	"rollcall/shared/report/metric"
 )
 
 // published maps the AWS metrics in the template to the sets of dimensions by which each can be read:
@@ -35,22 +35,22 @@ var percentile = regexp.MustCompile(`^p(\d{1,2}(\.\d+)?|100)$`)
 // statistic, because nothing writes it or the result would be meaningless.
 func readable(namespace, name string, dimensions []string, statistic string) error {
 	slices.Sort(dimensions)
-	if namespace != report.Namespace {
+	if namespace != metric.Namespace {
 		if want, ok := published[namespace][name]; !ok || !slices.Equal(want, dimensions) {
 			return fmt.Errorf("AWS publishes no %s %s by %v", namespace, name, dimensions)
 		}
 		return nil
 	}
-	for _, s := range report.Catalogue() {
+	for _, s := range metric.Catalogue() {
 		if s.Name != name {
 			continue
 		}
-		if !slices.ContainsFunc(s.Sets, func(set []report.Dimension) bool { return slices.Equal(sorted(set), dimensions) }) {
+		if !slices.ContainsFunc(s.Sets, func(set []metric.Dimension) bool { return slices.Equal(sorted(set), dimensions) }) {
 			return fmt.Errorf("%s is not written by %v", name, dimensions)
 		}
-		means := map[report.Form]bool{
-			report.Counter: statistic == "Sum", report.Gauge: statistic == "Maximum",
-			report.Distribution: statistic == "Average" || statistic == "Maximum" || percentile.MatchString(statistic),
+		means := map[metric.Form]bool{
+			metric.Counter: statistic == "Sum", metric.Gauge: statistic == "Maximum",
+			metric.Distribution: statistic == "Average" || statistic == "Maximum" || percentile.MatchString(statistic),
 		}
 		if !means[s.Form] {
 			return fmt.Errorf("%s is a %s: its %s means nothing", name, s.Form, statistic)
@@ -60,7 +60,7 @@ func readable(namespace, name string, dimensions []string, statistic string) err
 	return fmt.Errorf("no function writes %s", name)
 }
 
-func sorted(set []report.Dimension) (names []string) {
+func sorted(set []metric.Dimension) (names []string) {
 	for _, d := range set {
 		names = append(names, string(d))
 	}

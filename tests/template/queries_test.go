@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/shared/report"
+	"rollcall/shared/report/metric"
 )
 
 // The query syntax that the shipped queries use:
@@ -54,7 +54,7 @@ func logTables(t *testing.T) (messages map[string][]string, everywhere []string)
 
 // measured returns the fields of a line of metrics.
 func measured() (fields []string) {
-	for _, s := range report.Catalogue() {
+	for _, s := range metric.Catalogue() {
 		fields = append(fields, s.Name)
 		for _, set := range s.Sets {
 			fields = append(fields, sorted(set)...)

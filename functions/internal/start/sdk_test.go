@@ -10,12 +10,12 @@ import (
 
 	"github.com/aws/smithy-go/logging"
 
-	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/ambient"
 )
 
 func TestTheSDKLogsAsTheFunctionsDo(t *testing.T) {
 	var out bytes.Buffer
-	log := sdk(lambdas.Ambient{Log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	log := sdk(ambient.Ambient{Log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	log.Logf(logging.Debug, "request %d", 1)
 	if out.Len() > 0 {
 		t.Errorf("wrote %s, want nothing of what only helps to mend the SDK", &out)
@@ -35,7 +35,7 @@ func TestTheRuntimeLogsAsTheFunctionsDo(t *testing.T) {
 	flags := text.Flags()
 	defer func() { text.SetFlags(flags); text.SetOutput(os.Stderr) }()
 	var out bytes.Buffer
-	runtime(lambdas.Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil)).With("function", "sweep")})
+	runtime(ambient.Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil)).With("function", "sweep")})
 	text.Printf("%s", `{"errorMessage":"no answer","errorType":"errorString"}`)
 	var line struct{ Level, Msg, Function, Error string }
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil || bytes.Count(out.Bytes(), []byte("\n")) != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 
-	"rollcall/shared/lambdas"
+	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/observe/apistats"
 )
@@ -31,12 +31,12 @@ type Function struct {
 // takes any work, and is reported in the initialization log.
 func Begin(ctx context.Context, name string, variables ...string) (Function, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", name)
-	runtime(lambdas.Ambient{Log: log})
+	runtime(ambient.Ambient{Log: log})
 	settings, err := config.Read(os.LookupEnv, variables...)
 	if err != nil {
 		return Function{}, fmt.Errorf("settings of %s: %w", name, err)
 	}
-	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(sdk(lambdas.Ambient{Log: log})))
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(sdk(ambient.Ambient{Log: log})))
 	if err != nil {
 		return Function{}, fmt.Errorf("load the AWS configuration of %s: %w", name, err)
 	}
@@ -48,7 +48,7 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 
 // runtime redirects the log of Lambda's runtime to the functions' JSON log. By default it
 // writes plain text when an invocation fails.
-func runtime(around lambdas.Ambient) {
+func runtime(around ambient.Ambient) {
 	text.SetFlags(0)
 	text.SetOutput(said(around.Failed))
 }
@@ -63,7 +63,7 @@ func (s said) Write(line []byte) (int, error) {
 
 // Fatal ends a function that cannot start.
 func Fatal(name string, err error) {
-	lambdas.Ambient{Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("function", name)}.CannotStart(err)
+	ambient.Ambient{Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("function", name)}.CannotStart(err)
 	os.Exit(1)
 }
 
@@ -72,6 +72,6 @@ func Fatal(name string, err error) {
 func Nobody(context.Context) string { return "" }
 
 // Ambient returns what the function's handler shares: clock, log, metrics, call counts.
-func (f Function) Ambient() lambdas.Ambient {
-	return lambdas.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
+func (f Function) Ambient() ambient.Ambient {
+	return ambient.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
 }

@@ -1,4 +1,4 @@
-package lambdas
+package sweep
 
 import (
 	"context"
@@ -16,7 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"bytes"
+	"net/http"
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/shared/observe/apistats"
 )
 
 // region has clusters, two to a page, and tags.
@@ -84,7 +87,7 @@ func (r *region) Send(_ context.Context, c trigger.Check) error {
 func (r *region) sweep(t *testing.T, at time.Time, vpcs ...string) error {
 	t.Helper()
 	r.sent = nil
-	h := &Sweep{Ambient: ambient(at, io.Discard), EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute, VPCs: vpcs}
+	h := &Handler{Ambient: around(at, io.Discard), EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute, VPCs: vpcs}
 	return h.Handle(t.Context(), nil)
 }
 
@@ -168,3 +171,28 @@ func TestAFailureIsRepeatedByLambda(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Calls to AWS are counted with the invocation that made them.
+func TestCallsAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	c := &apistats.Counter{}
+	answer := roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	res, err := c.Transport(answer).RoundTrip(&http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	r := &region{}
+	h := &Handler{EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute}
+	h.Ambient = around(now, &out)
+	h.Calls = c
+	if err := h.Handle(t.Context(), nil); err != nil || !strings.Contains(out.String(), `"Service":"kubernetes"`) {
+		t.Errorf("%v: %s", err, &out)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

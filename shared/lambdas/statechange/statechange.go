@@ -1,4 +1,6 @@
-package lambdas
+// Package statechange implements the function that turns EC2 state changes into schedules of
+// checks.
+package statechange
 
 import (
 	"cmp"
@@ -14,11 +16,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
-	"rollcall/shared/report"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
@@ -34,15 +37,19 @@ type instancesAPI interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
+type schedules interface {
+	At(context.Context, trigger.Check) (made bool, err error)
+}
+
 // announcements stores EC2's announcements about Spot Instances.
 type announcements interface {
 	Record(ctx context.Context, cluster roll.ClusterID, changes ledger.Changes) error
 }
 
-// StateChange turns batches of EC2 state changes and AWS Health events into schedules of
+// Handler turns batches of EC2 state changes and AWS Health events into schedules of
 // checks, and records announcements about Spot Instances. It judges nothing.
-type StateChange struct {
-	Ambient
+type Handler struct {
+	ambient.Ambient
 	EC2 instancesAPI
 	// Policies has the deadlines at which checks are due.
 	Policies  *config.PolicyParameterStore
@@ -78,8 +85,8 @@ type tally struct {
 // Handle returns the messages that a retry may help: those whose instances could not be
 // looked up, whose check could not be scheduled, or whose announcement could not be recorded.
 // Malformed and foreign messages are counted and dropped.
-func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	defer h.spent()
+func (h *Handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	defer h.Spent()
 	var t tally
 	changes := h.read(batch, &t)
 	failed := map[string]bool{}
@@ -123,7 +130,7 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 	}
 	h.Log.Info("state changes", "messages", len(batch.Records), "malformed", t.malformed, "ignored", t.ignored, "notOurs", t.notOurs, "schedulesMade", t.made, "schedulesKept", t.kept, "failed", len(failed))
 	if len(changes) > 0 {
-		h.count(report.Sample{Of: report.StateChanges, Value: float64(len(changes))})
+		h.Count(metric.Sample{Of: metric.StateChanges, Value: float64(len(changes))})
 	}
 	response := events.SQSEventResponse{}
 	for _, m := range batch.Records {
@@ -134,14 +141,14 @@ func (h *StateChange) Handle(ctx context.Context, batch events.SQSEvent) (events
 	return response, nil
 }
 
-func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
+func (h *Handler) read(batch events.SQSEvent, t *tally) []change {
 	var changes []change
 	for _, m := range batch.Records {
 		e, ignored, err := trigger.ParseEvent([]byte(m.Body), h.Home)
 		switch {
 		case err != nil:
 			t.malformed++
-			h.dropped(m.MessageId, err)
+			h.Dropped(m.MessageId, err)
 		case ignored != nil:
 			t.ignored++
 			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
@@ -155,7 +162,7 @@ func (h *StateChange) read(batch events.SQSEvent, t *tally) []change {
 
 // lookUp describes the instances with as few calls as possible. It filters by id instead of
 // passing ids: one unknown id would fail the whole call.
-func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
+func (h *Handler) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
 	var ids []string
 	for _, c := range changes {
 		ids = append(ids, string(c.instance))
@@ -182,7 +189,7 @@ func (h *StateChange) lookUp(ctx context.Context, changes []change) (map[roll.In
 }
 
 // plan determines what the changes require, and for which messages.
-func (h *StateChange) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
+func (h *Handler) plan(ctx context.Context, changes []change, found map[roll.InstanceID]types.Instance, w wants, t *tally) {
 	now := h.Clock()
 	doc, _, err := h.Policies.Usable(ctx, policy.Observe, now, config.PolicyAge)
 	if err != nil && !errors.Is(err, config.ErrNoPolicy) { // inspect determines whether there ever was one
@@ -238,7 +245,7 @@ func (w wants) remember(id roll.ClusterID, c change) {
 	w.announce[id] = append(w.announce[id], c.message)
 }
 
-func (h *StateChange) wanted(i types.Instance) bool {
+func (h *Handler) wanted(i types.Instance) bool {
 	return len(h.VPCs) == 0 || slices.Contains(h.VPCs, aws.ToString(i.VpcId))
 }
 

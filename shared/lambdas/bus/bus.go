@@ -1,4 +1,5 @@
-package dispatch
+// Package bus puts events about findings and acts on an EventBridge bus.
+package bus
 
 import (
 	"context"
@@ -34,8 +35,8 @@ type Events struct {
 	bus string
 }
 
-// NewEvents returns the bus with the name or ARN.
-func NewEvents(api eventBridgeAPI, bus string) *Events { return &Events{api: api, bus: bus} }
+// New returns the bus with the name or ARN.
+func New(api eventBridgeAPI, bus string) *Events { return &Events{api: api, bus: bus} }
 
 // Put puts events on the bus. It retries refused entries once: a busy bus accepts some
 // entries of a call and refuses others. The error says how many were refused, and why.

@@ -1,4 +1,4 @@
-package lambdas
+package ambient
 
 import (
 	"bytes"
@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"rollcall/shared/lambdas/logtest"
+	"rollcall/shared/report/metric"
 )
 
 func TestARemarkOfTheSDKIsALine(t *testing.T) {
-	ambient(now, nil).Odd("failed to close the answer") // held against the page of log lines
+	around(nil).Odd("failed to close the answer") // held against the page of log lines
 	var out bytes.Buffer
 	Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil))}.Odd("failed to close\nthe answer")
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"level":"WARN","msg":"remark of the SDK","detail":"failed to close\nthe answer"`) {
@@ -18,8 +21,8 @@ func TestARemarkOfTheSDKIsALine(t *testing.T) {
 }
 
 func TestWhatEndsAnInvocationOrAFunctionIsALine(t *testing.T) {
-	ambient(now, nil).Failed(`{"errorMessage":"no answer"}`) // held against the page of log lines
-	ambient(now, nil).CannotStart(errors.New("ROLLCALL_TABLE is not set"))
+	around(nil).Failed(`{"errorMessage":"no answer"}`) // held against the page of log lines
+	around(nil).CannotStart(errors.New("ROLLCALL_TABLE is not set"))
 	var out bytes.Buffer
 	a := Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil))}
 	a.Failed("panic:\nno answer")
@@ -27,5 +30,16 @@ func TestWhatEndsAnInvocationOrAFunctionIsALine(t *testing.T) {
 	got := out.String()
 	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `"level":"ERROR","msg":"invocation failed","error":"panic:\nno answer"`) || !strings.Contains(got, `"level":"ERROR","msg":"cannot start","error":"ROLLCALL_TABLE is not set\n`) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A failure to write metrics does not affect the work.
+func TestMetricsThatCannotBeWrittenAreALine(t *testing.T) {
+	var kept []slog.Record
+	a := around(logtest.Broken{})
+	a.Log = logtest.Log(&kept)
+	a.Count(metric.Sample{Of: metric.Sweeps, Value: 1})
+	if len(kept) != 1 || kept[0].Message != "metrics not written" {
+		t.Errorf("logged %v", kept)
 	}
 }

@@ -1,7 +1,8 @@
-package report
+package metric
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -11,9 +12,11 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
-	"rollcall/shared/report/emftest"
+	"rollcall/shared/report/metric/emftest"
 	"rollcall/shared/roll"
 )
+
+var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 // write writes samples and checks each line against the specification. It returns what
 // CloudWatch reads from them, and the number of lines.
@@ -21,7 +24,7 @@ func write(t *testing.T, samples ...Sample) (*emftest.Writer, int) {
 	t.Helper()
 	var b bytes.Buffer
 	w := &emftest.Writer{Next: &b, Now: func() time.Time { return now }}
-	if err := Metrics(w, now, samples...); err != nil {
+	if err := Write(w, now, samples...); err != nil {
 		t.Fatal(err)
 	}
 	return w, strings.Count(b.String(), "\n")
@@ -71,17 +74,22 @@ func TestHowItStandsIsWrittenForTheSetThatItIsAbout(t *testing.T) {
 	}
 }
 
+// full is a writer that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
 func TestSamplesThatDoNotFitTheirMetricAreRefused(t *testing.T) {
 	for name, s := range map[string]Sample{
 		"no dimension of any set": {Of: Findings, Value: 1},
 		"one that no set has":     {Of: ChecksCompleted, By: By{ByKind: "Unknown"}, Value: 1},
 		"a gauge with too many":   {Of: OldestFinding, By: By{ByCluster: "demo", ByKind: "Unknown"}},
 	} {
-		if err := Metrics(&bytes.Buffer{}, now, s); err == nil {
+		if err := Write(&bytes.Buffer{}, now, s); err == nil {
 			t.Errorf("%s is written", name)
 		}
 	}
-	if err := Metrics(&full{0}, now, Sample{Of: Sweeps, Value: 1}); err == nil {
+	if err := Write(full{}, now, Sample{Of: Sweeps, Value: 1}); err == nil {
 		t.Error("a failed write is not told")
 	}
 	if _, lines := write(t); lines != 0 {

@@ -1,4 +1,4 @@
-package report
+package metric
 
 import (
 	"encoding/json"
@@ -18,12 +18,12 @@ const (
 	metricsPerLine  = 100
 )
 
-// Metrics writes samples in CloudWatch embedded metric format, as lines of a function's log.
+// Write writes samples in CloudWatch embedded metric format, as lines of a function's log.
 // Samples with the same dimension values share a line. Many values of one metric take
 // several lines. It returns an error for a sample whose dimensions do not fit its metric,
 // and errors of w.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-func Metrics(w io.Writer, at time.Time, samples ...Sample) error {
+func Write(w io.Writer, at time.Time, samples ...Sample) error {
 	lines, err := arrange(samples)
 	if err != nil {
 		return err

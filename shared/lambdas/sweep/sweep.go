@@ -1,4 +1,5 @@
-package lambdas
+// Package sweep implements the function that requests a check of every cluster.
+package sweep
 
 import (
 	"context"
@@ -15,9 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
-	"rollcall/shared/report"
+	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 )
 
@@ -30,13 +32,17 @@ type tagsAPI interface {
 	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
 }
 
+type sizes interface {
+	Sizes(ctx context.Context, region string) (map[string]int, error)
+}
+
 type checkQueue interface {
 	Send(context.Context, trigger.Check) error
 }
 
-// Sweep requests a check of every cluster.
-type Sweep struct {
-	Ambient
+// Handler requests a check of every cluster.
+type Handler struct {
+	ambient.Ambient
 	EKS eksAPI
 	EC2 tagsAPI
 	// Fleet has the sizes of the clusters in Region.
@@ -51,8 +57,8 @@ type Sweep struct {
 
 // Handle sends one message per cluster. After an error Lambda retries; the queue drops
 // repeated messages by their content.
-func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
-	defer h.spent()
+func (h *Handler) Handle(ctx context.Context, _ json.RawMessage) error {
+	defer h.Spent()
 	now := h.Clock().UTC()
 	// Use the current minute, not the next: the time of the check must not be ahead of its
 	// observations.
@@ -90,17 +96,17 @@ func (h *Sweep) Handle(ctx context.Context, _ json.RawMessage) error {
 		}
 	}
 	h.Log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
-	h.count(report.Sample{Of: report.Sweeps, Value: 1}, report.Sample{Of: report.Clusters, Value: float64(len(clusters))})
+	h.Count(metric.Sample{Of: metric.Sweeps, Value: 1}, metric.Sample{Of: metric.Clusters, Value: float64(len(clusters))})
 	if sent == 0 {
 		// A sweep without checks counts as a completed check: an account without clusters, or
 		// with only large ones, must not raise an alarm.
-		h.count(report.Sample{Of: report.ChecksCompleted, Value: 1})
+		h.Count(metric.Sample{Of: metric.ChecksCompleted, Value: 1})
 	}
 	return errors.Join(faults...)
 }
 
 // clusters returns the EKS clusters of the region, in the VPCs if any are named.
-func (h *Sweep) clusters(ctx context.Context) ([]string, error) {
+func (h *Handler) clusters(ctx context.Context) ([]string, error) {
 	var names []string
 	pages := eks.NewListClustersPaginator(h.EKS, &eks.ListClustersInput{})
 	for pages.HasMorePages() {
@@ -131,7 +137,7 @@ func (h *Sweep) clusters(ctx context.Context) ([]string, error) {
 
 // turn reports whether this sweep checks the cluster: large clusters less often, and not all
 // clusters of one size in the same sweep.
-func (h *Sweep) turn(cluster string, nodes int, now time.Time) bool {
+func (h *Handler) turn(cluster string, nodes int, now time.Time) bool {
 	factor := uint64(ledger.SweepFactor(nodes))
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(cluster)) // never fails
@@ -139,13 +145,13 @@ func (h *Sweep) turn(cluster string, nodes int, now time.Time) bool {
 }
 
 // hourly reports whether this sweep is the first of its hour.
-func (h *Sweep) hourly(now time.Time) bool {
+func (h *Handler) hourly(now time.Time) bool {
 	return now.Sub(now.Truncate(time.Hour)) < h.Interval
 }
 
 // tagged returns the names of clusters in instances' tags. A deployment for some VPCs
 // cannot determine the VPC of such a cluster, and skips them.
-func (h *Sweep) tagged(ctx context.Context) ([]string, error) {
+func (h *Handler) tagged(ctx context.Context) ([]string, error) {
 	if len(h.VPCs) > 0 {
 		return nil, nil
 	}

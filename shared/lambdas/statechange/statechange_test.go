@@ -1,4 +1,4 @@
-package lambdas
+package statechange
 
 import (
 	"bytes"
@@ -22,9 +22,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
+	"net/http"
 	"rollcall/shared/lambdas/config"
+	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -42,7 +45,7 @@ type account struct {
 }
 
 func newAccount() *account {
-	return &account{policy: stackPolicy, memory: ledger.NewMemory(), instances: map[string]types.Instance{}, scheduled: map[trigger.Check]bool{}, failEC2: map[int]bool{}, failMade: map[string]bool{}}
+	return &account{policy: "apiVersion: rollcall/v1\n", memory: ledger.NewMemory(), instances: map[string]types.Instance{}, scheduled: map[trigger.Check]bool{}, failEC2: map[int]bool{}, failMade: map[string]bool{}}
 }
 
 func (a *account) launch(n int, at time.Time, tags ...string) string {
@@ -96,9 +99,9 @@ func (a *account) Record(ctx context.Context, id roll.ClusterID, c ledger.Change
 	return a.memory.Record(ctx, id, c)
 }
 
-func (a *account) handler() *StateChange {
-	return &StateChange{
-		Ambient: ambient(now, io.Discard), Ledger: a,
+func (a *account) handler() *Handler {
+	return &Handler{
+		Ambient: around(now, io.Discard), Ledger: a,
 		EC2: a, Schedules: a, Policies: config.NewPolicyStore(a, config.Settings{PolicyParameter: "/rollcall/policy"}),
 	}
 }
@@ -129,7 +132,7 @@ const claim = "kubernetes.io/cluster/demo"
 func TestARunningInstanceGetsTheMinutesOfItsDeadlines(t *testing.T) {
 	a := newAccount()
 	id := a.launch(1, now.Add(-20*time.Second), claim, "owned")
-	r, err := a.handler().Handle(t.Context(), batch(event(id, "running")))
+	r, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, "running")))
 	if err != nil || len(r.BatchItemFailures) != 0 {
 		t.Fatal(r, err)
 	}
@@ -151,7 +154,7 @@ func TestDeadlinesAreThoseOfTheInstance(t *testing.T) {
 		i := a.instances[id]
 		set(&i)
 		a.instances[id] = i
-		if _, err := a.handler().Handle(t.Context(), batch(event(id, "running"))); err != nil {
+		if _, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(a.dues("demo"), " "); got != want {
@@ -164,7 +167,7 @@ func TestAnInstanceThatWentBringsOneCheck(t *testing.T) {
 	for _, state := range []string{"stopping", "stopped", "shutting-down", "terminated"} {
 		a := newAccount()
 		id := a.launch(1, now.Add(-time.Hour), claim, "owned")
-		if _, err := a.handler().Handle(t.Context(), batch(event(id, state))); err != nil {
+		if _, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, state))); err != nil {
 			t.Fatal(err)
 		}
 		if got := a.dues("demo"); !slices.Equal(got, []string{"12:06"}) {
@@ -177,7 +180,7 @@ func TestWhatIsNotOursIsAnOutcome(t *testing.T) {
 	a := newAccount()
 	other := a.launch(1, now)
 	badName := a.launch(2, now, "kubernetes.io/cluster/not a name", "owned")
-	r, err := a.handler().Handle(t.Context(), batch(event(other, "running"), event(badName, "running"), event("i-00000000000000fff", "running"), event(other, "pending"), "{", `{"version":"0"}`))
+	r, err := a.handler().Handle(t.Context(), logtest.Batch(event(other, "running"), event(badName, "running"), event("i-00000000000000fff", "running"), event(other, "pending"), "{", `{"version":"0"}`))
 	if err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) != 0 {
 		t.Errorf("%+v, %v, %v", r, err, a.scheduled)
 	}
@@ -188,11 +191,11 @@ func TestOnlyInstancesOfTheWantedVPCs(t *testing.T) {
 	id := a.launch(1, now, claim, "owned")
 	h := a.handler()
 	h.VPCs = []string{"vpc-2"}
-	if _, err := h.Handle(t.Context(), batch(event(id, "running"))); err != nil || len(a.scheduled) != 0 {
+	if _, err := h.Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil || len(a.scheduled) != 0 {
 		t.Errorf("%v, %v", a.scheduled, err)
 	}
 	h.VPCs = []string{"vpc-2", "vpc-1"}
-	if _, err := h.Handle(t.Context(), batch(event(id, "running"))); err != nil || len(a.scheduled) != 2 {
+	if _, err := h.Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil || len(a.scheduled) != 2 {
 		t.Errorf("%v, %v", a.scheduled, err)
 	}
 }
@@ -202,7 +205,7 @@ func TestOnlyWhatARetryMayHelpComesAgain(t *testing.T) {
 	a.failMade["sick"] = true
 	ours := a.launch(1, now, claim, "owned")
 	theirs := a.launch(2, now, "kubernetes.io/cluster/sick", "owned")
-	r, err := a.handler().Handle(t.Context(), batch("{", event(ours, "running"), event(theirs, "running"), event(theirs, "terminated")))
+	r, err := a.handler().Handle(t.Context(), logtest.Batch("{", event(ours, "running"), event(theirs, "running"), event(theirs, "terminated")))
 	if err != nil || !slices.Equal(failures(r), []string{"m-2", "m-3"}) {
 		t.Errorf("%v, %v", failures(r), err)
 	}
@@ -212,7 +215,7 @@ func TestOnlyWhatARetryMayHelpComesAgain(t *testing.T) {
 	for n := range 300 {
 		bodies = append(bodies, event(a.launch(n, now, claim, "owned"), "running"))
 	}
-	r, err = a.handler().Handle(t.Context(), batch(bodies...))
+	r, err = a.handler().Handle(t.Context(), logtest.Batch(bodies...))
 	if err != nil || len(r.BatchItemFailures) != 100 || failures(r)[0] != "m-200" {
 		t.Errorf("%d failures, %v", len(r.BatchItemFailures), err)
 	}
@@ -222,7 +225,7 @@ func TestOnlyWhatARetryMayHelpComesAgain(t *testing.T) {
 }
 
 func TestTheSamplesAreServed(t *testing.T) {
-	samples, err := filepath.Glob("../../events/statechange-*.json")
+	samples, err := filepath.Glob("../../../events/statechange-*.json")
 	if err != nil || len(samples) < 5 {
 		t.Fatal(samples, err)
 	}
@@ -254,7 +257,7 @@ func burst(tb testing.TB, n, size int) *account {
 		bodies[(i*7919)%n] = event(a.launch(i, at, claim, "owned"), "running")
 	}
 	for some := range slices.Chunk(bodies, size) {
-		if r, err := h.Handle(tb.Context(), batch(some...)); err != nil || len(r.BatchItemFailures) != 0 {
+		if r, err := h.Handle(tb.Context(), logtest.Batch(some...)); err != nil || len(r.BatchItemFailures) != 0 {
 			tb.Fatal(r, err)
 		}
 	}
@@ -285,7 +288,7 @@ func BenchmarkBurst(b *testing.B) {
 // batchSize returns the batch size in the template.
 func batchSize(tb testing.TB) int {
 	tb.Helper()
-	data, err := os.ReadFile("../../template.yaml")
+	data, err := os.ReadFile("../../../template.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -326,7 +329,7 @@ func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
 	h := a.handler()
 	clock := now
 	h.Clock, h.Schedules = func() time.Time { return clock }, slow{a, &clock, 30 * time.Second}
-	r, err := h.Handle(t.Context(), batch(ids...))
+	r, err := h.Handle(t.Context(), logtest.Batch(ids...))
 	if err != nil || len(r.BatchItemFailures) != 0 {
 		t.Fatal(r, err)
 	}
@@ -341,7 +344,7 @@ func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
 		a := newAccount()
 		a.policy = document
 		id := a.launch(1, now.Add(-20*time.Second), claim, "owned")
-		if r, err := a.handler().Handle(t.Context(), batch(event(id, "running"))); err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) == 0 {
+		if r, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) == 0 {
 			t.Errorf("%q: %+v, %v: scheduled %v", document, r, err, a.scheduled)
 		}
 	}
@@ -413,3 +416,27 @@ func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
 		}
 	}
 }
+
+// Calls to AWS are counted with the invocation that made them.
+func TestCallsAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	c := &apistats.Counter{}
+	answer := roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	res, err := c.Transport(answer).RoundTrip(&http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	h := newAccount().handler()
+	h.Ambient = around(now, &out)
+	h.Calls = c
+	if _, err := h.Handle(t.Context(), logtest.Batch()); err != nil || !strings.Contains(out.String(), `"Service":"kubernetes"`) {
+		t.Errorf("%v: %s", err, &out)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

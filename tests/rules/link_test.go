@@ -1,0 +1,32 @@
+package rules
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A function links what it needs: code that it never runs costs a cold start time all the same.
+func TestFunctionsLinkNoClientThatTheyDoNotUse(t *testing.T) {
+	const kubernetes, templates = "k8s.io/", "html/template"
+	for function, without := range map[string][]string{
+		"statechange": {kubernetes, templates, "rollcall/shared/observe/collect", "rollcall/shared/report/page"},
+		"sweep":       {kubernetes, templates, "rollcall/shared/observe/collect", "rollcall/shared/report/page"},
+	} {
+		out, err := exec.Command("go", "list", "-tags", "lambda.norpc", "-deps", "../../functions/"+function).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		if len(linked) < 100 {
+			t.Fatalf("%s links %d packages", function, len(linked))
+		}
+		for _, path := range linked {
+			for _, no := range without {
+				if strings.HasPrefix(path, no) {
+					t.Errorf("%s links %s", function, path)
+				}
+			}
+		}
+	}
+}
