@@ -113,23 +113,32 @@ func newClient(cfg *rest.Config) (*Client, error) {
 func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.Node), restart func()) error {
 	p := &projector{watch: watch}
 	return listNodes.failed(again(restart, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			page, err := c.nodePage(ctx, o)
-			if err != nil {
-				return "", err
-			}
-			return eachNode(page, func(n *corev1.Node) { yield(p.node(n)) })
-		})
+		return eachPage(func(o *metav1.ListOptions) (string, error) { return c.nodePage(ctx, o, p, yield) })
 	}))
 }
 
-// nodePage requests one page of the nodes.
-func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions) (runtime.Object, error) {
+// nodePage requests one page of the nodes, and returns the token of the next.
+func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *projector, yield func(roll.Node)) (next string, err error) {
 	request := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
-	if c.nodes == nil {
-		return request.Do(ctx).Get()
+	var page runtime.Object
+	if c.nodes != nil {
+		page, err = c.nodes.page(ctx, o, request)
+	} else {
+		result := request.Do(ctx)
+		if data, failed := result.Raw(); failed == nil {
+			if nodes, next, err := p.nodePageOf(data); err == nil {
+				for _, n := range nodes {
+					yield(n)
+				}
+				return next, nil
+			}
+		}
+		page, err = result.Get()
 	}
-	return c.nodes.page(ctx, o, request)
+	if err != nil {
+		return "", err
+	}
+	return eachNode(page, func(n *corev1.Node) { yield(p.node(n)) })
 }
 
 // eachNode passes on the nodes of one page and returns the token of the next one. An answer that is

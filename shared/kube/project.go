@@ -14,6 +14,7 @@ import (
 type projector struct {
 	texts roll.Texts
 	watch roll.Watch
+	page  []roll.Node // reused for each page
 }
 
 func (p *projector) node(n *corev1.Node) roll.Node {

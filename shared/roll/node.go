@@ -154,6 +154,11 @@ const (
 	labelInitialized   = "karpenter.sh/initialized"
 )
 
+// NodeLabels returns the keys of all labels that ReadLabels reads.
+func NodeLabels() []string {
+	return []string{labelNodeGroup, labelComputeType, labelKarpenterPool, labelZone, labelZoneID, labelRegistered, labelInitialized}
+}
+
 // ReadLabels sets the fields that a node's labels determine: zone, owner and group, and the compute
 // if the provider id did not show it.
 func (n *Node) ReadLabels(labels map[string]string) {

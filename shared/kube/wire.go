@@ -1,0 +1,275 @@
+package kube
+
+import (
+	"bytes"
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"rollcall/shared/roll"
+)
+
+// envelope begins every object that an API server sends as protobuf.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
+var envelope = []byte("k8s\x00")
+
+// errWire is the error for bytes that this file does not read. The full decoder then decides.
+var errWire = errors.New("not the list of nodes that was expected")
+
+// nodePageOf reduces one page of nodes, in the protobuf of an API server, without decoding what no
+// verdict needs. Of the 16 KB of a node these are all but 2: mostly the names of its images, and
+// the record of who set which field.
+//
+// It accepts less than the full decoder: after an error that one must read the page. For bytes that
+// both accept the result is the same; see FuzzWireReadsWhatTheDecoderDoes.
+//
+// The numbers are those of generated.proto in k8s.io/api/core/v1 and k8s.io/apimachinery/pkg. They
+// never change: https://protobuf.dev/programming-guides/proto2/#updating
+func (p *projector) nodePageOf(data []byte) (nodes []roll.Node, next string, err error) {
+	data, ok := bytes.CutPrefix(data, envelope)
+	if !ok {
+		return nil, "", errWire
+	}
+	var version, kind, raw []byte
+	err = eachField(data, ofEnvelope, func(n protowire.Number, value []byte) error {
+		switch n {
+		case 1: // typeMeta
+			return eachField(value, ofType, func(n protowire.Number, value []byte) error {
+				switch n {
+				case 1:
+					version = value
+				case 2:
+					kind = value
+				}
+				return nil
+			})
+		case 2:
+			raw = value
+		case 3, 4: // contentEncoding, contentType
+			if len(value) > 0 {
+				return errWire
+			}
+		}
+		return nil
+	})
+	if err != nil || string(version) != "v1" || string(kind) != "NodeList" {
+		return nil, "", errors.Join(errWire, err)
+	}
+	var w wire
+	nodes = p.page[:0]
+	err = eachField(raw, ofList, func(n protowire.Number, value []byte) error {
+		switch n {
+		case 1: // metadata
+			return eachField(value, ofListMeta, func(_ protowire.Number, value []byte) error {
+				next = string(value)
+				return nil
+			})
+		case 2: // items
+			if err := w.read(value); err != nil {
+				return err
+			}
+			nodes = append(nodes, p.node(&w.node))
+		}
+		return nil
+	})
+	p.page = nodes
+	if err != nil {
+		return nil, "", err
+	}
+	return nodes, next, nil
+}
+
+// wire reads one node after the other into the same one. Only fields that the projector uses are
+// set.
+type wire struct{ node corev1.Node }
+
+func (w *wire) read(data []byte) error {
+	n := &w.node
+	labels, annotations := n.Labels, n.Annotations
+	clear(labels)
+	clear(annotations)
+	*n = corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: corev1.NodeSpec{Taints: n.Spec.Taints[:0]}, Status: corev1.NodeStatus{Conditions: n.Status.Conditions[:0]}}
+	return eachField(data, ofNode, func(number protowire.Number, value []byte) error {
+		switch number {
+		case 1:
+			return eachField(value, ofMetadata, w.metadata)
+		case 2:
+			return eachField(value, ofSpec, w.spec)
+		case 3:
+			return eachField(value, ofStatus, w.status)
+		}
+		return nil
+	})
+}
+
+func (w *wire) metadata(number protowire.Number, value []byte) error {
+	n := &w.node
+	switch number {
+	case 1:
+		n.Name = string(value)
+	case 5:
+		n.UID = types.UID(value)
+	case 8:
+		return n.CreationTimestamp.Unmarshal(value)
+	case 9:
+		if n.DeletionTimestamp == nil {
+			n.DeletionTimestamp = new(metav1.Time)
+		}
+		return n.DeletionTimestamp.Unmarshal(value)
+	case 11:
+		return entry(value, &n.Labels, nodeLabels)
+	case 12:
+		return entry(value, &n.Annotations, nodeAnnotations)
+	case 14:
+		n.Finalizers = append(n.Finalizers, string(value))
+	}
+	return nil
+}
+
+func (w *wire) spec(number protowire.Number, value []byte) error {
+	spec := &w.node.Spec
+	switch number {
+	case 3:
+		spec.ProviderID = string(value)
+	case unschedulable:
+		on, used := protowire.ConsumeVarint(value)
+		if used != len(value) {
+			return errWire
+		}
+		spec.Unschedulable = on != 0
+	case 5:
+		var t corev1.Taint
+		err := eachField(value, ofTaint, func(n protowire.Number, value []byte) error {
+			switch n {
+			case 1:
+				t.Key = string(value)
+			case 3:
+				t.Effect = corev1.TaintEffect(value)
+			}
+			return nil
+		})
+		spec.Taints = append(spec.Taints, t)
+		return err
+	}
+	return nil
+}
+
+func (w *wire) status(_ protowire.Number, value []byte) error {
+	var c corev1.NodeCondition
+	err := eachField(value, ofCondition, func(n protowire.Number, value []byte) error {
+		switch n {
+		case 1:
+			c.Type = corev1.NodeConditionType(value)
+		case 2:
+			c.Status = corev1.ConditionStatus(value)
+		case 4:
+			return c.LastTransitionTime.Unmarshal(value)
+		case 5:
+			c.Reason = string(value)
+		}
+		return nil
+	})
+	w.node.Status.Conditions = append(w.node.Status.Conditions, c)
+	return err
+}
+
+var (
+	nodeLabels      = wanted(roll.NodeLabels())
+	nodeAnnotations = wanted([]string{roll.AnnotationCordoned})
+)
+
+func wanted(keys []string) map[string]bool {
+	out := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		out[k] = true
+	}
+	return out
+}
+
+// entry reads one entry of a map, if its key is wanted.
+func entry(data []byte, into *map[string]string, wanted map[string]bool) error {
+	var key, value []byte
+	err := eachField(data, ofEntry, func(n protowire.Number, v []byte) error {
+		switch n {
+		case 1:
+			key = v
+		case 2:
+			value = v
+		}
+		return nil
+	})
+	if err != nil || !wanted[string(key)] {
+		return err
+	}
+	if *into == nil {
+		*into = map[string]string{}
+	}
+	(*into)[string(key)] = string(value)
+	return nil
+}
+
+// numbers are those of fields of a message, each a bit.
+type numbers uint32
+
+func numbersOf(numbers ...protowire.Number) (all numbers) {
+	for _, n := range numbers {
+		all |= 1 << n
+	}
+	return all
+}
+
+func (f numbers) have(n protowire.Number) bool { return n < 32 && f&(1<<n) != 0 }
+
+// The fields that are read of each message. All but number are strings, bytes or messages.
+var (
+	ofEnvelope  = numbersOf(1, 2, 3, 4)
+	ofType      = numbersOf(1, 2)
+	ofList      = numbersOf(1, 2)
+	ofListMeta  = numbersOf(3)
+	ofNode      = numbersOf(1, 2, 3)
+	ofMetadata  = numbersOf(1, 5, 8, 9, 11, 12, 14)
+	ofEntry     = numbersOf(1, 2)
+	ofSpec      = numbersOf(3, unschedulable, 5)
+	ofTaint     = numbersOf(1, 3)
+	ofStatus    = numbersOf(4)
+	ofCondition = numbersOf(1, 2, 4, 5)
+)
+
+// unschedulable is the only number that is read.
+const unschedulable protowire.Number = 4
+
+// eachField calls read for each of those fields of a message, in their order, with its bytes. It
+// steps over all others.
+func eachField(data []byte, those numbers, read func(protowire.Number, []byte) error) error {
+	for len(data) > 0 {
+		n, t, used := protowire.ConsumeTag(data)
+		if used < 0 {
+			return protowire.ParseError(used)
+		}
+		data = data[used:]
+		var value []byte
+		if t == protowire.BytesType {
+			value, used = protowire.ConsumeBytes(data)
+		} else {
+			used = protowire.ConsumeFieldValue(n, t, data)
+		}
+		if used < 0 {
+			return protowire.ParseError(used)
+		}
+		if those.have(n) {
+			if t == protowire.VarintType && those == ofSpec && n == unschedulable {
+				value = data[:used]
+			} else if t != protowire.BytesType || those == ofSpec && n == unschedulable {
+				return errWire
+			}
+			if err := read(n, value); err != nil {
+				return err
+			}
+		}
+		data = data[used:]
+	}
+	return nil
+}
