@@ -206,8 +206,10 @@ type logger struct {
 	page *[]slog.Record // of one test, with the logger's own keys too; may be nil
 }
 
+// Enabled keeps lines of every level.
 func (l logger) Enabled(context.Context, slog.Level) bool { return true }
 
+// Handle records a line with the keys of its logger.
 func (l logger) Handle(_ context.Context, r slog.Record) error {
 	keys := slices.Clone(l.keys)
 	r.Attrs(func(a slog.Attr) bool { keys = append(keys, a); return true })
@@ -220,11 +222,13 @@ func (l logger) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+// WithAttrs returns a logger whose lines have more keys.
 func (l logger) WithAttrs(keys []slog.Attr) slog.Handler {
 	l.keys = append(slices.Clone(l.keys), keys...)
 	return l
 }
 
+// WithGroup panics: the documented keys stand on the root.
 func (l logger) WithGroup(string) slog.Handler { panic("keys stand on the root") }
 
 // metrics checks the format of each line before it writes it.

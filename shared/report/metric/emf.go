@@ -1,3 +1,4 @@
+// Package metric lists Rollcall's CloudWatch metrics and writes them in embedded metric format.
 package metric
 
 import (
