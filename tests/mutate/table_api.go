@@ -218,7 +218,7 @@ func kept() []Mutation {
 
 // handled returns mutations that mishandle a function's input, or what follows from it.
 func handled() []Mutation {
-	const inspect, sweep, check, remediate = "shared/lambdas/inspect.go", "shared/lambdas/sweep.go", "shared/lambdas/trigger/check.go", "shared/lambdas/remediate.go"
+	const inspect, sweep, check, remediate = "shared/lambdas/inspect.go", "shared/lambdas/sweep/sweep.go", "shared/lambdas/trigger/check.go", "shared/lambdas/remediate.go"
 	return []Mutation{
 		{
 			Name: "no check is ever scheduled", File: inspect,
