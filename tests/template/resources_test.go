@@ -661,8 +661,8 @@ func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 		}
 	}
 	// Without clusters only the sweep can report a completed check.
-	sweep, err := os.ReadFile(filepath.Join(root, "shared", "lambdas", "sweep.go"))
-	if err != nil || !strings.Contains(string(sweep), "report.ChecksCompleted") {
+	sweep, err := os.ReadFile(filepath.Join(root, "shared", "lambdas", "sweep", "sweep.go"))
+	if err != nil || !strings.Contains(string(sweep), "metric.ChecksCompleted") {
 		t.Errorf("in an account without clusters ChecksMissing would ring forever: %v", err)
 	}
 }
