@@ -56,6 +56,8 @@ type Options struct {
 	// PageInterval is the minimum time between two EC2 pages in this process. The quota belongs to
 	// the account, and Karpenter needs it too. Zero means one second.
 	PageInterval time.Duration
+	// PageBurst is how many pages may be read at once before the interval applies. Zero means one.
+	PageBurst int
 }
 
 // jitterShare is the divisor of the interval that gives the maximum jitter.
@@ -75,7 +77,7 @@ func New(o Options) *Observer {
 		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
 		kube: o.Kube, region: o.AWS.Region, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
-		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), 1), jitter: interval / jitterShare,
+		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare,
 	}
 }
 

@@ -461,6 +461,23 @@ func TestPagesAreSpaced(t *testing.T) {
 	}
 }
 
+// A person's single look reads as many pages at once as it may, and then keeps the interval.
+func TestABurstOfPagesIsReadAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := paced(30, 0)
+		s := New(Options{AWS: a.aws(), Kube: unreachable{}, PageInterval: time.Second, PageBurst: 20}).Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if len(s.Instances) != 30 {
+			t.Fatalf("%d instances, gaps %+v", len(s.Instances), s.Gaps)
+		}
+		if took := a.times[19].Sub(a.times[0]); took > 3*time.Second {
+			t.Errorf("the first 20 pages took %s", took)
+		}
+		if took := a.times[29].Sub(a.times[0]); took < 9*time.Second {
+			t.Errorf("30 pages took only %s", took)
+		}
+	})
+}
+
 func TestTimeThatRunsOutWhileWaitingForATurnIsAGap(t *testing.T) {
 	tests := map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"the deadline comes before the turn": func(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -47,8 +47,12 @@ type Options struct {
 	// Calls counts the requests to the API servers of clusters; nil counts nothing. Requests to AWS
 	// are counted by the configuration, if at all.
 	Calls *apistats.Counter
-	// PageInterval is the one of observe.Options.
+	// PageInterval and PageBurst are those of observe.Options.
 	PageInterval time.Duration
+	PageBurst    int
+	// Tokens is the configuration whose credentials sign the tokens for clusters; nil is that of the
+	// account. A kubeconfig may name a role for them.
+	Tokens *aws.Config
 	// Free reports whether reading costs nothing. Serial reports whether questions are asked one
 	// after the other. See collect.Options.
 	Free, Serial bool
@@ -67,7 +71,7 @@ type View struct {
 // New returns a view that uses AWS clients of the configuration. It only reads.
 func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	return &View{
-		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval}),
+		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst}),
 		aws:      cfg, kube: dialer, options: o,
 	}
 }
@@ -89,7 +93,11 @@ type Account struct {
 // Open creates the clients of an account and region. agent is the name of the Kubernetes clients in
 // audit logs. It sends nothing yet.
 func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
-	tokens, err := kube.NewTokenSource(cfg)
+	signing := cfg
+	if o.Tokens != nil {
+		signing = *o.Tokens
+	}
+	tokens, err := kube.NewTokenSource(signing)
 	if err != nil {
 		return nil, err
 	}
