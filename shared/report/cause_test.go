@@ -71,7 +71,7 @@ func fixes(c Check) string {
 func TestExplanations(t *testing.T) {
 	for _, name := range []string{"diagnosed", "healthy", "watching", "incomplete"} {
 		var b bytes.Buffer
-		if err := checks()[name].Explain(&b); err != nil {
+		if err := checks()[name].Explain(&b, Layout{Columns: 80}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "explain-"+name, b.String())
@@ -82,7 +82,7 @@ func TestExplanations(t *testing.T) {
 func TestAFixStaysOnItsLine(t *testing.T) {
 	c := checks()["diagnosed"]
 	var b bytes.Buffer
-	if err := c.Explain(&b); err != nil {
+	if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{b.String(), table(t, c)} {

@@ -16,9 +16,9 @@ import (
 // what is done about them, or why nothing is. Then follow the causes with evidence and
 // fixes, what was ruled out, what could not be checked, and the history. It returns the
 // first error of w.
-func (c Check) Explain(w io.Writer) error {
-	t := &text{w: w}
-	t.wrap(0, c.headline())
+func (c Check) Explain(w io.Writer, layout Layout) error {
+	t := &text{w: w, Layout: layout}
+	t.head(c.headline())
 	c.basis(t)
 	explained := c.Explained()
 	if why, run, rest := c.gist(); why != "" {

@@ -142,7 +142,7 @@ func explanations() map[string]Check {
 func TestExplanationsAsThingsStand(t *testing.T) {
 	for name, c := range explanations() {
 		var b bytes.Buffer
-		if err := c.Explain(&b); err != nil {
+		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "explain-"+name, b.String())
@@ -177,7 +177,7 @@ func TestTheAnswerStandsFirst(t *testing.T) {
 			t.Errorf("%s: %+v, want %q first", name, answers, want)
 		}
 		var b bytes.Buffer
-		if err := c.Explain(&b); err != nil {
+		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Join(strings.Fields(strings.Join(slices.Collect(strings.Lines(b.String()))[:11], "")), " ")
@@ -233,7 +233,7 @@ func TestWhatIsWatchedIsAnsweredWithItsTime(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	var b bytes.Buffer
-	if err := c.Explain(&b); err != nil || !strings.Contains(b.String(), "nothing yet: within its tolerance until") {
+	if err := c.Explain(&b, Layout{Columns: 80}); err != nil || !strings.Contains(b.String(), "nothing yet: within its tolerance until") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -371,7 +371,7 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		c.Assessment.Notes = nil
 		tt.spoil(&c)
 		var b bytes.Buffer
-		if err := c.Explain(&b); err != nil {
+		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), " ")

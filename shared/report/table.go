@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -16,26 +17,60 @@ import (
 	"rollcall/shared/roll"
 )
 
-// width is the number of columns that a table may use.
-const width = 80
+// Layout is how tables look.
+type Layout struct {
+	// Columns is the width of the terminal. 0 is none: then nothing is cut, so that a program
+	// that reads the lines has whole names, and one line has everything about a finding.
+	Columns int
+	// Wide adds the zone and the cause to each finding, and cuts nothing.
+	Wide bool
+	// Everything adds findings within their tolerance, tagged instances that are no nodes, and
+	// registration times.
+	Everything bool
+	// Color marks what is urgent and what is well.
+	Color bool
+}
+
+// Sentences have at most proseMost columns, however wide the terminal is: longer lines are hard
+// to read. The narrowest terminal that a table fits has tableLeast.
+const tableLeast, tableUsual, proseMost = 40, 80, 100
+
+// prose returns the width of sentences.
+func (l Layout) prose() int {
+	if l.Columns == 0 {
+		return tableUsual
+	}
+	return min(max(l.Columns, tableLeast), proseMost)
+}
+
+// cut reports whether what does not fit the terminal is cut.
+func (l Layout) cut() bool { return l.Columns > 0 && !l.Wide }
+
+// most returns the limit of a list, without one the length of the list.
+func (l Layout) most(of int) int {
+	if l.Everything || !l.cut() {
+		return of
+	}
+	return tableRows
+}
 
 // tableRows is the most findings, and the most held acts, that a table shows of a cluster
 // unless it shows everything.
 const tableRows = 60
 
-// Tables writes checks as text of at most 80 columns, the most urgent first. Commands and
-// longer words, such as an ARN, are not broken. A cluster with nothing to do gets one line.
-// With everything set, it adds findings within their tolerance, tagged instances that are
-// no nodes, and registration times. It returns the first error of w.
-func Tables(w io.Writer, checks []Check, everything bool) error {
-	t := &text{w: w}
+// Tables writes checks as text, the most urgent first. Commands and words longer than a line,
+// such as an ARN, are not broken. A cluster with nothing to do gets one line. It returns the
+// first error of w.
+func Tables(w io.Writer, checks []Check, layout Layout) error {
+	t := &text{w: w, Layout: layout}
+	everything := layout.Everything
 	block := false // the output above is more than a line
 	for i, c := range slices.SortedStableFunc(slices.Values(checks), moreUrgent) {
 		more := !c.fine() || len(c.Notes()) > 0 || everything
 		if i > 0 && (block || more) {
 			t.line("")
 		}
-		c.table(t, everything)
+		c.table(t)
 		block = more
 	}
 	return t.err
@@ -46,15 +81,16 @@ func (c Check) fine() bool {
 	return c.Complete() && len(c.Findings()) == 0 && len(c.Assessment.Unjudged) == 0
 }
 
-func (c Check) table(t *text, everything bool) {
+func (c Check) table(t *text) {
+	everything := t.Everything
 	if c.fine() {
-		t.line("%s", c.nothing())
+		t.painted(green, "%s", c.nothing(t.Layout))
 	} else {
-		t.wrap(0, c.headline())
-		c.findingRows(t, everything)
+		t.head(c.headline())
+		c.findingRows(t)
 		c.why(t)
 		c.orderItems(t)
-		c.heldItems(t, everything)
+		c.heldItems(t)
 	}
 	if everything {
 		c.quiet(t)
@@ -64,8 +100,9 @@ func (c Check) table(t *text, everything bool) {
 		t.line("  next check at %s, when a verdict can change", next.UTC().Format("2006-01-02 15:04:05Z"))
 	}
 	unjudged := c.unjudgedLines()
-	if more := len(unjudged) - tableRows; more > 0 && !everything {
-		unjudged = append(unjudged[:tableRows], fmt.Sprintf("and %d more instances; --verbose tells all of them", more))
+	if most := t.most(len(unjudged)); len(unjudged) > most {
+		more := len(unjudged) - most
+		unjudged = append(unjudged[:most], fmt.Sprintf("and %d more instances; --verbose tells all of them", more))
 	}
 	t.list("not judged", unjudged)
 	t.list("notes", c.Notes())
@@ -77,7 +114,7 @@ func (c Check) table(t *text, everything bool) {
 
 // nothing returns the one line of a cluster with nothing to do. If it does not fit, the
 // region is left out, then the middle of the name is cut.
-func (c Check) nothing() string {
+func (c Check) nothing(l Layout) string {
 	id := c.Snapshot.Cluster.ID
 	state := fmt.Sprintf("nothing to do; %d of %d nodes ready", c.Assessment.Ready, c.Assessment.Nodes)
 	if n := c.Assessment.Waiting; n > 0 {
@@ -88,11 +125,11 @@ func (c Check) nothing() string {
 	}
 	name := shown(id.Name)
 	for _, s := range []string{name + inBrackets(id.Region) + ": " + state, name + ": " + state} {
-		if columns(s) <= width {
+		if !l.cut() || columns(s) <= l.Columns {
 			return s
 		}
 	}
-	return short(name, max(4, width-columns(": "+state))) + ": " + state
+	return short(name, max(4, l.Columns-columns(": "+state))) + ": " + state
 }
 
 // quiet writes what needs no attention.
@@ -131,60 +168,138 @@ func (c Check) leftOut() string {
 	return "also " + strings.Join(parts, ", ")
 }
 
-// kindAndGroup returns the widths of the columns for kind and group. They share what the
-// other columns leave, and a kind is never cut.
-func kindAndGroup(findings []roll.Finding) (kind, group int) {
-	const least, both = len(roll.Unregistered), 31
-	kind = least
-	for _, f := range findings {
-		kind = max(kind, len(f.Kind))
-	}
-	return kind, both - kind
-}
+// besideLeast is the width from which a terminal shows nodes in a column of their own.
+const besideLeast = 110
 
-// findingRows writes the table of the findings.
-func (c Check) findingRows(t *text, everything bool) {
+// findingRows writes the table of the findings. On a terminal without room for the nodes
+// beside them, they stand below.
+func (c Check) findingRows(t *text) {
 	findings := c.Findings()
 	if len(findings) == 0 {
 		return
 	}
-	kind, group := kindAndGroup(findings)
-	row := func(name, instance, of, long, next string) {
-		t.line("  %s %s %s %s %s", pad(name, kind), pad(short(instance, 19), 19), pad(short(of, group), group), pad(long, 6), short(next, 18))
+	table := c.findingTable(findings, t.Wide, true)
+	if t.cut() && (t.Columns < besideLeast || table.width() > t.Columns) {
+		table = c.findingTable(findings, t.Wide, false)
+		table.fit(t.Columns)
 	}
 	t.line("")
-	row("FINDING", "INSTANCE", "GROUP", "FOR", "NEXT")
-	for i, f := range findings {
-		if i == tableRows && !everything {
-			t.line("  and %d more findings; --verbose tells all of them", len(findings)-i)
+	for i, row := range table.rows {
+		if shown := t.most(len(findings)); i > shown {
+			t.line("  and %d more findings; --verbose tells all of them", len(findings)-shown)
 			return
 		}
-		row(string(f.Kind), string(f.Instance), string(f.Group), Age(c.Snapshot.At.Sub(f.Since)), c.fate(f).cell())
-		below := f.Node
-		if below == string(f.Instance) {
-			below = ""
+		color := bold
+		if i > 0 {
+			color = urgency[findings[i-1].Stage]
 		}
-		if len(f.Instance) > 19 {
-			below = string(f.Instance) // it was cut in the row above
-		}
-		if f.Condition != "" {
-			below = f.Condition + orNothing(" of ", below)
-		}
-		if below != "" {
-			t.line("  %s %s", pad("", kind), short(below, 76-kind))
+		t.cells(color, table.widths, row)
+		if i > 0 && table.below != nil && table.below[i-1] != "" {
+			t.line("  %s %s", pad("", table.widths[0]), short(table.below[i-1], t.Columns-4-table.widths[0]))
 		}
 	}
 }
 
+// urgency is the color of a finding's stage.
+var urgency = map[roll.Stage]string{roll.Overdue: red, roll.Warned: yellow}
+
+// grid is a table: its rows, the first of which is the header, and the widths of the columns.
+type grid struct {
+	rows   [][]string
+	widths []int
+	below  []string // what stands below each row but the header; nil for nothing
+	group  int      // the column that may be cut
+}
+
+// findingTable returns the findings in columns, with the node in one of its own if beside is
+// set, and else below its row.
+func (c Check) findingTable(findings []roll.Finding, wide, beside bool) grid {
+	g := grid{rows: [][]string{{"FINDING", "INSTANCE"}}, group: 2}
+	add := func(row int, cells ...string) { g.rows[row] = append(g.rows[row], cells...) }
+	if beside {
+		g.group = 3
+		add(0, "NODE")
+	}
+	add(0, "GROUP", "FOR", "NEXT")
+	if wide {
+		add(0, "ZONE", "CAUSE")
+	}
+	for i, f := range findings {
+		node := f.Node
+		if node == string(f.Instance) {
+			node = ""
+		}
+		id := string(f.Instance)
+		next, since := c.fate(f).cell(), Age(c.Snapshot.At.Sub(f.Since))
+		if beside {
+			g.rows = append(g.rows, []string{kindInWords(f), id, cmp.Or(node, "-"), string(f.Group), since, next})
+		} else {
+			g.rows = append(g.rows, []string{string(f.Kind), short(id, idColumns), string(f.Group), since, short(next, nextColumns)})
+			if columns(id) > idColumns {
+				node = id // it was cut
+			}
+			if f.Condition != "" {
+				node = f.Condition + orNothing(" of ", node)
+			}
+			g.below = append(g.below, node)
+		}
+		if wide {
+			cause := "-"
+			if why, ok := first(c.Diagnoses[f.Key()].Causes); ok {
+				cause = perhaps(why)
+			}
+			add(i+1, cmp.Or(f.Zone, "-"), cause)
+		}
+	}
+	g.measure()
+	return g
+}
+
+// The widths of an instance id, and of the longest usual step.
+const idColumns, nextColumns = 19, 18
+
+// measure sets the widths to those of the cells, and of usual cells, so that the tables of
+// several clusters have the same columns.
+func (g *grid) measure() {
+	usual := map[string]int{"FINDING": len(roll.Unregistered), "INSTANCE": idColumns, "GROUP": 19, "FOR": 6}
+	g.widths = make([]int, len(g.rows[0]))
+	for i, name := range g.rows[0] {
+		g.widths[i] = usual[name]
+		for _, row := range g.rows {
+			g.widths[i] = max(g.widths[i], columns(shown(row[i])))
+		}
+	}
+}
+
+// width returns the columns of a line.
+func (g grid) width() int {
+	n := 1
+	for _, w := range g.widths {
+		n += 1 + w
+	}
+	return n
+}
+
+// fit cuts the groups so that the lines fit a terminal. A kind is never cut, and the step keeps
+// its room.
+func (g *grid) fit(most int) {
+	last := len(g.widths) - 1
+	g.widths[last] = nextColumns
+	g.widths[g.group] = max(len("GROUP"), min(g.widths[g.group], g.widths[g.group]+most-g.width()))
+	for _, row := range g.rows {
+		row[g.group] = short(row[g.group], g.widths[g.group])
+	}
+}
+
 // heldItems writes the held acts. Those with the same reason and text are written once.
-func (c Check) heldItems(t *text, everything bool) {
+func (c Check) heldItems(t *text) {
 	if len(c.Plan.Held) == 0 {
 		return
 	}
 	t.section("held back")
 	all := heldAlike(c.Plan.Held)
 	for i, h := range all {
-		if i == tableRows && !everything {
+		if i == t.most(len(all)) {
 			t.line("    and %d more; --verbose tells all of them", len(all)-i)
 			return
 		}
@@ -398,19 +513,61 @@ func shown(s string) string {
 
 // text writes lines and keeps the first error.
 type text struct {
+	Layout
 	w   io.Writer
 	err error
 }
 
-func (t *text) line(format string, args ...any) {
+// The colors of a terminal.
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	plain  = "\x1b[0m"
+)
+
+func (t *text) line(format string, args ...any) { t.painted("", format, args...) }
+
+// painted writes a line in a color, "" for none.
+func (t *text) painted(color, format string, args ...any) {
+	t.write(t.paint(color, strings.TrimRight(visible(fmt.Sprintf(format, args...)), " ")))
+}
+
+// cells writes a row of a table, the first cell in a color.
+func (t *text) cells(color string, widths []int, row []string) {
+	rest := ""
+	for i := 1; i < len(row); i++ {
+		rest += " " + pad(row[i], widths[i])
+	}
+	t.write("  " + t.paint(color, pad(row[0], widths[0])) + strings.TrimRight(rest, " "))
+}
+
+// paint returns a text without control characters in a color.
+func (t *text) paint(color, s string) string {
+	if !t.Color || color == "" || s == "" {
+		return s
+	}
+	return color + s + plain
+}
+
+// write writes a line as it is.
+func (t *text) write(s string) {
 	if t.err == nil {
-		_, t.err = fmt.Fprintln(t.w, strings.TrimRight(visible(fmt.Sprintf(format, args...)), " "))
+		_, t.err = fmt.Fprintln(t.w, s)
+	}
+}
+
+// head writes a headline.
+func (t *text) head(s string) {
+	for _, l := range Wrapped(s, t.prose()) {
+		t.painted(bold, "%s", l)
 	}
 }
 
 func (t *text) section(name string) {
 	t.line("")
-	t.line("  %s", name)
+	t.painted(bold, "  %s", name)
 }
 
 // list writes a section of paragraphs, or nothing if there are none.
@@ -426,7 +583,7 @@ func (t *text) list(name string, paragraphs []string) {
 
 // item writes one entry of a list. What does not fit continues below it, indented.
 func (t *text) item(format string, args ...any) {
-	for i, l := range Wrapped(fmt.Sprintf(format, args...), width-6) {
+	for i, l := range Wrapped(fmt.Sprintf(format, args...), t.prose()-6) {
 		if i == 0 {
 			t.line("    %s", l)
 		} else {
@@ -435,9 +592,9 @@ func (t *text) item(format string, args ...any) {
 	}
 }
 
-// wrap writes a text in lines of at most width columns, each indented.
+// wrap writes a text in lines that fit, each indented.
 func (t *text) wrap(indent int, s string) {
-	for _, l := range Wrapped(s, width-indent) {
+	for _, l := range Wrapped(s, t.prose()-indent) {
 		t.line("%s%s", strings.Repeat(" ", indent), l)
 	}
 }

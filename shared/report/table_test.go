@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -181,7 +182,7 @@ func table(t *testing.T, c ...Check) string { return tables(t, c, false) }
 func tables(t *testing.T, checks []Check, everything bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Tables(&b, checks, everything); err != nil {
+	if err := Tables(&b, checks, Layout{Columns: 80, Everything: everything}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -544,8 +545,88 @@ func (w *full) Write(p []byte) (int, error) {
 
 func TestAFailedWriteIsTold(t *testing.T) {
 	for lines := range 5 {
-		if err := Tables(&full{lines}, []Check{checks()["findings"]}, false); err == nil {
+		if err := Tables(&full{lines}, []Check{checks()["findings"]}, Layout{Columns: 80}); err == nil {
 			t.Errorf("the write after line %d failed, and nobody is told", lines)
+		}
+	}
+}
+
+// drawn returns the tables in a layout.
+func drawn(t *testing.T, l Layout, checks ...Check) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Tables(&b, checks, l); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// long returns a check with names that fit no usual terminal.
+func long() Check {
+	c := checks()["findings"]
+	for i := range c.Assessment.Findings {
+		f := &c.Assessment.Findings[i]
+		f.Group = "nodegroup/workers-for-the-payments-of-the-northern-region-2026"
+		f.Zone = "eu-west-1b"
+	}
+	return c
+}
+
+func TestATableIsAsWideAsTheTerminal(t *testing.T) {
+	for columns, tt := range map[int]struct{ whole, beside bool }{60: {}, 80: {}, 100: {}, 120: {}, 130: {whole: true}, 160: {whole: true}, 250: {whole: true, beside: true}} {
+		text := drawn(t, Layout{Columns: columns}, long())
+		for line := range strings.Lines(text) {
+			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > max(columns, 70) && !strings.Contains(line, "arn:") {
+				t.Errorf("%d columns: %q", columns, line)
+			}
+		}
+		if whole := strings.Contains(text, "nodegroup/workers-for-the-payments-of-the-northern-region-2026"); whole != tt.whole {
+			t.Errorf("%d columns: the group is whole: %t\n%s", columns, whole, text)
+		}
+		if beside := strings.Contains(text, "INSTANCE            NODE"); beside != tt.beside {
+			t.Errorf("%d columns: the nodes are beside: %t\n%s", columns, beside, text)
+		}
+	}
+}
+
+// Programs read the lines: a name is whole, and one line has everything about a finding.
+func TestNothingIsCutWhereThereIsNoTerminal(t *testing.T) {
+	c := long()
+	for i := range 2 * tableRows {
+		c.Assessment.Findings = append(c.Assessment.Findings, silent(100+i, time.Hour))
+	}
+	for _, l := range []Layout{{}, {Columns: 80, Wide: true}} {
+		text := drawn(t, l, c)
+		if strings.Contains(text, "…") || strings.Contains(text, "more findings") {
+			t.Errorf("it is cut:\n%s", text)
+		}
+		row := regexp.MustCompile(`(?m)^ +Unknown +i-00000000000000006 +ip-10-0-12-6.eu-west-1.compute.internal +nodegroup/workers-for-the-payments-of-the-northern-region-2026 +2d +held`)
+		if !row.MatchString(text) {
+			t.Errorf("no row of its own in\n%s", text)
+		}
+	}
+	if text := drawn(t, Layout{Columns: 80}, c); !strings.Contains(text, "more findings; --verbose tells all of them") {
+		t.Error("a terminal is flooded")
+	}
+}
+
+func TestWideHasZonesAndCauses(t *testing.T) {
+	text := drawn(t, Layout{Wide: true}, checks()["diagnosed"])
+	for _, want := range []string{"ZONE", "CAUSE", " NodeRoleNotMapped\n", " LaunchTemplateDrift (perhaps)\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestColorsOnlyIfAskedFor(t *testing.T) {
+	for _, c := range []Check{checks()["findings"], checks()["healthy"]} {
+		plainly, painted := drawn(t, Layout{Columns: 80}, c), drawn(t, Layout{Columns: 80, Color: true}, c)
+		if strings.Contains(plainly, "\x1b") || !strings.Contains(painted, "\x1b[") {
+			t.Errorf("without colors %q, with them %q", plainly, painted)
+		}
+		if stripped := regexp.MustCompile(`\x1b\[\d*m`).ReplaceAllString(painted, ""); stripped != plainly {
+			t.Errorf("colors change the text:\n%s", stripped)
 		}
 	}
 }
