@@ -2,20 +2,16 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"rollcall/shared/aws/awserr"
 	"rollcall/shared/aws/tags"
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/lambdas/run"
@@ -37,60 +33,13 @@ type account struct {
 // messages.
 const identityTime = 5 * time.Second
 
-// place is the account's region, and the settings for its calls.
-type place struct {
-	region   string        // "" uses the environment's
-	evidence string        // where evidence is stored, "" for nowhere
-	timeout  time.Duration // limit for finding the credentials, and for every attempt of a call
-}
-
-// someTime returns an error if the value of --timeout is not valid.
-func someTime(timeout time.Duration) error {
-	if timeout <= 0 {
-		return fmt.Errorf("--timeout %s: it must be more than zero", timeout)
-	}
-	return nil
-}
-
-// connect loads the ambient configuration and checks that there are credentials, so that
-// missing ones are reported once and not for each call. ctx is the context of the whole
-// command.
-func connect(ctx context.Context, env Environment, p place) (*account, error) {
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(p.timeout))}
-	if p.region != "" {
-		options = append(options, config.WithRegion(p.region))
-	}
-	loading, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	cfg, err := config.LoadDefaultConfig(loading, options...)
-	if err != nil {
-		return nil, fmt.Errorf("load the AWS configuration: %w", err)
-	}
-	if cfg.Region == "" {
-		return nil, errors.New("no AWS region: set AWS_REGION, give --region, or add one to the profile")
-	}
-	if _, err := cfg.Credentials.Retrieve(loading); err != nil {
-		return nil, errors.New(awserr.Describe(err, "sts:GetCallerIdentity", ""))
-	}
-	principal := principalOf(ctx, sts.NewFromConfig(cfg), min(identityTime, p.timeout))
-	store, err := evidenceIn(cfg, p.evidence)
-	if err != nil {
-		return nil, err
-	}
-	look, err := view.Open(cfg, "rollcall/"+version(), view.Options{Principal: principal, Store: store, PageInterval: env.PageInterval})
-	if err != nil {
-		return nil, err
-	}
-	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
-}
-
 // principalOf returns a function that returns the principal of the credentials, "" if
 // unknown. It is read once, with the context of the whole command, since the first caller's
 // context may be about to expire. A caller whose context has expired does not need the
 // answer: its error was not a denial.
-func principalOf(whole context.Context, api *sts.Client, limit time.Duration) func(context.Context) string {
+func principalOf(whole context.Context, api *sts.Client) func(context.Context) string {
 	ask := sync.OnceValue(func() string {
-		ctx, cancel := context.WithTimeout(whole, limit)
+		ctx, cancel := context.WithTimeout(whole, identityTime)
 		defer cancel()
 		out, err := api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
@@ -125,8 +74,8 @@ func evidenceIn(cfg aws.Config, place string) (view.Store, error) {
 func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.Runner, error) {
 	r := &run.Runner{
 		Observer: a.view.Observer, Why: a.view.Check, Ledger: s.ledger, Policy: s.policy, Permitted: s.mode, Clock: now, Unremembered: f.ledger == "",
-		ReadTime: f.timeout, WhyTime: f.timeout, ActTime: f.timeout,
-		Tags: tags.New(a.view.EC2, a.principal),
+		ReadTime: f.readTime(),
+		Tags:     tags.New(a.view.EC2, a.principal),
 	}
 	if s.mode.Allows(policy.Notify) && f.topic != "" {
 		r.Notices = report.NewTopic(sns.NewFromConfig(a.cfg), f.topic, f.chat, a.principal)

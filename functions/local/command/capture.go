@@ -21,8 +21,8 @@ import (
 
 // captureFlags are the flags of rollcall capture, as given.
 type captureFlags struct {
-	cluster, out, policy, ledger, region string
-	timeout                              time.Duration
+	access
+	cluster, out, policy, ledger string
 }
 
 func captureCommand(env Environment) *cobra.Command {
@@ -45,21 +45,25 @@ are captured for at most 3 instances of a group.`,
 	flags.StringVar(&f.out, "out", "", "directory to write to; it must be empty or not exist")
 	flags.StringVar(&f.policy, "policy", "", "policy file, which defines what is a finding (default: the built-in policy)")
 	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
-	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit for reading the cluster")
+	f.oneRegion(c)
+	f.contextFlags(c)
+	f.access.flags(c, 5*time.Minute)
+	values(c, "cluster", f.namesOfClusters)
+	_ = c.MarkFlagDirname("out") // it is there
 	return c
 }
 
-func (f captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
+func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
 	var faults []error
-	if f.cluster == "" {
-		faults = append(faults, errors.New("--cluster: name the cluster"))
+	named, err := f.access.settle(f.cluster)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	if f.cluster = named; named == "" && f.context == "" && f.kubeconfig == "" {
+		faults = append(faults, errors.New("--cluster: name the cluster, or give --context"))
 	}
 	if f.out == "" {
 		faults = append(faults, errors.New("--out: name the directory"))
-	}
-	if err := someTime(f.timeout); err != nil {
-		faults = append(faults, err)
 	}
 	doc, err := readPolicy(f.policy)
 	if err != nil {
@@ -79,13 +83,15 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
+	return f.within(ctx, env, func(ctx context.Context, p *progress) error { return f.capture(ctx, env, p, doc, memory) })
+}
+
+func (f captureFlags) capture(ctx context.Context, env Environment, p *progress, doc *policy.Document, memory ledger.Ledger) error {
+	a, err := f.only(ctx, env, p)
 	if err != nil {
 		return err
 	}
-	command := ctx
-	ctx, cancel := context.WithTimeout(command, f.timeout)
-	defer cancel()
+	p.say("reading " + f.cluster)
 	now := env.Now()
 	recorder := bundle.NewRecorder(now)
 	look, dialer := a.view.Recorded(recorder)
@@ -101,6 +107,7 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	found := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now, Presume: true},
 		func(q []roll.Question) { look.Observer.Details(ctx, s, q) })
 	findings := append(slices.Concat(found.Findings, found.Starting), specimens(s, found.Findings)...)
+	p.say(fmt.Sprintf("reading the evidence about %d instances of %s", len(findings), f.cluster))
 	e := look.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
 	recorder.Remember(e.Remembered())
 	whole(ctx, dialer, s)
@@ -108,9 +115,12 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := command.Err(); err != nil {
-		return err // an interrupted capture looks like a cluster with missing parts
+	// An interrupted capture looks like a cluster with missing parts. What could not be read in
+	// time is told.
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
 	}
+	p.clear()
 	if err := bundle.Write(f.out, files); err != nil {
 		return err
 	}

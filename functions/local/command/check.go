@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -20,27 +18,31 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
+	"rollcall/shared/roll"
 )
 
 // checkFlags are the flags of rollcall check, as given.
 type checkFlags struct {
+	access
 	clusters []string
 	mode     string
 	policy   string
-	output   string
+	output   form
 	ledger   string
 	topic    string
 	chat     string
-	region   string
 	evidence string
 	html     string
 	verbose  bool
-	timeout  time.Duration
+	watch    time.Duration
 }
 
-// parallel is the number of clusters that are checked in parallel. EC2 listings run one at
-// a time anyway; only the waits for the Kubernetes APIs overlap.
+// parallel is the number of clusters that are checked in parallel. EC2 listings of a region
+// run one at a time anyway; only the waits for the Kubernetes APIs overlap.
 const parallel = 8
+
+// leastWatch is the shortest time between two checks of --watch. Tests shorten it.
+var leastWatch = 10 * time.Second
 
 func checkCommand(env Environment) *cobra.Command {
 	var f checkFlags
@@ -48,7 +50,7 @@ func checkCommand(env Environment) *cobra.Command {
 		Use:   "check",
 		Short: "Check the clusters of the region once",
 		Long: `Checks every EKS cluster of the region once, or those that --cluster names, with your
-AWS credentials (AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, ...).
+AWS credentials (--profile, AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, ...).
 
 It only reads, unless --mode says otherwise:
   observe    check and report
@@ -58,36 +60,51 @@ It only reads, unless --mode says otherwise:
              since an act requires two checks at least 60 seconds apart, and
              --evidence, which is saved before an instance is terminated
 
-A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises it.`,
+A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises it.
+
+Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
+130 interrupted.`,
+		Example: `  rollcall check
+  rollcall check --profile prod --all-regions
+  rollcall check --context payments --watch
+  rollcall check --cluster payments -o wide`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.clusters, "cluster", nil, "cluster to check; repeat for several (default all of the region)")
+	flags.StringArrayVar(&f.regions, "region", nil, "AWS region; repeat for several (default from the environment or profile)")
+	flags.BoolVar(&f.allRegions, "all-regions", false, "check every region that is enabled for the account")
 	flags.StringVar(&f.mode, "mode", string(policy.Observe), "observe, notify or remediate")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy; see rollcall policy schema)")
-	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json (one object per cluster)")
+	outputFlag(c, &f.output, outputTable, outputWide, outputJSON, outputYAML)
 	flags.BoolVar(&f.verbose, "verbose", false, "also list instances within their tolerance, instances that are not nodes, and registration times")
+	flags.DurationVarP(&f.watch, "watch", "w", 0, "check again every minute, or as often as --watch=DURATION says, until interrupted")
+	flags.Lookup("watch").NoOptDefVal = "1m"
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this file")
 	flags.StringVar(&f.ledger, "ledger", "", "file that stores findings and acts between checks")
 	flags.StringVar(&f.evidence, "evidence", "", "directory, or s3://BUCKET, for evidence: what was read about an instance, with secrets removed")
 	flags.StringVar(&f.topic, "topic", "", "ARN of the SNS topic for notices")
 	flags.StringVar(&f.chat, "chat-topic", "", "ARN of a second SNS topic, for notices in the format of Amazon Q Developer in chat; needs --topic")
-	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for finding the credentials, for listing the clusters, for reading one cluster, for its diagnosis, and for one act")
+	f.contextFlags(c)
+	f.access.flags(c, 5*time.Minute)
+	values(c, "mode", fixed(modes...))
+	values(c, "cluster", f.namesOfClusters)
 	return c
 }
+
+// modes are the values of --mode.
+var modes = []policy.Mode{policy.Observe, policy.Notify, policy.Remediate}
 
 // settings are the parsed flags of rollcall check.
 type settings struct {
 	mode   policy.Mode
-	output output
 	policy *policy.Document
 	ledger ledger.Ledger
 }
 
 // settle parses the flags. Its error lists all faults at once.
-func (f checkFlags) settle() (settings, error) {
+func (f *checkFlags) settle() (settings, error) {
 	var s settings
 	var faults []error
 	keep := func(err error) {
@@ -100,12 +117,13 @@ func (f checkFlags) settle() (settings, error) {
 	if err != nil {
 		keep(fmt.Errorf("--mode: %w", err))
 	}
-	s.output, err = parseOutput(f.output)
-	keep(err)
-	keep(someTime(f.timeout))
-	for flag, topic := range map[string]string{"--topic": f.topic, "--chat-topic": f.chat} {
-		if a, err := arn.Parse(topic); topic != "" && (err != nil || a.Service != "sns" || a.Region == "" || a.AccountID == "" || strings.Contains(a.Resource, ":")) {
-			keep(fmt.Errorf("%s %q: it takes the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:rollcall", flag, topic))
+	keep(f.output.check())
+	if f.watch != 0 && f.watch < leastWatch {
+		keep(fmt.Errorf("--watch=%s: it takes %s or more", f.watch, leastWatch))
+	}
+	for _, t := range []struct{ flag, topic string }{{"--topic", f.topic}, {"--chat-topic", f.chat}} {
+		if a, err := arn.Parse(t.topic); t.topic != "" && (err != nil || a.Service != "sns" || a.Region == "" || a.AccountID == "" || strings.Contains(a.Resource, ":")) {
+			keep(fmt.Errorf("%s %q: it takes the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:rollcall", t.flag, t.topic))
 		}
 	}
 	if f.chat != "" && f.topic == "" {
@@ -113,6 +131,11 @@ func (f checkFlags) settle() (settings, error) {
 	}
 	if slices.Contains(f.clusters, "") {
 		keep(errors.New("--cluster: the name is empty"))
+	}
+	named, err := f.access.settle(strings.Join(f.clusters, ","))
+	keep(err)
+	if len(f.clusters) == 0 && named != "" {
+		f.clusters = []string{named}
 	}
 	keep(placeable(f.html))
 	s.policy, err = readPolicy(f.policy)
@@ -155,101 +178,208 @@ func policyFile(path string) (*policy.Document, []byte, error) {
 	return doc, data, nil
 }
 
+// check checks once, or again and again.
 func check(ctx context.Context, env Environment, f checkFlags) error {
 	s, err := f.settle()
 	if err != nil {
 		return err
 	}
-	p := newProgress(env)
-	p.say("finding the credentials")
-	defer p.clear()
-	a, err := connect(ctx, env, place{f.region, f.evidence, f.timeout})
-	if err != nil {
-		return err
-	}
-	runner, err := a.runner(s, f, env.Now)
-	if err != nil {
-		return err
-	}
-	names := slices.Compact(slices.Sorted(slices.Values(f.clusters)))
-	if len(names) == 0 {
-		p.say("listing the clusters of " + a.region)
-		if names, err = f.list(ctx, a); err != nil {
+	for round := 0; ; round++ {
+		began := time.Now()
+		err := f.once(ctx, env, s, round)
+		if f.watch == 0 || ctx.Err() != nil {
 			return err
 		}
+		if _, seen := errors.AsType[exit](err); err != nil && !seen {
+			if round == 0 {
+				return err // it is the person's: the credentials, the region
+			}
+			complain(env, err)
+		}
+		pause(ctx, f.watch-time.Since(began))
+		if ctx.Err() != nil {
+			return interrupted(fmt.Sprintf("%d %s done", round+1, roll.Plural(round+1, "check was", "checks were")))
+		}
 	}
-	if len(names) == 0 {
-		p.clear()
-		_, _ = fmt.Fprintf(env.Stderr, "rollcall: no EKS clusters in %s\n", a.region)
+}
+
+// once checks the clusters once.
+func (f checkFlags) once(ctx context.Context, env Environment, s settings, round int) error {
+	var results []report.Check
+	var jobs []job
+	var faults []error
+	err := f.within(ctx, env, func(ctx context.Context, p *progress) error {
+		accounts, err := f.connect(ctx, env, p, f.evidence)
+		if err != nil {
+			return err
+		}
+		if jobs, faults, err = f.jobs(ctx, env, s, p, accounts); err != nil || len(jobs) == 0 {
+			return err
+		}
+		p.total = len(jobs)
+		results = f.checkAll(ctx, p, jobs, env.Now)
+		return nil
+	})
+	for _, fault := range faults {
+		complain(env, fault)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(jobs) == 0 && len(faults) > 0:
+		return exit(ExitError)
+	case len(jobs) == 0:
 		return nil
 	}
-	p.total = len(names)
-	runner.Progress = p.tell
-	results := checkAll(ctx, runner, names, env.Now)
-	p.clear()
 	if s.mode.Allows(policy.Notify) && f.topic == "" {
 		_, _ = fmt.Fprintln(env.Stderr, "rollcall: no --topic given: notices are not published")
 	}
-	if err := f.show(env, s.output, results); err != nil {
+	if f.watch > 0 && !f.output.data() {
+		env.again(round, f.watch)
+	}
+	if err := f.show(env, results); err != nil {
 		return err
 	}
+	missing := len(jobs) - len(results)
 	if ctx.Err() != nil {
-		return interrupted(fmt.Sprintf("%d of %d clusters were checked", len(results), len(names)))
+		return interrupted(fmt.Sprintf("%d of %d clusters were checked", len(results), len(jobs)))
+	}
+	if missing > 0 {
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: --timeout %s is over: %d of %d clusters were not checked\n", f.timeout, missing, len(jobs))
+	}
+	if missing > 0 || len(faults) > 0 {
+		return exit(ExitError)
 	}
 	return verdict(results)
 }
 
-// list returns the clusters of the region.
-func (f checkFlags) list(ctx context.Context, a *account) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	return a.view.Observer.Clusters(ctx)
+// job is one cluster to check.
+type job struct {
+	runner  *run.Runner
+	cluster string
+	label   string // the cluster, for a person; with its region if there are several
 }
 
+// jobs returns the clusters to check. Regions that cannot be listed are faults, if another
+// one can.
+func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *progress, accounts []*account) (jobs []job, faults []error, err error) {
+	several := len(accounts) > 1
+	names := make([][]string, len(accounts))
+	failed := make([]error, len(accounts))
+	if len(f.clusters) > 0 && !several {
+		names[0] = f.clusters
+	} else {
+		p.say("listing the clusters of " + regions(accounts))
+		var group errgroup.Group
+		for i, a := range accounts {
+			group.Go(func() error {
+				names[i], failed[i] = a.view.Observer.Clusters(ctx)
+				return nil
+			})
+		}
+		_ = group.Wait() // each has its own error
+	}
+	found := map[string]bool{}
+	for i, a := range accounts {
+		if failed[i] != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", a.region, failed[i]))
+			continue
+		}
+		runner, err := a.runner(s, f, env.Now)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(names[i]))) {
+			if len(f.clusters) > 0 && !slices.Contains(f.clusters, name) {
+				continue
+			}
+			found[name] = true
+			label := name
+			if several {
+				label += " in " + a.region
+			}
+			runner.Progress = func(_, doing string) { p.tell(label, doing) }
+			one := *runner
+			jobs = append(jobs, job{&one, name, label})
+		}
+	}
+	if len(faults) > 0 && len(jobs) == 0 {
+		return nil, nil, failed[slices.IndexFunc(failed, func(err error) bool { return err != nil })]
+	}
+	for _, name := range f.clusters {
+		if !found[name] {
+			faults = append(faults, fmt.Errorf("there is no EKS cluster %q in %s", name, regions(accounts)))
+		}
+	}
+	if len(jobs) == 0 && len(faults) == 0 {
+		p.clear()
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: there is no EKS cluster in %s: --region NAME or --all-regions checks others\n", regions(accounts))
+	}
+	return jobs, faults, nil
+}
+
+// regions names the regions of accounts.
+func regions(accounts []*account) string {
+	const most = 3
+	var names []string
+	for _, a := range accounts {
+		names = append(names, a.region)
+	}
+	if len(names) > most {
+		return fmt.Sprintf("%d regions", len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// readTime limits the reading of one cluster. If an API server hangs, the rest of the time is
+// for the diagnosis of what was read, and for notices.
+func (f checkFlags) readTime() time.Duration { return f.timeout * 3 / 4 }
+
 // checkAll checks the clusters in parallel. After an interruption it returns the clusters
-// that were checked by then, and those on which something was done.
-func checkAll(ctx context.Context, runner *run.Runner, names []string, now func() time.Time) []report.Check {
-	results := make([]report.Check, len(names))
+// that were checked by then, and those on which something was done. After the time limit it
+// also returns those that were begun: they say what was not read.
+func (f checkFlags) checkAll(ctx context.Context, p *progress, jobs []job, now func() time.Time) []report.Check {
+	results := make([]report.Check, len(jobs))
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for i, name := range names {
+	for i, j := range jobs {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			c := runner.Check(ctx, name, now())
-			if ctx.Err() == nil || len(c.Outcomes) > 0 {
+			c := j.runner.Check(ctx, j.cluster, now())
+			if !errors.Is(ctx.Err(), context.Canceled) || len(c.Outcomes) > 0 {
 				results[i] = c
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // never fails: the faults of a check are part of its result
+	p.clear()
 	return slices.DeleteFunc(results, func(c report.Check) bool { return c.Snapshot == nil })
 }
 
 // show prints the results, and writes them as a page. If one of the two fails, the other
 // still reports what was done.
-func (f checkFlags) show(env Environment, form output, results []report.Check) error {
-	printed := print(env.Stdout, form, f.verbose, results)
+func (f checkFlags) show(env Environment, results []report.Check) error {
+	printed := f.print(env, results)
 	if f.html == "" {
 		return printed
 	}
-	return errors.Join(printed, writePage(f.html, results))
+	return errors.Join(printed, writePage(f.html, "check", results))
 }
 
-func print(w io.Writer, form output, verbose bool, results []report.Check) error {
-	if form == outputJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
+func (f checkFlags) print(env Environment, results []report.Check) error {
+	if f.output.data() {
+		var documents []any
 		for _, c := range results {
-			if err := enc.Encode(c.Document()); err != nil {
-				return fmt.Errorf("print: %w", err)
-			}
+			documents = append(documents, c.Document())
 		}
-		return nil
+		return f.output.print(env.Stdout, documents...)
 	}
-	if err := report.Tables(w, results, verbose); err != nil {
+	layout := env.layout()
+	layout.Everything, layout.Wide = f.verbose, f.output.output == outputWide
+	if err := report.Tables(env.Stdout, results, layout); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

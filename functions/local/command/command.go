@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/observe/bundle"
-	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
 )
 
 // Exit codes.
@@ -33,12 +35,48 @@ type Environment struct {
 	Now            func() time.Time
 	// Terminal: a person watches standard error.
 	Terminal bool
-	// PageInterval is passed to observe.Options; zero is its default.
+	// PageInterval is the time between two pages of instances after the first few; zero is the
+	// default.
 	PageInterval time.Duration
 	// OpenBundle opens the bundle that --bundle names; nil is bundle.Open.
 	OpenBundle func(dir string) (*bundle.Bundle, error)
-	// Color: standard output is a terminal that supports colors.
+	// Columns returns the width of the terminal that standard output is, 0 if it is none. nil is 0.
+	Columns func() int
+	// Color: standard output is a terminal, and colors are wanted.
 	Color bool
+}
+
+// columns returns the width of the terminal, 0 if standard output is none.
+func (e Environment) columns() int {
+	if e.Columns == nil {
+		return 0
+	}
+	return e.Columns()
+}
+
+// layout returns how tables look.
+func (e Environment) layout() report.Layout {
+	return report.Layout{Columns: e.columns(), Color: e.Color}
+}
+
+// again heads the results of a check that is repeated. A terminal shows the latest alone.
+func (e Environment) again(round int, every time.Duration) {
+	switch {
+	case e.columns() > 0:
+		_, _ = fmt.Fprint(e.Stdout, "\x1b[H\x1b[2J")
+	case round > 0:
+		_, _ = fmt.Fprintln(e.Stdout)
+	}
+	_, _ = fmt.Fprintf(e.Stdout, "%s, again every %s\n\n", roll.Clock(e.Now()), every)
+}
+
+// complain prints an error.
+func complain(env Environment, err error) {
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" {
+			_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s\n", line)
+		}
+	}
 }
 
 // exit is an error that only sets the exit code; everything was printed already.
@@ -66,11 +104,13 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 		Version: version(),
 	}
 	root.SetArgs(args)
+	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), demoCommand(env), simulateCommand(env))
-	complete(root)
+	// The commands are made before their flags are parsed.
+	env.Color = env.Color && !slices.Contains(args, "--no-color")
+	root.PersistentFlags().Bool("no-color", false, "print no colors; the variable NO_COLOR does the same")
+	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), demoCommand(env), simulateCommand(env), manualCommand(root))
 	err := root.ExecuteContext(ctx)
 	var code exit
 	var stopped interrupted
@@ -86,26 +126,8 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	case errors.As(err, &code):
 		return int(code)
 	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s\n", line)
-	}
+	complain(env, err)
 	return ExitError
-}
-
-// complete registers shell completion for flags with a fixed set of values, in all commands
-// below.
-func complete(c *cobra.Command) {
-	for name, values := range map[string][]string{
-		"mode": {string(policy.Observe), string(policy.Notify), string(policy.Remediate)}, "cluster-mode": {string(policy.Observe), string(policy.Notify), string(policy.Remediate)},
-		"output": {string(outputTable), string(outputJSON)},
-	} {
-		if c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists and is registered once
-		}
-	}
-	for _, below := range c.Commands() {
-		complete(below)
-	}
 }
 
 // version returns the module's version, with the commit that it was built from and its
@@ -127,20 +149,4 @@ func version() string {
 		changed = ", with changes"
 	}
 	return fmt.Sprintf("%s (commit %s of %s%s)", info.Main.Version, revision[:12], built["vcs.time"], changed)
-}
-
-// output is the form in which results are printed.
-type output string
-
-const (
-	outputTable output = "table"
-	outputJSON  output = "json"
-)
-
-func parseOutput(s string) (output, error) {
-	switch o := output(s); o {
-	case outputTable, outputJSON:
-		return o, nil
-	}
-	return "", fmt.Errorf("--output %q: it takes table or json", s)
 }

@@ -206,7 +206,7 @@ func TestHabits(t *testing.T) {
 		{[]string{"check", "--topic", "alerts"}, ExitError, "", `--topic "alerts": it takes the ARN of an SNS topic`},
 		{[]string{"check", "--topic", "arn:aws:sqs:eu-west-1:111122223333:alerts", "--mode", "on"}, ExitError, "", "--mode"},
 		{[]string{"__complete", "check", "--mode", ""}, ExitOK, "observe\nnotify\nremediate\n", ""},
-		{[]string{"__complete", "explain", "-o", ""}, ExitOK, "table\njson\n", ""},
+		{[]string{"__complete", "explain", "-o", ""}, ExitOK, "table\njson\nyaml\n", ""},
 		{[]string{"__complete", "policy", "check", "--cluster-mode", ""}, ExitOK, "remediate", ""},
 	} {
 		var out, fault bytes.Buffer

@@ -26,8 +26,11 @@ read or changed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out, o.Color = env.Stdout, env.Color
-			if !env.Color && !c.Flags().Changed("pace") {
+			if env.columns() == 0 && !c.Flags().Changed("pace") {
 				o.Pace = 0 // no person is watching
+			}
+			if err := placeable(o.HTML); err != nil {
+				return err
 			}
 			p := newProgress(env)
 			o.Progress = func(doing string) {

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -33,8 +32,9 @@ import (
 
 // explainFlags are the flags of rollcall explain, as given.
 type explainFlags struct {
-	bundle, at, cluster, mode, policy, output, ledger, stack, region string
-	timeout                                                          time.Duration
+	access
+	bundle, at, cluster, mode, policy, ledger, stack, html string
+	output                                                 form
 }
 
 func explainCommand(env Environment) *cobra.Command {
@@ -61,6 +61,10 @@ is explained.
 
 Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown; 1 error;
 2 something is wrong.`,
+		Example: `  rollcall explain i-0123456789abcdef0
+  rollcall explain nodegroup/workers --context payments
+  rollcall explain i-0123456789abcdef0 --stack rollcall --region eu-west-1
+  rollcall explain --bundle DIR`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), env, f, args) },
 	}
@@ -70,26 +74,31 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default: from its tags, or from the ledger)")
 	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: explain what would happen in this mode (default observe, or the stack's)")
 	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy, or the stack's)")
-	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
 	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, whose ledger and policy to use")
-	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for finding the cluster, for reading it, and for the diagnosis")
+	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this file")
+	f.oneRegion(c)
+	f.contextFlags(c)
+	f.access.flags(c, 3*time.Minute)
+	values(c, "mode", fixed(modes...))
+	values(c, "cluster", f.namesOfClusters)
+	_ = c.MarkFlagDirname("bundle") // it is there
+	c.ValidArgsFunction = f.subjects
 	return c
 }
 
 // question holds the parsed flags and arguments.
 type question struct {
-	instance roll.InstanceID // the instance or other subject, "" for all
-	mode     policy.Mode     // "" uses the stack's mode
-	output   output
+	instance roll.InstanceID  // the instance or other subject, "" for all
+	mode     policy.Mode      // "" uses the stack's mode
 	policy   *policy.Document // nil uses the stack's policy
 	at       time.Time        // zero uses the time of the bundle, or the clock
 	bundle   *bundle.Bundle
 }
 
 // settle parses the flags. Its error lists all faults at once.
-func (f explainFlags) settle(env Environment, args []string) (question, error) {
+func (f *explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error
 	keep := func(err error) {
@@ -112,8 +121,8 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 			keep(fmt.Errorf("--mode: %w", err))
 		}
 	}
-	q.output, err = parseOutput(f.output)
-	keep(err)
+	keep(f.output.check())
+	keep(placeable(f.html))
 	if f.policy != "" || f.stack == "" {
 		q.policy, err = readPolicy(f.policy)
 		keep(err)
@@ -121,7 +130,8 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	if f.stack != "" && f.ledger != "" {
 		keep(errors.New("--ledger cannot be combined with --stack, which has its own ledger"))
 	}
-	keep(someTime(f.timeout))
+	f.cluster, err = f.access.settle(f.cluster)
+	keep(err)
 	if f.at != "" {
 		if q.at, err = bundle.ParseAt(f.at); err != nil {
 			keep(fmt.Errorf("--at: %w", err))
@@ -129,7 +139,7 @@ func (f explainFlags) settle(env Environment, args []string) (question, error) {
 	}
 	switch {
 	case f.bundle != "":
-		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", f.region}, {"--ledger", f.ledger}, {"--stack", f.stack}} {
+		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", strings.Join(f.regions, "")}, {"--profile", f.profile}, {"--ledger", f.ledger}, {"--stack", f.stack}} {
 			if flag.given != "" {
 				keep(fmt.Errorf("%s cannot be combined with --bundle, which contains it", flag.name))
 			}
@@ -160,23 +170,25 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	if err != nil {
 		return err
 	}
-	runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.timeout, WhyTime: f.timeout}
-	p := newProgress(env)
-	runner.Progress = p.tell
-	if q.bundle == nil {
-		p.say("finding the credentials")
-	}
 	var c report.Check
-	if q.bundle != nil {
-		c, err = f.ofBundle(ctx, runner, q)
-	} else {
-		c, err = f.live(ctx, env, runner, q)
-	}
-	p.clear()
+	err = f.within(ctx, env, func(ctx context.Context, p *progress) (err error) {
+		runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.timeout * 3 / 4, Progress: p.tell}
+		if q.bundle != nil {
+			c, err = f.ofBundle(ctx, runner, q)
+		} else {
+			c, err = f.live(ctx, env, p, runner, q)
+		}
+		return err
+	})
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err // an interrupted check is no answer
 	}
-	return printExplanation(env, q, c)
+	if f.html != "" {
+		if err := writePage(f.html, "explain", []report.Check{c}); err != nil {
+			return err
+		}
+	}
+	return f.print(env, c)
 }
 
 // namesListed is the maximum number of names in an error.
@@ -191,8 +203,6 @@ func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q questi
 	case q.instance.IsInstance():
 		return c.Only(q.instance), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
 	found, err := o.Subject(ctx, c.Snapshot, q.instance)
 	c = c.Concerning(q.instance, found.Related)
 	if found.Exists || len(c.Assessment.Findings)+len(c.Assessment.Starting) > 0 || c.Memory != nil && c.Memory.State.Knows(q.instance) {
@@ -227,19 +237,18 @@ func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q questi
 }
 
 // live checks the account: with the ledger if there is one, and otherwise as "what if".
-func (f explainFlags) live(ctx context.Context, env Environment, runner *run.Runner, q question) (report.Check, error) {
-	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
+func (f explainFlags) live(ctx context.Context, env Environment, p *progress, runner *run.Runner, q question) (report.Check, error) {
+	a, err := f.only(ctx, env, p)
 	if err != nil {
 		return report.Check{}, err
 	}
 	runner.Observer, runner.Why, runner.Ledger = a.view.Observer, a.view.Explain, ledger.NewMemory()
-	finding, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	past, err := f.remember(finding, a, runner, q)
+	p.say("finding the cluster")
+	past, err := f.remember(ctx, a, runner, q)
 	if err != nil {
 		return report.Check{}, err
 	}
-	cluster, err := f.clusterOf(finding, a, past, q.instance)
+	cluster, err := f.clusterOf(ctx, a, past, q.instance)
 	if err != nil {
 		return report.Check{}, err
 	}
@@ -445,15 +454,13 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 	return p, len(p.Types) > 0
 }
 
-// printExplanation prints the answer to the question.
-func printExplanation(env Environment, q question, c report.Check) error {
-	if q.output == outputJSON {
-		enc := json.NewEncoder(env.Stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(c.Explanation()); err != nil {
-			return fmt.Errorf("print: %w", err)
+// print prints the answer to the question.
+func (f explainFlags) print(env Environment, c report.Check) error {
+	if f.output.data() {
+		if err := f.output.print(env.Stdout, c.Explanation()); err != nil {
+			return err
 		}
-	} else if err := c.Explain(env.Stdout); err != nil {
+	} else if err := c.Explain(env.Stdout, env.layout()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	switch {

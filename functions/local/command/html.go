@@ -30,9 +30,9 @@ func placeable(path string) error {
 
 // writePage writes the checks as a page. A concurrent reader of the file sees the old page
 // or the new one, never a part.
-func writePage(path string, results []report.Check) error {
+func writePage(path, command string, results []report.Check) error {
 	d := report.Page(results)
-	d.Footer = []string{"Made by: rollcall check --html FILE, version " + version() + ". All times are in UTC."}
+	d.Footer = []string{"Made by: rollcall " + command + " --html FILE, version " + version() + ". All times are in UTC."}
 	data, err := page.Render(d)
 	if err != nil {
 		return fmt.Errorf("--html %s: %w", path, err)

@@ -39,13 +39,13 @@ func looked() []report.Check {
 }
 
 func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
-	for _, form := range []output{outputTable, outputJSON} {
+	for _, to := range []output{outputTable, outputJSON} {
 		path := filepath.Join(t.TempDir(), "page.html")
 		if err := os.WriteFile(path, []byte("an older page"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := (checkFlags{html: path}).show(Environment{Stdout: &out}, form, looked()); err != nil {
+		if err := (checkFlags{html: path, output: form{output: to}}).show(Environment{Stdout: &out}, looked()); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "i-00000000000000001") || !strings.Contains(string(data), "the node is silent") || !strings.HasPrefix(string(data), "<!doctype html>") {
-			t.Errorf("%s: %s", form, out.String())
+			t.Errorf("%s: %s", to, out.String())
 		}
 		left, err := os.ReadDir(filepath.Dir(path))
 		if err != nil || len(left) != 1 {
@@ -69,7 +69,7 @@ func TestAPageThatFailsLeavesTheOneBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := (checkFlags{html: path}).show(Environment{Stdout: &out}, outputTable, looked())
+	err := (checkFlags{html: path}).show(Environment{Stdout: &out}, looked())
 	if err == nil || !strings.Contains(err.Error(), "--html "+path) || out.Len() == 0 {
 		t.Errorf("%v, and printed %q", err, out.String())
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +41,7 @@ type policyFlags struct {
 	cluster, clusterMode string
 	group, preset        string
 	tags                 []string
-	output               string
+	output               form
 }
 
 func policyCheckCommand(env Environment) *cobra.Command {
@@ -68,7 +67,8 @@ instance that the flags name, or without flags for those that no override matche
 	flags.StringVar(&f.group, "group", "", "show the settings for this group, such as nodepool/default")
 	flags.StringVar(&f.preset, "preset", "", "preset that the instance's platform or type selects, such as gpu")
 	flags.StringArrayVar(&f.tags, "instance-tag", nil, "tag of an instance as KEY=VALUE; repeat for several")
-	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
+	values(c, "cluster-mode", fixed(modes...))
 	return c
 }
 
@@ -119,12 +119,12 @@ func isGroup(name string) bool {
 }
 
 func policyCheck(env Environment, f policyFlags, file string) error {
-	form, err := parseOutput(f.output)
 	whose, wrong := f.subject()
-	if err = errors.Join(err, wrong); err != nil {
+	if err := errors.Join(f.output.check(), wrong); err != nil {
 		return err
 	}
 	var data []byte
+	var err error
 	if file == "-" {
 		file = "standard input"
 		data, err = io.ReadAll(env.Stdin)
@@ -136,7 +136,7 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 	}
 	doc, err := policy.Parse(data)
 	if err != nil {
-		return invalidPolicy(env, form, file, err)
+		return invalidPolicy(env, f.output, file, err)
 	}
 	if err := fitsParameter(data); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
@@ -147,8 +147,8 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 	if f.preset != "" && !slices.Contains(doc.Presets(), f.preset) {
 		return fmt.Errorf("--preset %s: the presets of %s are %s", f.preset, file, strings.Join(doc.Presets(), ", "))
 	}
-	if form == outputJSON {
-		return printPolicyJSON(env, doc, whose)
+	if f.output.data() {
+		return printPolicyData(env, f.output, doc, whose)
 	}
 	return printPolicyTable(env, file, doc, whose)
 }
@@ -182,12 +182,12 @@ func remarks(of []policy.Fault) []remark {
 }
 
 // invalidPolicy prints the faults of a file. The exit code is ExitError in either form.
-func invalidPolicy(env Environment, form output, file string, err error) error {
+func invalidPolicy(env Environment, form form, file string, err error) error {
 	var faults policy.Faults
-	if form != outputJSON || !errors.As(err, &faults) {
+	if !form.data() || !errors.As(err, &faults) {
 		return fmt.Errorf("%s:\n%w", file, err)
 	}
-	if err := printJSON(env, struct {
+	if err := form.print(env.Stdout, struct {
 		Valid  bool     `json:"valid"`
 		Faults []remark `json:"faults"`
 	}{false, remarks(faults)}); err != nil {
@@ -196,7 +196,7 @@ func invalidPolicy(env Environment, form output, file string, err error) error {
 	return exit(ExitError)
 }
 
-func printPolicyJSON(env Environment, doc *policy.Document, whose subject) error {
+func printPolicyData(env Environment, form form, doc *policy.Document, whose subject) error {
 	type setting struct {
 		Key   string `json:"key"`
 		Value string `json:"value"`
@@ -222,16 +222,7 @@ func printPolicyJSON(env Environment, doc *policy.Document, whose subject) error
 	for _, s := range doc.Explain(whose.cluster, whose.clusterMode, whose.of) {
 		out.Settings = append(out.Settings, setting(s))
 	}
-	return printJSON(env, out)
-}
-
-func printJSON(env Environment, v any) error {
-	enc := json.NewEncoder(env.Stdout)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return form.print(env.Stdout, out)
 }
 
 // tags returns the instance tags that were given.

@@ -14,6 +14,7 @@ type progress struct {
 	total int
 	done  int
 	shown int
+	doing string // the latest step, shown or not
 }
 
 func newProgress(env Environment) *progress {
@@ -28,6 +29,7 @@ func newProgress(env Environment) *progress {
 func (p *progress) say(doing string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.doing = doing
 	p.show(doing + " ...")
 }
 
@@ -38,6 +40,7 @@ func (p *progress) tell(cluster, doing string) {
 	if doing == "done" {
 		p.done++
 	}
+	p.doing = cluster + ": " + doing
 	p.show(fmt.Sprintf("%d/%d clusters  %s: %s", p.done, p.total, cluster, doing))
 }
 

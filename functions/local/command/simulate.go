@@ -30,7 +30,7 @@ type simulateFlags struct {
 	soak                   time.Duration
 	shrink                 int
 	history, summary       bool
-	output                 string
+	output                 form
 	guards                 sim.Guards // deliberately wrong guards, to show a broken rule
 }
 
@@ -85,7 +85,9 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	flags.IntVar(&f.shrink, "shrink", 80, "number of runs for finding the smallest one that breaks a rule; 0 skips the search")
 	flags.BoolVar(&f.summary, "summary", false, "print one line for all seeds, and do not stop at a broken rule")
 	flags.BoolVar(&f.history, "history", false, "print every event, even if no rule is broken")
-	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
+	outputFlag(c, &f.output, outputTable, outputJSON)
+	values(c, "mode", fixed(modes...))
+	values(c, "fault", fixed(sim.Kinds()...))
 	return c
 }
 
@@ -106,15 +108,13 @@ func (f simulateFlags) check() error {
 			faults = append(faults, fmt.Errorf("--fault %s: the faults are %v", name, sim.Kinds()))
 		}
 	}
-	if f.summary && (f.history || output(f.output) != outputTable) {
+	if f.summary && (f.history || f.output.data()) {
 		faults = append(faults, errors.New("--summary: it is one line, without --history and --output json"))
 	}
 	if f.soak < 0 {
 		faults = append(faults, fmt.Errorf("--soak %s: it takes a duration such as 10m", f.soak))
 	}
-	if _, err := parseOutput(f.output); err != nil {
-		faults = append(faults, err)
-	}
+	faults = append(faults, f.output.check())
 	return errors.Join(faults...)
 }
 
@@ -229,7 +229,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	switch {
 	case f.summary:
 		f.summarize(env, all, first, processorTime()-used)
-	case all.runs > 1 && output(f.output) == outputTable:
+	case all.runs > 1 && !f.output.data():
 		f.tally(env, all, first, failed)
 	}
 	switch {
@@ -307,7 +307,7 @@ func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ra
 	began := time.Now()
 	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) {
 		r.arose = r.arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
-		if f.history && output(f.output) == outputTable {
+		if f.history && !f.output.data() {
 			history(env, e)
 		}
 	}})
@@ -335,7 +335,7 @@ func (f simulateFlags) report(ctx context.Context, env Environment, r ran, all *
 		}
 		return false, nil
 	}
-	if output(f.output) == outputJSON {
+	if f.output.data() {
 		return len(result.Violations) > 0, f.json(env, result, r.took)
 	}
 	verdict := "no rule was broken"

@@ -68,7 +68,7 @@ func TestSeedsWithACertainFaultAreCounted(t *testing.T) {
 	still := sim.Guards{Plan: func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan {
 		return func(plan.Input) plan.Plan { return plan.Plan{} }
 	}}
-	f := simulateFlags{seed: 4, seeds: 3, hours: 6, clusters: 1, nodes: 4, certain: []string{"bastion"}, output: "table", guards: still}
+	f := simulateFlags{seed: 4, seeds: 3, hours: 6, clusters: 1, nodes: 4, certain: []string{"bastion"}, output: asTable, guards: still}
 	if err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f); err != nil && !strings.Contains(out.String(), "broke a rule") {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSeedsComeToTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	for _, processors := range []int{1, 4} {
 		before := runtime.GOMAXPROCS(processors)
 		var out bytes.Buffer
-		f := simulateFlags{seed: 1, seeds: 12, hours: 14, clusters: 1, nodes: 8, output: "table", guards: reckless}
+		f := simulateFlags{seed: 1, seeds: 12, hours: 14, clusters: 1, nodes: 8, output: asTable, guards: reckless}
 		if err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f); err != nil && !strings.Contains(out.String(), "broke a rule") {
 			t.Error(err)
 		}
@@ -115,7 +115,7 @@ func TestASummaryIsOneLine(t *testing.T) {
 	}}
 	for want, guards := range map[string]sim.Guards{"no rule was broken": {}, "BROKEN: cure by seed": forgetful} {
 		var out bytes.Buffer
-		f := simulateFlags{seed: 5, seeds: 8, hours: 14, clusters: 1, nodes: 8, output: "table", summary: true, guards: guards}
+		f := simulateFlags{seed: 5, seeds: 8, hours: 14, clusters: 1, nodes: 8, output: asTable, summary: true, guards: guards}
 		err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f)
 		if (err != nil) != (want != "no rule was broken") {
 			t.Errorf("%s: %v", want, err)
@@ -138,7 +138,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 	}}
 	for seed := uint64(1); seed < 20; seed++ {
 		var out bytes.Buffer
-		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: "table", guards: forgetful}
+		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: asTable, guards: forgetful}
 		env := Environment{Stdout: &out, Now: time.Now}
 		failed, err := f.report(t.Context(), env, f.run(t.Context(), env, seed), &tally{situations: map[sim.Situation]int{}})
 		if err != nil {
@@ -255,3 +255,5 @@ func TestSimulateTriesAPolicyOfOnesOwn(t *testing.T) {
 		t.Errorf("%q", errs)
 	}
 }
+
+var asTable = form{outputTable, []output{outputTable}}

@@ -21,8 +21,9 @@ import (
 
 // switchFlags are the flags of rollcall stop and rollcall resume, as given.
 type switchFlags struct {
-	stack, parameter, region, output string
-	timeout                          time.Duration
+	access
+	stack, parameter string
+	output           form
 }
 
 func stopCommand(env Environment) *cobra.Command {
@@ -74,33 +75,38 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	flags := c.Flags()
 	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
 	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy (default: the stack's)")
-	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
-	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of the whole")
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
+	f.oneRegion(c)
+	f.access.flags(c, time.Minute)
 	c.MarkFlagsMutuallyExclusive("stack", "parameter")
 	return c
 }
 
 // turn stops or resumes, and prints the settings in force afterwards.
 func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error {
-	form, err := parseOutput(f.output)
+	_, wrong := f.settle("")
+	if err := errors.Join(f.output.check(), wrong); err != nil {
+		return err
+	}
+	return f.within(ctx, env, func(ctx context.Context, p *progress) error {
+		now, err := f.turned(ctx, env, p, stop)
+		p.clear()
+		return errors.Join(now.print(env, f.output), err)
+	})
+}
+
+// turned stops or resumes.
+func (f switchFlags) turned(ctx context.Context, env Environment, p *progress, stop bool) (inForce, error) {
+	a, err := f.only(ctx, env, p)
 	if err != nil {
-		return err
+		return inForce{}, err
 	}
-	if err := someTime(f.timeout); err != nil {
-		return err
-	}
-	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
+	p.say("reading the policy")
 	s := policySwitch{api: ssm.NewFromConfig(a.cfg), name: f.parameter, region: a.region, permitted: policy.Remediate, principal: a.principal, settles: time.Second}
 	if f.parameter == "" {
 		d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
 		if err != nil {
-			return fmt.Errorf("%w\n--parameter NAME does without the stack: /rollcall/policy, unless the stack was given another", err)
+			return inForce{}, fmt.Errorf("%w\n--parameter NAME does without the stack: /rollcall/policy, unless the stack was given another", err)
 		}
 		s.name, s.region, s.stack, s.permitted = d.settings.PolicyParameter, d.region, d.stack, d.settings.Mode
 	}
@@ -108,8 +114,7 @@ func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error
 	if stop {
 		turned = s.stop
 	}
-	now, err := turned(ctx)
-	return errors.Join(now.print(env, form), err)
+	return turned(ctx)
 }
 
 // parameterAPI is the part of Systems Manager that is used; *ssm.Client implements it.
@@ -371,12 +376,12 @@ func (s policySwitch) look(w written) inForce {
 }
 
 // print prints the settings in force, if they are known.
-func (f inForce) print(env Environment, form output) error {
+func (f inForce) print(env Environment, form form) error {
 	switch {
 	case f.Parameter == "":
 		return nil
-	case form == outputJSON:
-		return printJSON(env, f)
+	case form.data():
+		return form.print(env.Stdout, f)
 	}
 	var b strings.Builder
 	hanging(&b, "", f.headline)

@@ -103,7 +103,7 @@ func (p *parameters) turn(t *testing.T, stop bool, permitted policy.Mode) (inFor
 	}
 	now, err := turned(t.Context())
 	var b bytes.Buffer
-	if err := now.print(Environment{Stdout: &b}, outputTable); err != nil {
+	if err := now.print(Environment{Stdout: &b}, form{output: outputTable}); err != nil {
 		t.Fatal(err)
 	}
 	return now, b.String(), err
@@ -256,7 +256,7 @@ func TestWhatIsInForceAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := now.print(Environment{Stdout: &b}, outputJSON); err != nil {
+	if err := now.print(Environment{Stdout: &b}, form{output: outputJSON}); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any

@@ -214,6 +214,12 @@ func TestErrors(t *testing.T) {
 			text: "the AWS credentials for sts:GetCallerIdentity have expired: log in again (aws sso login), or renew AWS_SESSION_TOKEN",
 		},
 		{
+			name: "no SSO login yet",
+			err:  unsigned("STS", "GetCallerIdentity", errors.New("failed to refresh cached credentials, failed to read cached SSO token file, open /home/operator/.aws/sso/cache/0a1b.json: no such file or directory")),
+			want: kinds{expired: true},
+			text: "the AWS credentials for sts:GetCallerIdentity have expired: log in again (aws sso login), or renew AWS_SESSION_TOKEN",
+		},
+		{
 			name: "an SSO login that was revoked",
 			err:  unsigned("EC2", "DescribeInstances", answer("SSO", "GetRoleCredentials", 401, "UnauthorizedException", "Session token not found or invalid")),
 			want: kinds{expired: true},

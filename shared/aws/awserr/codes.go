@@ -99,6 +99,7 @@ func IsExpiredCredentials(err error) bool {
 	return mentions(err,
 		"the SSO session has expired or is invalid",
 		"cached SSO token is expired",
+		"failed to read cached SSO token file",
 		"please reauthenticate", // aws login
 	)
 }

@@ -1,0 +1,274 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/kube/kubeconfig"
+	"rollcall/shared/observe/view"
+)
+
+// access says whose account to use and which regions of it, and how long the command may take.
+type access struct {
+	profile             string
+	regions             []string // none: the environment's, or the profile's
+	allRegions          bool
+	context, kubeconfig string
+	role                string // that the context's tokens are for, "" for the caller's own
+	timeout             time.Duration
+}
+
+// flags adds the flags that every command has which reads an account.
+func (a *access) flags(c *cobra.Command, timeout time.Duration) {
+	c.Flags().StringVar(&a.profile, "profile", "", "AWS profile (default AWS_PROFILE)")
+	c.Flags().DurationVar(&a.timeout, "timeout", timeout, "time limit of the whole command")
+	values(c, "profile", profiles)
+	values(c, "region", a.namesOfRegions)
+}
+
+// oneRegion adds --region for a command that reads one region.
+func (a *access) oneRegion(c *cobra.Command) {
+	c.Flags().VarP(one{&a.regions}, "region", "", "AWS region (default from the environment or profile)")
+}
+
+// contextFlags adds the flags that name a cluster by its kubeconfig context.
+func (a *access) contextFlags(c *cobra.Command) {
+	c.Flags().StringVar(&a.context, "context", "", "context of your kubeconfig, which names the cluster, its region and the profile")
+	c.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig to read the context from (default KUBECONFIG, or ~/.kube/config)")
+	values(c, "context", func(context.Context, []string) []string {
+		names, _ := kubeconfig.Names(a.kubeconfig) // nothing to complete
+		return names
+	})
+}
+
+// one is a flag that is given once, in a list.
+type one struct{ list *[]string }
+
+func (o one) Set(s string) error { *o.list = []string{s}; return nil }
+func (o one) Type() string       { return "string" }
+func (o one) String() string {
+	if o.list == nil {
+		return ""
+	}
+	return strings.Join(*o.list, ",")
+}
+
+// settle checks the flags, and fills in what the kubeconfig context says: flags take
+// precedence. It returns the context's cluster, "" without one. Its error lists all faults.
+func (a *access) settle(cluster string) (string, error) {
+	var faults []error
+	if a.timeout <= 0 {
+		faults = append(faults, fmt.Errorf("--timeout %s: it must be more than zero", a.timeout))
+	}
+	if slices.Contains(a.regions, "") {
+		faults = append(faults, errors.New("--region: the name is empty"))
+	}
+	byContext := a.context != "" || a.kubeconfig != ""
+	switch {
+	case a.allRegions && len(a.regions) > 0:
+		faults = append(faults, errors.New("--all-regions cannot be combined with --region"))
+	case byContext && (a.allRegions || len(a.regions) > 1):
+		faults = append(faults, errors.New("--context means one region: leave out --all-regions and further --region"))
+	case byContext && cluster != "":
+		faults = append(faults, errors.New("--context cannot be combined with --cluster: it names the cluster"))
+	case byContext:
+		of, err := kubeconfig.Read(a.kubeconfig, a.context)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("--context: %w", err))
+			break
+		}
+		cluster, a.profile, a.role = of.Cluster, cmp.Or(a.profile, of.Profile), of.Role
+		if len(a.regions) == 0 && of.Region != "" {
+			a.regions = []string{of.Region}
+		}
+	}
+	return cluster, errors.Join(faults...)
+}
+
+// within runs a part of a command within the time limit, and shows its progress. If the
+// limit ends it, the error says what it was waiting for.
+func (a access) within(ctx context.Context, env Environment, do func(context.Context, *progress) error) error {
+	p := newProgress(env)
+	limited, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	err := do(limited, p)
+	p.clear()
+	if _, printed := errors.AsType[exit](err); err == nil || printed || limited.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("--timeout %s is over while %s: %s", a.timeout, cmp.Or(p.doing, "beginning"), unattended(err.Error()))
+}
+
+// unattended removes what is true only where checks follow one another.
+func unattended(s string) string { return strings.ReplaceAll(s, ": the next check tries again", "") }
+
+// attemptTime limits one attempt of a call, so that an answer that is lost leaves time for
+// another attempt.
+const attemptTime = 30 * time.Second
+
+// connect loads the AWS configuration and checks that there are credentials, so that missing
+// ones are reported once and not for each call. It returns an account for each region.
+func (a access) connect(ctx context.Context, env Environment, p *progress, evidence string) ([]*account, error) {
+	p.say("finding the credentials")
+	cfg, err := a.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A call in vain would be retried; with other regions this one may be none.
+	if cfg.Region == "" && !a.allRegions {
+		return nil, fmt.Errorf("no AWS region: give --region, set AWS_REGION, or run aws configure set region REGION%s", a.forProfile())
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return nil, a.credentialsFault(err)
+	}
+	principal := principalOf(ctx, sts.NewFromConfig(cfg))
+	regions := a.regions
+	if a.allRegions {
+		p.say("listing the regions")
+		if regions, err = enabledRegions(ctx, cfg); err != nil {
+			return nil, fmt.Errorf("--all-regions: %s", awserr.Describe(err, "ec2:DescribeRegions", principal(ctx)))
+		}
+	}
+	if len(regions) == 0 {
+		regions = []string{cfg.Region}
+	}
+	slices.Sort(regions)
+	var all []*account
+	for _, region := range slices.Compact(regions) {
+		here := cfg.Copy()
+		here.Region = region
+		one, err := a.open(here, env, evidence, principal)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// load returns the AWS configuration.
+func (a access) load(ctx context.Context) (aws.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(attemptTime)),
+		config.WithLogger(logging.Nop{}), // what goes wrong is returned
+	}
+	if a.profile != "" {
+		options = append(options, config.WithSharedConfigProfile(a.profile))
+	}
+	if len(a.regions) > 0 {
+		options = append(options, config.WithRegion(a.regions[0]))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
+		return cfg, fmt.Errorf("there is no AWS profile %q: aws configure list-profiles shows those that there are", a.profileName())
+	}
+	if err != nil {
+		return cfg, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	return cfg, nil
+}
+
+// profileName returns the profile in use, "" for the default one.
+func (a access) profileName() string { return cmp.Or(a.profile, os.Getenv("AWS_PROFILE")) }
+
+// forProfile returns the option of an aws command for the profile in use.
+func (a access) forProfile() string {
+	if name := a.profileName(); name != "" {
+		return " --profile " + quoted(name)
+	}
+	return ""
+}
+
+// credentialsFault says in one line why there are no credentials, and what to do.
+func (a access) credentialsFault(err error) error {
+	of := "the default profile"
+	if name := a.profileName(); name != "" {
+		of = "profile " + name
+	}
+	switch {
+	case awserr.IsTimeout(err), errors.Is(err, context.Canceled):
+		return errors.New("the credentials did not come in time")
+	case awserr.IsExpiredCredentials(err) && strings.Contains(err.Error(), "SSO"):
+		return fmt.Errorf("the AWS login of %s has expired, or there was none: aws sso login%s", of, a.forProfile())
+	case awserr.IsNoCredentials(err):
+		return fmt.Errorf("no AWS credentials for %s: give --profile NAME or set AWS_PROFILE (aws configure list-profiles shows them), set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in with aws sso login", of)
+	case awserr.IsExpiredCredentials(err):
+		return fmt.Errorf("the AWS credentials of %s have expired: log in again, or renew AWS_SESSION_TOKEN", of)
+	}
+	return fmt.Errorf("no AWS credentials for %s: %s", of, awserr.Describe(err, "", ""))
+}
+
+// enabledRegions returns the regions that are enabled for the account.
+func enabledRegions(ctx context.Context, cfg aws.Config) ([]string, error) {
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
+	out, err := ec2.NewFromConfig(cfg).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range out.Regions {
+		names = append(names, aws.ToString(r.RegionName))
+	}
+	return names, nil
+}
+
+// The pages that a person's single look requests at once, and the time between further ones.
+// EC2 lets an account make 100 such requests at once, and 20 more each second:
+// https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
+// A fifth of the first and a quarter of the second leave the rest to Karpenter and others.
+const (
+	pageBurst    = 20
+	pageInterval = 200 * time.Millisecond
+)
+
+// open returns the account in the region of the configuration.
+func (a access) open(cfg aws.Config, env Environment, evidence string, principal func(context.Context) string) (*account, error) {
+	store, err := evidenceIn(cfg, evidence)
+	if err != nil {
+		return nil, err
+	}
+	o := view.Options{Principal: principal, Store: store, PageInterval: cmp.Or(env.PageInterval, pageInterval), PageBurst: pageBurst}
+	if a.role != "" {
+		tokens := cfg.Copy()
+		tokens.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), a.role))
+		o.Tokens = &tokens
+	}
+	look, err := view.Open(cfg, "rollcall/"+version(), o)
+	if err != nil {
+		return nil, err
+	}
+	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
+}
+
+// only returns the account of a command that reads one region.
+func (a access) only(ctx context.Context, env Environment, p *progress) (*account, error) {
+	all, err := a.connect(ctx, env, p, "")
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// quoted returns a word for a shell.
+func quoted(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

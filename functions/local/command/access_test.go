@@ -1,0 +1,329 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var scope = regexp.MustCompile(`Credential=(\w+)/\d+/([a-z0-9-]+)/`)
+
+// world is an account with clusters in several regions, none of which exists when it is looked at.
+type world struct {
+	clusters map[string]string // by region, as JSON
+	denied   string            // the region in which nothing may be listed
+
+	mu   sync.Mutex
+	keys []string // the access keys that were used
+}
+
+func (w *world) ServeHTTP(out http.ResponseWriter, in *http.Request) {
+	said := scope.FindStringSubmatch(in.Header.Get("Authorization"))
+	if said == nil {
+		out.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	key, region := said[1], said[2]
+	w.mu.Lock()
+	w.keys = append(w.keys, key)
+	w.mu.Unlock()
+	_ = in.ParseForm()
+	switch {
+	case in.URL.Path == "/clusters" && region == w.denied:
+		out.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
+		out.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(out, `{"message":"User: arn:aws:iam::111122223333:user/jo is not authorized to perform: eks:ListClusters"}`)
+	case in.URL.Path == "/clusters":
+		_, _ = fmt.Fprintf(out, `{"clusters":[%s]}`, w.clusters[region])
+	case strings.HasPrefix(in.URL.Path, "/clusters/"):
+		out.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
+		out.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(out, `{"message":"No cluster found for name."}`)
+	case in.Form.Get("Action") == "DescribeRegions":
+		_, _ = fmt.Fprint(out, `<DescribeRegionsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><regionInfo><item><regionName>us-east-1</regionName></item><item><regionName>eu-west-1</regionName></item></regionInfo></DescribeRegionsResponse>`)
+	case in.Form.Get("Action") == "DescribeInstances" && in.Form.Get("MaxResults") == "1000" && strings.HasPrefix(in.Form.Get("Filter.3.Value.1"), "i-0"):
+		_, _ = fmt.Fprint(out, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet><item><instancesSet><item><instanceId>i-0bad0000000000001</instanceId><instanceType>m6i.large</instanceType><instanceState><name>running</name></instanceState><tagSet><item><key>kubernetes.io/cluster/shop</key><value>owned</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	default:
+		_, _ = fmt.Fprint(out, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`)
+	}
+}
+
+// serve points the SDK to the world.
+func (w *world) serve(t *testing.T) {
+	t.Helper()
+	noAWS(t)
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	t.Setenv("AWS_REGION", "eu-west-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "fromenvironment")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
+}
+
+func twoRegions() *world {
+	return &world{clusters: map[string]string{"eu-west-1": `"shop","media"`, "us-east-1": `"shop"`}}
+}
+
+func TestSeveralRegions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args       []string
+		denied     string
+		code       int
+		has, hasNo []string
+	}{
+		"the environment's":           {nil, "", ExitError, []string{"media (eu-west-1)", "shop (eu-west-1)"}, []string{"us-east-1"}},
+		"two":                         {[]string{"--region", "us-east-1", "--region", "eu-west-1"}, "", ExitError, []string{"media (eu-west-1)", "shop (eu-west-1)", "shop (us-east-1)"}, nil},
+		"all":                         {[]string{"--all-regions"}, "", ExitError, []string{"media (eu-west-1)", "shop (us-east-1)"}, nil},
+		"one of them may not be read": {[]string{"--all-regions"}, "us-east-1", ExitError, []string{"shop (eu-west-1)", "rollcall: us-east-1: eks:ListClusters was denied"}, nil},
+		"no one may be read":          {nil, "eu-west-1", ExitError, []string{"rollcall: eks:ListClusters was denied"}, []string{"eu-west-1)"}},
+		"a cluster of both":           {[]string{"--all-regions", "--cluster", "shop"}, "", ExitError, []string{"shop (eu-west-1)", "shop (us-east-1)"}, []string{"media"}},
+		"a cluster of one":            {[]string{"--all-regions", "--cluster", "media"}, "", ExitError, []string{"media (eu-west-1)"}, []string{"shop"}},
+		"a cluster of none":           {[]string{"--all-regions", "--cluster", "madia"}, "", ExitError, []string{`rollcall: there is no EKS cluster "madia" in eu-west-1, us-east-1`}, []string{"shop ("}},
+		"no cluster at all":           {[]string{"--region", "eu-north-1"}, "", ExitOK, []string{"there is no EKS cluster in eu-north-1"}, []string{"shop"}},
+		"as YAML":                     {[]string{"--all-regions", "-o", "yaml", "--cluster", "shop"}, "", ExitError, []string{"---\nat: ", "cluster: shop\nregion: us-east-1\n"}, []string{"media"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := twoRegions()
+			w.denied = tt.denied
+			w.serve(t)
+			code, stdout, stderr := rollcall(t, append([]string{"check"}, tt.args...)...)
+			if code != tt.code {
+				t.Errorf("exit %d", code)
+			}
+			for _, want := range tt.has {
+				if !strings.Contains(stdout+stderr, want) {
+					t.Errorf("no %q in\n%s%s", want, stdout, stderr)
+				}
+			}
+			for _, no := range tt.hasNo {
+				if strings.Contains(stdout+stderr, no) {
+					t.Errorf("%q in\n%s%s", no, stdout, stderr)
+				}
+			}
+		})
+	}
+}
+
+// home writes files below a home directory.
+func home(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", dir)
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, ".aws/config"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, ".aws/credentials"))
+	return dir
+}
+
+const awsConfig = `[default]
+region = eu-west-1
+[profile prod]
+region = us-east-1
+aws_access_key_id = fromprofile
+aws_secret_access_key = x
+[profile sso]
+region = eu-west-1
+sso_session = corp
+sso_account_id = 111122223333
+sso_role_name = ops
+[sso-session corp]
+sso_start_url = https://example.awsapps.com/start
+sso_region = eu-west-1
+[profile broken]
+region = eu-west-1
+credential_process = false
+`
+
+const shopContext = `apiVersion: v1
+kind: Config
+current-context: shop
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]
+contexts: [{name: shop, context: {cluster: c, user: u}}]
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: aws, interactiveMode: Never, args: [--region, us-east-1, eks, get-token, --cluster-name, shop], env: [{name: AWS_PROFILE, value: prod}]}}}]
+`
+
+// A profile that is named takes precedence over the keys in the environment, as for aws.
+func TestAProfileAndAContext(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args      []string
+		key, want string
+	}{
+		"the environment's keys": {nil, "fromenvironment", "media (eu-west-1)"},
+		"a profile":              {[]string{"--profile", "prod", "--region", "us-east-1"}, "fromprofile", "shop (us-east-1)"},
+		"a context":              {[]string{"--context", "shop"}, "fromprofile", "shop (us-east-1)"},
+		"the current context":    {[]string{"--kubeconfig", "{home}/.kube/config"}, "fromprofile", "shop (us-east-1)"},
+		"a context, elsewhere":   {[]string{"--context", "shop", "--region", "eu-west-1"}, "fromprofile", "shop (eu-west-1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := twoRegions()
+			w.serve(t)
+			dir := home(t, map[string]string{".aws/config": awsConfig, ".kube/config": shopContext})
+			t.Setenv("KUBECONFIG", filepath.Join(dir, ".kube/config"))
+			var args []string
+			for _, a := range tt.args {
+				args = append(args, strings.ReplaceAll(a, "{home}", dir))
+			}
+			_, stdout, stderr := rollcall(t, append([]string{"check"}, args...)...)
+			if slices.Sort(w.keys); len(slices.Compact(w.keys)) != 1 || w.keys[0] != tt.key || !strings.Contains(stdout, tt.want) {
+				t.Errorf("keys %v: %s%s", w.keys, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestWhyThereAreNoCredentialsIsOneLineWithTheFix(t *testing.T) {
+	for want, args := range map[string][]string{
+		"rollcall: the AWS login of profile sso has expired, or there was none: aws sso login --profile sso\n":         {"--profile", "sso"},
+		"rollcall: there is no AWS profile \"prodd\": aws configure list-profiles shows those that there are\n":        {"--profile", "prodd"},
+		"rollcall: no AWS credentials for the default profile: give --profile NAME or set AWS_PROFILE":                 nil,
+		"rollcall: no AWS credentials for profile broken: ":                                                            {"--profile", "broken"},
+		"rollcall: no AWS region: give --region, set AWS_REGION, or run aws configure set region REGION --profile x\n": {"--profile", "x"},
+	} {
+		noAWS(t)
+		home(t, map[string]string{".aws/config": awsConfig + "[profile x]\naws_access_key_id = x\naws_secret_access_key = x\n"})
+		code, stdout, stderr := rollcall(t, append([]string{"check"}, args...)...)
+		if code != ExitError || stdout != "" || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("exit %d: %s%swant %s", code, stdout, stderr, want)
+		}
+	}
+}
+
+func TestWhatDoesNotGoTogether(t *testing.T) {
+	noAWS(t)
+	home(t, map[string]string{".kube/config": shopContext})
+	t.Setenv("KUBECONFIG", "")
+	for want, args := range map[string][]string{
+		"--all-regions cannot be combined with --region": {"check", "--all-regions", "--region", "eu-west-1"},
+		"--context means one region":                     {"check", "--context", "shop", "--all-regions"},
+		"--context cannot be combined with --cluster":    {"explain", failing, "--context", "shop", "--cluster", "a"},
+		"--region: the name is empty":                    {"capture", "--region", "", "--out", "x", "--cluster", "a"},
+		"--cluster: name the cluster, or give --context": {"capture", "--out", "x"},
+		"--profile cannot be combined with --bundle":     {"explain", "--bundle", unmapped, "--profile", "p"},
+	} {
+		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit %d, %s, want %q", args, code, stderr, want)
+		}
+	}
+}
+
+func TestShellsCompleteWhatThereIs(t *testing.T) {
+	twoRegions().serve(t)
+	t.Setenv("KUBECONFIG", filepath.Join(home(t, map[string]string{".aws/config": awsConfig, ".kube/config": shopContext}), ".kube/config"))
+	for want, args := range map[string][]string{
+		"broken\ndefault\nprod\nsso\n:4":                     {"check", "--profile", ""},
+		"media\nshop\n:4":                                    {"check", "--cluster", ""},
+		"shop\n:4":                                           {"capture", "--context", ""},
+		"us-east-1\neu-west-1\n:4":                           {"stop", "--region", ""},
+		"table\nwide\njson\nyaml\n:4":                        {"check", "-o", ""},
+		"i-0bad0000000000001\tshop, m6i.large, running\n:4":  {"explain", "i-0b"},
+		"nodepool/\nnodegroup/\nasg/\nnodeclaim/\nnode/\n:6": {"explain", "n"},
+		"i-0bad0000000000001\n":                              {"explain", "--bundle", unmapped, "i-0b"},
+		"bastion\n":                                          {"simulate", "--fault", ""},
+	} {
+		code, stdout, _ := rollcall(t, append([]string{"__complete"}, args...)...)
+		if code != ExitOK || !strings.Contains(stdout, want) {
+			t.Errorf("%q: exit %d, %q, want %q", args, code, stdout, want)
+		}
+	}
+}
+
+// What fails completes nothing, and says nothing.
+func TestACompletionWithoutAnAccount(t *testing.T) {
+	noAWS(t)
+	code, stdout, stderr := rollcall(t, "__complete", "check", "--cluster", "")
+	if code != ExitOK || stdout != ":4\n" || strings.Contains(stderr, "credentials") {
+		t.Errorf("exit %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestWatchChecksAgainUntilInterrupted(t *testing.T) {
+	defer func(least time.Duration) { leastWatch = least }(leastWatch)
+	leastWatch = time.Millisecond
+	for _, width := range []int{0, 80} {
+		twoRegions().serve(t)
+		out := &signals{text: "third", written: make(chan struct{})}
+		var errs bytes.Buffer
+		rounds := 0
+		now := func() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
+		counted := writer(func(p []byte) (int, error) {
+			if strings.Contains(string(p), "again every") {
+				if rounds++; rounds == 3 {
+					_, _ = out.Write([]byte("third"))
+				}
+			}
+			return out.Write(p)
+		})
+		code, _, _, _ := interrupt(t, []string{"check", "--watch=20ms", "--cluster", "shop"}, out.written, Environment{Stdout: counted, Stderr: &errs, Now: now, Columns: func() int { return width }})
+		if code != ExitInterrupted || !strings.Contains(errs.String(), "interrupted") || strings.Count(out.String(), "shop (eu-west-1)") < 2 {
+			t.Errorf("exit %d: %s%s", code, out, &errs)
+		}
+		if cleared := strings.Contains(out.String(), "\x1b[2J"); cleared != (width > 0) {
+			t.Errorf("%d columns: the screen is cleared: %t", width, cleared)
+		}
+		if !strings.Contains(out.String(), "2026-03-02 12:00:00Z, again every 20ms\n") {
+			t.Errorf("no heading in %s", out)
+		}
+	}
+}
+
+// The first check of a watch ends with an error of the person's.
+func TestAWatchThatCannotBegin(t *testing.T) {
+	noAWS(t)
+	if code, _, stderr := rollcall(t, "check", "--watch"); code != ExitError || !strings.Contains(stderr, "no AWS region") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+func TestTheManualOfARelease(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SOURCE_DATE_EPOCH", "1767225600")
+	if code, stdout, stderr := rollcall(t, "manual", dir); code != ExitOK || stdout != "" {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	for file, want := range map[string]string{
+		"man1/rollcall.1": `"Jan 2026" "rollcall `, "man1/rollcall-check.1": "all-regions", "man1/rollcall-policy-check.1": "instance-tag",
+		"completions/rollcall.bash": "complete -o default", "completions/_rollcall": "#compdef rollcall", "completions/rollcall.fish": "complete -c rollcall", "completions/rollcall.ps1": "Register-ArgumentCompleter",
+	} {
+		if data, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s: %v, no %q in\n%s", file, err, want, data)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "man1", "rollcall-manual.1")); err == nil {
+		t.Error("the hidden command has a page")
+	}
+}
+
+func TestYAMLHasTheFieldsOfTheJSONInItsOrder(t *testing.T) {
+	var b bytes.Buffer
+	err := form{output: outputYAML}.print(&b, struct {
+		Zone   string   `json:"zone"`
+		Number int      `json:"number"`
+		Text   string   `json:"text"`
+		Empty  []string `json:"empty"`
+		Lines  string   `json:"lines"`
+	}{"a", 1, "1", []string{}, "a\nb"})
+	if want := "zone: a\nnumber: 1\ntext: \"1\"\nempty: []\nlines: |-\n  a\n  b\n"; err != nil || b.String() != want {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -1,0 +1,98 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+// output is the form in which results are printed.
+type output string
+
+const (
+	outputTable output = "table"
+	outputWide  output = "wide"
+	outputJSON  output = "json"
+	outputYAML  output = "yaml"
+)
+
+// form is the value of --output, one of a few.
+type form struct {
+	output
+	all []output
+}
+
+// outputFlag adds --output with the forms that a command has, the first as the default.
+func outputFlag(c *cobra.Command, to *form, all ...output) {
+	to.output, to.all = all[0], all
+	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), inWords(all))
+	values(c, "output", fixed(all...))
+}
+
+// check returns an error if the form is none of those that the command has.
+func (f form) check() error {
+	if slices.Contains(f.all, f.output) {
+		return nil
+	}
+	return fmt.Errorf("--output %q: it takes %s", f.output, inWords(f.all))
+}
+
+// inWords lists values: "table, json or yaml".
+func inWords(all []output) string {
+	names := make([]string, len(all))
+	for i, o := range all {
+		names[i] = string(o)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// data reports whether the form is for programs.
+func (f form) data() bool { return f.output == outputJSON || f.output == outputYAML }
+
+// print writes values as JSON or YAML, which has the fields of the JSON in its order.
+func (f form) print(w io.Writer, values ...any) error {
+	for _, v := range values {
+		text, err := json.MarshalIndent(v, "", "  ")
+		if err == nil && f.output == outputYAML {
+			text, err = toYAML(text, len(values) > 1)
+		}
+		if err == nil {
+			_, err = w.Write(append(bytes.TrimRight(text, "\n"), '\n'))
+		}
+		if err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}
+
+// toYAML returns JSON, which is YAML already, in the style that people read.
+func toYAML(text []byte, several bool) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	plain(&doc)
+	var out bytes.Buffer
+	if several {
+		out.WriteString("---\n")
+	}
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	err := enc.Encode(&doc)
+	return out.Bytes(), err
+}
+
+// plain removes the style of JSON. The encoder quotes what would change its type.
+func plain(n *yaml.Node) {
+	n.Style = 0
+	for _, c := range n.Content {
+		plain(c)
+	}
+}
