@@ -36,11 +36,11 @@ variable "mode" {
 variable "policy_parameter" {
   type        = string
   default     = "/rollcall/policy"
-  description = "Name of the SSM parameter that holds the policy document. The stack never writes it. Until you do, the built-in policy holds."
+  description = "Name of the SSM parameter that holds the policy document. The stack never writes it, and acts on nothing until you do. none asks for the built-in policy."
 
   validation {
-    condition     = can(regex("^(/[A-Za-z0-9_.-]+){1,15}$", var.policy_parameter))
-    error_message = "policy_parameter must be the name of an SSM parameter that begins with a slash, such as /rollcall/policy."
+    condition     = can(regex("^(none|(/[A-Za-z0-9_.-]+){1,15})$", var.policy_parameter))
+    error_message = "policy_parameter must be none, or the name of an SSM parameter that begins with a slash, such as /rollcall/policy."
   }
 }
 

@@ -163,6 +163,9 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 	if _, err := s.scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
 		return nil, fmt.Errorf("create the schedule group: %w", err)
 	}
+	if err := s.Policy(ctx, "apiVersion: rollcall/v1\n"); err != nil {
+		return nil, err
+	}
 	env := []string{
 		"ROLLCALL_TEST_CLOCK=" + s.clockFile, "ROLLCALL_MODE=" + mode, "ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=" + s.Table,
 		"ROLLCALL_STACK=rollcall", "ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHAT_TOPIC_ARN=" + s.Chat, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",

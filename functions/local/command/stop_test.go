@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
+	"rollcall/shared/lambdas/config"
 	"rollcall/shared/policy"
 )
 
@@ -247,6 +248,15 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 	p = &parameters{between: func(p *parameters) { p.value, p.version = "apiVersion: rollcall/v1\n", 1 }}
 	if _, _, err := p.turn(t, true, policy.Remediate); err == nil || p.puts != 0 {
 		t.Errorf("created meanwhile: %v, %d writes", err, p.puts)
+	}
+}
+
+// A stack with the built-in policy reads no parameter, so a stop in one would have no effect.
+func TestAStackWithTheBuiltInPolicyIsNotStoppedByAParameter(t *testing.T) {
+	p := &parameters{}
+	s := policySwitch{api: p, name: config.BuiltIn, region: "eu-west-1", stack: "rollcall", permitted: policy.Remediate}
+	if _, err := s.stop(t.Context()); err == nil || p.puts != 0 || !strings.Contains(err.Error(), "update-event-source-mapping") {
+		t.Errorf("%v, %d writes", err, p.puts)
 	}
 }
 

@@ -42,9 +42,15 @@ type PolicyParameterStore struct {
 	at   time.Time        // when it was read
 }
 
-// ErrNoPolicy means that the parameter was deleted. It may have kept nodes from acts, so this is
-// an unreadable policy and not an empty one.
-var ErrNoPolicy = errors.New("there is no such SSM parameter any more: nothing is acted on without it; write it again, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
+// BuiltIn as the name of the parameter asks for the built-in policy: no parameter is read.
+const BuiltIn = "none"
+
+// ErrNoPolicy means that the parameter does not exist. It was deleted, and may have kept nodes from
+// acts; or it was never written, and its name may be misspelt.
+var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without it; write it, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
+
+// errNeverWritten is ErrNoPolicy of a parameter that no function has ever read.
+var errNeverWritten = fmt.Errorf("it was never written; is PolicyParameter misspelt? PolicyParameter=none asks for the built-in policy: %w", ErrNoPolicy)
 
 // NewPolicyStore returns the store for the parameter in the settings. The settings'
 // registration times apply where the document has none.
@@ -54,15 +60,17 @@ func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
 	}
 }
 
-// Remembering distinguishes a deleted parameter from one that never existed: the latter is read
-// as the built-in policy, in the stack's mode. Without a memory both are ErrNoPolicy.
+// Remembering distinguishes a deleted parameter from one that never existed. Under neither anything
+// is acted on. With the latter, reports follow the built-in policy, and a stack that does not act
+// needs none. Without a memory, a missing parameter counts as deleted.
 func (p *PolicyParameterStore) Remembering(m policyMemory) *PolicyParameterStore {
 	p.memory = m
 	return p
 }
 
 // Read reads the policy again. It returns an error if the parameter could not be read, does
-// not exist (ErrNoPolicy), or does not validate. After an error nothing may be destroyed.
+// not exist (ErrNoPolicy), or does not validate. After an error nothing may be destroyed. If the
+// parameter's name is BuiltIn, it returns the built-in policy.
 func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, error) {
 	doc, _, err := p.read(ctx)
 	return doc, err
@@ -71,11 +79,13 @@ func (p *PolicyParameterStore) Read(ctx context.Context) (*policy.Document, erro
 // read reads the policy again. stopped reports whether an invalid document contains stop:
 // true.
 func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, stopped bool, err error) {
+	if p.parameter == BuiltIn {
+		return policy.Default().Deployed(p.deployed), false, p.unusable
+	}
 	out, err := p.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(p.parameter), WithDecryption: aws.Bool(true)})
 	switch {
 	case awserr.IsNotFound(err):
-		doc, err = p.absent(ctx)
-		return doc, false, err
+		return nil, false, p.absent(ctx)
 	case err != nil:
 		return nil, false, errors.New(awserr.Describe(err, "ssm:GetParameter", ""))
 	case out.Parameter == nil:
@@ -102,21 +112,20 @@ func (p *PolicyParameterStore) read(ctx context.Context) (doc *policy.Document, 
 	return doc, false, p.unusable
 }
 
-// absent returns the policy without a parameter: the built-in policy if there never was a
-// parameter, otherwise ErrNoPolicy.
-func (p *PolicyParameterStore) absent(ctx context.Context) (*policy.Document, error) {
-	gone := fmt.Errorf("the policy in parameter %s: %w", p.parameter, ErrNoPolicy)
-	if p.memory == nil {
-		return nil, gone
+// absent returns why there is no policy: ErrNoPolicy, which is errNeverWritten if there never was a
+// parameter.
+func (p *PolicyParameterStore) absent(ctx context.Context) error {
+	why := ErrNoPolicy
+	if p.memory != nil {
+		seen, err := p.memory.PolicySeen(ctx, p.parameter)
+		if err != nil {
+			return err
+		}
+		if !seen {
+			why = errNeverWritten
+		}
 	}
-	seen, err := p.memory.PolicySeen(ctx, p.parameter)
-	switch {
-	case err != nil:
-		return nil, err
-	case seen:
-		return nil, gone
-	}
-	return policy.Default().Deployed(p.deployed), p.unusable
+	return fmt.Errorf("the policy in parameter %s: %w", p.parameter, why)
 }
 
 // see records that there is a policy.
@@ -139,7 +148,8 @@ func (p *PolicyParameterStore) see(ctx context.Context) error {
 // Usable reads the policy at most once per maxAge, and falls back to the last good one, or
 // to the built-in one. With the last good one the mode is at most notify, so that nothing
 // is destroyed on a guess. With the built-in one it is observe, since the unreadable
-// document may say so. An invalid document that says stop stops every act under its
+// document may say so; if there never was a document, it is at most notify, and no error for
+// a stack that permits no more. An invalid document that says stop stops every act under its
 // replacement. The error says that it fell back, and why.
 func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode, now time.Time, maxAge time.Duration) (*policy.Document, policy.Mode, error) {
 	p.mu.Lock()
@@ -158,6 +168,10 @@ func (p *PolicyParameterStore) Usable(ctx context.Context, permitted policy.Mode
 	lowered := policy.Observe
 	if doc = policy.Default().Deployed(p.deployed); p.good != nil {
 		doc, lowered = p.good, policy.Lower(permitted, policy.Notify)
+	} else if errors.Is(err, errNeverWritten) {
+		if lowered = policy.Lower(permitted, policy.Notify); lowered == permitted {
+			err = p.unusable
+		}
 	}
 	if stopped {
 		doc = doc.Halted()

@@ -138,17 +138,26 @@ func (m *memory) SeePolicy(_ context.Context, name string) error {
 	return m.err
 }
 
-// A policy is optional: if there never was one, the built-in one applies, in the stack's
-// mode. If there once was one, it is missed, also by a function that starts again.
-func TestAPolicyThatNeverWasIsTheBuiltInOne(t *testing.T) {
+// A policy that was never written may be a misspelt parameter. The built-in one then applies to
+// reports, and nothing is acted on. If there once was one, it is missed, also by a function that
+// starts again.
+func TestUnderAPolicyThatNeverWasNothingIsActedOn(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	p, m := &parameter{err: &types.ParameterNotFound{}}, &memory{seen: map[string]bool{}}
 	s := NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy", Deadline: 9 * time.Minute}).Remembering(m)
 	doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
-	if err != nil || mode != policy.Remediate || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 9*time.Minute {
-		t.Fatalf("it never was: %v, %s, %v", doc, mode, err)
+	if mode != policy.Notify || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 9*time.Minute {
+		t.Fatalf("it never was: %v, %s, want notify by the built-in policy", doc, mode)
 	}
-	if _, err := s.Read(t.Context()); err != nil {
+	if !errors.Is(err, ErrNoPolicy) || !strings.Contains(err.Error(), "PolicyParameter=none") {
+		t.Errorf("it never was: %v, want an error that says how to ask for the built-in policy", err)
+	}
+	for _, permitted := range []policy.Mode{policy.Observe, policy.Notify} {
+		if _, mode, err := s.Usable(t.Context(), permitted, now, time.Minute); err != nil || mode != permitted {
+			t.Errorf("a stack that does not act needs no policy: %s, %v", mode, err)
+		}
+	}
+	if _, err := s.Read(t.Context()); !errors.Is(err, ErrNoPolicy) {
 		t.Errorf("it never was, and whoever destroys reads: %v", err)
 	}
 	p.err, p.value = nil, "" // an empty policy is a policy
@@ -196,5 +205,19 @@ func TestUnderWrongTolerancesNothingIsActedOn(t *testing.T) {
 		if _, err := s.Read(t.Context()); !errors.Is(err, ErrTolerances) {
 			t.Errorf("whoever destroys is told %v", err)
 		}
+	}
+}
+
+// PolicyParameter=none asks for the built-in policy, in the stack's mode.
+func TestNoneIsTheBuiltInPolicy(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	p, m := &parameter{err: &types.ParameterNotFound{}}, &memory{seen: map[string]bool{}}
+	s := NewPolicyStore(p, Settings{PolicyParameter: BuiltIn, Deadline: 9 * time.Minute}).Remembering(m)
+	doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
+	if err != nil || mode != policy.Remediate || doc.For("demo", "", roll.Selector{}).Registration.Deadline != 9*time.Minute {
+		t.Errorf("%v, %s, %v", doc, mode, err)
+	}
+	if _, err := s.Read(t.Context()); err != nil || p.reads != 0 || m.writes != 0 {
+		t.Errorf("whoever destroys reads: %v; %d reads of a parameter, %d writes", err, p.reads, m.writes)
 	}
 }
