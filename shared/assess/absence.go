@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -12,7 +13,14 @@ import (
 type absence struct {
 	since time.Time // start of the whole absence, including an earlier status
 	began time.Time // start of the current status: its transition, or a later boot
+	// proven is since when the node was certainly not Ready. It is later than since if no check saw
+	// the node for a while before its status changed: it may have been Ready then.
+	proven time.Time
 }
+
+// unseen is the longest time without a check in which a node that was not Ready before, and is not
+// Ready after, counts as not Ready. It is a little more than the default time between two sweeps.
+const unseen = 6 * time.Minute
 
 // absence returns since when a node has not been Ready, and records it for the ledger. Time before
 // left, when a check saw its instance leave a warm pool or Standby, does not count.
@@ -30,18 +38,26 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 		began = a.firstKnown(left, time.Time{})
 	}
 	known, ok := a.State.NotReady[n.Instance]
-	w := absence{since: began, began: began}
+	w := absence{since: began, began: began, proven: began}
 	var told time.Time
 	if checked := a.State.Checked; !ok && !checked.After(began) && checked.After(n.Created) {
 		told = checked
 	}
 	if ok && a.sameAbsence(m, known, began, left) {
 		w.since, told = known.Since.UTC(), known.Told
+		if known.Transition.Equal(began) || began.Sub(a.State.Checked) <= unseen {
+			w.proven = cmp.Or(known.Proven, known.Since).UTC()
+		}
 	}
 	a.out.NotReady[n.Instance] = ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: began,
 		Known: m.Instance != nil || known.Known, // once known, always known
 		Told:  told,
+	}
+	if !w.proven.Equal(w.since) {
+		record := a.out.NotReady[n.Instance]
+		record.Proven = w.proven
+		a.out.NotReady[n.Instance] = record
 	}
 	return w
 }

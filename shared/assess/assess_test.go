@@ -130,10 +130,46 @@ func TestTheLongerAbsenceCounts(t *testing.T) {
 		{"remembered later than the transition", ledger.NotReady{Since: ago(time.Second), Status: roll.ConditionUnknown, Transition: ago(time.Second)}, 24 * time.Hour, time.Minute},
 	}
 	for _, tt := range tests {
-		state := ledger.State{NotReady: map[roll.InstanceID]ledger.NotReady{id: tt.known}}
+		state := ledger.State{Checked: ago(5 * time.Minute), NotReady: map[roll.InstanceID]ledger.NotReady{id: tt.known}}
 		s := snapshot([]roll.Instance{worker(id, tt.launched)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
 		if f := judge(s, state).Findings[0]; !f.Since.Equal(ago(tt.want)) {
 			t.Errorf("%s: since %s ago, want %s", tt.name, now.Sub(f.Since), tt.want)
+		}
+	}
+}
+
+// A node that no check saw for a while may have been Ready in that time. Its tolerance counts from
+// when it was certainly not ready. The trouble may still have begun at its first sight, so that what
+// was ill before the first check stays so.
+func TestTimeInWhichNoCheckSawTheNodeIsNotTolerance(t *testing.T) {
+	const before = 40 * time.Minute // when it went silent
+	for _, tt := range []struct {
+		name    string
+		checked time.Duration // before its status changed
+		want    time.Duration // from when the tolerance counts, before now
+	}{
+		{"a check saw it just before", 6 * time.Minute, before},
+		{"none did for a while", 6*time.Minute + time.Second, time.Minute},
+		{"none did for long", 18 * time.Minute, time.Minute},
+	} {
+		changed := now.Add(-time.Minute)
+		state := ledger.State{
+			First: now.Add(-48 * time.Hour), Checked: changed.Add(-tt.checked),
+			NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: now.Add(-before), Status: roll.ConditionUnknown, Transition: now.Add(-before)}},
+		}
+		s := snapshot([]roll.Instance{worker(id, 24*time.Hour)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
+		// A second check, and another change that a check saw, keep what is certain.
+		for look, at := range []time.Time{now, now.Add(time.Minute), now.Add(2 * time.Minute)} {
+			if look == 2 {
+				s.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(90 * time.Second)}
+			}
+			a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
+			f := a.Findings[0]
+			tolerance := map[roll.Kind]time.Duration{roll.NotReady: 15 * time.Minute, roll.Unknown: 30 * time.Minute}[f.Kind]
+			if !f.Since.Equal(now.Add(-before)) || !f.Due.Equal(now.Add(-tt.want).Add(tolerance)) {
+				t.Errorf("%s, look %d: %s since %s ago, due in %s", tt.name, look, f.Kind, now.Sub(f.Since), f.Due.Sub(now))
+			}
+			state.NotReady, state.Checked = a.NotReady, at
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionS
 	if !ok {
 		return
 	}
-	f := a.finding(m, kind, w.since, w.since.Add(tolerance))
+	f := a.finding(m, kind, w.since, w.proven.Add(tolerance))
 	f.Began = w.began
 	f.Summary = fmt.Sprintf("node %s %s since %s", m.Node.Name, told, roll.Clock(w.since))
 	if m.Node.Ready.Reason != "" {

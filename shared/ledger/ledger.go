@@ -300,6 +300,9 @@ type NotReady struct {
 	// Told is when a complete check last saw a status from the kubelet before this absence;
 	// zero if none did.
 	Told time.Time `json:"told,omitzero"`
+	// Proven is since when the node was certainly not Ready, if no check saw it for a while before
+	// that; zero if it was from Since on.
+	Proven time.Time `json:"proven,omitzero"`
 }
 
 // Rest is the memory of an instance in a warm pool or Standby.
