@@ -44,10 +44,23 @@ func decisive(d roll.Diagnosis) (codes []string) {
 	return codes
 }
 
+// passes reports whether a diagnosis proves only causes that pass by themselves, such as a control
+// plane that does not answer.
+func passes(d roll.Diagnosis) bool {
+	proven := false
+	for _, c := range d.Causes {
+		if c.Confidence == roll.Decisive && c.Cure != roll.CureWait {
+			return false
+		}
+		proven = proven || c.Confidence == roll.Decisive
+	}
+	return proven
+}
+
 // incident returns the open incident of the same group and kind to which a finding belongs, or a
 // new one. A finding stays in its incident as long as that cause may hold: a cause that one check
-// could not read is not another cause. A new finding joins the incident of a cause that it has, or
-// of one that could not be checked.
+// could not read is not another cause, and neither is one that passes. A new finding joins the
+// incident of a cause that it has, or of one that could not be checked.
 func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.NoticeKey {
 	d := p.Diagnoses[f.Key()]
 	codes := decisive(d)
@@ -58,7 +71,7 @@ func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.Notic
 		if _, member := p.State.Notices[key].Members[f.Instance]; !member {
 			continue
 		}
-		if key.Cause == "" && len(codes) == 0 || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
+		if key.Cause == "" && len(codes) == 0 || passes(d) || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
 			key.Cause != "" && len(codes) == 0 && !slices.Contains(d.RuledOut, key.Cause) {
 			return key
 		}

@@ -713,3 +713,21 @@ func TestAnEndThatWasForgottenIsTold(t *testing.T) {
 		t.Errorf("told %q, and not that the first trouble is over", w.said)
 	}
 }
+
+// A cause that passes, such as a control plane that did not answer, moves no incident: it would be
+// reported twice, with the cause and without it.
+func TestACauseThatPassesMovesNoIncident(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1)
+	w.look(now.Add(6 * time.Minute))
+	w.want("it is late", "6 [opened] 1")
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
+	w.causes[key] = []roll.Cause{{Code: "ControlPlaneUnreachable", Confidence: roll.Decisive, Cure: roll.CureWait}}
+	w.look(now.Add(7 * time.Minute))
+	if _, ok := w.state.Notices[ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}]; !ok || len(w.state.Notices) != 1 {
+		t.Errorf("the incident moved: %v", w.state.Notices)
+	}
+	w.because(1)
+	w.look(now.Add(8 * time.Minute))
+	w.want("a cause that passed")
+}

@@ -54,6 +54,9 @@ func (l *look) inCluster() string { return "cluster/" + l.ClusterID.Name }
 // cluster checks the cluster's own state.
 func (l *look) cluster() {
 	for _, g := range l.Gaps {
+		if g.Scope != roll.ScopeNodes {
+			continue // nodes were listed: the control plane answered, and one call failed
+		}
 		if g.Kind == roll.GapClusterUnreachable || g.Kind == roll.GapUnauthorized {
 			l.Note(cause.ControlPlaneUnreachable, l.unreachable(g))
 		}

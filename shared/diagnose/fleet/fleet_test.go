@@ -125,6 +125,9 @@ func TestWhatIsFound(t *testing.T) {
 		{"the API server does not answer", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "timeout"}}
 		}, "ControlPlaneUnreachable"},
+		{"one call about a suspect failed", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapClusterUnreachable, Call: roll.CallLease, Detail: "timeout"}}
+		}, ""},
 		{"a call was throttled", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled}}
 		}, ""},
