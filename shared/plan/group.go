@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -115,6 +117,31 @@ func (p *planner) lastProven(g roll.Group) time.Time {
 		proven = seen
 	}
 	return proven
+}
+
+// diagnosedRepeats is how many replacements in a row must fail before a diagnosis proves
+// ReplacementRepeats.
+const diagnosedRepeats = 2
+
+// toleratesRepeats reports whether the policy allows more replacements of a finding's group to fail than
+// prove ReplacementRepeats. Then limits.replacements holds acts, and not the diagnosis.
+func (p *planner) toleratesRepeats(f roll.Finding) bool {
+	return p.Policy(f.Selector).Limits.Replacements > diagnosedRepeats
+}
+
+// allowedRepeats returns the diagnoses without the cause ReplacementRepeats where toleratesRepeats says so.
+func (p *planner) allowedRepeats() map[roll.FindingKey]roll.Diagnosis {
+	repeats := func(c roll.Cause) bool { return c.Code == string(ReplacementRepeats) }
+	out := maps.Clone(p.Diagnoses)
+	for _, f := range p.Assessment.Findings {
+		why := p.Diagnoses[f.Key()]
+		if !slices.ContainsFunc(why.Causes, repeats) || !p.toleratesRepeats(f) {
+			continue
+		}
+		why.Causes = slices.DeleteFunc(slices.Clone(why.Causes), repeats)
+		out[f.Key()] = why
+	}
+	return out
 }
 
 // replacementRepeats refuses if the last acts on the group brought no node that stayed Ready. A

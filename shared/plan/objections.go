@@ -120,6 +120,9 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 		switch {
 		case c.Confidence != roll.Decisive:
 		case c.Code == string(ReplacementRepeats):
+			if p.toleratesRepeats(f) {
+				continue // limits.replacements decides
+			}
 			return &Refusal{Reason: ReplacementRepeats, Detail: c.Summary}
 		case c.Cure == roll.CureWait:
 			return refuse(CausePasses, "%s: %s; the cause passes by itself, or is not the instance's fault", c.Code, c.Summary)

@@ -90,7 +90,7 @@ func Make(in Input) Plan {
 	p.fault = snapshotFault(in.Snapshot)
 	p.gone = clusterGone(in.Snapshot)
 	p.suspects()
-	p.shares = sharesOf(in.Assessment.Findings, in.Diagnoses, p.instances, p.unjudged())
+	p.shares = sharesOf(in.Assessment.Findings, p.allowedRepeats(), p.instances, p.unjudged())
 	p.strangers = strangersOf(in.Diagnoses)
 	p.remediateSince()
 	p.storm()

@@ -2,10 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
 )
 
 // A replacement that had to be replaced shows that replacements fail, though the latest one has no
@@ -38,6 +40,39 @@ func TestAReplacementThatWasReplacedCounts(t *testing.T) {
 		}
 		if held := got == string(ReplacementRepeats); held != tt.holds {
 			t.Errorf("%s: held for %q, want ReplacementRepeats: %t", tt.name, got, tt.holds)
+		}
+	}
+}
+
+// The policy says how many replacements may fail. A diagnosis that calls two a series does not hold
+// the third act of a policy that allows four, also if two instances are ill.
+func TestThePolicySaysHowManyReplacementsMayFail(t *testing.T) {
+	for _, tt := range []struct {
+		limit, acts, ill int
+		holds            Reason // "" for none
+	}{
+		{2, 2, 1, ReplacementRepeats}, {4, 2, 1, ""}, {4, 3, 1, ""}, {4, 4, 1, ReplacementRepeats},
+		{4, 2, 2, ""}, {4, 4, 2, ReplacementRepeats},
+	} {
+		w := sick()
+		w.doc = mustParse(fmt.Sprintf("apiVersion: rollcall/v1\nladders: {Unknown: [{do: terminate}]}\nlimits: {replacements: %d}\n", tt.limit))
+		w.because("ReplacementRepeats", roll.Decisive, roll.CureChange, "asg/w")
+		w.causes[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}][0].Symptom = true
+		if tt.ill == 2 {
+			w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-90 * time.Minute)}
+			w.causes[roll.FindingKey{Instance: instanceID(2), Kind: roll.Unknown}] = w.causes[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}]
+		}
+		for i := range tt.acts {
+			at := now.Add(time.Duration(i-tt.acts-2) * time.Hour)
+			w.state.Actions = append(w.state.Actions, ledger.Action{
+				ID: fmt.Sprint(i), Do: "terminate", Instance: instanceID(50 + i), Group: "asg/w", At: at, Launched: at.Add(-10 * time.Minute),
+				Outcome: &ledger.Outcome{Result: ledger.Done, At: at},
+			})
+		}
+		w.state.Groups["asg/w"] = ledger.GroupMemory{Good: now.Add(-5 * time.Minute)} // the latest became Ready
+		_, p := w.make(now)
+		if got := reasons(p); tt.holds == "" && len(p.Orders) == 0 || tt.holds != "" && !slices.Contains(got, tt.holds) {
+			t.Errorf("%d of %d, %d ill: %d orders, held for %v, want %q", tt.acts, tt.limit, tt.ill, len(p.Orders), got, tt.holds)
 		}
 	}
 }
