@@ -217,13 +217,13 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 }
 
 // A node may be away for long. Its cordon is lifted whenever it comes back, as long as the ledger
-// has the cordon.
+// has the cordon, or the drain that began with one.
 func TestAnOldCordonIsLiftedToo(t *testing.T) {
-	for _, age := range []time.Duration{time.Minute, time.Hour, 61 * time.Minute, 25 * time.Hour, ledger.ActionRetention - time.Minute} {
+	for i, age := range []time.Duration{time.Minute, time.Hour, 61 * time.Minute, 25 * time.Hour, ledger.ActionRetention - time.Minute} {
 		w := healthy(10)
 		n := &w.snapshot.Nodes[0]
 		n.Unschedulable, n.CordonedBy = true, "a"
-		w.state.Actions = []ledger.Action{{ID: "a", Do: string(Cordon), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-age), Outcome: done(now.Add(-age))}}
+		w.state.Actions = []ledger.Action{{ID: "a", Do: string([]Action{Cordon, Drain}[i%2]), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-age), Outcome: done(now.Add(-age))}}
 		if _, p := w.make(now); ordered1(p) != string(Uncordon) {
 			t.Errorf("cordoned %s ago: ordered %s, want the cordon lifted", age, ordered1(p))
 		}

@@ -19,7 +19,8 @@ const (
 	// Uncordon lifts Rollcall's own cordon from a node that came back.
 	Uncordon Action = "uncordon"
 	// Drain evicts the pods of a node whose kubelet answers, within their disruption budgets. It
-	// takes several checks. Each one continues where the last one stopped.
+	// takes several checks. Each one continues where the last one stopped. It cordons a node that
+	// is not cordoned, and annotates it with its order.
 	Drain Action = "drain"
 	// Reboot is ec2:RebootInstances, at most once per finding.
 	Reboot Action = "reboot"
@@ -73,6 +74,9 @@ type Held struct {
 func (a Action) final() bool {
 	return a == Terminate || a == DeleteNode || a == DeleteNodeClaim
 }
+
+// cordons reports whether the act marks the node unschedulable.
+func (a Action) cordons() bool { return a == Cordon || a == Drain }
 
 // replaced reports whether the owner replaces the instance after the act.
 func (a Action) replaced() bool { return a == Terminate || a == DeleteNodeClaim }

@@ -52,7 +52,7 @@ func (p *planner) recover() {
 			continue
 		}
 		cordon, ok := p.State.Action(n.CordonedBy)
-		if !ok || cordon.Do != string(Cordon) || cordon.Instance != n.Instance {
+		if !ok || !Action(cordon.Do).cordons() || cordon.Instance != n.Instance {
 			continue
 		}
 		p.uncordon(n, cordon)

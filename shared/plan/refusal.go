@@ -30,7 +30,7 @@ func (p *planner) rememberRefusals() {
 func (p *planner) mayRepeat(order string, r ledger.Refusal) bool {
 	if Action(r.Do) == Uncordon {
 		return slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
-			return a.Do == string(Cordon) && a.Instance == r.Instance && uncordonID(p.Snapshot.Cluster.ID, a) == order
+			return Action(a.Do).cordons() && a.Instance == r.Instance && uncordonID(p.Snapshot.Cluster.ID, a) == order
 		})
 	}
 	if Action(r.Do) == OutOfService {

@@ -62,6 +62,46 @@ func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
 	}
 }
 
+// A person may lift a cordon, their own or Rollcall's. A drain cordons a node that is not cordoned,
+// as kubectl drain does: otherwise new pods come while the others leave. The cordon of a person
+// stays theirs.
+func TestADrainCordonsFirst(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*world)
+		cords  bool
+	}{
+		"it is cordoned by the order before": {func(*world) {}, false},
+		"a person lifted it":                 {func(w *world) { w.nodes[0].Unschedulable = false }, true},
+		"a person lifted their own": {func(w *world) {
+			w.nodes[0].Unschedulable, w.nodes[0].CordonedBy = false, ""
+		}, true},
+		"it is cordoned by a person": {func(w *world) { w.nodes[0].CordonedBy = "" }, false},
+	} {
+		w := cordoned(t)
+		tt.change(w)
+		w.pods, w.sent = pods(1), nil
+		by := w.nodes[0].CordonedBy
+		out := w.pass(t, now)
+		want := []string{"drain node-1 50"}
+		if tt.cords {
+			want, by = []string{"cordon node-1 uid-1 " + out.Order.ID, "drain node-1 50"}, out.Order.ID
+		}
+		if out.Result != Ongoing || !slices.Equal(w.sent, want) || !w.nodes[0].Unschedulable || w.nodes[0].CordonedBy != by {
+			t.Errorf("%s: %s (%s), sent %q, cordoned by %q, want %q", name, out.Result, out.Detail, w.sent, w.nodes[0].CordonedBy, want)
+		}
+	}
+}
+
+// Without its cordon nothing is evicted.
+func TestADrainThatCannotCordonEvictsNothing(t *testing.T) {
+	w := cordoned(t)
+	w.nodes[0].Unschedulable, w.pods, w.sent = false, pods(1), nil
+	w.sending["cordon"] = func(context.Context) error { return refusals()["forbidden"] }
+	if out := w.pass(t, now); out.Result != Failed || slices.ContainsFunc(w.sent, func(s string) bool { return strings.HasPrefix(s, "drain") }) {
+		t.Errorf("%s: %s, sent %q", out.Result, out.Detail, w.sent)
+	}
+}
+
 // Pods that came onto the node after its cordon would only come back, and are left alone.
 // The time of the cordon is known only for Rollcall's own cordon; with any other cordon all
 // pods are to leave.

@@ -92,8 +92,9 @@ const (
 	passTime  = 2 * time.Minute
 )
 
-// drain makes one pass over the pods of the node. The check before each pass gives an order
-// with the same id, so everything is read again between two passes.
+// drain makes one pass over the pods of the node, and cordons it first if it is not cordoned. The
+// check before each pass gives an order with the same id, so everything is read again between two
+// passes.
 func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outcome {
 	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()
@@ -101,10 +102,16 @@ func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outco
 	if r.clock != nil {
 		pass.Now = r.clock() // now may be ahead, and no pod may lose grace time
 	}
+	var err error
 	if v.node.Unschedulable {
 		pass.Since = v.cordoned
+	} else { // a person lifted the cordon, or the ladder has none: new pods must not come while others leave
+		err = v.hands.Cordon(passing, v.node.Name, v.node.UID, v.order.ID)
 	}
-	d, err := v.hands.Drain(passing, v.node.Name, pass)
+	var d kube.Drained
+	if err == nil {
+		d, err = v.hands.Drain(passing, v.node.Name, pass)
+	}
 	took := now.Sub(v.begun)
 	switch {
 	case err != nil && !v.resumed && len(d.Evicted) == 0 && kube.Refused(err):
