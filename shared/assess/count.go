@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"slices"
 	"time"
 
 	"rollcall/shared/roll"
@@ -61,27 +62,44 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	if ready {
 		a.out.Ready++
 	}
-	if zone := m.Zone(); zone != "" && (ready || !m.Off()) {
-		z := a.zone(zone)
-		z.Nodes++
-		switch {
-		case ready:
-			z.Ready++
-		case !a.starting(m):
-			z.Silent++
-			left := a.firstKnown(m.Node.Ready.Since, m.Node.Created)
-			if z.Silent == 1 || left.Before(z.First) {
-				z.First = left
-			}
-			if left.After(z.Last) {
-				z.Last = left
-			}
-		}
+	if ready || !m.Off() {
+		a.countInZone(m)
 	}
 	g := a.group(m.Group())
 	a.join(g)
 	g.addToPopulation(m, ready, a.Policy(m.Selector()).Registration.Deadline)
 	return g
+}
+
+// countInZone counts a node in its zone.
+func (a *assessor) countInZone(m roll.Member) {
+	zone := m.Zone()
+	if zone == "" {
+		return
+	}
+	z := a.zone(zone)
+	z.Nodes++
+	switch {
+	case m.Node.Ready.Status == roll.ConditionTrue:
+		z.Ready++
+	case !a.starting(m):
+		z.Silent++
+		left := a.firstKnown(m.Node.Ready.Since, m.Node.Created)
+		if z.Silent == 1 || left.Before(z.First) {
+			z.First = left
+		}
+		if left.After(z.Last) {
+			z.Last = left
+		}
+	}
+}
+
+// takenOver reports whether another running instance has the node's name, and may report its status:
+// a replacement with the address of what it replaced.
+func (a *assessor) takenOver(n *roll.Node) bool {
+	return slices.ContainsFunc(a.Snapshot.Instances, func(i roll.Instance) bool {
+		return i.PrivateDNS == n.Name && i.ID != n.Instance && i.State == roll.StateRunning
+	})
 }
 
 // addToPopulation counts a node in its group's population.

@@ -51,6 +51,30 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 	}
 }
 
+// A replacement may report under the Node of what it replaced, which still names the old instance. The
+// Node shows the state of a machine in its zone.
+func TestANodeThatAnotherInstanceTookOverCountsInItsZone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		other  roll.Instance
+		status roll.ConditionStatus
+		want   assess.ZoneCount
+	}{
+		"silent":                     {roll.Instance{ID: "i-0000000b", State: roll.StateRunning, PrivateDNS: "node"}, roll.ConditionUnknown, assess.ZoneCount{Nodes: 1, Silent: 1, First: ago(time.Hour), Last: ago(time.Hour)}},
+		"ready":                      {roll.Instance{ID: "i-0000000b", State: roll.StateRunning, PrivateDNS: "node"}, roll.ConditionTrue, assess.ZoneCount{Nodes: 1, Ready: 1}},
+		"the other is gone too":      {roll.Instance{ID: "i-0000000b", State: roll.StateTerminated, PrivateDNS: "node"}, roll.ConditionUnknown, assess.ZoneCount{}},
+		"the other has another name": {roll.Instance{ID: "i-0000000b", State: roll.StateRunning, PrivateDNS: "other"}, roll.ConditionUnknown, assess.ZoneCount{}},
+	} {
+		gone := worker(id, 48*time.Hour)
+		gone.State, gone.Zone = roll.StateTerminated, "eu-west-1a"
+		n := node(id, tt.status, time.Hour)
+		n.Name = "node"
+		tt.other.Launched = ago(2 * time.Hour)
+		if got := judge(snapshot([]roll.Instance{gone, tt.other}, []roll.Node{n}), ledger.State{}).Zones["eu-west-1a"]; got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
 func TestWhenNodesTurnedSilent(t *testing.T) {
 	s := snapshot(nil, nil)
 	for n, tt := range []struct {

@@ -22,6 +22,9 @@ func (a *assessor) node(m roll.Member) {
 		a.absence(m, time.Time{})
 		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.Fate())
 	case dead:
+		if a.takenOver(n) {
+			a.countInZone(m)
+		}
 		if n.Ready.Status == roll.ConditionTrue {
 			a.conflict(m)
 			return
