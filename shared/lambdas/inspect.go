@@ -27,6 +27,8 @@ const (
 	staleAfter = 15 * time.Minute
 	// retryAfter is the delay before a check that could not read everything is repeated.
 	retryAfter = 2 * time.Minute
+	// sizesAge is the maximum age of the sizes that an execution remembers. Others write them too.
+	sizesAge = 15 * time.Minute
 	// sweepGone is the interval at which the sweep visits clusters that appear only in
 	// tags.
 	sweepGone = time.Hour
@@ -62,8 +64,9 @@ type Inspect struct {
 	// Fleet stores the sizes of clusters.
 	Fleet fleet
 
-	known map[string]int // sizes in Fleet by cluster; nil before they are read
-	held  heldBook
+	known   map[string]int // sizes in Fleet by cluster; nil before they are read
+	knownAt time.Time      // when they were read
+	held    heldBook
 }
 
 // Handle always succeeds, so that one unhealthy cluster does not block its queue. Where a
@@ -138,7 +141,9 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	if missing(result) {
 		sweep = max(sweep, sweepGone)
 	}
-	if next.IsZero() || !next.Before(now.Add(sweep)) {
+	// The number of nodes in an incomplete snapshot does not tell how often the sweep comes by.
+	relies := result.Snapshot.Whole() || missing(result)
+	if next.IsZero() || relies && !next.Before(now.Add(sweep)) {
 		return
 	}
 	at := trigger.DueAt(next)
@@ -157,13 +162,13 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 		return
 	}
 	id, nodes := result.Snapshot.Cluster.ID, len(result.Snapshot.Nodes)
-	if h.known == nil {
+	if now := h.Clock(); h.known == nil || now.Sub(h.knownAt) >= sizesAge {
 		sizes, err := h.Fleet.Sizes(ctx, id.Region)
 		if err != nil {
 			h.Log.Error("sizes not read", "error", err.Error())
 			return
 		}
-		h.known = sizes
+		h.known, h.knownAt = sizes, now
 	}
 	if ledger.SweepFactor(h.known[id.Name]) == ledger.SweepFactor(nodes) {
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -121,7 +122,7 @@ func (w *world) Sizes(context.Context, string) (map[string]int, error) {
 	if w.fail["sizes"] {
 		return nil, errors.New("no table")
 	}
-	return w.sizes, nil
+	return maps.Clone(w.sizes), nil
 }
 
 func (w *world) PutSize(_ context.Context, _, cluster string, nodes int) error {
@@ -225,6 +226,48 @@ func TestTheNextCheckIsScheduledIfItFallsBeforeTheNextSweep(t *testing.T) {
 	w.check(t, policy.Observe, demo)
 	if !slices.Equal(w.scheduled, []string{"12:10"}) || w.sizes["demo"] != 5000 {
 		t.Errorf("scheduled %v, sizes %v, want the deadline, since the sweep comes by less often", w.scheduled, w.sizes)
+	}
+}
+
+// Several executions check a cluster in turn. One that saw it small writes that it is small, although
+// another one wrote meanwhile that it was large.
+func TestASizeOfAnotherExecutionIsSeenAfterAWhile(t *testing.T) {
+	w := newWorld()
+	w.nodes = 1000
+	at := now
+	h := w.handler(policy.Observe)
+	h.Clock = func() time.Time { return at }
+	look := func(after time.Duration) {
+		t.Helper()
+		at = now.Add(after)
+		if _, err := h.Handle(t.Context(), batch(`{"cluster":"demo","due":"`+at.Truncate(time.Minute).Format(time.RFC3339)+`"}`)); err != nil {
+			t.Error(err)
+		}
+	}
+	look(0)
+	w.sizes["demo"] = 5000
+	look(sizesAge - time.Minute)
+	if w.sizes["demo"] != 5000 {
+		t.Errorf("sizes %v, which were read again too soon", w.sizes)
+	}
+	look(sizesAge)
+	if w.sizes["demo"] != 1000 {
+		t.Errorf("sizes %v, want what the last check saw", w.sizes)
+	}
+}
+
+// A check that lists few of many nodes does not know how often the sweep comes by.
+func TestAnIncompleteCheckOfALargeClusterDoesNotRelyOnTheSweep(t *testing.T) {
+	w := newWorld()
+	w.sizes["demo"] = 24000 // every twelfth sweep
+	w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled, Detail: "slowly"}}
+	h := w.handler(policy.Observe)
+	h.SweepInterval = time.Minute
+	if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.sizes["demo"] != 24000 {
+		t.Errorf("scheduled %v, sizes %v", w.scheduled, w.sizes)
 	}
 }
 
