@@ -51,7 +51,9 @@ func (a *assessor) unpaired(m roll.Member) {
 		return
 	case a.claimless(m):
 	default:
-		f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))
+		began := a.silentSince(i.ID, since)
+		f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
+		f.Began = began
 		f.Worked = later || a.knownToWork(f)
 		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
 		if later {
@@ -61,6 +63,19 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.add(f, m)
 	}
 	a.impaired(m)
+}
+
+// silentSince returns from when an instance without a Node counts as unregistered: since the fault
+// began, or since its kubelet last renewed its lease. Until then it worked, and only its Node was
+// missing.
+func (a *assessor) silentSince(id roll.InstanceID, since time.Time) time.Time {
+	if renewed := a.Snapshot.Details[id].LeaseRenewed; renewed.After(since) {
+		return a.firstKnown(renewed, time.Time{})
+	}
+	if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}]; ok && known.Began.After(since) {
+		return known.Began.UTC() // the lease was read then
+	}
+	return since
 }
 
 // unpairedKey returns the key of the ledger record about an instance without a Node: an

@@ -90,7 +90,7 @@ func TestANodeThatVanishedIsAConflict(t *testing.T) {
 		{"its NodeClaim is being deleted", claim(roll.ConditionTrue, ago(time.Minute)), roll.Unregistered},
 		{"its kubelet renews its lease", lease(10 * time.Second), roll.Conflict},
 		{"its kubelet did lately", lease(2*time.Minute - time.Second), roll.Conflict},
-		{"its kubelet did once", lease(2 * time.Minute), roll.Unregistered},
+		{"its kubelet did once", lease(16 * time.Minute), roll.Unregistered},
 		{"another lease is unread", roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.Unreadable, LeaseOf: "node-a", LeaseRenewed: ago(10 * time.Second)}, roll.Conflict},
 	} {
 		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
@@ -112,7 +112,18 @@ func TestAConflictGoesOnFromItsTime(t *testing.T) {
 	began := ago(20 * time.Minute)
 	state := known(roll.Conflict, began, began)
 	state.Checked = ago(2 * time.Minute)
-	for renewed, want := range map[time.Duration]roll.Kind{10 * time.Second: roll.Conflict, 5 * time.Minute: roll.Unregistered} {
+	for _, tt := range []struct {
+		renewed time.Duration // ago
+		want    roll.Kind
+		stage   roll.Stage
+	}{
+		{10 * time.Second, roll.Conflict, roll.Overdue},
+		// It worked as long as its kubelet renewed the lease: its deadline counts from then on.
+		{2 * time.Minute, roll.Unregistered, roll.Warned},
+		{15*time.Minute - time.Second, roll.Unregistered, roll.Warned},
+		{15 * time.Minute, roll.Unregistered, roll.Overdue},
+	} {
+		renewed, want := tt.renewed, tt.want
 		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
 		asked := false
 		a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: now}, func(questions []roll.Question) {
@@ -125,8 +136,8 @@ func TestAConflictGoesOnFromItsTime(t *testing.T) {
 			}
 		})
 		f := one(t, renewed.String(), a)
-		if !asked || f.Kind != want || !f.Since.Equal(began) || f.Stage != roll.Overdue {
-			t.Errorf("lease renewed %s ago, asked %v: %+v, want %s since %s", renewed, asked, f, want, began)
+		if !asked || f.Kind != want || !f.Since.Equal(began) || f.Stage != tt.stage {
+			t.Errorf("lease renewed %s ago, asked %v: %+v, want %s %s since %s", renewed, asked, f, want, tt.stage, began)
 		}
 	}
 }

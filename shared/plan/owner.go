@@ -237,8 +237,10 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/health-checks-overview.html
 	case f.Kind == roll.Scheduled:
 	// Node auto repair acts on node conditions. It does not act on an instance that never
-	// registered, or on a taint that stays on a Ready node.
-	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes && n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue):
+	// registered, or on a taint that stays on a Ready node. A Node that is missing in the listing
+	// may be there for EKS.
+	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes &&
+		(n == nil && f.Kind == roll.Unregistered && f.Worked || n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue)):
 		return f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
 	case f.Kind == roll.Impaired:
 		return f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)

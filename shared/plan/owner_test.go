@@ -283,3 +283,15 @@ func TestAGhostsNodeIsDeleted(t *testing.T) {
 		}
 	}
 }
+
+// A Node that is missing in a listing may still be there for EKS, which repairs it if its machine is
+// silent. An instance that never had one is not repaired.
+func TestNodeAutoRepairHasItsTimeAlsoForANodeThatIsMissing(t *testing.T) {
+	p := &planner{Input: Input{Snapshot: &roll.Snapshot{Groups: map[roll.Group]roll.GroupDetail{"nodegroup/w": {AutoRepair: roll.Yes}}}}}
+	for _, worked := range []bool{true, false} {
+		f := roll.Finding{Instance: instanceID(1), Kind: roll.Unregistered, Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w", Began: now, Worked: worked}
+		if until, what := p.scalingActs(f); (what != "") != worked || worked && !until.Equal(now.Add(autoRepairs)) {
+			t.Errorf("worked %v: left to EKS until %s: %q", worked, until, what)
+		}
+	}
+}
