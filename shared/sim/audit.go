@@ -403,7 +403,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	}
 	u.checkedWhole(inv, c.cluster)
 	u.sawReady(inv)
-	u.sightings(c)
+	u.sightings(c, inv.seen.nodes.at)
 	u.truths.sighted(c, sighting{u.a.Now(), inv})
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
@@ -443,12 +443,13 @@ func (u *auditor) withheld(c checkup) {
 // check no longer found it.
 type foundThen struct{ first, gone time.Time }
 
-// sightings records what a check found, and drops what it no longer finds.
-func (u *auditor) sightings(c checkup) {
+// sightings records what a check found, and drops what it no longer finds. seen is when it had read
+// the nodes: the diagnosis and the notices may take a minute after that.
+func (u *auditor) sightings(c checkup, seen time.Time) {
 	at := u.a.Now()
 	before, now := u.firstSeen[c.cluster], map[about]foundThen{}
 	for _, key := range c.found {
-		now[key] = foundThen{first: at}
+		now[key] = foundThen{first: seen}
 	}
 	for key, was := range before {
 		switch _, found := now[key]; {

@@ -201,13 +201,14 @@ func groupOf(i *types.Instance) string {
 	return "none"
 }
 
-// sawBefore reports whether the ledger had the order's finding from an earlier check.
+// sawBefore reports whether an earlier check, which read the nodes a minute before this one, found what
+// the order is about. Clocks of functions may differ by a few seconds.
 func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	if o.gives() {
 		return true
 	}
 	first, ok := u.firstSeen[o.Cluster][about{o.Instance, o.Kind}]
-	return ok && u.a.Now().Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
+	return ok && inv.seen.nodes.at.Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
 }
 
 // sawCluster records an answer of eks:DescribeCluster; "" if it failed.

@@ -364,6 +364,11 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage": func(e excuse) bool {
+		for _, zone := range zones { // whatever the Nodes of its machines name
+			if _, down := e.c.out(zone, e.u.a.Now()); down {
+				return true
+			}
+		}
 		// A diagnosis that a zone is at fault holds too, whatever share the policy sets.
 		of := min(e.u.policy(e.inv, e.c, "").count("limits.zone"), defaults.count("limits.zone"))
 		running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone

@@ -42,6 +42,9 @@ type verdicts struct {
 	first map[string]time.Time
 	// whole is when the complete checks of a cluster began, by cluster.
 	whole map[string][]time.Time
+	// clean is when those began of which no call failed, but for the latest, which may still run.
+	clean  map[string][]time.Time
+	latest map[string]*invocation
 	// forgotten is when the ledger was recreated.
 	forgotten time.Time
 	losses    map[*group][]*loss
@@ -73,7 +76,19 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	if i := slices.IndexFunc(checks, func(at time.Time) bool { return at.After(found.Add(-lag - 2*u.a.sc.Sweep)) }); i >= 0 {
 		found = latest(found, checks[i].Add(lag))
 	}
-	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool { return s.from.Before(found) && s.to.Add(lag).After(began) })
+	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool {
+		return s.from.Before(found) && u.recorded(g.c.name, s.to).Add(lag).After(began)
+	})
+}
+
+// recorded returns the beginning of the first check after a time that could read everything and record
+// what it read: until then no check knows since when the mode allows acts.
+func (u *auditor) recorded(cluster string, after time.Time) time.Time {
+	all := u.verdicts.clean[cluster]
+	if i := slices.IndexFunc(all, func(at time.Time) bool { return at.After(after) }); i >= 0 {
+		return all[i]
+	}
+	return u.a.Now()
 }
 
 // loss is a machine of a group that Rollcall had replaced. It is made good by a machine that was
@@ -93,7 +108,7 @@ type launchedFrom struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget handles a recreated ledger. It drops what Rollcall can no longer know.
@@ -128,6 +143,10 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 		u.verdicts.first[cluster] = inv.begun
 	}
 	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
+	if last := u.verdicts.latest[cluster]; last != nil && last.clean() && !last.ended.IsZero() {
+		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
+	}
+	u.verdicts.latest[cluster] = inv
 }
 
 // judged audits an act at the moment at which it takes effect.
