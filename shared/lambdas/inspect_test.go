@@ -240,7 +240,7 @@ func TestASizeOfAnotherExecutionIsSeenAfterAWhile(t *testing.T) {
 	look := func(after time.Duration) {
 		t.Helper()
 		at = now.Add(after)
-		if _, err := h.Handle(t.Context(), batch(`{"cluster":"demo","due":"`+at.Truncate(time.Minute).Format(time.RFC3339)+`"}`)); err != nil {
+		if _, err := h.Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+at.Truncate(time.Minute).Format(time.RFC3339)+`"}`)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -263,7 +263,7 @@ func TestAnIncompleteCheckOfALargeClusterDoesNotRelyOnTheSweep(t *testing.T) {
 	w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled, Detail: "slowly"}}
 	h := w.handler(policy.Observe)
 	h.SweepInterval = time.Minute
-	if _, err := h.Handle(t.Context(), batch(demo)); err != nil {
+	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.sizes["demo"] != 24000 {
