@@ -55,7 +55,7 @@ type Assessment struct {
 	// NotNodes are instances that carry the cluster's tag but are not judged as nodes.
 	NotNodes []NotNode
 	// Inherited are instances with findings that count as nodes only because others of their Auto
-	// Scaling group or launch template version do. They are reported and counted. An act needs more
+	// Scaling group or launch template version do, or because of that version's user data. They are reported and counted. An act needs more
 	// evidence.
 	Inherited map[roll.InstanceID]bool
 	// Unjudged are instances past their warning time whose user data, or state in their Auto

@@ -147,7 +147,7 @@ type intent uint8
 
 const (
 	noIntent    intent = iota
-	bySiblings         // others of its Auto Scaling group or launch template version should be nodes
+	bySiblings         // others of its Auto Scaling group or launch template version should be nodes, or the template makes nodes
 	byTemplate         // its launch template version has, or had, nodes; its own user data may differ
 	intentShown        // its owner, its Auto Scaling group or its own user data shows it
 )
@@ -177,6 +177,9 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 		return noIntent, fmt.Sprintf("its user data bootstraps a node of cluster %s, and none of this one", d.OtherCluster)
 	case i.LaunchTemplate != "" && a.hadNodes(roll.Origin(i.LaunchTemplate)):
 		return byTemplate, ""
+	}
+	if d.TemplateBootstraps {
+		return bySiblings, ""
 	}
 	for _, o := range i.Origins() {
 		if a.meant[o] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -21,6 +22,8 @@ const (
 	// one attribute of one instance. Attributes beyond it are unknown, and hold acts until another
 	// check reads them.
 	attributeReads = 50
+	// templateReads bounds the launch template versions that are asked per round.
+	templateReads = 10
 	// autoScalingBatch is the maximum number of ids that DescribeAutoScalingInstances takes.
 	autoScalingBatch = 50
 	// autoScalingReads bounds those calls per round.
@@ -125,13 +128,19 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	if asked > attributeReads {
 		questions = inTurn(wanting(questions, func(q roll.Question) bool { return q.UserData || q.Protection }), attributeReads/4, s.At)
 	}
+	templates := map[string]bool{}
 	for _, q := range questions {
 		d := s.Details[q.Instance]
 		if q.UserData {
 			d.Bootstraps = roll.Unreadable
+			unread := true
 			read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
-				d.Bootstraps, d.OtherCluster = bootstraps(out, s.Cluster)
+				unread = false
+				d.Bootstraps, d.OtherCluster = bootstraps(out.UserData, s.Cluster)
 			})
+			if unread {
+				d.TemplateBootstraps = o.ofTemplate(ctx, s, q.Instance, templates)
+			}
 		}
 		if q.Protection {
 			d.TerminationProtected = roll.Unreadable
@@ -146,20 +155,43 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	}
 }
 
+// ofTemplate reports whether the launch template version of a member of an Auto Scaling group
+// bootstraps a node of this cluster. The group gives its instances no other user data, so this shows
+// what they are meant for where their own could not be read.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html
+func (o *Observer) ofTemplate(ctx context.Context, s *roll.Snapshot, id roll.InstanceID, known map[string]bool) bool {
+	at := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id })
+	if at < 0 || s.Instances[at].ASG == "" || s.Instances[at].LaunchTemplate == "" {
+		return false
+	}
+	template := s.Instances[at].LaunchTemplate
+	if _, ok := known[template]; ok || len(known) >= templateReads {
+		return known[template]
+	}
+	name, version, _ := strings.Cut(template, ":")
+	out, err := o.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(name), Versions: []string{version}, IncludeManagedResources: aws.Bool(true)})
+	known[template] = err == nil && len(out.LaunchTemplateVersions) == 1 && out.LaunchTemplateVersions[0].LaunchTemplateData != nil
+	if known[template] {
+		ours, _ := bootstraps(&types.AttributeValue{Value: out.LaunchTemplateVersions[0].LaunchTemplateData.UserData}, s.Cluster)
+		known[template] = ours == roll.Yes
+	}
+	return known[template]
+}
+
 // bootstraps reads user data in memory, since it may hold secrets. It keeps only the name of the
 // cluster that the user data bootstraps a node of, if that is another one. A text that does not
 // parse bootstraps none, but may still show that it was meant to.
-func bootstraps(out *ec2.DescribeInstanceAttributeOutput, cluster roll.Cluster) (ours roll.Answer, other string) {
-	if out.UserData == nil || aws.ToString(out.UserData.Value) == "" {
+func bootstraps(given *types.AttributeValue, cluster roll.Cluster) (ours roll.Answer, other string) {
+	if given == nil || aws.ToString(given.Value) == "" {
 		return roll.No, ""
 	}
-	data, err := userdata.Decode(aws.ToString(out.UserData.Value))
+	data, err := userdata.Decode(aws.ToString(given.Value))
 	if err != nil {
 		return roll.Unreadable, ""
 	}
 	found := userdata.Read(data)
 	switch {
-	case found.For(cluster.ID.Name), userdata.MeantFor(data, found, cluster.ID.Name, cluster.Endpoint):
+	case found.For(cluster.ID.Name), found.Reaches(cluster.Endpoint), userdata.MeantFor(data, found, cluster.ID.Name, cluster.Endpoint):
 		return roll.Yes, ""
 	case len(found.Unreadable) > 0:
 		return roll.Unreadable, ""

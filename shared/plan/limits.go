@@ -286,7 +286,7 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 	if d.Bootstraps == roll.No {
 		return refuse(NoNodeIntent, "other instances of its Auto Scaling group or launch template version are meant to be nodes, but the user data of %s bootstraps none", f.Instance)
 	}
-	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only other instances of its Auto Scaling group or launch template version show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
+	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only its launch template version, or other instances of it or of its Auto Scaling group, show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
 // taggedOut checks the tags with which people exclude an instance.

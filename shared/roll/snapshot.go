@@ -192,6 +192,9 @@ const (
 type Detail struct {
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer
+	// TemplateBootstraps: its own user data is unreadable, and that of the launch template version
+	// with which its Auto Scaling group launched it bootstraps a node of this cluster.
+	TemplateBootstraps bool
 	// OtherCluster is the cluster that its user data joins if Bootstraps is No, "" if it joins
 	// none.
 	OtherCluster string

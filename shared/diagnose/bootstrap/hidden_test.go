@@ -192,7 +192,7 @@ func TestComputedArgumentsOfAPrivateClusterAreNotChecked(t *testing.T) {
 	for _, args := range []string{`$EXTRA`, `--apiserver-endpoint "$URL" --b64-cluster-ca "$CA"`, `--apiserver-endpoint ` + endpoint + ` --b64-cluster-ca "$(cat /etc/ca)"`} {
 		sheet := legacy().data(script("/etc/eks/bootstrap.sh " + name + " " + args)).private().analyze()
 		if !slices.ContainsFunc(sheet.Open(), func(u roll.NotChecked) bool {
-			return u.Code == cause.UserDataPrivateClusterArgs && strings.Contains(u.Reason, "computes arguments of bootstrap.sh")
+			return u.Code == cause.UserDataPrivateClusterArgs && strings.Contains(u.Reason, "computes arguments of the script that joins")
 		}) {
 			t.Errorf("%s: not checked are %v", args, sheet.Open())
 		}

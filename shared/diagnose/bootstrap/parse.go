@@ -26,11 +26,16 @@ var readers = map[string][]userdata.Reader{
 // reports that they certainly cannot.
 func (b *start) unparseable() (v cause.Verdict, certain bool) {
 	faults, lacks := b.stumbles(), b.missing()
+	if f, ok := b.settingsRefused(); ok && len(faults) == 0 {
+		return b.given(true, b.inData().
+			Says("Bottlerocket rejects the settings in the user data of %s (%s), and then has none of them", b.Finding.Instance, f.Detail).
+			Shows(line(f, "settings that the API takes")).Fix(b.change("correct the setting that the console names"))), b.mate() == ""
+	}
 	if len(faults) == 0 && lacks == nil {
 		return b.readable(), false
 	}
 	// A file on a custom AMI may complete a NodeConfig.
-	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && b.os.family == al2023 && b.os.eks && !b.data.Value.Unread()
+	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && b.os.eks && !b.data.Value.Unread()
 	return b.given(sure, b.unreadable(faults, lacks)), sure && b.mate() == ""
 }
 
@@ -45,6 +50,15 @@ func (b *start) readable() cause.Verdict {
 		}
 	}
 	return cause.RuledOut
+}
+
+// settingsRefused returns the console line by which Bottlerocket's API, which knows all settings of
+// its version, refused those of the user data.
+// https://github.com/bottlerocket-os/bottlerocket/tree/develop/sources/api/early-boot-config
+func (b *start) settingsRefused() (console.Found, bool) {
+	f, ok := b.sign(console.BottlerocketFailed)
+	refused := strings.HasPrefix(f.Detail, "early-boot-config: ") && strings.Contains(f.Detail, "PATCHing") && strings.Contains(f.Detail, "Status 4")
+	return f, ok && refused && b.os.family == bottlerocket
 }
 
 // stumbles returns the faults at which a relevant reader stops.
@@ -95,7 +109,8 @@ func (b *start) certain(faults []userdata.Fault) bool {
 		}
 		// A shell runs what comes before the fault, so the call must come after it.
 		return slices.ContainsFunc(faults, func(f userdata.Fault) bool {
-			return f.By == userdata.CloudInit || f.By == userdata.ByShell && slices.Contains(b.data.Value.Traces, userdata.Trace{Part: f.Part, Tool: userdata.BootstrapScript})
+			traced := slices.Contains(b.data.Value.Traces, userdata.Trace{Part: f.Part, Tool: userdata.BootstrapScript})
+			return f.By == userdata.CloudInit && f.Reason != userdata.NotHandled || traced
 		})
 	}
 	return false

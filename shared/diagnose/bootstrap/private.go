@@ -21,16 +21,19 @@ const (
 	open
 )
 
-// privateArgs checks for a bootstrap.sh that must call the EKS API and cannot reach it. Unless
-// it gets both the endpoint and the certificate authority, it calls eks:DescribeCluster.
+// privateArgs checks for a bootstrap.sh, or EKS's script for Windows, that must call the EKS API
+// and cannot reach it. Unless it gets both the endpoint and the certificate authority, it calls
+// eks:DescribeCluster. The source of the script for Windows is not published, so there it is
+// suggestive.
 // https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
+// https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html
 func (b *start) privateArgs() cause.Verdict {
 	j, asks, computed := b.asksEKS()
 	config := b.Cluster.Config
 	switch {
 	case b.os.family == "":
 		return cause.NotChecked(b.os.gap)
-	case b.os.family != al2 && b.os.family != ubuntu:
+	case b.os.family != al2 && b.os.family != ubuntu && b.os.family != windows:
 		return cause.Verdict{}
 	case !asks && computed:
 		return cause.NotChecked(computedArgs)
@@ -55,16 +58,23 @@ func (b *start) privateArgs() cause.Verdict {
 	if timedOut {
 		v.Shows(line(f, "an answer of the EKS API"))
 	}
-	return b.given((how == none || timedOut) && !j.Conditional, v)
+	return b.given((how == none && j.Tool == userdata.BootstrapScript || timedOut) && !j.Conditional, v)
 }
 
-const computedArgs = "the user data computes arguments of bootstrap.sh on the instance"
+const computedArgs = "the user data computes arguments of the script that joins on the instance"
 
-// asksEKS returns a call of bootstrap.sh in which the endpoint or the CA is missing, none if
+// arguments are, by script, those with which it needs no EKS API: the endpoint and the certificate
+// authority.
+var arguments = map[userdata.Tool][]string{
+	userdata.BootstrapScript: {"--apiserver-endpoint", "--b64-cluster-ca"},
+	userdata.WindowsScript:   {"-APIServerEndpoint", "-Base64ClusterCA"},
+}
+
+// asksEKS returns a call of one of the scripts in which the endpoint or the CA is missing, none if
 // another call has both. computed reports whether one of the two is known only on the instance.
 func (b *start) asksEKS() (found userdata.Join, ok, computed bool) {
 	for _, j := range b.joins() {
-		if j.Tool != userdata.BootstrapScript {
+		if arguments[j.Tool] == nil {
 			continue
 		}
 		if j.Endpoint.State != userdata.Absent && j.CA.State != userdata.Absent {
@@ -137,17 +147,18 @@ func (b *start) timedOut() (console.Found, bool) {
 }
 
 func (b *start) cannotAskEKS(j userdata.Join, why string) cause.Verdict {
-	lacking := []string{"--apiserver-endpoint", "--b64-cluster-ca"}
+	needs := arguments[j.Tool]
+	lacking := needs
 	if j.Endpoint.State != userdata.Absent {
-		lacking = lacking[1:]
+		lacking = needs[1:]
 	} else if j.CA.State != userdata.Absent {
-		lacking = lacking[:1]
+		lacking = needs[:1]
 	}
 	name := b.ClusterID.Name
 	return b.inData().
-		Says("%s has a private endpoint, and bootstrap.sh on %s is called without %s, so that it has to ask the EKS API: %s", name, b.Finding.Instance, strings.Join(lacking, " and "), why).
-		Saw(b.source, at(j.Part, "bootstrap.sh"), "no "+strings.Join(lacking, ", no "), "--apiserver-endpoint and --b64-cluster-ca").
-		Saw("EKS cluster", "resourcesVpcConfig", fmt.Sprintf("endpointPrivateAccess true, endpointPublicAccess %v", b.Cluster.Config.Value.PublicAccess), "bootstrap.sh needs no EKS API").
+		Says("%s has a private endpoint, and %s on %s is called without %s, so that it has to ask the EKS API: %s", name, j.Tool, b.Finding.Instance, strings.Join(lacking, " and "), why).
+		Saw(b.source, at(j.Part, string(j.Tool)), "no "+strings.Join(lacking, ", no "), strings.Join(needs, " and ")).
+		Saw("EKS cluster", "resourcesVpcConfig", fmt.Sprintf("endpointPrivateAccess true, endpointPublicAccess %v", b.Cluster.Config.Value.PublicAccess), string(j.Tool)+" needs no EKS API").
 		Saw("subnet "+b.Config().Value.Subnet, "way to the EKS API", why, fmt.Sprintf("an endpoint com.amazonaws.%s.eks, or a route out", b.Region)).
-		Fix(b.describe(), b.change(fmt.Sprintf("call /etc/eks/bootstrap.sh %s --apiserver-endpoint ENDPOINT --b64-cluster-ca CA with the values that the first command shows", name)))
+		Fix(b.describe(), b.change(fmt.Sprintf("call %s for %s with %s ENDPOINT %s CA, with the values that the first command shows", j.Tool, name, needs[0], needs[1])))
 }

@@ -255,12 +255,27 @@ func layerOf(c roll.Cause, among []roll.Cause) int {
 		return 0
 	case c.Confidence == roll.Decisive:
 		return 2
-	case !Symptom(c.Code) && slices.ContainsFunc(among, func(s roll.Cause) bool {
-		return s.Confidence == roll.Decisive && Explains(c.Code, s.Code) && !explained(s.Code, among)
-	}):
+	case !Symptom(c.Code) && explainsFirst(c.Code, among):
 		return 1
 	}
 	return 3
+}
+
+// explainsFirst reports whether the code explains the first of the symptoms, and no proven root
+// does. What explains only a later one does not explain the finding: an Auto Scaling group that
+// cannot launch is not why one of its nodes went silent.
+func explainsFirst(root Code, among []roll.Cause) bool {
+	var proven []Code
+	for _, c := range among {
+		if c.Confidence == roll.Decisive && Symptom(c.Code) {
+			proven = append(proven, c.Code)
+		}
+	}
+	if len(proven) == 0 {
+		return false
+	}
+	top := slices.MinFunc(proven, func(a, b Code) int { return rank[a] - rank[b] })
+	return Explains(root, top) && !explained(top, among)
 }
 
 // explained reports whether one of the causes is a proven root of the symptom.

@@ -25,6 +25,8 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if l.joins() {
 		l.nodeGroup()
 		s.Note(cause.ReplacementRepeats, l.repeats())
+	}
+	if l.joins() || c.Finding.Kind == roll.Flapping {
 		s.Note(cause.LaunchTemplateDrift, l.drift())
 	}
 	l.webhooks()

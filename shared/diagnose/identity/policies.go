@@ -2,11 +2,14 @@ package identity
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/roll"
 )
 
 // The permissions in AWS's own policies that a node needs: to describe itself, and to pull the
@@ -71,14 +74,36 @@ func (d *door) refused() (v cause.Verdict, ok bool) {
 	return cause.Verdict{}, false
 }
 
+// refusedAtBoot returns the console line by which what joins the instance failed because AWS
+// refused it a call that AmazonEKSWorkerNodePolicy allows.
+func (d *door) refusedAtBoot() (console.Found, bool) {
+	log := d.Instance().Console.Value
+	failed := slices.ContainsFunc(log.Found, func(f console.Found) bool {
+		return f.Boot == log.Boots && (f.Sign == console.NodeadmFailed || f.Sign == console.BootstrapFailed || f.Sign == console.BottlerocketFailed)
+	})
+	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
+		return f.Boot == log.Boots && f.Sign == console.AccessDenied && refusal.MatchString(f.Detail)
+	})
+	if !failed || i < 0 || d.Finding.Kind != roll.Unregistered {
+		return console.Found{}, false
+	}
+	return log.Found[i], true
+}
+
+// refusal matches the calls that joining makes, with the codes by which AWS says that the caller is
+// known and may not make them.
+// https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSWorkerNodePolicy.html
+var refusal = regexp.MustCompile(`(?:DescribeInstances|DescribeInstanceTypes|DescribeCluster): (?:UnauthorizedOperation|AccessDenied|AccessDeniedException)$`)
+
 // waitsForCNI reports whether the node says that it waits for its CNI.
 func (d *door) waitsForCNI() bool {
 	ready, _ := d.Node().Object.Value.Condition("Ready")
 	return strings.Contains(ready.Message, "NetworkPluginNotReady")
 }
 
-// policies checks a node's permissions. A missing policy is suggestive at most, since a custom
-// policy may grant the same. A call of the CNI that EC2 refused is proof.
+// policies checks a node's permissions. A missing policy is suggestive, since a custom policy may
+// grant the same. A call of the CNI that EC2 refused is proof, and so is a refused call of what
+// joins the instance if the policy that allows it is missing.
 func (d *door) policies() cause.Verdict {
 	if found, ok := d.refused(); ok {
 		return found
@@ -108,8 +133,13 @@ func (d *door) policies() cause.Verdict {
 	case len(p.Inline) > 0 || own(p):
 		return cause.NotChecked(fmt.Sprintf("%s has policies of its own, which may grant what %s would", r.Name, strings.Join(missing, " and ")))
 	}
-	return cause.Suggestive().In("role/"+r.ARN).
-		Says("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor ")).
+	f, told := d.refusedAtBoot()
+	v := cause.DecisiveIf(told && slices.Contains(missing, workerPolicies[0])).In("role/"+r.ARN).
+		Says("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor "))
+	if told {
+		v.Shows(cause.Line(f.Line, f.Excerpt, "AWS answers the call"))
+	}
+	return v.
 		Saw("role", "AttachedPolicies", orNone(names(p.Attached)), strings.Join(missing, ", ")).
 		Fix(attach(r, missing)...)
 }

@@ -42,7 +42,7 @@ func (d *door) roleGone(p evidence.InstanceProfile) cause.Verdict {
 func (d *door) origin() string {
 	switch i := d.Config().Value; {
 	case i.NodeClass != "":
-		return "ec2nodeclass/" + i.NodeClass
+		return "nodeclass/" + i.NodeClass
 	case i.LaunchTemplate != "":
 		return d.LaunchTemplate()
 	case d.Finding.Group != roll.GroupNone:

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 
@@ -45,6 +46,9 @@ func (l *look) services() cause.Verdict {
 	case refused != nil:
 		return *refused
 	case why.state == open:
+		if v, ok := l.trapped(endpoints.Value); ok {
+			return v
+		}
 		return l.reached(endpoints, unclear)
 	case why.state == unsure:
 		return cause.NotChecked(why.gap)
@@ -54,6 +58,56 @@ func (l *look) services() cause.Verdict {
 		return cause.Missing(endpoints, "the endpoints of "+l.i.VPC)
 	}
 	return l.lacking(why, endpoints.Value, unclear)
+}
+
+// trapped checks for an interface endpoint that answers to a needed service's name in the whole VPC
+// and whose security groups refuse the instance: the way out then leads to no other address of the
+// service. It is proven where the console or a pull shows that the service does not answer.
+// https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html#enable-private-dns-names
+func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bool) {
+	needed := toBeReady
+	if l.Finding.Kind == roll.Unregistered {
+		needed = toRegister
+	}
+	for _, service := range needed {
+		for _, e := range endpoints {
+			if !l.serves(e, service) || strings.EqualFold(e.Type, "Gateway") || !l.takes(e) {
+				continue
+			}
+			k := l.admits(e, service)
+			switch k.state {
+			case open:
+				continue
+			case unsure:
+				return cause.NotChecked(k.gap), true
+			}
+			f, silent := l.unanswered(service)
+			pull := l.failedPull([]string{service})
+			v = cause.DecisiveIf(silent || pull.shown && pull.direct).In(k.subject).
+				Says("the instance cannot reach %s: %s; the endpoint's private DNS name takes what goes to %s, so that other ways out do not help", service, k.why, service).
+				Shows(k.evidence).Saw("VPC endpoint "+e.ID, "PrivateDnsEnabled", "true", "a group that admits the instance").Fix(k.fix)
+			if silent {
+				v.Shows(cause.Line(f.Line, f.Excerpt, "an answer of "+service))
+			}
+			if pull.shown {
+				v.Shows(pull.evidence)
+			}
+			return v, true
+		}
+	}
+	return cause.Verdict{}, false
+}
+
+// unanswered returns the console line of the last boot by which a service did not answer.
+func (l *look) unanswered(service string) (console.Found, bool) {
+	log := l.Instance().Console.Value
+	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
+		return f.Sign == console.EndpointUnreachable && f.Boot == log.Boots && strings.HasPrefix(f.Detail, service+"."+l.Region+".")
+	})
+	if i < 0 {
+		return console.Found{}, false
+	}
+	return log.Found[i], true
 }
 
 // reached returns the verdict that every service is reachable, as far as the endpoints'
@@ -313,10 +367,12 @@ func (l *look) failedPull(services []string) pull {
 	}
 	untold := pull{}
 	for _, p := range pods.Value {
-		if !l.awaited(p) || p.Waiting != "ImagePullBackOff" && p.Waiting != "ErrImagePull" {
+		all := strings.Join(messages(p), "\n")
+		// Without the sandbox's own image ("pause") no container of the pod is created at all.
+		pulls := p.Waiting == "ImagePullBackOff" || p.Waiting == "ErrImagePull" || !p.Ready && strings.Contains(all, noSandbox)
+		if !l.awaited(p) || !pulls {
 			continue
 		}
-		all := strings.Join(messages(p), "\n")
 		if !strings.Contains(all, ".dkr.ecr."+l.Region+".") || answered(all) {
 			continue
 		}
@@ -330,7 +386,7 @@ func (l *look) failedPull(services []string) pull {
 		}
 		return pull{
 			shown: true, direct: strings.Contains(all, "dial tcp") && !strings.Contains(all, "proxyconnect"),
-			evidence: waiting(p, p.Waiting+": "+p.Message),
+			evidence: waiting(p, p.Waiting+": "+cmp.Or(p.Message, said(p, ".dkr.ecr."))),
 		}
 	}
 	return untold
@@ -343,6 +399,19 @@ func messages(p evidence.Pod) []string {
 		said = append(said, e.Message)
 	}
 	return said
+}
+
+// noSandbox is how the runtime reports that the image of a pod's sandbox is missing.
+// https://github.com/containerd/containerd/blob/main/internal/cri/server/podsandbox/sandbox_run.go
+const noSandbox = "failed to get sandbox image"
+
+// said returns the first message of a pod or of its events that has the words, "" if none has.
+func said(p evidence.Pod, words string) string {
+	all := messages(p)
+	if i := slices.IndexFunc(all, func(m string) bool { return strings.Contains(m, words) }); i >= 0 {
+		return all[i]
+	}
+	return ""
 }
 
 func waiting(p evidence.Pod, observed string) roll.Evidence {

@@ -48,6 +48,16 @@ type Boot struct {
 // Cluster names are case-sensitive.
 func (b Boot) For(cluster string) bool { return slices.Contains(b.Clusters, cluster) }
 
+// Reaches reports whether the user data certainly joins at this endpoint of an API server, whatever
+// name it gives to the cluster there. bootstrap.sh and EKS's script for Windows use an endpoint
+// only together with a certificate authority.
+func (b Boot) Reaches(endpoint string) bool {
+	return slices.ContainsFunc(b.Joins, func(j Join) bool {
+		both := j.CA.State != Absent || j.Tool != BootstrapScript && j.Tool != WindowsScript
+		return endpoint != "" && both && !j.Conditional && j.Endpoint.State == Given && strings.EqualFold(strings.TrimSuffix(j.Endpoint.Value, "/"), strings.TrimSuffix(endpoint, "/"))
+	})
+}
+
 // Uses reports whether the user data joins with the tool.
 func (b Boot) Uses(t Tool) bool {
 	return slices.ContainsFunc(b.Joins, func(j Join) bool { return j.Tool == t })

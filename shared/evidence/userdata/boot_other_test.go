@@ -181,7 +181,7 @@ func TestBootOfDelivery(t *testing.T) {
 				user data by bootstrap.sh
 				  cluster: demo`},
 		{name: "text that happens to be base64", data: "password", want: `
-				fault: user data (unknown) has a form that is not read [this reader not followed]`},
+				fault: user data (unknown) begins with no word by which cloud-init knows what it is [cloud-init is passed over]`},
 		{name: "a byte order mark before a script", data: "\ufeff" + script, want: `
 				fault: user data (shell) begins with a byte order mark [cloud-init is passed over]
 				user data by bootstrap.sh
@@ -229,7 +229,7 @@ func TestBootOfDelivery(t *testing.T) {
 		{name: "an indented MIME document", data: "  MIME-Version: 1.0\n  Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n\n" + script + "--B--\n", want: `
 				fault: user data (mime) begins with white space before its first line [nodeadm stops with an error]
 				fault: user data (mime) begins with white space before its first line [cloud-init is passed over]
-				fault: user data (unknown) has a form that is not read [this reader not followed]`},
+				fault: user data (unknown) begins with no word by which cloud-init knows what it is [cloud-init is passed over]`},
 		{name: "MIME without its version", data: strings.TrimPrefix(inMIME("text/x-shellscript", script), "MIME-Version: 1.0\n"), want: `
 				fault: user data (mime) has no MIME-Version header in its first 4096 bytes [cloud-init is passed over]
 				part 1 by bootstrap.sh

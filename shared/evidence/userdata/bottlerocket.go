@@ -32,6 +32,11 @@ func (r *reader) bottlerocket(text, part string) {
 	_, https := network["https-proxy"]
 	_, no := network["no-proxy"]
 	r.boot.Proxy = Proxy{HTTP: r.boot.Proxy.HTTP, HTTPS: r.boot.Proxy.HTTPS || https, No: r.boot.Proxy.No || no}
+	kernel := typed[map[string]any](b, settings, "settings.", "kernel")
+	sysctl := typed[map[string]any](b, kernel, "settings.kernel.", "sysctl")
+	for _, key := range slices.Sorted(maps.Keys(sysctl)) {
+		typed[string](b, sysctl, "settings.kernel.sysctl.", key) // numbers too are written as text
+	}
 	kubernetes := typed[map[string]any](b, settings, "settings.", "kubernetes")
 	if _, given := settings["kubernetes"]; given && kubernetes == nil {
 		r.unread(part, Bottlerocket, Unparseable) // it may have been meant for any cluster

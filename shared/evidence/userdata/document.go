@@ -155,8 +155,20 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	case Include:
 		r.problem(part, format, Elsewhere)
 	default:
-		r.problem(part, format, Unsupported)
+		r.unknown(text, part)
 	}
+}
+
+// unknown reads a text of no known form. cloud-init passes over what begins with none of its
+// words.
+// https://docs.cloud-init.io/en/latest/explanation/format.html
+func (r *reader) unknown(text, part string) {
+	if strings.HasPrefix(text, "#part-handler") || strings.HasPrefix(text, "#upstart-job") {
+		r.problem(part, Unknown, Unsupported)
+		return
+	}
+	r.unread(part, Unknown, Unsupported)
+	r.fault(Fault{Problem: Problem{part, Unknown, NotHandled}, By: CloudInit, Effect: Skipped})
 }
 
 // text returns a document's text without what precedes its first line.

@@ -96,6 +96,7 @@ const (
 	EncodedAgain    Reason = "is base64 within the base64 that EC2 undoes"
 	ByteOrderMark   Reason = "begins with a byte order mark"
 	LeadingBlank    Reason = "begins with white space before its first line"
+	NotHandled      Reason = "begins with no word by which cloud-init knows what it is"
 	NoShebang       Reason = "is run as a script but does not begin with #!"
 	CarriageReturns Reason = "has lines that end in a carriage return"
 	NoMIMEVersion   Reason = "has no MIME-Version header in its first 4096 bytes"

@@ -19,6 +19,7 @@ func (r *reader) multipart(text, part string, depth int) {
 	if strings.HasPrefix(text, "From ") { // the line that mail boxes put first
 		_, text, _ = strings.Cut(text, "\n")
 	}
+	text = r.separated(text, part)
 	body := bufio.NewReader(strings.NewReader(text))
 	header, err := textproto.NewReader(body).ReadMIMEHeader()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -36,6 +37,45 @@ func (r *reader) multipart(text, part string, depth int) {
 		r.parts(multipart.NewReader(body, boundary), part, depth)
 	}
 }
+
+// headerLine matches a line that Python's parser, and so cloud-init, takes for one of a header.
+// https://github.com/python/cpython/blob/3.9/Lib/email/feedparser.py
+var headerLine = regexp.MustCompile(`^(?:From |[!-9;-~]*:|[\t ])`)
+
+// separated adds the empty lines that are missing between headers and bodies. cloud-init does
+// without: to it, a body begins with the first line that is not one of a header. nodeadm rejects
+// such a document.
+func (r *reader) separated(text, part string) string {
+	boundary := ""
+	if m := givenBoundary.FindStringSubmatch(text); m != nil {
+		boundary = "--" + m[1] + m[2]
+	}
+	var out strings.Builder
+	header, line := true, 0
+	for l := range strings.Lines(text) {
+		line++
+		switch bare := strings.TrimRight(l, "\r\n"); {
+		case boundary != "" && bare == boundary:
+			if header && line > 1 {
+				r.fault(Fault{Problem: Problem{part, Multipart, Unparseable}, Line: line, By: ByNodeadm, Effect: Fails})
+				out.WriteByte('\n')
+			}
+			header = true
+		case !header:
+		case bare == "":
+			header = false
+		case !headerLine.MatchString(bare):
+			header = false
+			r.fault(Fault{Problem: Problem{part, Multipart, Unparseable}, Line: line, By: ByNodeadm, Effect: Fails})
+			out.WriteByte('\n')
+		}
+		out.WriteString(l)
+	}
+	return out.String()
+}
+
+// givenBoundary matches the boundary that the header of a document gives, with or without quotes.
+var givenBoundary = regexp.MustCompile(`(?im)\A(?:[^\n]+\n)*?content-type:[^\n]*(?:\n[ \t][^\n]*)*?boundary=(?:"([^"\n]*)"|([^\s;"]+))`)
 
 func (r *reader) parts(parts *multipart.Reader, part string, depth int) {
 	for i := 1; ; i++ {
