@@ -14,10 +14,14 @@ func siblingCases() []Case {
 		m.untag("aws:autoscaling:groupName")
 		b.Members = without(b.Members, "InstanceId", m.ID)
 	}
+	// untold drops the launch template of that group from the bundle, and with it what its instances
+	// are meant for.
+	untold := func(b *Bundle) { b.Templates = without(b.Templates, "LaunchTemplateId", night.Template) }
 	// stranger adds an instance of unknown origin, with nothing in common with another one.
 	stranger := func(b *Bundle) *Machine {
 		m := b.Launch(SickToo, "10.0.73.22", "b", night, 40*time.Minute)
 		delete(b.UserData, m.ID)
+		untold(b)
 		return m
 	}
 	// panicked adds a node of the healthy group whose kernel panicked.
@@ -91,6 +95,7 @@ func siblingCases() []Case {
 				same := night
 				same.Role = Edge.Role
 				b.Launch(SickToo, "10.0.73.22", "b", same, 40*time.Minute)
+				untold(b)
 				return unregistered(m, "NodeRoleNotMapped").holds("SharedCause").incomplete()
 			}),
 		broken("one-of-two-with-a-subnet-in-common-without-its-user-data", "The subnet of the first has no way out. A second one is in it, of another group, template and role, and nobody knows what it is meant for.",
@@ -100,6 +105,7 @@ func siblingCases() []Case {
 				m := b.UnregisteredAside(Edge)
 				other := b.Launch(SickToo, "10.0.41.22", "a", night, 40*time.Minute)
 				other.moved()
+				untold(b)
 				return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").holds("SharedCause").incomplete()
 			}),
 		misleading("kernel-panic-beside-a-stranger", "The kernel of a node died. Of an instance that has nothing in common with it nobody knows what it is meant for: that is no reason to leave the node as it is.",

@@ -1,0 +1,128 @@
+package generate
+
+import (
+	"strings"
+	"time"
+)
+
+// systemCases are about what differs between operating systems, between IPv4 and IPv6, and about
+// a cluster that is being deleted.
+func systemCases() []Case {
+	rocket := BatchGroup // a node group of Bottlerocket whose template holds the settings
+	rocket.Image, rocket.Custom = imageBottlerocket, true
+	const (
+		docWindows   = "https://docs.aws.amazon.com/eks/latest/userguide/windows-support.html"
+		docWindowsUD = "https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html"
+		docIPv6      = "https://docs.aws.amazon.com/eks/latest/userguide/cni-ipv6.html"
+		docCNIRole   = "https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"
+		docDelete    = "https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html"
+		docRocketUD  = "https://bottlerocket.dev/en/os/latest/concepts/api-driven/"
+	)
+	settings := bottlerocketData(Cluster)
+	// six makes the cluster one of IPv6, whose nodes have an address of each family.
+	six := func(b *Bundle) {
+		b.Cluster["kubernetesNetworkConfig"] = object{"serviceIpv6Cidr": "fd12:3456:789a::/108", "ipFamily": "ipv6"}
+		for _, i := range b.Instances {
+			i["Ipv6Address"] = "2001:db8:10::" + i["InstanceId"].(string)[17:]
+		}
+	}
+	return []Case{
+		broken("windows-for-another-cluster", "EKS's script is given the name of another cluster, and no endpoint: it asks EKS for that cluster's and joins it.",
+			from(docWindowsUD), func(b *Bundle) *verdict {
+				m := b.Unregistered(windowsGroup)
+				b.retext(m, windowsData("-EKSClusterName payments-staging"))
+				return unregistered(m, "UserDataClusterMismatch").holds("NotClaimed")
+			}),
+		broken("windows-given-a-nodeconfig", "A Windows image in a node group whose template was written for AL2023: EC2Launch looks for PowerShell.",
+			from(docWindowsUD, docNodeadm), texted(windowsGroup, "UserDataWrongFormat", nodeadmData(Cluster, CA))),
+		broken("windows-role-unmapped", "The role of the Windows nodes has no access entry; everything else about them is as it should be.",
+			from(docWindows, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(windowsGroup)
+				b.unmap(windowsGroup)
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		misleading("windows-role-mapped-as-linux", "aws-auth maps the role of the Windows nodes without eks:kube-proxy-windows, which their kube-proxy needs and their kubelet does not. No HTTPS goes out.",
+			from(docWindows, docFirewall), func(b *Bundle) *verdict {
+				g := windowsGroup
+				g.InAwsAuth = true
+				m := b.Unregistered(g)
+				b.behind(m, nil, []object{toEverybody("tcp", 80)})
+				return unregistered(m, "SecurityGroupBlocksApi")
+			}),
+
+		broken("bottlerocket-given-a-script", "Bottlerocket has no shell: it reads its user data as TOML settings, and a script is none.",
+			from(docRocketUD, docBottlerocket), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				b.retext(m, bootstrapData(""))
+				return unregistered(m, "UserDataWrongFormat", "UserDataUnparseable")
+			}),
+		broken("bottlerocket-with-a-table-twice", "The settings were put together from two files, each with its table [settings.kubernetes]: a table may be defined once.",
+			from(docRocketUD, "https://toml.io/en/v1.0.0#table"), texted(rocket, "UserDataUnparseable", settings+"\n[settings.kubernetes]\nmax-pods = 58\n")),
+		broken("bottlerocket-without-its-authority", "The settings name the cluster and its API server, and lack the certificate authority, which nothing on the host knows.",
+			from(docBottlerocket), texted(rocket, "UserDataUnparseable", strings.Replace(settings, "cluster-certificate", "# cluster-certificate", 1))),
+		broken("bottlerocket-for-another-authority", "The settings name this cluster with the certificate authority of another.",
+			from(docBottlerocket), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				b.retext(m, strings.Replace(settings, CA, OtherCA, 1))
+				return unregistered(m, "UserDataClusterMismatch")
+			}),
+		misleading("bottlerocket-with-further-settings", "Settings of the kernel, of a host container and of metrics beside those of Kubernetes, all of them right. The role is mapped nowhere.",
+			from(docRocketUD, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				b.retext(m, settings+"\n[settings.kernel.sysctl]\n\"vm.max_map_count\" = \"262144\"\n\n[settings.host-containers.admin]\nenabled = true\n\n[settings.metrics]\nsend-metrics = false\n")
+				b.unmap(rocket)
+				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataUnparseable", "UserDataWrongFormat")
+			}),
+		misleading("bottlerocket-with-the-settings-of-eks", "Only the settings of EKS's own, of a managed node group without a template of one's own. The VPC has no DNS.",
+			from(docBottlerocket, docNetwork), func(b *Bundle) *verdict {
+				g := BatchGroup
+				g.Image = imageBottlerocket
+				m := b.Unregistered(g)
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled")
+			}),
+
+		broken("ipv6-role-unmapped", "A cluster of IPv6: who a node is has nothing to do with its address.",
+			from(docIPv6, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.unmap(BatchGroup)
+				six(b)
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		broken("ipv6-cni-may-not-describe-its-type", "A cluster of IPv6: the policy of the CNI was written by hand and lacks ec2:DescribeInstanceTypes. The CNI says so by an event.",
+			from(docIPv6, docCNIRole), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				b.Policies[BatchGroup.Role] = policies("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
+				six(b)
+				p := b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				b.podEvent(p, "MissingIAMPermissions", "Unauthorized operation: failed to call ec2:DescribeInstanceTypes due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role", 2*time.Minute, 5)
+				return finds(m, "Uninitialized", "RolePoliciesMissing", "CniNotReady")
+			}),
+		misleading("ipv6-cni-that-crashes", "A cluster of IPv6 whose CNI crashes and complains of no permission: the policy for IPv6 may be the role's of its pods.",
+			from(docIPv6, docCNIRole), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				six(b)
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				return finds(m, "Uninitialized", "CniNotReady")
+			}),
+		misleading("ipv6-subnet-short-of-ipv4", "A cluster of IPv6, whose pods take addresses of IPv6: three free ones of IPv4 in the subnet are no trouble of theirs.",
+			from(docIPv6), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				six(b)
+				b.find(b.Subnets, "SubnetId", subnet("a"))["AvailableIpAddressCount"] = 3
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				return finds(m, "Uninitialized", "CniNotReady")
+			}),
+
+		broken("cluster-is-being-deleted", "Somebody deletes the cluster; a node of a group that is left has gone silent. Nothing is judged, and nobody ends anything beside.",
+			from(docDelete, "https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html"), func(b *Bundle) *verdict {
+				b.Cluster["status"] = "DELETING"
+				return finds(silentWorker(b), "Unknown", "ClusterNotActive", "KubeletSilent").holds("ClusterNotActive").orders()
+			}),
+		misleading("cluster-that-was-updated", "The cluster was updated an hour ago and is ACTIVE: a silent node is a silent node.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html"), func(b *Bundle) *verdict {
+				b.Cluster["platformVersion"] = "eks.5"
+				return finds(silentWorker(b), "Unknown", "KubeletSilent").rulesOut("ClusterNotActive")
+			}),
+	}
+}
