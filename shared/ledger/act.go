@@ -184,9 +184,8 @@ const (
 // enough to answer "who did this last week?".
 const ActionRetention = 30 * 24 * time.Hour
 
-// begin decides on an intent, and adds it to the state if it is permitted.
-func (s *State) begin(intent Action, budget Budget) error {
-	s.init()
+// refuse returns why an intent may not begin, nil if it may.
+func (s State) refuse(intent Action, budget Budget) error {
 	if intent.ID == "" || intent.Instance == "" || intent.At.IsZero() {
 		return fmt.Errorf("begin %s: an intent needs an id, an instance and a time", intent.Do)
 	}
@@ -206,26 +205,5 @@ func (s *State) begin(intent Action, budget Budget) error {
 	if spent := budget.Spent(s.Actions, intent.Instance); !intent.Free && spent >= budget.Max {
 		return fmt.Errorf("%s of %s: %d of %d instances used since %s: %w", intent.Do, intent.Instance, spent, budget.Max, budget.Since.UTC().Format(time.RFC3339), ErrBudgetSpent)
 	}
-	kept := s.Actions[:0:0]
-	for _, a := range s.Actions {
-		if a.Outcome == nil || intent.At.Sub(a.At) < ActionRetention {
-			kept = append(kept, a)
-		}
-	}
-	intent.Outcome, intent.Outlives = nil, slices.Clone(intent.Outlives)
-	s.Actions = append(kept, intent)
 	return nil
-}
-
-// finish adds an outcome to the state.
-func (s *State) finish(id string, outcome Outcome) error {
-	for i := range slices.Backward(s.Actions) {
-		if s.Actions[i].ID == id {
-			if s.Actions[i].Outcome == nil {
-				s.Actions[i].Outcome = &outcome
-			}
-			return nil
-		}
-	}
-	return fmt.Errorf("outcome of order %s: %w", id, ErrNotBegun)
 }

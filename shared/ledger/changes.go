@@ -36,58 +36,25 @@ type Drops struct {
 
 // Empty reports whether nothing changes.
 func (c Changes) Empty() bool {
-	return !slices.ContainsFunc(records, func(r record) bool { return r.changed(&c) })
+	writes, err := c.writes()
+	return len(writes) == 0 && err == nil
 }
 
-// Apply makes the changes in place. The state keeps copies.
+// Apply makes the changes in place.
 func (s *State) Apply(c Changes) {
-	s.init()
-	for _, r := range records {
-		r.copy(s, &c.Put)
-		r.drop(s, &c.Drop)
+	for _, k := range kinds {
+		k.copy(s, &c.Put)
+		k.drop(s, &c.Drop)
 	}
 }
 
 // NewState returns an empty state with all its maps.
-func NewState() (s State) {
-	s.init()
-	return s
-}
+func NewState() State { return State{}.Clone() }
 
-// init makes the maps that are missing.
-func (s *State) init() {
-	for _, r := range records {
-		r.init(s)
-	}
-}
-
-// Clone returns a deep copy of the state.
+// Clone returns a copy of the state with maps of its own. The records in them are shared:
+// none is changed in place.
 func (s State) Clone() State {
-	c := NewState()
-	for _, r := range records {
-		r.copy(&c, &s)
-	}
-	c.NoticesVersion = s.NoticesVersion
-	for _, a := range s.Actions {
-		c.Actions = append(c.Actions, a.clone())
-	}
+	c := State{NoticesVersion: s.NoticesVersion, Actions: slices.Clone(s.Actions)}
+	c.Apply(Changes{Put: s})
 	return c
-}
-
-func (p Pressure) clone() Pressure {
-	p.Types = slices.Clone(p.Types)
-	return p
-}
-
-func (m GroupMemory) clone() GroupMemory {
-	m.Seconds, m.Pressed = slices.Clone(m.Seconds), slices.Clone(m.Pressed)
-	return m
-}
-
-func (a Action) clone() Action {
-	a.Outlives = slices.Clone(a.Outlives)
-	if a.Outcome != nil {
-		a.Outcome = new(*a.Outcome)
-	}
-	return a
 }

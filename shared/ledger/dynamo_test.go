@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"rollcall/shared/roll"
 )
@@ -18,11 +20,11 @@ var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 func TestActsSortByTheirTime(t *testing.T) {
 	tokyo := time.FixedZone("JST", 9*60*60)
 	want := []string{
-		actionItem{Action{ID: "z", At: noon.Add(-time.Nanosecond)}, 9}.sortKey(),
-		actionItem{Action{ID: "y", At: noon.In(tokyo)}, 8}.sortKey(),
-		actionItem{Action{ID: "x", At: noon.Add(time.Nanosecond)}, 7}.sortKey(),
-		actionItem{Action{ID: "w", At: noon.Add(100 * time.Millisecond)}, 6}.sortKey(),
-		actionItem{Action{ID: "v", At: noon.AddDate(1, 0, 0)}, 5}.sortKey(),
+		act{Action{ID: "z", At: noon.Add(-time.Nanosecond)}, 9, 0}.key(),
+		act{Action{ID: "y", At: noon.In(tokyo)}, 8, 0}.key(),
+		act{Action{ID: "x", At: noon.Add(time.Nanosecond)}, 7, 0}.key(),
+		act{Action{ID: "w", At: noon.Add(100 * time.Millisecond)}, 6, 0}.key(),
+		act{Action{ID: "v", At: noon.AddDate(1, 0, 0)}, 5, 0}.key(),
 	}
 	if got := slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
@@ -35,9 +37,13 @@ func TestAnActExpiresAfterItsRetention(t *testing.T) {
 		0:            ActionRetention,
 		time.Hour:    ActionRetention + time.Hour,
 	} {
-		if got := expiry(Action{At: noon}, Outcome{At: noon.Add(outcome)}); got != noon.Add(want).Unix() {
-			t.Errorf("outcome after %s: expires %s after the intent, want %s", outcome, time.Unix(got, 0).Sub(noon), want)
+		w, err := act{Action: Action{At: noon, Outcome: &Outcome{At: noon.Add(outcome)}}}.write(1)
+		if err != nil || !w.expires.Equal(noon.Add(want)) {
+			t.Errorf("outcome after %s: expires %s after the intent, want %s, %v", outcome, w.expires.Sub(noon), want, err)
 		}
+	}
+	if w, err := (act{Action: Action{At: noon}}).write(0); err != nil || !w.expires.IsZero() {
+		t.Errorf("an act without an outcome expires %s, %v", w.expires, err)
 	}
 }
 
@@ -45,65 +51,88 @@ func TestPartsOfANoticeFitAnItem(t *testing.T) {
 	const itemLimit = 400_000
 	for name, said := range map[string]func(int) Statement{
 		"all alike":    func(int) Statement { return Statement{Stage: roll.Overdue} },
-		"each its own": func(i int) Statement { return Statement{Order: fmt.Sprintf("%016x", i)} },
+		"each its own": func(i int) Statement { return Statement{Held: fmt.Sprintf("%d é", i)} },
 	} {
 		n := Notice{SentAt: noon, Members: map[roll.InstanceID]MemberMemory{}}
 		for i := range 50_000 {
 			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = Told(said(i))
 		}
-		items, err := noticeItems("pk", NoticeKey{Group: "asg/w", Kind: roll.Unknown}, n)
+		writes, err := (&Changes{Put: State{Notices: map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}}).writes()
 		if err != nil {
 			t.Fatal(err)
 		}
+		whole := ""
+		items := (&inTable{}).items("pk", writes[0], nil)
 		for _, it := range items {
-			if size := sizeOf(it); size > itemLimit {
-				t.Errorf("%s: an item of %d bytes", name, size)
+			value := textOf(it.Put.Item[attrValue])
+			if len(value)+itemOverhead > itemLimit || !utf8.ValidString(value) {
+				t.Errorf("%s: an item of %d bytes, whole characters %v", name, len(value), utf8.ValidString(value))
 			}
+			whole += value
 		}
-		if len(items) < 3 {
-			t.Errorf("%s: %d items", name, len(items))
+		if len(items) < 3 || whole != string(writes[0].value) {
+			t.Errorf("%s: %d items, %d of %d bytes", name, len(items), len(whole), len(writes[0].value))
 		}
 	}
 }
 
+// counting counts the items of each transaction.
+type counting struct{ steps []int }
+
+func (c *counting) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return &dynamodb.QueryOutput{}, nil
+}
+
+func (c *counting) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	size := 0
+	for _, w := range in.TransactItems {
+		size += len(textOf(w.Put.Item[attrValue]))
+	}
+	if size > 4<<20 {
+		return nil, fmt.Errorf("a transaction of %d bytes", size)
+	}
+	c.steps = append(c.steps, len(in.TransactItems))
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}
+
 func TestWritesStayWithinATransaction(t *testing.T) {
-	write := func(bytes int) types.TransactWriteItem {
-		return types.TransactWriteItem{Put: &types.Put{Item: item{"a": text(string(make([]byte, bytes)))}}}
-	}
-	many := func(n, bytes int) (u unit) {
-		for range n {
-			u = append(u, write(bytes))
+	each := func(n, bytes int) (out []write) {
+		for i := range n {
+			out = append(out, write{key: fmt.Sprintf("notice#%d", i), value: make([]byte, bytes)})
 		}
-		return u
+		return out
 	}
-	each := func(n, bytes int) (us []unit) {
-		for range n {
-			us = append(us, many(1, bytes))
-		}
-		return us
-	}
+	guard := noticesWrite(1, 1)
 	for name, c := range map[string]struct {
-		units []unit
-		want  []int
+		writes []write
+		guard  *write
+		want   []int
 	}{
-		"nothing":                  {nil, nil},
-		"99":                       {each(99, 10), []int{99}},
-		"100":                      {each(100, 10), []int{99, 1}},
-		"a unit is not torn":       {append(each(95, 10), many(6, 10)), []int{95, 6}},
-		"a unit that just fits":    {append(each(93, 10), many(6, 10)), []int{99}},
-		"four megabytes in all":    {each(20, 300_000), []int{11, 9}},
-		"after a large one, again": {append([]unit{many(11, 300_000)}, each(2, 300_000)...), []int{11, 2}},
+		"nothing":                  {nil, nil, nil},
+		"99":                       {each(99, 10), nil, []int{99}},
+		"100":                      {each(100, 10), nil, []int{99, 1}},
+		"99 and the guard":         {each(99, 10), guard, []int{100}},
+		"the guard in each":        {each(100, 10), guard, []int{100, 2}},
+		"a record is not torn":     {append(each(97, 10), each(1, 3*partBytes)...), nil, []int{97, 3}},
+		"a record that just fits":  {append(each(96, 10), each(1, 3*partBytes)...), nil, []int{99}},
+		"four megabytes in all":    {each(20, 300_000), nil, []int{11, 9}},
+		"after a large one, again": {append(each(1, 9*partBytes), each(2, partBytes)...), nil, []int{9, 2}},
 	} {
-		var got []int
-		for _, chunk := range chunked(c.units) {
-			got = append(got, len(chunk))
-			if chunk.bytes() > 4<<20 {
-				t.Errorf("%s: a write of %d bytes", name, chunk.bytes())
+		api := &counting{}
+		table := &inTable{api: api, table: "ledger"}
+		for left := c.writes; len(left) > 0; {
+			n, err := table.write(t.Context(), "pk", left, c.guard)
+			if err != nil || n == 0 {
+				t.Fatalf("%s: %d written, %v", name, n, err)
 			}
+			left = left[n:]
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: writes of %v items, want %v", name, got, c.want)
+		if !slices.Equal(api.steps, c.want) {
+			t.Errorf("%s: writes of %v items, want %v", name, api.steps, c.want)
 		}
+	}
+	if n, err := (&inTable{api: &counting{}}).write(t.Context(), "pk", each(1, 4_000_000), nil); n != 0 || err == nil || !strings.Contains(err.Error(), "record notice#0 has 4000000 bytes") {
+		t.Errorf("a record that is too large: %d written, %v", n, err)
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,8 +24,12 @@ import (
 // reads the file again and replaces it whole: two commands at once are safe, and a crash
 // leaves the old content or the new.
 type File struct {
-	states
+	book
 
+	in *inFile
+}
+
+type inFile struct {
 	path string
 	mu   sync.Mutex // flock excludes processes, not the goroutines of one
 	lock *flock.Flock
@@ -41,68 +48,63 @@ func OpenFile(path string) (*File, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	f := &File{path: path, lock: flock.New(path + ".lock")}
-	f.states = states{f.update}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("open ledger %s: the folder %s does not exist; create it or name another file", path, filepath.Dir(path))
 	}
+	f := &inFile{path: path, lock: flock.New(path + ".lock")}
 	if _, err := f.load(); err != nil {
 		return nil, err
 	}
-	return f, nil
-}
-
-// Read implements Ledger.
-func (f *File) Read(_ context.Context, cluster roll.ClusterID) (State, error) {
-	all, err := f.load()
-	if err != nil {
-		return State{}, err
-	}
-	return *stateIn(all, cluster), nil
+	return &File{book{store: f, Pause: pause}, f}, nil
 }
 
 // Persistent implements Ledger.
 func (f *File) Persistent() bool { return true }
 
-func (f *File) update(ctx context.Context, cluster roll.ClusterID, change func(*State) error) (err error) {
+// Clusters returns the clusters of an account and region in the file, by name.
+func (f *File) Clusters(_ context.Context, account, region string) (out []roll.ClusterID, _ error) {
+	all, err := f.in.load()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if name, ok := strings.CutPrefix(key, partition(roll.ClusterID{Account: account, Region: region})); ok {
+			out = append(out, roll.ClusterID{Account: account, Region: region, Name: name})
+		}
+	}
+	return out, err
+}
+
+func (f *inFile) read(_ context.Context, partition, prefix string) ([]record, error) {
+	all, err := f.load()
+	return all.read(partition, prefix), err
+}
+
+func (f *inFile) write(ctx context.Context, partition string, writes []write, guard *write) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, err := f.lock.TryLockContext(ctx, lockInterval); err != nil {
-		return fmt.Errorf("lock ledger %s.lock (another rollcall may hold it): %w", f.path, err)
+		return 0, fmt.Errorf("lock ledger %s.lock (another rollcall may hold it): %w", f.path, err)
 	}
 	defer func() { err = errors.Join(err, f.lock.Unlock()) }()
 
 	all, err := f.load()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	s := stateIn(all, cluster)
-	if err := change(s); err != nil {
-		return err
+	if n, err = all.write(partition, writes, guard); err != nil {
+		return 0, err
 	}
-	all[cluster.String()] = s
-	return f.store(all)
+	return n, f.replace(all)
 }
 
-func stateIn(all map[string]*State, cluster roll.ClusterID) *State {
-	s := all[cluster.String()]
-	if s == nil {
-		s = new(State)
-	}
-	s.init()
-	return s
-}
-
-// content is the content of the file: states by cluster.
+// content is the content of the file.
 type content struct {
-	Version  int               `json:"version"`
-	Clusters map[string]*State `json:"clusters"`
+	Version int        `json:"version"`
+	Records partitions `json:"records"`
 }
 
-func (f *File) load() (map[string]*State, error) {
+func (f *inFile) load() (partitions, error) {
 	data, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]*State{}, nil
+		return partitions{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)
@@ -115,7 +117,7 @@ func (f *File) load() (map[string]*State, error) {
 }
 
 // parse decodes a file's content.
-func parse(data []byte) (map[string]*State, error) {
+func parse(data []byte) (partitions, error) {
 	var format struct {
 		Version int `json:"version"`
 	}
@@ -133,13 +135,13 @@ func parse(data []byte) (map[string]*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is not a ledger (%w); name another file, or move it away if its memory may be lost", err)
 	}
-	if c.Clusters == nil {
-		c.Clusters = map[string]*State{}
+	if c.Records == nil {
+		c.Records = partitions{}
 	}
-	return c.Clusters, nil
+	return c.Records, nil
 }
 
-func (f *File) store(all map[string]*State) error {
+func (f *inFile) replace(all partitions) error {
 	data, err := json.MarshalIndent(content{formatVersion, all}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode ledger: %w", err)

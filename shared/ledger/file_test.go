@@ -13,8 +13,8 @@ func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
 	for name, c := range map[string]struct{ content, why string }{
 		"not JSON":                         {"precious notes", "not a ledger"},
 		"another program's":                {`{"a":1}`, "not a ledger"},
-		"without a version":                {`{"clusters":{}}`, "format version is 0"},
-		"a later version":                  {`{"version":2,"clusters":{}}`, "has format version 2, this program knows 1"},
+		"without a version":                {`{"records":{}}`, "format version is 0"},
+		"a later version":                  {`{"version":2,"records":{}}`, "has format version 2, this program knows 1"},
 		"a later version, of another form": {`{"version":2,"tables":[]}`, "has format version 2"},
 		"cut off":                          {`{"version":1,"clust`, "not a ledger"},
 		"empty":                            {"", "not a ledger"},

@@ -1,137 +1,240 @@
 package ledger
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
 )
 
-// A record is one kind of record. The table below drives all code that handles every kind
-// in the same way: copies, changes, items in DynamoDB. Only the order of writes is
-// elsewhere, in dynamorecord.go.
-type record interface {
-	kind() string
-	init(*State)
-	copy(to, from *State)
+// kind is one kind of record in State. The tables below drive all code that handles every
+// kind in the same way.
+type kind interface {
+	copy(to, from *State) // also makes a missing map
 	drop(*State, *Drops)
-	changed(*Changes) bool
-	read(*State, item) error
+	read(*State, record) error
+	puts(*Changes) ([]write, error)
+	drops(*Changes) ([]write, error)
 }
-
-// form is the layout of a record's item.
-type form struct {
-	name string // the first part of its sort keys
-	// key is the name of the attribute for a key that is one string, value that for a value
-	// that is not a struct. If they are "", the fields of the struct are the attributes.
-	key, value string
-	// needs lists the required attributes: all but those that may be empty. Attributes that
-	// a later version adds must be optional, so that it can read the items of this version.
-	needs string
-	// lasts is how long after its value, a time, the record expires; 0 means never.
-	lasts time.Duration
-}
-
-func (f form) kind() string { return f.name }
 
 // many is a kind with a record for each key.
 type many[K comparable, V any] struct {
-	form
-
-	clone func(V) V // nil if a plain copy shares nothing
+	name  string // the first part of its keys
 	in    func(*State, *Drops) (*map[K]V, []K)
+	needs []string
+	lasts time.Duration // how long after its value, a time, a record expires; 0 means never
 }
 
-func perKey[K comparable, V any](f form, clone func(V) V, in func(*State, *Drops) (*map[K]V, []K)) many[K, V] {
-	return many[K, V]{f, clone, in}
-}
-
-// one is a kind with one record per cluster.
+// one is a kind with one record in a cluster.
 type one[V comparable] struct {
-	form
-
-	clone func(V) V
+	name  string // its key
 	in    func(*State, *Drops) (*V, bool)
+	needs []string
+}
+
+func manyOf[K comparable, V any](name string, in func(*State, *Drops) (*map[K]V, []K)) many[K, V] {
+	return many[K, V]{name: name, in: in, needs: needs[V]()}
+}
+
+func oneOf[V comparable](name string, in func(*State, *Drops) (*V, bool)) one[V] {
+	return one[V]{name: name, in: in, needs: needs[V]()}
 }
 
 var (
-	kindFinding = perKey(form{name: "finding", needs: "instance kind group stage firstSeen opened since began"}, Finding.clone,
-		func(s *State, d *Drops) (*map[roll.FindingKey]Finding, []roll.FindingKey) {
-			return &s.Findings, d.Findings
-		})
-	kindNotReady = perKey(form{name: "notready", key: "instance", needs: "instance since status transition told"}, nil,
-		func(s *State, d *Drops) (*map[roll.InstanceID]NotReady, []roll.InstanceID) {
-			return &s.NotReady, d.NotReady
-		})
-	kindMissing = perKey(form{name: "missing", key: "instance", value: "since", needs: "instance since"}, nil,
-		func(s *State, d *Drops) (*map[roll.InstanceID]time.Time, []roll.InstanceID) {
-			return &s.Missing, d.Missing
-		})
-	kindFlips = perKey(form{name: "flips", key: "instance", value: "times", needs: "instance"}, slices.Clone,
-		func(s *State, d *Drops) (*map[roll.InstanceID][]time.Time, []roll.InstanceID) {
-			return &s.Flips, d.Flips
-		})
-	kindPressure = perKey(form{name: "pressure", key: "instance", needs: "instance since until"}, Pressure.clone,
-		func(s *State, d *Drops) (*map[roll.InstanceID]Pressure, []roll.InstanceID) {
-			return &s.Pressures, d.Pressures
-		})
-	kindSpot = perKey(form{name: "spot", value: "at", needs: "instance event at", lasts: SpotRetention}, nil,
-		func(s *State, d *Drops) (*map[SpotKey]time.Time, []SpotKey) { return &s.Spot, d.Spot })
-	kindRest = perKey(form{name: "rest", key: "instance", needs: "instance left"}, nil,
-		func(s *State, d *Drops) (*map[roll.InstanceID]Rest, []roll.InstanceID) { return &s.Rests, d.Rests })
-	kindGroup = perKey(form{name: "group", key: "name", value: "seen", needs: "name seen"}, nil,
-		func(s *State, d *Drops) (*map[roll.Origin]time.Time, []roll.Origin) {
-			return &s.GroupsWithNodes, d.GroupsWithNodes
-		})
-	kindRemediate = perKey(form{name: "remediate", key: "name", value: "since", needs: "name since"}, nil,
-		func(s *State, d *Drops) (*map[roll.Group]time.Time, []roll.Group) {
-			return &s.RemediateSince, d.RemediateSince
-		})
-	kindMemory = perKey(form{name: "memory", key: "group", needs: "group counted good proven ended"}, GroupMemory.clone,
-		func(s *State, d *Drops) (*map[roll.Group]GroupMemory, []roll.Group) { return &s.Groups, d.Groups })
-	kindRefusal = perKey(form{name: "refusal", needs: "order reason instance kind do at given"}, nil,
-		func(s *State, d *Drops) (*map[RefusalKey]Refusal, []RefusalKey) { return &s.Refusals, d.Refusals })
-	// Items of notices have a layout of their own: dynamonotices.go.
-	kindNotice = perKey(form{name: "notice"}, Notice.clone,
-		func(s *State, d *Drops) (*map[NoticeKey]Notice, []NoticeKey) { return &s.Notices, d.Notices })
-
-	kindFirst = one[time.Time]{form{name: "first", value: "at", needs: "at"}, nil,
-		func(s *State, _ *Drops) (*time.Time, bool) { return &s.First, false }}
-	kindChecked = one[time.Time]{form{name: "checked", value: "at", needs: "at"}, nil,
-		func(s *State, _ *Drops) (*time.Time, bool) { return &s.Checked, false }}
-	kindTrouble = one[*Trouble]{form{name: "trouble", needs: "reason since last told outage"}, func(t *Trouble) *Trouble { return new(*t) },
-		func(s *State, d *Drops) (**Trouble, bool) { return &s.Trouble, d.Trouble }}
-	// The version of the notices is not part of Changes: RaiseNotices increments it.
-	kindNotices = one[int64]{form{name: "notices", value: "version", needs: "version"}, nil,
-		func(s *State, _ *Drops) (*int64, bool) { return &s.NoticesVersion, false }}
+	findings = manyOf("finding", func(s *State, d *Drops) (*map[roll.FindingKey]Finding, []roll.FindingKey) {
+		return &s.Findings, d.Findings
+	})
+	notReady = manyOf("notready", func(s *State, d *Drops) (*map[roll.InstanceID]NotReady, []roll.InstanceID) {
+		return &s.NotReady, d.NotReady
+	})
+	missing = manyOf("missing", func(s *State, d *Drops) (*map[roll.InstanceID]time.Time, []roll.InstanceID) {
+		return &s.Missing, d.Missing
+	})
+	flips = manyOf("flips", func(s *State, d *Drops) (*map[roll.InstanceID][]time.Time, []roll.InstanceID) {
+		return &s.Flips, d.Flips
+	})
+	pressures = manyOf("pressure", func(s *State, d *Drops) (*map[roll.InstanceID]Pressure, []roll.InstanceID) {
+		return &s.Pressures, d.Pressures
+	})
+	spot = many[SpotKey, time.Time]{name: "spot", lasts: SpotRetention, in: func(s *State, d *Drops) (*map[SpotKey]time.Time, []SpotKey) {
+		return &s.Spot, d.Spot
+	}}
+	rests = manyOf("rest", func(s *State, d *Drops) (*map[roll.InstanceID]Rest, []roll.InstanceID) {
+		return &s.Rests, d.Rests
+	})
+	groups = manyOf("group", func(s *State, d *Drops) (*map[roll.Origin]time.Time, []roll.Origin) {
+		return &s.GroupsWithNodes, d.GroupsWithNodes
+	})
+	remediate = manyOf("remediate", func(s *State, d *Drops) (*map[roll.Group]time.Time, []roll.Group) {
+		return &s.RemediateSince, d.RemediateSince
+	})
+	memories = manyOf("memory", func(s *State, d *Drops) (*map[roll.Group]GroupMemory, []roll.Group) {
+		return &s.Groups, d.Groups
+	})
+	refusals = manyOf("refusal", func(s *State, d *Drops) (*map[RefusalKey]Refusal, []RefusalKey) {
+		return &s.Refusals, d.Refusals
+	})
+	notices = manyOf("notice", func(s *State, d *Drops) (*map[NoticeKey]Notice, []NoticeKey) {
+		return &s.Notices, d.Notices
+	})
+	first   = oneOf("first", func(s *State, _ *Drops) (*time.Time, bool) { return &s.First, false })
+	checked = oneOf("checked", func(s *State, _ *Drops) (*time.Time, bool) { return &s.Checked, false })
+	trouble = oneOf("trouble", func(s *State, d *Drops) (**Trouble, bool) { return &s.Trouble, d.Trouble })
 )
 
-// records are the kinds that Changes put and drop.
-var records = []record{
-	kindFinding, kindNotReady, kindMissing, kindFlips, kindPressure, kindSpot, kindRest, kindGroup,
-	kindRemediate, kindMemory, kindRefusal, kindNotice, kindFirst, kindChecked, kindTrouble,
+// kinds are the kinds of records, by the first part of their keys.
+var kinds = map[string]kind{
+	findings.name: findings, notReady.name: notReady, missing.name: missing, flips.name: flips, pressures.name: pressures,
+	spot.name: spot, rests.name: rests, groups.name: groups, remediate.name: remediate, memories.name: memories,
+	refusals.name: refusals, notices.name: notices, first.name: first, checked.name: checked, trouble.name: trouble,
+}
+
+// order is the order of writes. After any prefix of it the ledger permits only acts that the
+// old or the new memory permits. README.md explains each step.
+var order = []func(*Changes) ([]write, error){
+	trouble.puts, missing.puts, missing.drops, remediate.puts, groups.puts, rests.puts,
+	notReady.puts, flips.puts, pressures.puts, spot.puts,
+	findings.puts,
+	notices.puts, refusals.puts,
+	first.puts, checked.puts,
+	remediate.drops, findings.drops, notices.drops, refusals.drops, groups.drops,
+	notReady.drops, rests.drops, flips.drops, pressures.drops, spot.drops,
+	memories.puts, memories.drops, trouble.drops,
+}
+
+// writes returns the writes of the changes, in order. Of a put and a drop of one record only
+// the drop is left.
+func (c *Changes) writes() ([]write, error) {
+	var all []write
+	last := map[string]int{}
+	for _, of := range order {
+		writes, err := of(c)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range writes {
+			last[w.key] = len(all)
+			all = append(all, w)
+		}
+	}
+	n := -1
+	return slices.DeleteFunc(all, func(w write) bool { n++; return last[w.key] != n }), nil
+}
+
+// stateOf returns the state in a cluster's records.
+func stateOf(records []record) (State, error) {
+	s := NewState()
+	var acts []act
+	for _, r := range records {
+		name, _, _ := strings.Cut(r.key, "#")
+		var err error
+		switch k := kinds[name]; {
+		case r.key == noticesKey:
+			s.NoticesVersion = r.version
+			if r.version < 1 {
+				err = r.malformed(errors.New("it has no version"))
+			}
+		case strings.HasPrefix(r.key, actPrefix):
+			var a act
+			a, err = actOf(r)
+			acts = append(acts, a)
+		case k != nil: // unknown kinds belong to a later version
+			err = r.malformed(k.read(&s, r))
+		}
+		if err != nil {
+			return State{}, err
+		}
+	}
+	slices.SortFunc(acts, byTurn)
+	s.Actions = actionsOf(acts)
+	return s, nil
+}
+
+// document is the content of a record. Kinds with one record have no key.
+type document[K, V any] struct {
+	Key   K `json:"key,omitzero"`
+	Value V `json:"value"`
+}
+
+// none is the key of the only record of a kind.
+type none struct{}
+
+func encode[K, V any](key string, k K, v V) (write, error) {
+	value, err := json.Marshal(document[K, V]{k, v})
+	if err != nil {
+		return write{}, fmt.Errorf("encode record %s: %w", key, err)
+	}
+	return write{key: key, value: value}, nil
+}
+
+// decode returns the content of a record. It returns an error if a needed field is missing: a
+// guess could lose memory. Unknown fields belong to a later version and are ignored.
+func decode[K, V any](r record, needs []string) (k K, v V, err error) {
+	var parts struct{ Key, Value json.RawMessage }
+	if err := json.Unmarshal(r.value, &parts); err != nil {
+		return k, v, err
+	}
+	if len(needs) > 0 {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(parts.Value, &fields); err != nil {
+			return k, v, err
+		}
+		for _, name := range needs {
+			if fields[name] == nil {
+				return k, v, fmt.Errorf("its field %s is missing", name)
+			}
+		}
+	}
+	if err = json.Unmarshal(parts.Value, &v); err == nil && parts.Key != nil {
+		err = json.Unmarshal(parts.Key, &k)
+	}
+	return k, v, err
+}
+
+// needs returns the fields that a JSON object of a type must have: those that are not omitted
+// when empty.
+func needs[V any]() (names []string) {
+	t := reflect.TypeFor[V]()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, options, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && options == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// malformed adds the record to an error.
+func (r record) malformed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("record %s is malformed: %w; fix or delete it", r.key, err)
 }
 
 // of returns the records of the kind in a state.
-func (k many[K, V]) of(s *State) *map[K]V {
+func (k many[K, V]) of(s *State) map[K]V {
 	m, _ := k.in(s, new(Drops))
-	return m
-}
-
-func (k many[K, V]) init(s *State) {
-	if m := k.of(s); *m == nil {
-		*m = map[K]V{}
-	}
+	return *m
 }
 
 func (k many[K, V]) copy(to, from *State) {
-	in := *k.of(to)
-	for key, v := range *k.of(from) {
-		if k.clone != nil {
-			v = k.clone(v)
-		}
-		in[key] = v
+	if m, _ := k.in(to, new(Drops)); *m == nil {
+		*m = map[K]V{}
 	}
+	maps.Copy(k.of(to), k.of(from))
 }
 
 func (k many[K, V]) drop(s *State, d *Drops) {
@@ -141,30 +244,49 @@ func (k many[K, V]) drop(s *State, d *Drops) {
 	}
 }
 
-func (k many[K, V]) changed(c *Changes) bool {
-	put, drop := k.in(&c.Put, &c.Drop)
-	return len(*put)+len(drop) > 0
+// key returns the key of a record. It has no empty last part: a notice without a cause ends
+// in its kind.
+func (k many[K, V]) key(of K) string {
+	return k.name + "#" + strings.TrimSuffix(fmt.Sprint(of), "#")
 }
 
-func (k many[K, V]) sortKey(key K) string { return k.name + "#" + keyText(key) }
-
-func (k one[V]) of(s *State) *V {
-	v, _ := k.in(s, new(Drops))
-	return v
+func (k many[K, V]) read(s *State, r record) error {
+	key, v, err := decode[K, V](r, k.needs)
+	if err == nil && k.key(key) != r.key {
+		err = fmt.Errorf("by its content its key is %s", k.key(key))
+	}
+	if err == nil {
+		k.of(s)[key] = v
+	}
+	return err
 }
 
-func (k one[V]) init(*State) {}
+func (k many[K, V]) puts(c *Changes) (writes []write, err error) {
+	for key, v := range k.of(&c.Put) {
+		w, failed := encode(k.key(key), key, v)
+		if at, ok := any(v).(time.Time); ok && k.lasts > 0 {
+			w.expires = at.Add(k.lasts)
+		}
+		writes, err = append(writes, w), errors.Join(err, failed)
+	}
+	slices.SortFunc(writes, func(a, b write) int { return cmp.Compare(a.key, b.key) })
+	return writes, err
+}
+
+func (k many[K, V]) drops(c *Changes) (writes []write, _ error) {
+	_, keys := k.in(&c.Put, &c.Drop)
+	for _, key := range keys {
+		writes = append(writes, write{key: k.key(key)})
+	}
+	return writes, nil
+}
 
 func (k one[V]) copy(to, from *State) {
-	var none V
-	v := *k.of(from)
-	if v == none {
-		return
+	of, _ := k.in(from, new(Drops))
+	if *of != *new(V) {
+		in, _ := k.in(to, new(Drops))
+		*in = *of
 	}
-	if k.clone != nil {
-		v = k.clone(v)
-	}
-	*k.of(to) = v
 }
 
 func (k one[V]) drop(s *State, d *Drops) {
@@ -173,8 +295,24 @@ func (k one[V]) drop(s *State, d *Drops) {
 	}
 }
 
-func (k one[V]) changed(c *Changes) bool {
-	var none V
-	put, drop := k.in(&c.Put, &c.Drop)
-	return *put != none || drop
+func (k one[V]) read(s *State, r record) (err error) {
+	in, _ := k.in(s, new(Drops))
+	_, *in, err = decode[none, V](r, k.needs)
+	return err
+}
+
+func (k one[V]) puts(c *Changes) ([]write, error) {
+	v, _ := k.in(&c.Put, new(Drops))
+	if *v == *new(V) {
+		return nil, nil
+	}
+	w, err := encode(k.name, none{}, *v)
+	return []write{w}, err
+}
+
+func (k one[V]) drops(c *Changes) ([]write, error) {
+	if _, drop := k.in(&c.Put, &c.Drop); drop {
+		return []write{{key: k.name}}, nil
+	}
+	return nil, nil
 }

@@ -27,7 +27,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"rollcall/shared/roll"
@@ -78,49 +77,49 @@ type State struct {
 	// RemediateSince is when a check first saw mode remediate for a group with findings or
 	// nodes. Findings opened earlier are not acted on: turning remediate on must not act on
 	// a backlog.
-	RemediateSince map[roll.Group]time.Time    `json:"remediateSince,omitempty"`
-	Findings       map[roll.FindingKey]Finding `json:"findings,omitempty"`
+	RemediateSince map[roll.Group]time.Time
+	Findings       map[roll.FindingKey]Finding
 	// NotReady records since when a node has not been ready. A change from Unknown to False
 	// resets the transition time of the condition, but not this one.
-	NotReady map[roll.InstanceID]NotReady `json:"notReady,omitempty"`
+	NotReady map[roll.InstanceID]NotReady
 	// Rests are instances in a warm pool or Standby, or formerly in one. They need not
 	// register, and their launch time does not determine when they should.
-	Rests map[roll.InstanceID]Rest `json:"rests,omitempty"`
+	Rests map[roll.InstanceID]Rest
 	// GroupsWithNodes is the day on which an Auto Scaling group or a launch template
 	// version last had a node. Its instances count as meant to be nodes for IntentRetention
 	// after that.
-	GroupsWithNodes map[roll.Origin]time.Time `json:"groupsWithNodes,omitempty"`
-	Notices         map[NoticeKey]Notice      `json:"notices,omitempty"`
+	GroupsWithNodes map[roll.Origin]time.Time
+	Notices         map[NoticeKey]Notice
 	// NoticesVersion is incremented by each check that writes or sends notices: of two
 	// checks that read the same version one may.
-	NoticesVersion int64    `json:"noticesVersion,omitempty"`
-	Actions        []Action `json:"actions,omitempty"` // in the order of their Begin
+	NoticesVersion int64
+	Actions        []Action // in the order of their Begin
 
 	// First is when a check first saw the whole cluster. A time before the cluster's creation
 	// belongs to an earlier cluster of the same name, and is replaced.
-	First time.Time `json:"first,omitzero"`
+	First time.Time
 	// Checked is when a check last saw the whole cluster, to a few minutes. Findings holds
 	// what was wrong then; everything else that existed was healthy.
-	Checked time.Time `json:"checked,omitzero"`
+	Checked time.Time
 	// Missing is when EC2 first did not find a known instance, or first reported it gone
 	// while its node was Ready. It is dropped when EC2 finds the instance again: only
 	// consecutive answers count.
-	Missing map[roll.InstanceID]time.Time `json:"missing,omitempty"`
+	Missing map[roll.InstanceID]time.Time
 	// Spot is when EC2 announced a Spot interruption or rebalance recommendation. It is kept
 	// for SpotRetention, to explain why an instance is gone.
-	Spot map[SpotKey]time.Time `json:"spot,omitempty"`
+	Spot map[SpotKey]time.Time
 	// Flips are the times within the last hour at which a check saw a node become Ready
 	// again, oldest first.
-	Flips map[roll.InstanceID][]time.Time `json:"flips,omitempty"`
+	Flips map[roll.InstanceID][]time.Time
 	// Pressures are the latest pressure conditions of nodes, from before they went silent.
-	Pressures map[roll.InstanceID]Pressure `json:"pressures,omitempty"`
+	Pressures map[roll.InstanceID]Pressure
 	// Groups is the memory of each group's nodes.
-	Groups map[roll.Group]GroupMemory `json:"groups,omitempty"`
+	Groups map[roll.Group]GroupMemory
 	// Trouble is what lately kept Rollcall from acting in the whole cluster, or nil.
-	Trouble *Trouble `json:"trouble,omitempty"`
+	Trouble *Trouble
 	// Refusals are the refusals of orders that a notice reported. Every check gives the same
 	// order for a finding, and it may be refused each time for the same reason.
-	Refusals map[RefusalKey]Refusal `json:"refusals,omitempty"`
+	Refusals map[RefusalKey]Refusal
 }
 
 // SpotKey identifies an announcement of EC2 about a Spot Instance.
@@ -128,6 +127,8 @@ type SpotKey struct {
 	Instance roll.InstanceID `json:"instance"`
 	Event    roll.SpotEvent  `json:"event"`
 }
+
+func (k SpotKey) String() string { return string(k.Instance) + "#" + string(k.Event) }
 
 // SpotRetention is how long an announcement may explain the termination of its instance.
 const SpotRetention = 24 * time.Hour
@@ -159,6 +160,8 @@ type RefusalKey struct {
 	Order  string `json:"order"`  // its id
 	Reason string `json:"reason"` // such as VerdictChanged
 }
+
+func (k RefusalKey) String() string { return k.Order + "#" + k.Reason }
 
 // Refusal is a refusal that a notice reported.
 type Refusal struct {
@@ -280,14 +283,6 @@ type Finding struct {
 // Key returns the key of the finding.
 func (f Finding) Key() roll.FindingKey {
 	return roll.FindingKey{Instance: f.Instance, Kind: f.Kind}
-}
-
-func (f Finding) clone() Finding {
-	f.Proven, f.Outlives = slices.Clone(f.Proven), slices.Clone(f.Outlives)
-	for i := range f.Proven {
-		f.Proven[i].Evidence = slices.Clone(f.Proven[i].Evidence)
-	}
-	return f
 }
 
 // NotReady is the memory of a node that is not ready.

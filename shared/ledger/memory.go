@@ -2,83 +2,81 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
-
-	"rollcall/shared/roll"
 )
 
-// states implements the writes of a ledger that stores whole states. update changes one
-// state exclusively, unless change returns an error.
-type states struct {
-	update func(ctx context.Context, cluster roll.ClusterID, change func(*State) error) error
+// stored is a record in memory or in a file.
+type stored struct {
+	Version int64           `json:"version,omitempty"`
+	Value   json.RawMessage `json:"value"`
 }
 
-// Record implements Ledger.
-func (l states) Record(ctx context.Context, cluster roll.ClusterID, changes Changes) error {
-	if changes.Empty() {
-		return nil
+// partitions are the records of a store in memory or in a file, by partition and key.
+type partitions map[string]map[string]stored
+
+func (p partitions) read(partition, prefix string) (out []record) {
+	for _, key := range slices.Sorted(maps.Keys(p[partition])) {
+		if strings.HasPrefix(key, prefix) {
+			r := p[partition][key]
+			out = append(out, record{key, r.Value, r.Version})
+		}
 	}
-	return l.update(ctx, cluster, func(s *State) error {
-		if changes.NoticesVersion != 0 && changes.NoticesVersion != s.NoticesVersion {
-			return ErrNoticesMoved
+	return out
+}
+
+// write makes all writes and returns their number, or none if a condition does not hold.
+func (p partitions) write(partition string, writes []write, guard *write) (int, error) {
+	in := p[partition]
+	n := len(writes)
+	if guard != nil {
+		writes = append(slices.Clip(writes), *guard)
+	}
+	for _, w := range writes {
+		r, exists := in[w.key]
+		if w.read != nil && (*w.read != r.Version || *w.read == 0 && exists) {
+			return 0, errMoved
 		}
-		s.Apply(changes)
-		return nil
-	})
-}
-
-// RaiseNotices implements Ledger.
-func (l states) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read int64) error {
-	return l.update(ctx, cluster, func(s *State) error {
-		if s.NoticesVersion != read {
-			return ErrNoticesMoved
+	}
+	if in == nil {
+		in = map[string]stored{}
+		p[partition] = in
+	}
+	for _, w := range writes {
+		if in[w.key] = (stored{w.version, w.value}); w.value == nil {
+			delete(in, w.key)
 		}
-		s.NoticesVersion++
-		return nil
-	})
-}
-
-// Begin implements Ledger.
-func (l states) Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error {
-	return l.update(ctx, cluster, func(s *State) error { return s.begin(intent, budget) })
-}
-
-// Finish implements Ledger.
-func (l states) Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error {
-	return l.update(ctx, cluster, func(s *State) error { return s.finish(actionID, outcome) })
+	}
+	return n, nil
 }
 
 // Memory is a ledger in memory.
-type Memory struct {
-	states
-
-	mu        sync.Mutex
-	byCluster map[roll.ClusterID]*State
-}
+type Memory struct{ book }
 
 // NewMemory returns an empty ledger.
 func NewMemory() *Memory {
-	m := &Memory{byCluster: map[roll.ClusterID]*State{}}
-	m.states = states{m.with}
-	return m
-}
-
-// Read implements Ledger.
-func (m *Memory) Read(ctx context.Context, cluster roll.ClusterID) (state State, err error) {
-	err = m.with(ctx, cluster, func(s *State) error { state = s.Clone(); return nil })
-	return state, err
+	return &Memory{book{store: &inMemory{all: partitions{}}, Pause: pause}}
 }
 
 // Persistent implements Ledger.
 func (m *Memory) Persistent() bool { return false }
 
-func (m *Memory) with(_ context.Context, cluster roll.ClusterID, do func(*State) error) error {
+type inMemory struct {
+	mu  sync.Mutex
+	all partitions
+}
+
+func (m *inMemory) read(_ context.Context, partition, prefix string) ([]record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, ok := m.byCluster[cluster]
-	if !ok {
-		s = new(NewState())
-		m.byCluster[cluster] = s
-	}
-	return do(s)
+	return m.all.read(partition, prefix), nil
+}
+
+func (m *inMemory) write(_ context.Context, partition string, writes []write, guard *write) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all.write(partition, writes, guard)
 }

@@ -2,7 +2,8 @@ package ledger
 
 import (
 	"cmp"
-	"maps"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ type NoticeKey struct {
 	Cause string `json:"cause,omitempty"`
 }
 
+// String returns the key as one text. It ends in # if the cause is unknown.
+func (k NoticeKey) String() string { return fmt.Sprintf("%s#%s#%s", k.Group, k.Kind, k.Cause) }
+
 // Compare orders keys by group, kind and cause.
 func (k NoticeKey) Compare(other NoticeKey) int {
 	return cmp.Or(cmp.Compare(k.Group, other.Group), cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Cause, other.Cause))
@@ -24,11 +28,52 @@ func (k NoticeKey) Compare(other NoticeKey) int {
 
 // Notice is the memory of the last notice of its key.
 type Notice struct {
-	SentAt  time.Time                        `json:"sentAt"`
-	Members map[roll.InstanceID]MemberMemory `json:"members"`
+	SentAt  time.Time `json:"sentAt"`
+	Members Members   `json:"told"`
 	// Over is when a check first found no member in trouble; zero while one is.
 	Over     time.Time `json:"over,omitzero"`
 	Incident Incident  `json:"incident,omitzero"`
+}
+
+// Members is the memory of the instances of an incident. Its JSON lists instances with equal
+// memories together, which takes a third of the space: a notice may name 100,000.
+type Members map[roll.InstanceID]MemberMemory
+
+// told is the memory of several instances.
+type told struct {
+	MemberMemory
+
+	Instances []roll.InstanceID `json:"instances"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m Members) MarshalJSON() ([]byte, error) {
+	equal := map[MemberMemory][]roll.InstanceID{}
+	for id, memory := range m {
+		equal[memory] = append(equal[memory], id)
+	}
+	all := []told{}
+	for memory, ids := range equal {
+		slices.Sort(ids)
+		all = append(all, told{memory, ids})
+	}
+	slices.SortFunc(all, func(a, b told) int { return cmp.Compare(a.Instances[0], b.Instances[0]) })
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Members) UnmarshalJSON(data []byte) error {
+	var all []told
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	*m = Members{}
+	for _, t := range all {
+		for _, id := range t.Instances {
+			(*m)[id] = t.MemberMemory
+		}
+	}
+	return nil
 }
 
 // MemberMemory is the memory of one instance of an incident. A notice has reported the
@@ -117,9 +162,4 @@ func with[T ~string](list []T, element T) []T {
 func (i Incident) Clone() Incident {
 	i.Stages, i.Reasons, i.Causes = slices.Clone(i.Stages), slices.Clone(i.Reasons), slices.Clone(i.Causes)
 	return i
-}
-
-func (n Notice) clone() Notice {
-	n.Members, n.Incident = maps.Clone(n.Members), n.Incident.Clone()
-	return n
 }

@@ -1,10 +1,6 @@
 package roll
 
-import (
-	"bytes"
-	"fmt"
-	"time"
-)
+import "time"
 
 // Kind is what is wrong with an instance or its node.
 type Kind string
@@ -131,17 +127,4 @@ type FindingKey struct {
 	Kind     Kind       `json:"kind"`
 }
 
-// MarshalText makes a FindingKey the key of a JSON object: "instance#kind".
-func (k FindingKey) MarshalText() ([]byte, error) {
-	return []byte(string(k.Instance) + "#" + string(k.Kind)), nil
-}
-
-// UnmarshalText parses the output of MarshalText.
-func (k *FindingKey) UnmarshalText(text []byte) error {
-	at := bytes.LastIndexByte(text, '#')
-	if at < 0 {
-		return fmt.Errorf("%q is no finding's key", text)
-	}
-	k.Instance, k.Kind = InstanceID(text[:at]), Kind(text[at+1:])
-	return nil
-}
+func (k FindingKey) String() string { return string(k.Instance) + "#" + string(k.Kind) }

@@ -104,16 +104,6 @@ func (d dynamoAPI) age(name string, consistent *bool) time.Duration {
 	return d.dice(name).of("stale").between(0, dynamo.StaleFor)
 }
 
-// GetItem reads one item.
-func (d dynamoAPI) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (out *dynamodb.GetItemOutput, err error) {
-	const name = "dynamodb:GetItem"
-	err = d.v.call(ctx, name, reads, "", func() error {
-		out, err = d.table().Get(in, d.age(name, in.ConsistentRead))
-		return d.answered(in, err)
-	})
-	return answered(out, err)
-}
-
 // Query reads a page of the items of one partition.
 func (d dynamoAPI) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
 	const name = "dynamodb:Query"
@@ -125,13 +115,6 @@ func (d dynamoAPI) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func
 		return d.answered(in, err)
 	})
 	return answered(out, err)
-}
-
-// UpdateItem changes one item.
-func (d dynamoAPI) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	do := func() error { return d.answered(in, d.table().Update(in)) }
-	err := d.v.callAgain(ctx, "dynamodb:UpdateItem", writes, "", do, do)
-	return answered(&dynamodb.UpdateItemOutput{}, err)
 }
 
 // TransactWriteItems applies all changes or none. The SDK adds a token to a call without one and

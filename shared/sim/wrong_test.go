@@ -319,49 +319,19 @@ func (n someNotices) Publish(ctx context.Context, m report.Message) error {
 // unconditional is DynamoDB without the conditions of writes.
 type unconditional struct{ Table }
 
-func (u unconditional) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	free := *in
-	free.ConditionExpression = nil
-	free.ExpressionAttributeValues = used(in.UpdateExpression, in.ExpressionAttributeValues)
-	return u.Table.UpdateItem(ctx, &free, opts...)
-}
-
 func (u unconditional) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	free := &dynamodb.TransactWriteItemsInput{}
 	for _, w := range in.TransactItems {
-		switch {
-		case w.Put != nil:
+		if w.Put != nil {
 			w.Put = &types.Put{TableName: w.Put.TableName, Item: w.Put.Item}
-		case w.Update != nil:
-			w.Update = &types.Update{
-				TableName: w.Update.TableName, Key: w.Update.Key, UpdateExpression: w.Update.UpdateExpression,
-				ExpressionAttributeNames: w.Update.ExpressionAttributeNames, ExpressionAttributeValues: used(w.Update.UpdateExpression, w.Update.ExpressionAttributeValues),
-			}
 		}
 		free.TransactItems = append(free.TransactItems, w)
 	}
 	return u.Table.TransactWriteItems(ctx, free, opts...)
 }
 
-// used returns the values that an expression uses.
-func used(expression *string, values item) item {
-	out := item{}
-	for name, v := range values {
-		if strings.Contains(*expression, name) {
-			out[name] = v
-		}
-	}
-	return out
-}
-
 // stale is DynamoDB whose reads are all eventually consistent.
 type stale struct{ Table }
-
-func (s stale) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	late := *in
-	late.ConsistentRead = nil
-	return s.Table.GetItem(ctx, &late, opts...)
-}
 
 func (s stale) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	late := *in

@@ -12,7 +12,7 @@ import (
 // whose size a check has written.
 func TestTheClustersOfARegion(t *testing.T) {
 	tb := newTable(t)
-	l := ledger.NewDynamo(tb.client, tb.name) // a stale read is enough here
+	l := ledger.NewDynamo(tb.client, tb.name)
 	for _, name := range []string{"shop", "demo"} {
 		must(t, l.PutSize(ctx, "eu-west-1", name, 3))
 	}

@@ -171,7 +171,7 @@ func TestAWriteFitsATransaction(t *testing.T) {
 func TestANoticeTooLargeForOneWriteIsRefusedClearly(t *testing.T) {
 	l, w := newTable(t).open()
 	err := l.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{notice: ledgertest.Notice(200_000)}}})
-	if err == nil || !strings.Contains(err.Error(), "Unknown in asg/w names 200000 instances") {
+	if err == nil || !strings.Contains(err.Error(), "record notice#asg/w#Unknown has ") {
 		t.Errorf("got %v, want an error that names the notice and its size", err)
 	}
 	if len(w.writes) != 0 {
@@ -262,6 +262,7 @@ func TestItemsOfALaterVersionAreIgnored(t *testing.T) {
 	want := read(t, l)
 	for _, it := range tb.items() {
 		it["invention"] = text("of a later version")
+		it["value"] = text(strings.Replace(valueOf(it), `{"key":`, `{"invention":1,"key":`, 1))
 		tb.put(it)
 	}
 	pk := text("cluster#" + cluster.String())
@@ -272,58 +273,51 @@ func TestItemsOfALaterVersionAreIgnored(t *testing.T) {
 	}
 }
 
+func valueOf(it map[string]types.AttributeValue) string {
+	if s, ok := it["value"].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
 func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
-	must(t, l.Record(ctx, cluster, ledgertest.Puts(t)))
-	act := ledgertest.Filled[ledger.Action](t)
-	must(t, l.Begin(ctx, cluster, act, ledgertest.Wide))
-	must(t, l.Finish(ctx, cluster, act.ID, *act.Outcome))
-	tb.put(map[string]types.AttributeValue{
-		"pk": text("cluster#" + cluster.String()), "sk": text("told#asg/w#Unknown#001"), "group": text("asg/w"), "kind": text("Unknown"),
-		"part": &types.AttributeValueMemberN{Value: "1"}, "stamp": text(""), "told": &types.AttributeValueMemberL{},
-	})
-	// Texts, lists, flags and numbers that are omitted when empty.
-	optional := []string{"worked", "allowed", "desired", "node", "condition", "known", "free", "times", "types", "seconds", "outcome", "evidence", "why", "cause", "finding proven", "finding left", "outlives", "pressed"}
-	// These accept any text: they are neither part of a key nor a time.
-	free := []string{"stage", "status", "do", "stamp", "reason", "node", "condition", "evidence", "why", "cause", "action kind", "action instance", "action group", "finding group", "finding left", "refusal kind", "refusal instance"}
+	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
+	must(t, l.RaiseNotices(ctx, cluster, 0))
+	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 	for sk, good := range tb.items() {
-		if sk == "budget" {
-			continue // Read does not return it
-		}
-		kind, _, _ := strings.Cut(sk, "#")
-		for name := range good {
-			if name == "pk" || name == "sk" || name == "expires" {
-				continue // used by the table only
+		for what, bad := range map[string]types.AttributeValue{
+			"missing": nil, "bytes": &types.AttributeValueMemberB{Value: []byte("{}")}, "no JSON": text("nonsense"), "no value": text("{}"), "another key": text(`{"key":{},"value":{}}`),
+		} {
+			if sk == "notices" {
+				continue // its version is all that it has
 			}
-			for what, bad := range map[string]types.AttributeValue{"missing": nil, "bytes": &types.AttributeValueMemberB{Value: []byte{1}}, "another text": text("nonsense")} {
-				if what == "missing" && (slices.Contains(optional, name) || slices.Contains(optional, kind+" "+name)) {
-					continue
-				}
-				if what == "another text" && (slices.Contains(free, name) || slices.Contains(free, kind+" "+name)) {
-					continue
-				}
-				it := maps.Clone(good)
-				if it[name] = bad; bad == nil {
-					delete(it, name)
-				}
-				tb.put(it)
-				if _, err := l.Read(ctx, cluster); err == nil || !strings.Contains(err.Error(), sk) {
-					t.Errorf("%s: %s %s: read says %v, want an error that names the item", sk, name, what, err)
-				}
-				if err := l.Begin(ctx, cluster, ledgertest.Intent("b", "i-00000001", t0), ledger.Budget{}); kind == "action" && !strings.Contains(err.Error(), sk) {
-					t.Errorf("%s: %s %s: begin says %v, want an error that names the item", sk, name, what, err)
-				}
+			it := maps.Clone(good)
+			if it["value"] = bad; bad == nil {
+				delete(it, "value")
+			}
+			tb.put(it)
+			if _, err := l.Read(ctx, cluster); sk != "budget" && (err == nil || !strings.Contains(err.Error(), sk)) {
+				t.Errorf("%s: value %s: read says %v, want an error that names the item", sk, what, err)
+			}
+			if err := l.Begin(ctx, cluster, intent("b", 1), ledger.Budget{}); (sk == "budget" || strings.HasPrefix(sk, "action#")) && (err == nil || !strings.Contains(err.Error(), sk)) {
+				t.Errorf("%s: value %s: begin says %v, want an error that names the item", sk, what, err)
 			}
 		}
 		tb.put(good)
 	}
 	read(t, l)
-	budget := tb.items()["budget"]
-	delete(budget, "version")
-	tb.put(budget)
-	if err := l.Begin(ctx, cluster, ledgertest.Intent("b", "i-00000002", t0), ledgertest.Wide); err == nil || !strings.Contains(err.Error(), "budget") {
-		t.Errorf("begin with a malformed budget: %v", err)
+	for _, sk := range []string{"budget", "notices"} {
+		it := tb.items()[sk]
+		delete(it, "version")
+		tb.put(it)
+	}
+	if err := l.Begin(ctx, cluster, intent("b", 2), ledgertest.Wide); err == nil || !strings.Contains(err.Error(), "budget") {
+		t.Errorf("begin without the budget's version: %v", err)
+	}
+	if _, err := l.Read(ctx, cluster); err == nil || !strings.Contains(err.Error(), "record notices is malformed") {
+		t.Errorf("read without the notices' version: %v", err)
 	}
 }
 
@@ -348,7 +342,7 @@ func TestOnlySettledActsExpire(t *testing.T) {
 			if !isNumber {
 				t.Fatalf("%s expires %v: DynamoDB heeds numbers only", sk, e)
 			}
-			got[it["id"].(*types.AttributeValueMemberS).Value] = n.Value
+			got[strings.Split(sk, "#")[2]] = n.Value
 		}
 	}
 	want := map[string]string{

@@ -164,10 +164,6 @@ func call[Out any](w *wire, op string, do func(n int) (*Out, error)) (*Out, erro
 	return out, err
 }
 
-func (w *wire) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return call(w, "GetItem", func(int) (*dynamodb.GetItemOutput, error) { return w.client.GetItem(ctx, in, opts...) })
-}
-
 func (w *wire) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	return call(w, "Query", func(n int) (*dynamodb.QueryOutput, error) {
 		if !aws.ToBool(in.ConsistentRead) {
@@ -183,10 +179,6 @@ func (w *wire) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(
 		}
 		return out, err
 	})
-}
-
-func (w *wire) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return call(w, "UpdateItem", func(int) (*dynamodb.UpdateItemOutput, error) { return w.client.UpdateItem(ctx, in, opts...) })
 }
 
 func (w *wire) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {

@@ -36,22 +36,19 @@ func remember(ctx context.Context) error {
 var needed = map[string][]string{
 	// A transaction needs the permission of each of its parts, and none of its own.
 	"dynamodb:TransactWriteItems": nil,
-	"dynamodb:TransactGetItems":   nil,
 	// The event bus is called events in IAM, and its calls are signed so too.
 }
 
 // unused lists grants that the call log cannot show, with the reason.
 var unused = map[string]string{
-	"logs:CreateLogStream":        "Lambda writes the log with the function's role",
-	"logs:PutLogEvents":           "Lambda writes the log with the function's role",
-	"sqs:ReceiveMessage":          "Lambda receives with the function's role",
-	"sqs:DeleteMessage":           "Lambda deletes with the function's role",
-	"sqs:GetQueueAttributes":      "Lambda looks at the queue with the function's role",
-	"iam:PassRole":                "a permission that CreateSchedule checks, not a call",
-	"dynamodb:PutItem":            "a part of a transaction",
-	"dynamodb:UpdateItem":         "a part of a transaction, for functions that make no such call by itself",
-	"dynamodb:DeleteItem":         "a part of a transaction",
-	"dynamodb:ConditionCheckItem": "a part of a transaction",
+	"logs:CreateLogStream":   "Lambda writes the log with the function's role",
+	"logs:PutLogEvents":      "Lambda writes the log with the function's role",
+	"sqs:ReceiveMessage":     "Lambda receives with the function's role",
+	"sqs:DeleteMessage":      "Lambda deletes with the function's role",
+	"sqs:GetQueueAttributes": "Lambda looks at the queue with the function's role",
+	"iam:PassRole":           "a permission that CreateSchedule checks, not a call",
+	"dynamodb:PutItem":       "a part of a transaction",
+	"dynamodb:DeleteItem":    "a part of a transaction",
 }
 
 // leastPrivilege compares the calls with the statements of the template's roles: every

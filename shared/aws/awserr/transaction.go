@@ -7,17 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// IsConditionFailed reports whether DynamoDB did not write because a condition of the write,
-// or of its transaction, failed.
-func IsConditionFailed(err error) bool {
-	return errorCode(err) == "ConditionalCheckFailedException" || cancelledFor(err, "ConditionalCheckFailed")
-}
+// IsConditionFailed reports whether DynamoDB did not write a transaction because one of its
+// conditions failed.
+func IsConditionFailed(err error) bool { return cancelledFor(err, "ConditionalCheckFailed") }
 
-// IsTransactionConflict reports whether DynamoDB did not write because of a concurrent write
-// to one of the items. A retry may succeed.
-func IsTransactionConflict(err error) bool {
-	return errorCode(err) == "TransactionConflictException" || cancelledFor(err, "TransactionConflict")
-}
+// IsTransactionConflict reports whether DynamoDB did not write a transaction because of a
+// concurrent write to one of its items. A retry may succeed.
+func IsTransactionConflict(err error) bool { return cancelledFor(err, "TransactionConflict") }
 
 // cancelledFor reports whether a DynamoDB transaction was cancelled for one of the reasons.
 // The error itself has one code for all.

@@ -23,14 +23,12 @@ func TestDynamoDBWrites(t *testing.T) {
 	}{
 		"nothing wrong":              {},
 		"no answer of a service":     {err: errors.New("ConditionalCheckFailed, TransactionConflict, ThrottlingError")},
-		"one item's condition":       {err: failure("DynamoDB", "UpdateItem", &types.ConditionalCheckFailedException{}), condition: true},
 		"a condition in all":         {err: cancelled("None", "ConditionalCheckFailed"), condition: true},
-		"another write to one item":  {err: failure("DynamoDB", "UpdateItem", &types.TransactionConflictException{}), conflict: true},
 		"another write in all":       {err: cancelled("TransactionConflict"), conflict: true},
 		"both":                       {err: cancelled("TransactionConflict", "ConditionalCheckFailed"), condition: true, conflict: true},
 		"no capacity on demand":      {err: cancelled("None", "ThrottlingError"), throttled: true},
 		"no capacity provisioned":    {err: cancelled("ProvisionedThroughputExceeded"), throttled: true},
-		"one item's capacity":        {err: failure("DynamoDB", "GetItem", &types.ProvisionedThroughputExceededException{}), throttled: true},
+		"a query's capacity":         {err: failure("DynamoDB", "Query", &types.ProvisionedThroughputExceededException{}), throttled: true},
 		"an item that is too large":  {err: cancelled("ValidationError")},
 		"cancelled without a reason": {err: cancelled()},
 	} {

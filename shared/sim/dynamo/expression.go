@@ -29,8 +29,6 @@ func holds(condition []term, it Item) bool {
 func (t term) holds(it Item) bool {
 	has := it[t.path]
 	switch t.op {
-	case "attribute_exists":
-		return has != nil
 	case "attribute_not_exists":
 		return has == nil
 	case "begins_with":
@@ -48,15 +46,9 @@ func (t term) holds(it Item) bool {
 	return false
 }
 
-// assignment is one attribute that an update sets.
-type assignment struct {
-	path string
-	to   types.AttributeValue
-}
-
-// The forms of terms and assignments that the ledger uses.
+// The forms of terms that the ledger uses.
 var (
-	exists = regexp.MustCompile(`^(attribute_exists|attribute_not_exists)\((#?\w+)\)$`)
+	absent = regexp.MustCompile(`^attribute_not_exists\((#?\w+)\)$`)
 	begins = regexp.MustCompile(`^begins_with\((#?\w+), ?(:\w+)\)$`)
 	equals = regexp.MustCompile(`^(#?\w+) ?= ?(:\w+)$`)
 )
@@ -107,8 +99,8 @@ func (r *reader) condition(text *string) (all []term) {
 		return nil
 	}
 	for part := range strings.SplitSeq(*text, " AND ") {
-		if m := exists.FindStringSubmatch(part); m != nil {
-			all = append(all, term{op: m[1], path: r.name(m[2])})
+		if m := absent.FindStringSubmatch(part); m != nil {
+			all = append(all, term{op: "attribute_not_exists", path: r.name(m[1])})
 		} else if m := begins.FindStringSubmatch(part); m != nil {
 			all = append(all, term{op: "begins_with", path: r.name(m[1]), value: r.value(m[2])})
 		} else if m := equals.FindStringSubmatch(part); m != nil {
@@ -116,23 +108,6 @@ func (r *reader) condition(text *string) (all []term) {
 		} else {
 			r.fail(fmt.Errorf("%w: %s", ErrUnsimulated, *text))
 		}
-	}
-	return all
-}
-
-// update parses an update expression.
-func (r *reader) update(text *string) (all []assignment) {
-	if text == nil {
-		return nil
-	}
-	list, ok := strings.CutPrefix(*text, "SET ")
-	for part := range strings.SplitSeq(list, ", ") {
-		m := equals.FindStringSubmatch(part)
-		if !ok || m == nil {
-			r.fail(fmt.Errorf("%w: %s", ErrUnsimulated, *text))
-			return nil
-		}
-		all = append(all, assignment{r.name(m[1]), r.value(m[2])})
 	}
 	return all
 }

@@ -3,7 +3,6 @@ package dynamo
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,21 +29,6 @@ func keyOf(key Item, whole bool) (pk, sk string, err error) {
 		return "", "", invalid("The provided key element does not match the schema")
 	}
 	return pk, sk, nil
-}
-
-// Get reads one item, with the given age if the read is eventually consistent.
-func (t *Table) Get(in *dynamodb.GetItemInput, age time.Duration) (*dynamodb.GetItemOutput, error) {
-	rest := *in
-	rest.TableName, rest.Key, rest.ConsistentRead = nil, nil, nil
-	pk, sk, err := keyOf(in.Key, true)
-	if err == nil {
-		err = t.known(rest)
-	}
-	if err != nil {
-		return nil, err
-	}
-	it, _ := t.as(t.under(pk, sk), age)
-	return &dynamodb.GetItemOutput{Item: it}, nil
 }
 
 // Query reads a page of the items of one partition, with the given age if the read is eventually
@@ -103,24 +87,6 @@ func (t *Table) page(out *dynamodb.QueryOutput, pk string, sort *term, after str
 	}
 }
 
-// Update changes one item.
-func (t *Table) Update(in *dynamodb.UpdateItemInput) error {
-	rest := *in
-	rest.TableName, rest.Key, rest.UpdateExpression, rest.ConditionExpression = nil, nil, nil, nil
-	rest.ExpressionAttributeNames, rest.ExpressionAttributeValues = nil, nil
-	c, err := readUpdate(&types.Update{
-		Key: in.Key, UpdateExpression: in.UpdateExpression, ConditionExpression: in.ConditionExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
-	})
-	if err == nil {
-		err = t.known(rest)
-	}
-	if err != nil {
-		return err
-	}
-	return t.one(c)
-}
-
 // Transact applies all changes or none. A repeated token applies nothing again. Each change
 // appears at a time that the caller chooses.
 func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, when func(i int) time.Duration) error {
@@ -146,20 +112,14 @@ func readChanges(items []types.TransactWriteItem) (all []*change, err error) {
 		var key Item
 		var r *reader
 		switch {
-		case w.ConditionCheck != nil:
-			return nil, fmt.Errorf("%w: a condition check", ErrUnsimulated)
-		case w.Put != nil && w.Update == nil && w.Delete == nil:
+		case w.ConditionCheck != nil, w.Update != nil:
+			return nil, fmt.Errorf("%w: a condition check or an update", ErrUnsimulated)
+		case w.Put != nil && w.Delete == nil:
 			r, key = newReader(w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues), w.Put.Item
 			c = &change{put: w.Put.Item, condition: r.condition(w.Put.ConditionExpression)}
-		case w.Delete != nil && w.Update == nil && w.Put == nil:
+		case w.Delete != nil && w.Put == nil:
 			r, key = newReader(w.Delete.ExpressionAttributeNames, w.Delete.ExpressionAttributeValues), w.Delete.Key
-			c = &change{drop: true, condition: r.condition(w.Delete.ConditionExpression)}
-		case w.Update != nil && w.Put == nil && w.Delete == nil:
-			if c, err = readUpdate(w.Update); err != nil {
-				return nil, err
-			}
-			all = append(all, c)
-			continue
+			c = &change{condition: r.condition(w.Delete.ConditionExpression)}
 		default:
 			return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
@@ -169,58 +129,14 @@ func readChanges(items []types.TransactWriteItem) (all []*change, err error) {
 		if c.pk, c.sk, err = keyOf(key, w.Put == nil); err != nil {
 			return nil, err
 		}
-		if err := storable(c.put); err != nil {
-			return nil, err
+		for name, v := range c.put {
+			switch v.(type) {
+			case *types.AttributeValueMemberS, *types.AttributeValueMemberN:
+			default:
+				return nil, fmt.Errorf("%w: attribute %s is neither a text nor a number", ErrUnsimulated, name)
+			}
 		}
 		all = append(all, c)
 	}
 	return all, nil
-}
-
-// readUpdate reads an update of one item.
-func readUpdate(u *types.Update) (*change, error) {
-	r := newReader(u.ExpressionAttributeNames, u.ExpressionAttributeValues)
-	c := &change{condition: r.condition(u.ConditionExpression), set: r.update(u.UpdateExpression)}
-	err := r.done()
-	if err != nil {
-		return nil, err
-	}
-	if c.pk, c.sk, err = keyOf(u.Key, true); err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{PartitionKey: true, SortKey: true}
-	for _, a := range c.set {
-		if seen[a.path] {
-			return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s", a.path)
-		}
-		seen[a.path] = true
-		if err := storable(Item{a.path: a.to}); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-// storable returns an error for a value that DynamoDB rejects: an empty set, or one with
-// duplicates.
-func storable(it Item) error {
-	for name, v := range it {
-		switch v := v.(type) {
-		case *types.AttributeValueMemberSS:
-			if n := len(v.Value); n == 0 || len(slices.Compact(slices.Sorted(slices.Values(v.Value)))) != n {
-				return invalid("One or more parameter values were invalid: %s is an empty set, or has duplicates", name)
-			}
-		case *types.AttributeValueMemberM:
-			if err := storable(v.Value); err != nil {
-				return err
-			}
-		case *types.AttributeValueMemberL:
-			for _, e := range v.Value {
-				if err := storable(Item{name: e}); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }

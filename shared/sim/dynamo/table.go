@@ -239,59 +239,23 @@ func (p *partition) bury(now time.Duration) {
 type change struct {
 	pk, sk    string
 	condition []term
-	put       Item // replaces the existing item
-	set       []assignment
-	drop      bool
+	put       Item // replaces the existing item; nil deletes it
 }
 
-// what returns the item after the change. An update without an existing item starts with its key.
-func (c *change) what(of Item) Item {
-	switch {
-	case c.drop:
-		return nil
-	case c.put != nil:
-		return c.put
-	}
-	it := maps.Clone(of)
-	if it == nil {
-		it = Item{PartitionKey: text(c.pk), SortKey: text(c.sk)}
-	}
-	for _, a := range c.set {
-		it[a.path] = a.to
-	}
-	return it
-}
-
-// try returns the item that a change produces, or why it fails: a code of a cancellation reason.
-func (t *Table) try(c *change) (it Item, code, message string) {
+// try returns why a change fails: a code of a cancellation reason, "None" if it does not.
+func (t *Table) try(c *change) (code, message string) {
 	r := t.under(c.pk, c.sk)
 	old, _ := t.as(r, 0)
 	if r != nil && r.taken {
-		return nil, "TransactionConflict", "Transaction is ongoing for the item"
+		return "TransactionConflict", "Transaction is ongoing for the item"
 	}
 	if !holds(c.condition, old) {
-		return nil, "ConditionalCheckFailed", "The conditional request failed"
+		return "ConditionalCheckFailed", "The conditional request failed"
 	}
-	it = c.what(old)
-	if sizeOf(it) > itemLimit {
-		return nil, "ValidationError", "Item size has exceeded the maximum allowed size"
+	if sizeOf(c.put) > itemLimit {
+		return "ValidationError", "Item size has exceeded the maximum allowed size"
 	}
-	return it, "None", ""
-}
-
-// one applies one change.
-func (t *Table) one(c *change) error {
-	it, code, message := t.try(c)
-	switch code {
-	case "TransactionConflict":
-		return &types.TransactionConflictException{Message: &message}
-	case "ConditionalCheckFailed":
-		return &types.ConditionalCheckFailedException{Message: &message}
-	case "ValidationError":
-		return invalid("%s", message)
-	}
-	t.write(t.record(c.pk, c.sk), it)
-	return nil
+	return "None", ""
 }
 
 // all applies all changes or none. Each change appears at a time that the caller chooses, and
@@ -300,16 +264,15 @@ func (t *Table) all(changes []*change, token string, when func(i int) time.Durat
 	if made, ok := t.tokens[token]; ok && t.clock.Elapsed()-made < tokenKept {
 		return nil
 	}
-	items := make([]Item, len(changes))
 	cancelled, size := &types.TransactionCanceledException{}, 0
 	keys := map[[2]string]bool{}
-	for i, c := range changes {
+	for _, c := range changes {
 		if keys[[2]string{c.pk, c.sk}] {
 			return invalid("Transaction request cannot include multiple operations on one item")
 		}
 		keys[[2]string{c.pk, c.sk}] = true
-		it, code, message := t.try(c)
-		items[i], size = it, size+sizeOf(it)
+		code, message := t.try(c)
+		size += sizeOf(c.put)
 		cancelled.CancellationReasons = append(cancelled.CancellationReasons, types.CancellationReason{Code: &code, Message: &message})
 	}
 	if size > transactionLimit {
@@ -329,7 +292,7 @@ func (t *Table) all(changes []*change, token string, when func(i int) time.Durat
 	byTime := map[time.Duration][]*record{}
 	for i, c := range changes {
 		r := t.record(c.pk, c.sk)
-		r.taken, r.coming = true, items[i]
+		r.taken, r.coming = true, c.put
 		t.changed(t.partitions[c.pk])
 		byTime[when(i)] = append(byTime[when(i)], r)
 	}
@@ -354,31 +317,12 @@ func sizeOf(it Item) (n int) {
 	return n
 }
 
-func valueSize(v types.AttributeValue) (n int) {
+func valueSize(v types.AttributeValue) int {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return len(v.Value)
 	case *types.AttributeValueMemberN:
 		return len(v.Value)/2 + 2
-	case *types.AttributeValueMemberSS:
-		for _, s := range v.Value {
-			n += len(s)
-		}
-		return n
-	case *types.AttributeValueMemberL:
-		n = 3
-		for _, e := range v.Value {
-			n += 1 + valueSize(e)
-		}
-		return n
-	case *types.AttributeValueMemberM:
-		n = 3
-		for name, e := range v.Value {
-			n += 1 + len(name) + valueSize(e)
-		}
-		return n
-	case *types.AttributeValueMemberBOOL, *types.AttributeValueMemberNULL:
-		return 1
 	}
 	panic(fmt.Sprintf("how large a %T is is not known here", v))
 }

@@ -67,8 +67,8 @@ func TestWhatIsBeingCommitted(t *testing.T) {
 		if n < 2 && !awserr.IsTransactionConflict(err) || n == 2 && err != nil {
 			t.Errorf("after %s another transaction gets %v", clock.now, err)
 		}
-		if err := tb.one(&change{pk: "p", sk: "b", drop: true}); !awserr.IsTransactionConflict(err) {
-			t.Errorf("after %s an update gets %v", clock.now, err)
+		if err := tb.all([]*change{{pk: "p", sk: "b"}}, "a third", when); !awserr.IsTransactionConflict(err) {
+			t.Errorf("after %s a delete gets %v", clock.now, err)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,21 +10,6 @@ import (
 
 	"rollcall/shared/roll"
 )
-
-// written is the table of one cluster, by sort key.
-type written map[string]item
-
-func (w written) write(units []unit) {
-	for _, u := range units {
-		for _, i := range u {
-			if i.Put != nil {
-				w[textOf(i.Put.Item[attrSort])] = i.Put.Item
-			} else {
-				delete(w, textOf(i.Delete.Key[attrSort]))
-			}
-		}
-	}
-}
 
 // dense returns a check that changes something in every part: instance 1 is found again and
 // 2 is missing, all findings change their kind, the group's nodes work again.
@@ -92,12 +75,11 @@ func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 	both := better
 	both.Put.Trouble = worse.Put.Trouble // a record that is put and dropped is dropped, at the place of drops
 	for name, changes := range map[string]Changes{"trouble comes": worse, "trouble goes": better, "put and drop": both} {
-		d := NewDynamo(nil, "ledger")
-		start, err := d.units("pk", before, nil)
+		start, err := before.writes()
 		if err != nil {
 			t.Fatal(err)
 		}
-		units, err := d.units("pk", changes, nil)
+		writes, err := changes.writes()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,18 +87,21 @@ func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 		old.Apply(before)
 		want.Apply(before)
 		want.Apply(changes)
-		for n := range len(units) + 1 {
-			table := written{}
-			table.write(start)
-			table.write(units[:n])
-			got, err := stateOf(slices.Collect(maps.Values(table)))
+		for n := range len(writes) + 1 {
+			all := partitions{}
+			for _, some := range [][]write{start, writes[:n]} {
+				if _, err := all.write("pk", some, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := stateOf(all.read("pk", ""))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, fault := range faults(got, old, want, changes) {
-				t.Errorf("%s: after %d of %d writes %s", name, n, len(units), fault)
+				t.Errorf("%s: after %d of %d writes %s", name, n, len(writes), fault)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); n == len(units) && diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); n == len(writes) && diff != "" {
 				t.Errorf("%s: after all writes (-want +got):\n%s", name, diff)
 			}
 		}
