@@ -112,8 +112,8 @@ func TestThereAreEnoughCases(t *testing.T) {
 		classes[c.Class]++
 		variants[c.Report]++
 	}
-	if len(names) < 60 {
-		t.Errorf("%d cases, want 60", len(names))
+	if len(names) < 160 {
+		t.Errorf("%d cases, want 160", len(names))
 	}
 	if n := classes[generate.Well] + classes[generate.Misleading]; n < 20 {
 		t.Errorf("%d cases are healthy or misleading, want 20", n)
@@ -123,6 +123,44 @@ func TestThereAreEnoughCases(t *testing.T) {
 			t.Errorf("%d variants of the report %q, want 3", variants[report], report)
 		}
 	}
+}
+
+// The kinds of clusters and nodes that are rare in practice, and the cases with several proven
+// causes, whose root must be first, have cases enough.
+func TestEachKindOfClusterHasCases(t *testing.T) {
+	have := map[string]int{}
+	for _, c := range generate.All() {
+		has := func(file, words string) bool { return bytes.Contains(c.Files[file], []byte(words)) }
+		sick := func(file, words string) bool {
+			for line := range strings.Lines(string(c.Files[file])) {
+				if strings.Contains(line, generate.Sick) && strings.Contains(line, words) {
+					return true
+				}
+			}
+			return false
+		}
+		for kind, is := range map[string]bool{
+			"Windows":               sick("instances.json", `"Platform":"windows"`),
+			"Bottlerocket":          sick("instances.json", `"ImageId":"ami-0b07`),
+			"IPv6":                  has("cluster.json", `"ipFamily":"ipv6"`),
+			"private":               has("cluster.json", `"endpointPublicAccess":false`) || has("vpc-endpoints.json", `"Interface"`),
+			"GPU":                   has("instances.json", `"InstanceType":"g5.`),
+			"a cluster that leaves": has("cluster.json", `"status": "DELETING"`),
+			"several causes": slices.ContainsFunc(c.Expect.Findings, func(f corpus.Finding) bool {
+				return f.FirstDecisive != "" && len(f.AlsoDecisive) > 0
+			}),
+		} {
+			if is {
+				have[kind]++
+			}
+		}
+	}
+	for kind, want := range map[string]int{"Windows": 6, "Bottlerocket": 8, "IPv6": 4, "private": 8, "GPU": 4, "a cluster that leaves": 1, "several causes": 10} {
+		if have[kind] < want {
+			t.Errorf("%s: %d cases, want %d", kind, have[kind], want)
+		}
+	}
+	t.Logf("%v", have)
 }
 
 var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)

@@ -155,12 +155,12 @@ func (b *start) fault(why userdata.Reason, by userdata.Reader) (userdata.Fault, 
 }
 
 // encodedTwice reports whether what EC2 returns is still base64 and the system does not decode
-// it: nodeadm does, cloud-init from 23.3 on, Bottlerocket does not.
+// it: nodeadm does, cloud-init from 23.3 on, Bottlerocket and EC2Launch do not.
 func (b *start) encodedTwice() bool {
 	if !b.data.Value.EncodedTwice {
 		return false
 	}
-	if b.os.family == bottlerocket {
+	if b.os.family == bottlerocket || b.os.family == windows {
 		return true
 	}
 	f, ok := b.fault(userdata.EncodedAgain, userdata.CloudInit)

@@ -58,7 +58,7 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 		faults = append(faults, b.read(fsys, &specs[i])...)
 	}
 	faults = append(faults, b.readAt(fsys)...)
-	faults = append(faults, b.readDocuments(fsys, &b.c.userData, undone)...)
+	faults = append(faults, b.readDocuments(fsys, &b.c.userData, b.c.userDataIn)...)
 	faults = append(faults, b.readDocuments(fsys, &b.c.consoles, unmarked)...)
 	faults = append(faults, b.oneOfMany()...)
 	if len(faults) > 0 {
@@ -210,9 +210,29 @@ func unmarked(data []byte) []byte {
 	return data
 }
 
-// undone returns user data as the instance sees it. The file holds it in that form, in base64 or in
-// the answer of describe-instance-attribute, as the CLI prints it. No effective user data is base64
-// as a whole.
+// userDataIn returns the user data in a file as the instance sees it. Base64 in the file is undone,
+// unless a launch template shows that the user data was encoded twice: then the instance sees
+// base64.
+func (c *contents) userDataIn(data []byte) []byte {
+	text := undone(data)
+	for i := range c.templates.rows {
+		d := c.templates.rows[i].LaunchTemplateData
+		if d == nil {
+			continue
+		}
+		once, err := base64.StdEncoding.DecodeString(aws.ToString(d.UserData))
+		if err != nil {
+			continue
+		}
+		if twice, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(once))); err == nil && len(twice) > 0 && bytes.Equal(twice, text) {
+			return once
+		}
+	}
+	return text
+}
+
+// undone returns user data without base64. The file holds it as text, in base64 or in the answer of
+// describe-instance-attribute, as the CLI prints it.
 func undone(data []byte) []byte {
 	data = unmarked(data)
 	said := strings.TrimSpace(string(data))

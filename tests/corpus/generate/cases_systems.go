@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"encoding/base64"
 	"strings"
 	"time"
 )
@@ -35,6 +36,17 @@ func systemCases() []Case {
 			}),
 		broken("windows-given-a-nodeconfig", "A Windows image in a node group whose template was written for AL2023: EC2Launch looks for PowerShell.",
 			from(docWindowsUD, docNodeadm), texted(windowsGroup, "UserDataWrongFormat", nodeadmData(Cluster, CA))),
+		broken("windows-user-data-in-base64-twice", "What EC2 returns is base64 once more: EC2Launch looks for <powershell> in it, and there is none.",
+			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html", "https://github.com/eksctl-io/eksctl/issues/4101"), texted(windowsGroup, "UserDataWrongFormat", base64.StdEncoding.EncodeToString([]byte(windowsData("-EKSClusterName "+Cluster))))),
+		misleading("windows-user-data-as-the-command-prints-it", "The file of the user data holds base64, as the AWS CLI prints it; the template shows that it was encoded once. The role is mapped nowhere.",
+			from("https://docs.aws.amazon.com/cli/latest/reference/ec2/describe-instance-attribute.html"), func(b *Bundle) *verdict {
+				m := b.Unregistered(windowsGroup)
+				b.UserData[m.ID] = base64.StdEncoding.EncodeToString([]byte(b.UserData[m.ID]))
+				b.unmap(windowsGroup)
+				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataWrongFormat")
+			}),
+		broken("bottlerocket-user-data-in-base64-twice", "The same of Bottlerocket, which reads the base64 as TOML.",
+			from(docRocketUD), texted(rocket, "UserDataWrongFormat", base64.StdEncoding.EncodeToString([]byte(settings)))),
 		broken("windows-role-unmapped", "The role of the Windows nodes has no access entry; everything else about them is as it should be.",
 			from(docWindows, docAccessEntries), func(b *Bundle) *verdict {
 				m := b.Unregistered(windowsGroup)
