@@ -262,6 +262,15 @@ func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeI
 	return out, nil
 }
 
+// DescribeLaunchTemplateVersions implements ec2API.
+func (a *account) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	if err := a.call("ec2:DescribeLaunchTemplateVersions"); err != nil {
+		return nil, err
+	}
+	data := &types.ResponseLaunchTemplateData{UserData: aws.String(a.userData[aws.ToString(in.LaunchTemplateId)+":"+in.Versions[0]])}
+	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{{LaunchTemplateData: data}}}, nil
+}
+
 // DescribeAutoScalingInstances implements autoScalingAPI.
 func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	if in.NextToken == nil {

@@ -231,6 +231,35 @@ func TestAsksOnlyWhatIsAskedAndKeepsWhatIsKnown(t *testing.T) {
 	}
 }
 
+// Where an instance's user data cannot be read, the template with which its Auto Scaling group
+// launched it shows what it is meant for. That is not asked of an instance of no group.
+func TestTheTemplateOfAGroupTellsWhatItsInstancesAreMeantFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asg, value string
+		fails      bool
+		want       bool
+	}{
+		"a node of the cluster":        {"web", encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), false, true},
+		"a node of another cluster":    {"web", encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), false, false},
+		"no node":                      {"web", encode("#!/bin/bash\nyum install -y haproxy\n"), false, false},
+		"a template that is not there": {"web", encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), true, false},
+		"an instance of no group":      {"", encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), false, false},
+	} {
+		a := newAccount(t)
+		a.userData["lt-1:3"] = tt.value
+		a.fail["ec2:DescribeInstanceAttribute"] = apiError("EC2", "DescribeInstanceAttribute", "UnauthorizedOperation", "no")
+		if tt.fails {
+			a.fail["ec2:DescribeLaunchTemplateVersions"] = apiError("EC2", "DescribeLaunchTemplateVersions", "InvalidLaunchTemplateId.NotFound", "no")
+		}
+		id := roll.InstanceID(instanceID(1))
+		s := &roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, Details: map[roll.InstanceID]roll.Detail{}, Instances: []roll.Instance{{ID: id, ASG: tt.asg, LaunchTemplate: "lt-1:3"}}}
+		a.observer().Details(t.Context(), s, []roll.Question{{Instance: id, UserData: true}})
+		if d := s.Details[id]; d.Bootstraps != roll.Unreadable || d.TemplateBootstraps != tt.want {
+			t.Errorf("%s: got %+v", name, d)
+		}
+	}
+}
+
 func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 	for name, tt := range map[string]struct {
 		value string
