@@ -187,7 +187,7 @@ func (c Check) presence(acted bool) AnswerDocument {
 	id, s := c.Asked.ID, c.Snapshot
 	for _, n := range c.Assessment.NotNodes {
 		if n.Instance == id {
-			return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag and is taken for no node, so it is never acted on", Detail: n.Why}
+			return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag and is taken for no node, so it is never acted on, because", Detail: n.Why}
 		}
 	}
 	for i := range s.Nodes {
@@ -245,7 +245,11 @@ func (c Check) absent(acted bool) AnswerDocument {
 		if c.Asked.Known == roll.Yes {
 			return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
 		}
-		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("nothing is known of %s: EC2 has no instance of this id, or has it no more", id)}
+		text := fmt.Sprintf("nothing is known of %s: EC2 does not list it", id)
+		if c.Snapshot.Has(roll.ScopeNodes) {
+			text += fmt.Sprintf(", and %s has no node of it", name)
+		}
+		return AnswerDocument{Answer: AnswerUnknown, Text: text}
 	}
 	gone += spotted(c.Memory.State.SpotEnd(id, &i))
 	begun, done := c.ending()

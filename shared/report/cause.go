@@ -116,8 +116,6 @@ func (c Check) why(t *text) {
 		t.wrap(6, s.cause.Summary)
 		t.fix(6, s.cause.Fix)
 	}
-	t.line("")
-	t.line("    rollcall explain INSTANCE shows the evidence, and what else was checked")
 }
 
 // fix writes the commands to paste without wrapping them, which would change them.

@@ -296,6 +296,9 @@ func (c Check) Only(id roll.InstanceID) Check {
 		return c // its history is known
 	}
 	if !slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id }) && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
+		if c.Asked != nil && c.Asked.Known == roll.No {
+			return c // the answer says so
+		}
 		c.Faults = append(slices.Clone(c.Faults), fmt.Sprintf("there is no instance %s of %s: its tags name another cluster or none, it is gone, or it could not be read", id, c.Snapshot.Cluster.ID.Name))
 	}
 	return c

@@ -87,8 +87,8 @@ func (c Check) table(t *text) {
 		t.painted(green, "%s", c.nothing(t.Layout))
 	} else {
 		t.head(c.headline())
-		c.findingRows(t)
 		c.why(t)
+		c.findingRows(t)
 		c.orderItems(t)
 		c.heldItems(t)
 	}
@@ -187,7 +187,7 @@ func (c Check) findingRows(t *text) {
 	for i, row := range table.rows {
 		if shown := t.most(len(findings)); i > shown {
 			t.line("  and %d more findings; --verbose tells all of them", len(findings)-shown)
-			return
+			break
 		}
 		color := bold
 		if i > 0 {
@@ -198,6 +198,12 @@ func (c Check) findingRows(t *text) {
 			t.line("  %s %s", pad("", table.widths[0]), short(table.below[i-1], t.Columns-4-table.widths[0]))
 		}
 	}
+	subject := "INSTANCE" // a name of another subject may need quotes
+	if findings[0].Instance.IsInstance() {
+		subject = string(findings[0].Instance)
+	}
+	t.line("")
+	t.line("  rollcall explain %s shows the evidence behind it", subject)
 }
 
 // urgency is the color of a finding's stage.

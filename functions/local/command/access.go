@@ -36,7 +36,7 @@ type access struct {
 
 // flags adds the flags that every command has which reads an account.
 func (a *access) flags(c *cobra.Command, timeout time.Duration) {
-	c.Flags().StringVar(&a.profile, "profile", "", "AWS profile (default AWS_PROFILE)")
+	c.Flags().StringVar(&a.profile, "profile", "", "`NAME` of the AWS profile (default AWS_PROFILE)")
 	c.Flags().DurationVar(&a.timeout, "timeout", timeout, "time limit of the whole command")
 	values(c, "profile", profiles)
 	values(c, "region", a.namesOfRegions)
@@ -44,13 +44,13 @@ func (a *access) flags(c *cobra.Command, timeout time.Duration) {
 
 // oneRegion adds --region for a command that reads one region.
 func (a *access) oneRegion(c *cobra.Command) {
-	c.Flags().VarP(one{&a.regions}, "region", "", "AWS region (default from the environment or profile)")
+	c.Flags().VarP(one{&a.regions}, "region", "", "`NAME` of the AWS region (default from the environment or profile)")
 }
 
 // contextFlags adds the flags that name a cluster by its kubeconfig context.
 func (a *access) contextFlags(c *cobra.Command) {
-	c.Flags().StringVar(&a.context, "context", "", "context of your kubeconfig, which names the cluster, its region and the profile")
-	c.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig to read the context from (default KUBECONFIG, or ~/.kube/config)")
+	c.Flags().StringVar(&a.context, "context", "", "`NAME` of a context of your kubeconfig, which names the cluster, its region and the profile")
+	c.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` to read the context from (default KUBECONFIG, or ~/.kube/config)")
 	values(c, "context", func(context.Context, []string) []string {
 		names, _ := kubeconfig.Names(a.kubeconfig) // nothing to complete
 		return names

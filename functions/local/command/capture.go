@@ -41,10 +41,10 @@ are captured for at most 3 instances of a group.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return capture(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster")
-	flags.StringVar(&f.out, "out", "", "directory to write to; it must be empty or not exist")
-	flags.StringVar(&f.policy, "policy", "", "policy file, which defines what is a finding (default: the built-in policy)")
-	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
+	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the cluster")
+	flags.StringVar(&f.out, "out", "", "`DIR` to write to; it must be empty or not exist")
+	flags.StringVar(&f.policy, "policy", "", "policy `FILE`, which defines what is a finding (default: the built-in policy)")
+	flags.StringVar(&f.ledger, "ledger", "", "ledger `FILE` of rollcall check; it is only read")
 	f.oneRegion(c)
 	f.contextFlags(c)
 	f.access.flags(c, 5*time.Minute)

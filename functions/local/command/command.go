@@ -100,6 +100,9 @@ stayed healthy. It only reads and reports, unless --mode lets it tag, notify, co
 reboot or terminate. stop and resume suspend all acts of a deployment, and allow them again.
 
 Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
+		Example: `  rollcall demo                            # a simulated day; needs no account
+  rollcall check --profile prod            # your clusters, read-only
+  rollcall explain i-0123456789abcdef0     # why it is not a healthy node`,
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version(),
 	}
@@ -111,6 +114,7 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	env.Color = env.Color && !slices.Contains(args, "--no-color")
 	root.PersistentFlags().Bool("no-color", false, "print no colors; the variable NO_COLOR does the same")
 	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), demoCommand(env), simulateCommand(env), manualCommand(root))
+	root.SetVersionTemplate("rollcall {{.Version}}\n")
 	err := root.ExecuteContext(ctx)
 	var code exit
 	var stopped interrupted

@@ -69,15 +69,15 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), env, f, args) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.bundle, "bundle", "", "directory written by rollcall capture, to use instead of the account")
-	flags.StringVar(&f.at, "at", "", "time of the capture, RFC 3339 (default at.txt of the bundle)")
-	flags.StringVar(&f.cluster, "cluster", "", "cluster of the instance (default: from its tags, or from the ledger)")
-	flags.StringVar(&f.mode, "mode", "", "observe, notify or remediate: explain what would happen in this mode (default observe, or the stack's)")
-	flags.StringVar(&f.policy, "policy", "", "policy file (default: the built-in policy, or the stack's)")
+	flags.StringVar(&f.bundle, "bundle", "", "`DIR` written by rollcall capture, to use instead of the account")
+	flags.StringVar(&f.at, "at", "", "`TIME` of the capture, RFC 3339 (default at.txt of the bundle)")
+	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the instance's cluster (default: from its tags, or from the ledger)")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: explain what would happen in this mode (default observe, or the stack's)")
+	flags.StringVar(&f.policy, "policy", "", "policy `FILE` (default: the built-in policy, or the stack's)")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
-	flags.StringVar(&f.ledger, "ledger", "", "ledger file of rollcall check; it is only read")
-	flags.StringVar(&f.stack, "stack", "", "CloudFormation stack of a deployment, whose ledger and policy to use")
-	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this file")
+	flags.StringVar(&f.ledger, "ledger", "", "ledger `FILE` of rollcall check; it is only read")
+	flags.StringVar(&f.stack, "stack", "", "`NAME` of the CloudFormation stack of a deployment, whose ledger and policy to use")
+	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
 	f.oneRegion(c)
 	f.contextFlags(c)
 	f.access.flags(c, 3*time.Minute)
@@ -466,7 +466,7 @@ func (f explainFlags) print(env Environment, c report.Check) error {
 	switch {
 	case len(c.Explained()) > 0:
 		return exit(ExitFindings)
-	case !c.Snapshot.Whole() || len(c.Faults) > 0:
+	case !c.Snapshot.Whole() || len(c.Faults) > 0 || c.Asked != nil && len(c.Answers()) == 1 && c.Answers()[0].Answer == report.AnswerUnknown:
 		return exit(ExitError)
 	}
 	return nil

@@ -31,7 +31,7 @@ type form struct {
 // outputFlag adds --output with the forms that a command has, the first as the default.
 func outputFlag(c *cobra.Command, to *form, all ...output) {
 	to.output, to.all = all[0], all
-	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), inWords(all))
+	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), "`FORM`: "+inWords(all))
 	values(c, "output", fixed(all...))
 }
 

@@ -49,11 +49,11 @@ func policyCheckCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Validate a policy file, and show the settings in effect",
-		Long: `Validates a policy file (- is standard input) and reports all errors at once, each with line and key. For a valid
-file it prints the settings in effect and where each comes from: for the cluster, group and
-instance that the flags name, or without flags for those that no override matches.
-
-  rollcall policy check - < policy.yaml
+		Long: `Validates a policy file (- is standard input) and reports all errors at once, each with line
+and key. For a valid file it prints the settings in effect and where each comes from: for the
+cluster, group and instance that the flags name, or without flags for those that no override
+matches.`,
+		Example: `  rollcall policy check - < policy.yaml
   rollcall policy check FILE --cluster production --group nodepool/default
   rollcall policy check FILE --cluster production --cluster-mode notify
   rollcall policy check FILE --group asg/training --preset gpu \
@@ -62,11 +62,11 @@ instance that the flags name, or without flags for those that no override matche
 		RunE: func(_ *cobra.Command, args []string) error { return policyCheck(env, f, args[0]) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.cluster, "cluster", "", "show the settings for this cluster")
-	flags.StringVar(&f.clusterMode, "cluster-mode", "", "value of the EKS cluster's tag rollcall:mode")
-	flags.StringVar(&f.group, "group", "", "show the settings for this group, such as nodepool/default")
-	flags.StringVar(&f.preset, "preset", "", "preset that the instance's platform or type selects, such as gpu")
-	flags.StringArrayVar(&f.tags, "instance-tag", nil, "tag of an instance as KEY=VALUE; repeat for several")
+	flags.StringVar(&f.cluster, "cluster", "", "show the settings for the cluster of this `NAME`")
+	flags.StringVar(&f.clusterMode, "cluster-mode", "", "`MODE`, the value of the EKS cluster's tag rollcall:mode")
+	flags.StringVar(&f.group, "group", "", "show the settings for this `GROUP`, such as nodepool/default")
+	flags.StringVar(&f.preset, "preset", "", "`NAME` of the preset that the instance's platform or type selects, such as gpu")
+	flags.StringArrayVar(&f.tags, "instance-tag", nil, "tag of an instance as `KEY=VALUE`; repeat for several")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	values(c, "cluster-mode", fixed(modes...))
 	return c

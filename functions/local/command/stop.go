@@ -74,8 +74,8 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return f.turn(cmd.Context(), env, stop) }
 	flags := c.Flags()
-	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
-	flags.StringVar(&f.parameter, "parameter", "", "SSM parameter that holds the policy (default: the stack's)")
+	flags.StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
+	flags.StringVar(&f.parameter, "parameter", "", "`NAME` of the SSM parameter that holds the policy (default: the stack's)")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	f.oneRegion(c)
 	f.access.flags(c, time.Minute)
