@@ -66,6 +66,19 @@ func TestAnInstanceThatNeverRegistersIsTaggedAnnouncedAndTerminatedOnce(t *testi
 	a.overAfterwards(id, "Unregistered")
 }
 
+// Most of the regions that are enabled for an account have no cluster.
+func TestEveryRegionOfTheAccount(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(2)
+	all := a.check("--all-regions")
+	if c := all.only(t); all.code != 0 || c.Cluster != testbed.ClusterName || c.Region != testbed.Region || c.Ready != 2 {
+		t.Errorf("exit %d, %+v, %s", all.code, c, all.stderr)
+	}
+	if n := a.count("ListClusters"); n < 10 {
+		t.Errorf("the clusters of %d regions were listed", n)
+	}
+}
+
 func TestEvidenceIsPutIntoABucketBeforeTheAct(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)

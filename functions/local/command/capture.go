@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -64,6 +65,11 @@ func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
 	}
 	if f.out == "" {
 		faults = append(faults, errors.New("--out: name the directory"))
+	}
+	if there, err := os.ReadDir(f.out); err == nil && len(there) > 0 {
+		faults = append(faults, fmt.Errorf("--out %s: there is something in it already (%s): name another directory, or empty this one", f.out, there[0].Name()))
+	} else if err != nil && f.out != "" && !errors.Is(err, os.ErrNotExist) {
+		faults = append(faults, fmt.Errorf("--out: %w", err))
 	}
 	doc, err := readPolicy(f.policy)
 	if err != nil {

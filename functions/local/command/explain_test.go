@@ -197,6 +197,16 @@ func TestCaptureReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 	}
 }
 
+// A directory that cannot be written to is told before the cluster is read.
+func TestCaptureLooksAtItsDirectoryFirst(t *testing.T) {
+	noAWS(t)
+	for want, out := range map[string]string{"there is something in it already (": healthy, "not a directory": filepath.Join(healthy, "at.txt")} {
+		if code, _, stderr := rollcall(t, "capture", "--cluster", "payments", "--out", out); code != ExitError || !strings.Contains(stderr, want) || strings.Contains(stderr, "region") {
+			t.Errorf("%s: exit %d: %s", out, code, stderr)
+		}
+	}
+}
+
 // caseOf returns the directory of a case of the corpus.
 func caseOf(t *testing.T, name string) string {
 	t.Helper()

@@ -105,7 +105,7 @@ func (f simulateFlags) check() error {
 	}
 	for _, name := range f.certain {
 		if !slices.Contains(sim.Kinds(), sim.FaultKind(name)) {
-			faults = append(faults, fmt.Errorf("--fault %s: the faults are %v", name, sim.Kinds()))
+			faults = append(faults, fmt.Errorf("--fault %s: the faults are %s", name, strings.Join(fixed(sim.Kinds()...)(context.Background(), nil), ", ")))
 		}
 	}
 	if f.summary && (f.history || f.output.data()) {
