@@ -34,8 +34,8 @@ type access struct {
 	timeout             time.Duration
 }
 
-// flags adds the flags that every command has which reads an account.
-func (a *access) flags(c *cobra.Command, timeout time.Duration) {
+// accountFlags adds the flags that every command has which reads an account.
+func (a *access) accountFlags(c *cobra.Command, timeout time.Duration) {
 	c.Flags().StringVar(&a.profile, "profile", "", "`NAME` of the AWS profile (default AWS_PROFILE)")
 	c.Flags().DurationVar(&a.timeout, "timeout", timeout, "time limit of the whole command")
 	values(c, "profile", profiles)
@@ -60,8 +60,13 @@ func (a *access) contextFlags(c *cobra.Command) {
 // one is a flag that is given once, in a list.
 type one struct{ list *[]string }
 
+// Set implements pflag.Value.
 func (o one) Set(s string) error { *o.list = []string{s}; return nil }
-func (o one) Type() string       { return "string" }
+
+// Type implements pflag.Value.
+func (o one) Type() string { return "string" }
+
+// String implements pflag.Value.
 func (o one) String() string {
 	if o.list == nil {
 		return ""

@@ -48,7 +48,7 @@ are captured for at most 3 instances of a group.`,
 	flags.StringVar(&f.ledger, "ledger", "", "ledger `FILE` of rollcall check; it is only read")
 	f.oneRegion(c)
 	f.contextFlags(c)
-	f.access.flags(c, 5*time.Minute)
+	f.accountFlags(c, 5*time.Minute)
 	values(c, "cluster", f.namesOfClusters)
 	_ = c.MarkFlagDirname("out") // it is there
 	return c

@@ -87,7 +87,7 @@ Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
 	flags.StringVar(&f.topic, "topic", "", "`ARN` of the SNS topic for notices")
 	flags.StringVar(&f.chat, "chat-topic", "", "`ARN` of a second SNS topic, for notices in the format of Amazon Q Developer in chat; needs --topic")
 	f.contextFlags(c)
-	f.access.flags(c, 5*time.Minute)
+	f.accountFlags(c, 5*time.Minute)
 	values(c, "mode", fixed(modes...))
 	values(c, "cluster", f.namesOfClusters)
 	return c

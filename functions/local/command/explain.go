@@ -80,7 +80,7 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
 	f.oneRegion(c)
 	f.contextFlags(c)
-	f.access.flags(c, 3*time.Minute)
+	f.accountFlags(c, 3*time.Minute)
 	values(c, "mode", fixed(modes...))
 	values(c, "cluster", f.namesOfClusters)
 	_ = c.MarkFlagDirname("bundle") // it is there

@@ -78,7 +78,7 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	flags.StringVar(&f.parameter, "parameter", "", "`NAME` of the SSM parameter that holds the policy (default: the stack's)")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	f.oneRegion(c)
-	f.access.flags(c, time.Minute)
+	f.accountFlags(c, time.Minute)
 	c.MarkFlagsMutuallyExclusive("stack", "parameter")
 	return c
 }
