@@ -238,7 +238,7 @@ func (c Check) findingTable(findings []roll.Finding, wide, beside bool) grid {
 		id := string(f.Instance)
 		next, since := c.fate(f).cell(), Age(c.Snapshot.At.Sub(f.Since))
 		if beside {
-			g.rows = append(g.rows, []string{kindInWords(f), id, cmp.Or(node, "-"), string(f.Group), since, next})
+			g.rows = append(g.rows, []string{kindInWords(f), id, cmp.Or(f.Node, "-"), string(f.Group), since, next})
 		} else {
 			g.rows = append(g.rows, []string{string(f.Kind), short(id, idColumns), string(f.Group), since, short(next, nextColumns)})
 			if columns(id) > idColumns {

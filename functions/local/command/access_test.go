@@ -50,7 +50,7 @@ func (w *world) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 		_, _ = fmt.Fprint(out, `{"message":"No cluster found for name."}`)
 	case in.Form.Get("Action") == "DescribeRegions":
 		_, _ = fmt.Fprint(out, `<DescribeRegionsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><regionInfo><item><regionName>us-east-1</regionName></item><item><regionName>eu-west-1</regionName></item></regionInfo></DescribeRegionsResponse>`)
-	case in.Form.Get("Action") == "DescribeInstances" && in.Form.Get("MaxResults") == "1000" && strings.HasPrefix(in.Form.Get("Filter.3.Value.1"), "i-0"):
+	case in.Form.Get("Action") == "DescribeInstances" && in.Form.Get("Filter.1.Name") == "tag-key":
 		_, _ = fmt.Fprint(out, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet><item><instancesSet><item><instanceId>i-0bad0000000000001</instanceId><instanceType>m6i.large</instanceType><instanceState><name>running</name></instanceState><tagSet><item><key>kubernetes.io/cluster/shop</key><value>owned</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
 	default:
 		_, _ = fmt.Fprint(out, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`)

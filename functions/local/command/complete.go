@@ -108,14 +108,15 @@ var tagged = []types.Filter{
 // a person knows it by. One page is enough for a completion.
 func (a *access) instances(ctx context.Context, begin string) (out []string) {
 	for _, in := range a.here(ctx) {
-		filters := append(slices.Clone(tagged), types.Filter{Name: aws.String("instance-id"), Values: []string{begin + "*"}})
-		page, err := in.view.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
+		page, err := in.view.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: tagged, MaxResults: aws.Int32(1000)})
 		if err != nil {
 			continue
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				out = append(out, aws.ToString(i.InstanceId)+"\t"+described(i))
+				if id := aws.ToString(i.InstanceId); strings.HasPrefix(id, begin) {
+					out = append(out, id+"\t"+described(i))
+				}
 			}
 		}
 	}
@@ -155,9 +156,9 @@ func (f *explainFlags) subjects(c *cobra.Command, args []string, begin string) (
 			}
 		}
 	} else if begin == "" || strings.HasPrefix(begin, "i-") {
-		out = f.instances(ctx, cmp.Or(begin, "i-"))
+		out = f.instances(ctx, begin)
 	}
-	if len(out) > 0 && begin != "" {
+	if strings.HasPrefix(begin, "i-") {
 		return out, none
 	}
 	return append(out, "nodepool/", "nodegroup/", "asg/", "nodeclaim/", "node/"), none | cobra.ShellCompDirectiveNoSpace
