@@ -240,8 +240,12 @@ func (u *auditor) tookOver(inv *invocation, n *node) {
 	u.broken(RuleKept, "%s: the cordon of node %s, which a person made, is marked as Rollcall's, or lifted", inv.name, n.name)
 }
 
-// evicted checks that no pod is evicted that must not be.
+// evicted checks that no pod is evicted that must not be: one with an annotation against it, or one of
+// a DaemonSet, which its controller starts again on the same node.
 func (u *auditor) evicted(inv *invocation, n *node, p *pod) {
+	if p.daemon {
+		u.broken(RuleKept, "%s: pod %s/%s of node %s is evicted, which is of a DaemonSet", inv.name, p.namespace, p.name, n.name)
+	}
 	if p.keep != "" {
 		u.broken(RuleKept, "%s: pod %s/%s of node %s is evicted, which has %s", inv.name, p.namespace, p.name, n.name, p.keep)
 	}

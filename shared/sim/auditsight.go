@@ -244,6 +244,7 @@ func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok 
 type policySight struct {
 	text string // as it was read last
 	read bool   // that read succeeded
+	at   time.Time
 	good string // the last valid one
 	had  bool
 	// stops is set if the document that was read last stops Rollcall, or is gone.
@@ -254,6 +255,7 @@ type policySight struct {
 // read.
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
+	p.at = inv.v.a.Now()
 	p.text, p.read = document, ok && inv.v.a.audit.policies.document(document) != nil
 	if ok {
 		p.stops = inv.v.a.audit.policies.halts(document)

@@ -208,6 +208,7 @@ var ofCluster = map[string]func(excuse) string{
 	},
 	"UnhealthyShare": func(e excuse) string {
 		of := map[string]int{}
+		doubt := map[string]int{} // nodes of machines out of service, which do not count
 		sick := map[string]int{}
 		seen := map[string]bool{}
 		count := func(group string, bad bool) {
@@ -232,6 +233,10 @@ var ofCluster = map[string]func(excuse) string{
 			}
 			ready, _ := wellNode(n)
 			m := e.u.a.machines[id]
+			if m == nil || m.state != running || m.resting(e.u.a.Now()) {
+				doubt[""]++
+				doubt[group]++
+			}
 			count(group, !ready || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
 		}
 		for id, i := range instances {
@@ -241,7 +246,7 @@ var ofCluster = map[string]func(excuse) string{
 		}
 		share := e.u.policy(e.inv, e.c, e.group).count("limits.unhealthy")
 		all := e.u.policy(e.inv, e.c, "").count("limits.unhealthy")
-		return unless(sick[""] > allowedSick(of[""], all) || sick[e.group] > allowedSick(of[e.group], share), fmt.Sprintf("at most %d of %d are past their tolerance in %s, and %d of %d in %s", sick[""], of[""], e.c.name, sick[e.group], of[e.group], e.group))
+		return unless(sick[""] > allowedSick(of[""]-doubt[""], all) || sick[e.group] > allowedSick(of[e.group]-doubt[e.group], share), fmt.Sprintf("at most %d of %d are past their tolerance in %s, and %d of %d in %s", sick[""], of[""], e.c.name, sick[e.group], of[e.group], e.group))
 	},
 	"StormCooldown": func(e excuse) string {
 		at, ok := e.u.truths.trouble[e.c.name]
@@ -360,6 +365,9 @@ var ofMachine = map[string]func(excuse) bool{
 	"FoundBeforeRemediate": func(e excuse) bool {
 		first, checked := e.u.verdicts.first[e.c.name]
 		before := e.found()
+		if at, ok := e.u.truths.last["vanished "+e.m.id]; ok && at.After(before) {
+			before = at // no check could see its Node before
+		}
 		return !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },

@@ -366,6 +366,7 @@ func (u *auditor) minute() {
 			u.verdicts.blind[c] = u.a.Now()
 		}
 		u.cordons(c)
+		u.dues(c)
 		for _, cl := range c.claims {
 			u.toldOfKept(c, cl)
 		}

@@ -115,7 +115,7 @@ func read() []Mutation {
 			Name: "pods of DaemonSets are evicted", File: drain,
 			Old: "owner.Kind == \"DaemonSet\" ||", New: "owner.Kind == \"Deployment\" ||",
 			Harm: "what the node needs is evicted, and comes back for ever", Faults: faults(sim.FaultNotReady),
-			Missed: "no rule asks which pods may be evicted but those that must not be",
+			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "a budget without a word counts for nothing", File: pods,
@@ -222,9 +222,9 @@ func handled() []Mutation {
 	return []Mutation{
 		{
 			Name: "no check is ever scheduled", File: inspect,
-			Old: "if next.IsZero() || !next.Before(now.Add(sweep)) {", New: "if next.IsZero() || next.Before(now.Add(sweep)) {",
+			Old: "if next.IsZero() || relies && !next.Before(now.Add(sweep)) {", New: "if next.IsZero() || relies && next.Before(now.Add(sweep)) {",
 			Harm: "acts come minutes late", Faults: faults(sim.FaultSilence),
-			Missed: "the sweep checks every five minutes, and no rule says yet how soon an order follows a deadline",
+			Rules: rules(sim.RuleDeadline),
 		},
 		{
 			Name: "a check that could not read is not repeated", File: inspect,

@@ -38,13 +38,13 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "the deadline of an instance counts from now", File: unpaired,
-			Old: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, a.Now.Add(p.Registration.Deadline))",
+			Old: "f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, a.Now.Add(p.Registration.Deadline))",
 			Harm: "what never joins is never overdue", Faults: faults(sim.FaultNoJoin),
 			Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "an instance is overdue when it is warned of", File: unpaired,
-			Old: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.WarnAfter))",
+			Old: "f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.WarnAfter))",
 			Harm: "instances that are still booting are ended", Faults: faults(sim.FaultNoJoin),
 			Rules: rules(sim.RuleTolerance),
 		},

@@ -68,7 +68,7 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "a node that came back keeps a cordon older than an hour", File: recover,
-			Old: "if !ok || cordon.Do != string(Cordon)", New: "if !ok || p.Now.Sub(cordon.At).Hours() > 1 || cordon.Do != string(Cordon)",
+			Old: "if !ok || !Action(cordon.Do).cordons()", New: "if !ok || p.Now.Sub(cordon.At).Hours() > 1 || !Action(cordon.Do).cordons()",
 			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Rules: rules(sim.RuleCordon, sim.RuleTidy),
 		},
@@ -395,7 +395,7 @@ func carriedOut() []Mutation {
 			Name: "the policy is read once before an act, not again after the diagnosis", File: verify,
 			Old: "\tif doc, err = r.policy(ctx); err != nil {\n\t\treturn l, refusal(o, plan.PolicyUnreadable, \"the policy could not be read again: %v\", err)\n\t}\n\tr.judge", New: "\tr.judge",
 			Harm: "an act goes on though remediate was just turned off", Faults: faults(sim.FaultKillSwitch+"=stopped", sim.FaultSilence),
-			Missed: "somebody has to turn remediate off within the seconds of the diagnosis",
+			Rules: rules(sim.RuleFresh),
 		},
 		{
 			Name: "an order that expired is carried out", File: verify,
