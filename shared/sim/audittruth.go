@@ -328,7 +328,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.g.launchedWith != nil || e.u.policy(e.inv, e.c, e.g.groupName()).values["owners."+string(e.g.owner)] == "notify"
 	},
 	"GroupSuspended":     func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
-	"OwnerUnknown":       func(e excuse) bool { return e.inv.missed },
+	"OwnerUnknown":       func(e excuse) bool { return e.inv.missed || e.g.owner == karpenter && e.m.claim == nil },
 	"NodeGroupUnhealthy": func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
 	"OwnerWillAct": func(e excuse) bool {
 		if e.g.owner == nobody {

@@ -133,7 +133,7 @@ func read() []Mutation {
 
 // kept returns mutations that keep the ledger wrongly.
 func kept() []Mutation {
-	const act, record = "shared/ledger/act.go", "shared/ledger/dynamorecord.go"
+	const act, book, kinds = "shared/ledger/act.go", "shared/ledger/book.go", "shared/ledger/kinds.go"
 	return []Mutation{
 		{
 			Name: "the budget lets one more act be", File: act,
@@ -184,32 +184,32 @@ func kept() []Mutation {
 			Missed: "acts that AWS refuses for certain are rare; the rule cure asks",
 		},
 		{
-			Name: "notices are written over those of another check", File: record,
+			Name: "notices are written over those of another check", File: book,
 			Old: "if v := changes.NoticesVersion; v != 0 {", New: "if v := changes.NoticesVersion; v < 0 {",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
 			Survives: "the version is raised before anything is told, and a check that read an older one says nothing",
 		},
 		{
-			Name: "any check may send the notices", File: record,
-			Old: "aws.String(\"#version = :read\")", New: "aws.String(\"#version >= :read\")",
+			Name: "any check may send the notices", File: book,
+			Old: "[]write{*noticesWrite(read, read+1)}", New: "[]write{{key: noticesKey, value: json.RawMessage(`{}`), version: read + 1}}",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
 			Rules: rules(sim.RuleReport),
 		},
 		{
-			Name: "dropped notices stay", File: record,
-			Old: "range c.Drop.Notices {", New: "range c.Drop.Notices[:0] {",
+			Name: "dropped notices stay", File: kinds,
+			Old: "writes = append(writes, write{key: k.key(key)})", New: "if k.name != \"notice\" {\n\t\t\twrites = append(writes, write{key: k.key(key)})\n\t\t}",
 			Harm: "the end of a trouble is told again and again", Faults: faults(sim.FaultSilence),
 			Missed: "the end of an incident is told once for each version; the rule end-told would count the ends",
 		},
 		{
-			Name: "dropped findings stay", File: record,
-			Old: "w.drop(k.sortKey(key))", New: "if k.name != kindFinding.name {\n\t\t\tw.drop(k.sortKey(key))\n\t\t}",
+			Name: "dropped findings stay", File: kinds,
+			Old: "writes = append(writes, write{key: k.key(key)})", New: "if k.name != \"finding\" {\n\t\t\twrites = append(writes, write{key: k.key(key)})\n\t\t}",
 			Harm: "a trouble that is over counts as seen before", Faults: faults(sim.FaultFlapping),
 			Rules: rules(sim.RuleTidy),
 		},
 		{
-			Name: "a group forgets its replacements", File: record,
-			Old: "w.put(k.sortKey(key), it, err)", New: "if k.name != kindMemory.name {\n\t\t\tw.put(k.sortKey(key), it, err)\n\t\t}",
+			Name: "a group forgets its replacements", File: kinds,
+			Old: "writes, err = append(writes, w), errors.Join(err, failed)", New: "if k.name != \"memory\" {\n\t\t\twrites, err = append(writes, w), errors.Join(err, failed)\n\t\t}",
 			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),
 			Rules: rules(sim.RuleCure),
 		},
