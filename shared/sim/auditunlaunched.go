@@ -53,7 +53,8 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 		if d.Instances[0].Since.Before(l.began.Add(-time.Minute)) {
 			continue // its launches failed before, for another reason
 		}
-		if d.Cause != l.cause && !l.mixed {
+		unread := d.Cause == "" && inv.missed // a call that would have told failed
+		if d.Cause != l.cause && !l.mixed && !unread {
 			u.broken(RuleUnlaunched, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
 		}
 		if slices.Contains(d.News, "opened") {
