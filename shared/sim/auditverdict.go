@@ -143,7 +143,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 		u.verdicts.first[cluster] = inv.begun
 	}
 	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
-	if last := u.verdicts.latest[cluster]; last != nil && last.clean() && !last.ended.IsZero() {
+	if last := u.verdicts.latest[cluster]; last != nil && !last.ended.IsZero() && last.clean() {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
 	}
 	u.verdicts.latest[cluster] = inv
