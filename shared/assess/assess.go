@@ -365,6 +365,9 @@ func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
 }
 
 func (a *assessor) add(f roll.Finding, m roll.Member) {
+	if m.Instance != nil && m.Instance.Vouched {
+		a.ask(roll.Question{Instance: f.Instance, Whole: true}, f.Group) // its tags decide what is done
+	}
 	if f.Stage == roll.Overdue {
 		a.countOverdue(f)
 		if !f.Kind.OnlyTold() {

@@ -12,6 +12,7 @@ import (
 // the suspect's.
 func (a *assessor) ask(q roll.Question, group roll.Group) {
 	d := a.Snapshot.Details[q.Instance]
+	q.Whole = q.Whole && d.WholeRead == roll.NotAsked
 	q.UserData = q.UserData && d.Bootstraps == roll.NotAsked
 	q.AutoScaling = q.AutoScaling && d.LifecycleRead == roll.NotAsked
 	q.NodeClaim = q.NodeClaim && d.HasNodeClaim == roll.NotAsked
@@ -29,6 +30,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	}
 	if i, ok := a.asked[q.Instance]; ok {
 		old := &a.out.Questions[i]
+		old.Whole = old.Whole || q.Whole
 		old.UserData = old.UserData || q.UserData
 		old.AutoScaling = old.AutoScaling || q.AutoScaling
 		old.NodeClaim = old.NodeClaim || q.NodeClaim

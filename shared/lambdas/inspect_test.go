@@ -48,6 +48,7 @@ type world struct {
 	page      []slog.Record // logged lines
 	gone      bool          // the instance is terminated
 	others    int           // instances like it
+	relisted  string
 	ledger.Ledger
 }
 
@@ -60,7 +61,7 @@ func newWorld() *world {
 
 func (w *world) Snapshot(_ context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
 	w.looked = append(w.looked, at)
-	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: name}, Status: roll.ClusterActive}, Gaps: w.gaps, Details: map[roll.InstanceID]roll.Detail{}}
+	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: name}, Status: roll.ClusterActive}, Gaps: w.gaps, Relisted: w.relisted, Details: map[roll.InstanceID]roll.Detail{}}
 	s.Instances = []roll.Instance{{ID: "i-00000001", State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w", Named: w.named}}
 	for i := range w.others {
 		like := s.Instances[0]

@@ -64,6 +64,9 @@ func unread(log *slog.Logger, result report.Check) {
 		log.Error("not done", "error", f)
 	}
 	leftOut(log, "not done", left)
+	if why := result.Snapshot.Relisted; why != "" {
+		log.Warn("listed in full", "detail", why)
+	}
 	remarks, left := first(result.Assessment.Notes, heldLines)
 	for _, r := range remarks {
 		log.Info("remark", "detail", r)

@@ -293,6 +293,19 @@ func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: f(), Body: http.NoBody}, nil
 }
 
+func TestAListingInFullIsLoggedAndCounted(t *testing.T) {
+	w := newWorld()
+	w.check(t, policy.Observe, demo)
+	if w.counted(t, "ChecksRelisted") != 0 || len(w.logged("listed in full", "detail")) != 0 {
+		t.Errorf("%v", w.page)
+	}
+	w.relisted = "the tags could not be read"
+	w.check(t, policy.Observe, demo)
+	if got := w.logged("listed in full", "detail"); w.counted(t, "ChecksRelisted", "Cluster", "demo") != 1 || !slices.Equal(got, []string{w.relisted}) {
+		t.Errorf("%v\n%s", got, &w.metrics)
+	}
+}
+
 func TestANoticeThatFailedIsCountedAsThat(t *testing.T) {
 	w := newWorld()
 	n := &notified{publisher: w}

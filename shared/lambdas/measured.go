@@ -24,6 +24,9 @@ func measure(events []emit.Event, result report.Check, took time.Duration) []met
 	} else {
 		s.add(metric.ChecksIncomplete, nil, 1)
 	}
+	if result.Snapshot.Relisted != "" {
+		s.add(metric.ChecksRelisted, nil, 1)
+	}
 	for _, e := range events {
 		s.changed(e)
 	}

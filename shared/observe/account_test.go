@@ -74,7 +74,10 @@ type account struct {
 	volumes     []types.Volume
 	interfaces  []types.NetworkInterface
 
-	listings   []ec2.DescribeInstancesInput
+	untagged map[string]bool // instances that DescribeTags does not show yet
+	leftTags []string        // instances that only DescribeTags shows still
+
+	listings   []listing
 	attributes []ec2.DescribeInstanceAttributeInput
 	batches    [][]string
 	checks     []ec2.DescribeInstanceStatusInput
@@ -234,8 +237,12 @@ func (a *account) knows(id string) bool {
 }
 
 func matches(i types.Instance, f types.Filter) bool {
-	if aws.ToString(f.Name) != "tag-key" {
-		panic("the fake EC2 knows the filter tag-key only, not " + aws.ToString(f.Name))
+	switch aws.ToString(f.Name) {
+	case "tag-key":
+	case "operator.managed":
+		return i.Operator != nil && slices.Contains(f.Values, strconv.FormatBool(aws.ToBool(i.Operator.Managed)))
+	default:
+		panic("the fake EC2 knows no filter " + aws.ToString(f.Name))
 	}
 	return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return slices.Contains(f.Values, aws.ToString(t.Key)) })
 }
@@ -508,6 +515,47 @@ func write(w http.ResponseWriter, v any) {
 }
 
 func instanceID(n int) string { return fmt.Sprintf("i-%017x", n) }
+
+// listing is a call of DescribeInstances.
+type listing = ec2.DescribeInstancesInput
+
+// DescribeTags implements ec2API: the tags of instances with one of the keys, page by page.
+func (a *account) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
+	if err := a.call("ec2:DescribeTags"); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var keys []string
+	for _, f := range in.Filters {
+		switch aws.ToString(f.Name) {
+		case "key":
+			keys = f.Values
+		case "resource-type":
+		default:
+			panic("the fake EC2 knows no filter " + aws.ToString(f.Name))
+		}
+	}
+	wanted := func(key string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool {
+			prefix, wild := strings.CutSuffix(k, "*")
+			return k == key || wild && strings.HasPrefix(key, prefix)
+		})
+	}
+	var found []types.TagDescription
+	for _, i := range a.instances {
+		for _, t := range i.Tags {
+			if wanted(aws.ToString(t.Key)) && !a.untagged[aws.ToString(i.InstanceId)] {
+				found = append(found, types.TagDescription{ResourceId: i.InstanceId, ResourceType: types.ResourceTypeInstance, Key: t.Key, Value: t.Value})
+			}
+		}
+	}
+	for _, id := range a.leftTags {
+		found = append(found, types.TagDescription{ResourceId: aws.String(id), ResourceType: types.ResourceTypeInstance, Key: aws.String("kubernetes.io/cluster/demo")})
+	}
+	page, next := cut(found, aws.ToString(in.NextToken), min(a.pageSize, int(aws.ToInt32(in.MaxResults))))
+	return &ec2.DescribeTagsOutput{Tags: page, NextToken: next}, nil
+}
 
 // launch adds a running instance with the tags, "key" or "key=value" each.
 func (a *account) launch(n int, tags ...string) *types.Instance {

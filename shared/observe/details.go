@@ -33,12 +33,36 @@ const (
 // Details reads the details in question about suspects into the snapshot, the most urgent first.
 // What could not be read is marked unreadable and reported in a gap.
 func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	o.readVouched(ctx, s, questions)
 	o.readAutoScaling(ctx, s, questions)
 	o.readNodeClaims(ctx, s, questions)
 	o.readLeases(ctx, s, questions)
 	o.readGroups(ctx, s, questions)
 	o.readAttributes(ctx, s, questions)
 	o.readPods(ctx, s, questions)
+}
+
+// readVouched reads the suspects in full of which the snapshot has only what a node shows.
+func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	var ids []roll.InstanceID
+	for _, q := range questions {
+		if q.Whole {
+			ids = append(ids, q.Instance)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	answer := roll.Yes
+	if err := o.readWhole(ctx, s, ids); err != nil {
+		answer = roll.Unreadable
+		addGap(s, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
+	}
+	for _, id := range ids {
+		d := s.Details[id]
+		d.WholeRead = answer
+		s.Details[id] = d
+	}
 }
 
 func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,18 +30,28 @@ const (
 	lookupTries = 10
 )
 
-// readInstances lists the instances with the cluster's tag key, with any value ("owned", "shared").
+// instancesOf asks for the instances with the cluster's tag key, with any value ("owned", "shared").
 // One listing finds the nodes of every owner: EKS, Auto Mode, Karpenter, eksctl and the in-tree
 // conventions all write this key. The other tags that name a cluster would each need a filter of
 // another name, and EC2 joins those with AND. They decide between several claims, in roll.TagSet.
-func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
-	p := new(projector)
-	var seen map[roll.InstanceID]bool
-	in := &ec2.DescribeInstancesInput{
-		Filters:                 []types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + s.Cluster.ID.Name}}},
+func instancesOf(cluster string, more ...types.Filter) *ec2.DescribeInstancesInput {
+	return &ec2.DescribeInstancesInput{
+		Filters:                 append([]types.Filter{{Name: aws.String("tag-key"), Values: []string{roll.ClusterTagPrefix + cluster}}}, more...),
 		IncludeManagedResources: aws.Bool(true), // otherwise Auto Mode's instances are not listed
 		MaxResults:              aws.Int32(pageSize),
 	}
+}
+
+// listInstances adds the instances of a listing to the snapshot: all, or those that keep selects.
+func (o *Observer) listInstances(ctx context.Context, s *roll.Snapshot, in *ec2.DescribeInstancesInput, keep func(*roll.Instance) bool) {
+	o.listSome(ctx, s, in, keep, math.MaxInt)
+}
+
+// listSome adds the instances of a listing page by page until there are enough. Afterwards in asks
+// for the next page; it has no token after the last.
+func (o *Observer) listSome(ctx context.Context, s *roll.Snapshot, in *ec2.DescribeInstancesInput, keep func(*roll.Instance) bool, enough int) {
+	p := new(projector)
+	var seen map[roll.InstanceID]bool
 	describe := limited(o, o.ec2.DescribeInstances)
 	for page := 1; ; page++ {
 		out, err := describe(ctx, in)
@@ -63,13 +75,13 @@ func (o *Observer) readInstances(ctx context.Context, s *roll.Snapshot) {
 			for i := range r.Instances {
 				inst := p.instance(&r.Instances[i], s.Cluster.ID.Name)
 				// A listing that changes while it is read may show one instance twice.
-				if !inst.Unclaimed && !seen[inst.ID] && accepted(s, &inst, aws.ToString(r.OwnerId)) {
+				if !inst.Unclaimed && !seen[inst.ID] && (keep == nil || keep(&inst)) && accepted(s, &inst, aws.ToString(r.OwnerId)) {
 					seen[inst.ID] = true
 					s.Instances = append(s.Instances, inst)
 				}
 			}
 		}
-		if !project.TurnPage(in, out) {
+		if !project.TurnPage(in, out) || len(s.Instances) >= enough {
 			if n := len(s.Instances); cap(s.Instances)-n > n/8 {
 				s.Instances = slices.Clone(s.Instances) // without spare capacity
 			}
@@ -128,16 +140,37 @@ func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.Inst
 		wanted[id] = true
 	}
 	for i := range s.Instances {
-		delete(wanted, s.Instances[i].ID)
+		if !s.Instances[i].Vouched {
+			delete(wanted, s.Instances[i].ID)
+		}
 	}
-	var missing []string
-	for id := range wanted {
-		missing = append(missing, string(id))
-	}
-	slices.Sort(missing)
-	if err := o.lookUpInto(ctx, s, missing); err != nil {
+	if err := o.readWhole(ctx, s, slices.Collect(maps.Keys(wanted))); err != nil {
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
 	}
+}
+
+// readWhole reads instances in full, which the snapshot has not, or only as a node shows them. After
+// an error it has what it had.
+func (o *Observer) readWhole(ctx context.Context, s *roll.Snapshot, wanted []roll.InstanceID) error {
+	ids := make([]string, 0, len(wanted))
+	for _, id := range wanted {
+		ids = append(ids, string(id))
+	}
+	slices.Sort(ids)
+	apart := &roll.Snapshot{At: s.At, Cluster: s.Cluster, Gaps: s.Gaps, NotFound: maps.Clone(s.NotFound)}
+	if err := o.lookUpInto(ctx, apart, ids); err != nil {
+		return err
+	}
+	s.Cluster, s.NotFound = apart.Cluster, apart.NotFound
+	whole := make(map[roll.InstanceID]bool, len(wanted))
+	for _, id := range wanted {
+		whole[id] = true
+	}
+	if len(wanted) > 0 {
+		s.Instances = slices.DeleteFunc(s.Instances, func(i roll.Instance) bool { return i.Vouched && whole[i.ID] })
+	}
+	s.Instances = append(s.Instances, apart.Instances...)
+	return nil
 }
 
 // lookUpInto looks up instances by id and adds them to the snapshot.

@@ -1,14 +1,17 @@
 // Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes into a snapshot of one cluster.
 // The snapshot also says what could not be read, and why.
 //
-// Instances are read before nodes. A node that registers in between is then seen together with its
-// instance. In the other order its instance would appear never to have registered.
+// Which instances there are is read before the nodes. A node that registers in between is then seen
+// together with its instance. In the other order its instance would appear never to have registered.
+// Small clusters are listed in full; of large ones the tags are, and instances are described only
+// where no node shows enough of them: see tagged.go.
 //
 // A failed call never becomes "no instances" or "no nodes". Every failure becomes a roll.Gap, and
 // what a gap covers gets no verdict.
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +48,8 @@ type Observer struct {
 	principal   func(context.Context) string
 	pages       *rate.Limiter
 	jitter      time.Duration
+	rollFrom    int
+	progress    progress
 }
 
 // Options configure an observer.
@@ -58,6 +63,10 @@ type Options struct {
 	PageInterval time.Duration
 	// PageBurst is how many pages may be read at once before the interval applies. Zero means one.
 	PageBurst int
+	// RollFrom is the number of instances from which on a cluster is not listed in full: its
+	// instances are known by their tags, and only those in doubt are described. Zero means 1,001,
+	// what does not fit on one page; a negative number always lists in full.
+	RollFrom int
 }
 
 // jitterShare is the divisor of the interval that gives the maximum jitter.
@@ -78,6 +87,7 @@ func New(o Options) *Observer {
 		kube: o.Kube, region: o.AWS.Region, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare,
+		rollFrom: cmp.Or(o.RollFrom, rollFrom),
 	}
 }
 
@@ -90,23 +100,31 @@ func (o *Observer) Snapshot(ctx context.Context, name string, at time.Time, watc
 	s, arn := o.begin(ctx, name, at)
 	switch {
 	case gone(s):
-		o.readInstances(ctx, s)
+		o.listInstances(ctx, s, instancesOf(name), nil)
 		return s
 	case len(s.Gaps) > 0 && s.Gaps[0].Kind != roll.GapClusterNotActive:
 		return s
 	}
-	o.readInstances(ctx, s)
-	o.readNodes(ctx, s, watch, func(n *roll.Node) {
-		if inOrder(n) {
-			n.UID = "" // most nodes are in order, and their uids would be a tenth of the snapshot
-		}
-	})
+	tags := o.begins(ctx, s)
+	o.readNodes(ctx, s, watch, trimInOrder)
 	claims, err := o.readClaims(ctx, s)
-	o.readMissed(ctx, s)
-	o.readStatus(ctx, s)
+	if tags != nil {
+		o.readRest(ctx, s, tags, watch)
+	} else {
+		o.readMissed(ctx, s)
+		o.readStatus(ctx, s)
+	}
 	o.readShifts(ctx, s, arn)
 	o.readUnlaunched(ctx, s, claims, err)
 	return s
+}
+
+// trimInOrder drops the uid of a node that is in order: most are, and their uids would be a tenth of
+// the snapshot.
+func trimInOrder(n *roll.Node) {
+	if inOrder(n) {
+		n.UID = ""
+	}
 }
 
 // begin describes the cluster.

@@ -43,11 +43,20 @@ func statusFilters() (all [][]types.Filter) {
 // scheduled events. The running instances of most regions fit on one page, so that one call returns
 // everything. Otherwise it lists only the instances with a failed check or an event, which are few.
 func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
-	s.StatusRead = roll.Unreadable
 	if !s.Has(roll.ScopeInstances) {
+		s.StatusRead = roll.Unreadable
 		return // there is no verdict anyway
 	}
 	said, err := o.statusesOfRegion(ctx, len(s.Instances))
+	o.addStatus(ctx, s, said, err)
+}
+
+// addStatus adds what the listing says of the snapshot's instances.
+func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuses, err error) {
+	s.StatusRead = roll.Unreadable
+	if !s.Has(roll.ScopeInstances) {
+		return
+	}
 	if err != nil {
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
 		return

@@ -235,6 +235,8 @@ func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
 // claimObjects requires that the instance's tags claim it for this cluster.
 func claimObjects(i roll.Instance, c roll.Cluster) *Refusal {
 	switch {
+	case i.Vouched:
+		return refuse(NotClaimed, "%s could not be read, only its node: whether its tags claim it is not known", i.ID)
 	case i.OtherCluster != "":
 		return refuse(NotClaimed, "the tags of %s name cluster %s", i.ID, i.OtherCluster)
 	case i.Ambiguous:

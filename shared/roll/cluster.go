@@ -46,5 +46,7 @@ type Cluster struct {
 	Created  time.Time
 	// ZonalShift: ARC may shift the cluster away from a zone (zonalShiftConfig.enabled).
 	ZonalShift bool
-	ModeTag    string // value of the cluster's tag rollcall:mode, "" if it has none
+	// AutoMode: EKS Auto Mode runs nodes of the cluster (computeConfig.enabled).
+	AutoMode bool
+	ModeTag  string // value of the cluster's tag rollcall:mode, "" if it has none
 }

@@ -117,6 +117,10 @@ type Instance struct {
 	// CapacityBlock: it runs in capacity bought for a fixed time; after its termination there is no
 	// replacement.
 	CapacityBlock bool
+	// Vouched: a node that is in order showed its owner, group and zone, and that it is running.
+	// EC2 was asked for the tags that people set on it, of which it has none, and for nothing else:
+	// no other field is set.
+	Vouched bool
 }
 
 // Fate returns the state of the instance in words, and the reason if known.

@@ -4,6 +4,8 @@ package roll
 // costs a call, so only suspects have questions.
 type Question struct {
 	Instance InstanceID
+	// Whole: the snapshot has only what a node shows of it.
+	Whole bool
 	// UserData: nothing else shows whether it should be a node.
 	UserData bool
 	// AutoScaling: its state in its Auto Scaling group, and whether the group protects it from

@@ -39,6 +39,9 @@ type Snapshot struct {
 	// nodes alone.
 	Target InstanceID
 	Gaps   []Gap
+	// Relisted is why the instances of a large cluster were listed in full, which is not the
+	// cheapest way; "" if they were not, or if nothing was wrong.
+	Relisted string
 	// Launches are the groups whose launches fail or stay pending. ClaimsRead reports whether those
 	// of node pools were read, ScalingRead those of Auto Scaling groups, NodeGroupsRead those of
 	// managed node groups from EKS.
@@ -190,6 +193,9 @@ const (
 
 // Detail is read for suspects only, since each one costs a call.
 type Detail struct {
+	// WholeRead: Yes if the instance was read in full after a finding about it, because a node had
+	// vouched for it.
+	WholeRead Answer
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer
 	// TemplateBootstraps: its own user data is unreadable, and that of the launch template version

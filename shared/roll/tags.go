@@ -35,6 +35,9 @@ const (
 	TagOrder   = "rollcall:order"   // id of the order that may act on the instance
 )
 
+// TagPrefix begins the key of each tag that Rollcall reads or writes as its own.
+const TagPrefix = "rollcall:"
+
 // TagMode on an EKS cluster lowers the mode of that cluster. It never raises it.
 const TagMode = "rollcall:mode"
 

@@ -56,6 +56,18 @@ func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
 	l.pages, l.at = append(l.pages, page), at
 }
 
+// has reports whether a page has such an item.
+func (l *seenPages[T]) has(such func(*T) bool) bool {
+	for _, page := range l.pages {
+		for i := range page {
+			if such(&page[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // whole reports whether the last listing was read to its end.
 func (l *seenPages[T]) whole() bool { return l.begun && l.last && !l.failed }
 
@@ -230,6 +242,9 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 		inv.seen.looked = map[string]lookup{}
 	}
 	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
+	if l := &inv.seen.instances; i != nil && l.begun && !l.has(func(x *types.Instance) bool { return *x.InstanceId == id }) {
+		l.pages = append(l.pages, []types.Instance{*i}) // a node named it, and no tag
+	}
 }
 
 // sawNodes records a page of a listing of a cluster's nodes, like sawInstances.

@@ -483,3 +483,61 @@ func TestFaultsAreTheServicesOwn(t *testing.T) {
 		t.Errorf("no answer: %v", err)
 	}
 }
+
+// rolled returns what DescribeTags shows of a cluster, read page by page: the keys of each instance.
+func rolled(t *testing.T, v *env, cluster string, size int32) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	in := &ec2.DescribeTagsInput{MaxResults: aws.Int32(size), Filters: []types.Filter{
+		{Name: aws.String("resource-type"), Values: []string{"instance"}},
+		{Name: aws.String("key"), Values: []string{roll.ClusterTagPrefix + cluster, roll.TagPrefix + "*"}},
+	}}
+	for {
+		out, err := ec2API{v}.DescribeTags(context.Background(), in)
+		need(t, out, err)
+		for _, tag := range out.Tags {
+			all[*tag.ResourceId] = append(all[*tag.ResourceId], *tag.Key)
+		}
+		if in.NextToken = out.NextToken; in.NextToken == nil {
+			return all
+		}
+	}
+}
+
+// DescribeTags shows a change up to half a minute after DescribeInstances, and may omit an instance.
+func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
+	a, c := shop(t)
+	m := c.group("system").members[0]
+	a.asked(t, func(v *env) {
+		if got := rolled(t, v, c.name, 3); len(got) != 7 {
+			t.Errorf("%v", got)
+		}
+	})
+	a.sc.Quiet = false
+	late, omitted := 0, 0
+	for range 400 {
+		m.tags = slices.Clone(m.tags)
+		m.tags = with(m.tags, tag{roll.TagHold, a.Now().String()})
+		m.touch()
+		a.until(a.Now().Add(mostly + atTimes))
+		for _, after := range []time.Duration{0, 31 * time.Second} {
+			a.until(a.Now().Add(after))
+			a.asked(t, func(v *env) {
+				got := rolled(t, v, c.name, 1000)
+				omitted += 7 - len(got)
+				if keys, ok := got[m.id]; ok && !slices.Contains(keys, roll.TagHold) {
+					late++
+					if after > 0 {
+						t.Fatal("a tag is shown later than half a minute")
+					}
+				}
+			})
+		}
+		m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool { return t.key == roll.TagHold })
+		m.touch()
+		a.until(a.Now().Add(time.Minute))
+	}
+	if late == 0 || omitted == 0 || omitted > 7*800/20 {
+		t.Errorf("%d late, %d omitted", late, omitted)
+	}
+}

@@ -230,7 +230,7 @@ func (v *env) aws() aws.Config {
 func (d *deployment) view(v *env) *view.View {
 	return view.New(
 		v.aws(), kubeDialer{v},
-		view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, Serial: true},
+		view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, RollFrom: 1, Serial: true},
 	)
 }
 

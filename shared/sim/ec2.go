@@ -401,8 +401,73 @@ func inBase64(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// DescribeTags lists the tags of instances whose key has a prefix.
-func (e ec2API) DescribeTags(in *ec2.DescribeTagsInput, out *ec2.DescribeTagsOutput) error {
+// DescribeTags lists the tags of instances whose key has a prefix, or the roll of a cluster.
+func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
+	const call = "ec2:DescribeTags"
+	out := new(ec2.DescribeTagsOutput)
+	cluster, ok := rollOf(in.Filters)
+	if !ok {
+		return answered(out, e.v.call(ctx, call, reads, "", func() error { return e.tags(in, out) }))
+	}
+	inv := e.v.inv
+	var page []types.Instance
+	err := e.v.call(ctx, call, reads, "", func() error {
+		var all []*machine
+		if c := e.v.a.byName[cluster]; c != nil {
+			all = c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute)))
+		}
+		all, out.NextToken = cut(all, in.NextToken, aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all)))))
+		for _, m := range all {
+			page = append(page, *m.shown)
+			for _, t := range m.tagsTold() {
+				if t.key == roll.ClusterTagPrefix+cluster || strings.HasPrefix(t.key, roll.TagPrefix) {
+					out.Tags = append(out.Tags, types.TagDescription{ResourceId: &m.id, ResourceType: types.ResourceTypeInstance, Key: &t.key, Value: &t.value})
+				}
+			}
+		}
+		return nil
+	})
+	inv.sawInstances(cluster, page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
+	return answered(out, err)
+}
+
+// rollOf returns the cluster whose roll the filters select: the instances with its tag, and those
+// with a tag of Rollcall's.
+func rollOf(filters []types.Filter) (cluster string, ok bool) {
+	for _, f := range filters {
+		if aws.ToString(f.Name) == "key" && len(f.Values) == 2 && f.Values[1] == roll.TagPrefix+"*" {
+			return strings.CutPrefix(f.Values[0], roll.ClusterTagPrefix)
+		}
+	}
+	return "", false
+}
+
+// enrolled returns the machines of which DescribeTags shows the cluster's tag. An answer may omit
+// one that has had it for long.
+func (c *cluster) enrolled(d dice) (all []*machine) {
+	for i, m := range c.machines {
+		if m.shown == nil || !c.a.sc.Quiet && d.nth(i).chance(0.002) {
+			continue
+		}
+		if _, ok := get(m.tagsTold(), roll.ClusterTagPrefix+c.name); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// tagsTold returns the tags that DescribeTags shows: those of a moment ago, up to half a minute
+// after DescribeInstances shows a change.
+// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+func (m *machine) tagsTold() []tag {
+	if !m.c.a.sc.Quiet && m.c.a.now-m.tagsChanged < m.d.of("tags").nth(int(m.tagsChanged)).between(0, 30*time.Second) {
+		return m.tagsBefore
+	}
+	return m.shownTags
+}
+
+// tags lists the tags of instances whose key has a prefix.
+func (e ec2API) tags(in *ec2.DescribeTagsInput, out *ec2.DescribeTagsOutput) error {
 	prefix, ok := keysOfInstances(in.Filters)
 	if !ok {
 		e.v.unsimulated(in)

@@ -92,6 +92,9 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 		next.BlockDeviceMappings, next.NetworkInterfaces = nil, nil
 		next.VpcId, next.SubnetId, next.SecurityGroups, next.IamInstanceProfile = nil, nil, nil, nil
 	}
+	if !slices.Equal(tags, m.shownTags) && !c.a.founding {
+		m.tagsBefore, m.tagsChanged = m.shownTags, c.a.now
+	}
 	m.shown, m.shownTags, c.listed = next, tags, nil
 	if state == terminated && before != terminated {
 		c.a.in(m.d.of("remembered").between(remembered-5*time.Minute, remembered+5*time.Minute), m.forget)

@@ -240,6 +240,9 @@ type machine struct {
 	shown     *types.Instance
 	shownTags []tag // as the permission check and EC2's answers use them
 	shownAt   time.Duration
+	// tagsBefore are the tags before tagsChanged, which DescribeTags shows a while longer.
+	tagsBefore  []tag
+	tagsChanged time.Duration
 
 	protected   bool // termination protection
 	protectedAt time.Time

@@ -18,7 +18,7 @@ func TestCannedSizes(t *testing.T) {
 	if each := len(page) / len(workers); each < 7_300 || each > 7_700 {
 		t.Errorf("%d bytes of XML per instance, want about 7,500", each)
 	}
-	encoded, err := encodeNodes(nodePage(workers, "1", 1))
+	encoded, err := encodeNodes(nodePage(workers, "1", 1, noTrouble))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestCannedSizes(t *testing.T) {
 
 // 2,500 nodes are three pages of instances and five of nodes.
 func TestFloorAndObservationSeeAll(t *testing.T) {
-	s := prepare(t, 2_500)
+	s := prepare(t, 2_500, noTrouble)
 	found, err := s.floor(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestFloorAndObservationSeeAll(t *testing.T) {
 // A request that differs from the benchmark's must be refused: answering it would measure
 // something else.
 func TestRefusesOtherRequests(t *testing.T) {
-	s := prepare(t, 1)
+	s := prepare(t, 1, noTrouble)
 	for _, body := range []string{
 		"Action=DescribeInstances&InstanceId.1=i-00000000",
 		"Action=DescribeInstances&Filter.1.Name=tag-key&Filter.1.Value.1=kubernetes.io/cluster/other&MaxResults=1000",

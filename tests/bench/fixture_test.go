@@ -25,6 +25,20 @@ const (
 // second.
 var began = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
+// trouble is which workers of a cluster have a silent node.
+type trouble string
+
+// The troubles: none, one worker in a hundred, and a zone, one in three.
+const (
+	noTrouble   trouble = "none"
+	someTrouble trouble = "some"
+	zoneTrouble trouble = "zone"
+)
+
+func (t trouble) hits(w worker) bool {
+	return t == someTrouble && w%100 == 0 || t == zoneTrouble && w%3 == 0
+}
+
 // worker is one instance and its node, derived from its number alone. Every other one is
 // Karpenter's; the rest belong to a managed node group.
 type worker int
@@ -158,6 +172,21 @@ func instancePage(workers []worker, next string) []byte {
 	return []byte(out.String())
 }
 
+// tagPage returns an answer of DescribeTags with the cluster's tag of each worker.
+func tagPage(workers []worker, next string) []byte {
+	var out strings.Builder
+	fmt.Fprintf(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DescribeTagsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">\n    <requestId>%s</requestId>\n    <tagSet>\n", workers[0].uuid())
+	for _, w := range workers {
+		fmt.Fprintf(&out, "        <item>\n            <resourceId>%s</resourceId>\n            <resourceType>instance</resourceType>\n            <key>kubernetes.io/cluster/%s</key>\n            <value>owned</value>\n        </item>\n", w.instanceID(), clusterName)
+	}
+	out.WriteString("    </tagSet>\n")
+	if next != "" {
+		fmt.Fprintf(&out, "    <nextToken>%s</nextToken>\n", next)
+	}
+	out.WriteString("</DescribeTagsResponse>\n")
+	return []byte(out.String())
+}
+
 // images are the images that nodes have pulled. A kubelet reports the 50 largest.
 var images = func() []corev1.ContainerImage {
 	out := make([]corev1.ContainerImage, 64)
@@ -284,6 +313,14 @@ func resources(cpu, memory, pods string) corev1.ResourceList {
 	}
 }
 
+// silent marks the node as one whose kubelet has not answered for ten minutes.
+func silent(n *corev1.Node) {
+	for i := range n.Status.Conditions {
+		c := &n.Status.Conditions[i]
+		c.Status, c.Reason, c.LastTransitionTime = corev1.ConditionUnknown, "NodeStatusUnknown", metav1.NewTime(at.Add(-10*time.Minute))
+	}
+}
+
 func conditions(since metav1.Time) []corev1.NodeCondition {
 	out := []corev1.NodeCondition{
 		{Type: "NetworkUnavailable", Status: corev1.ConditionFalse, Reason: "RouteCreated", Message: "RouteController created a route"},
@@ -299,14 +336,18 @@ func conditions(since metav1.Time) []corev1.NodeCondition {
 }
 
 // nodePage returns one page of a listing of nodes; next is "" on the last.
-func nodePage(workers []worker, next string, remaining int) *corev1.NodeList {
+func nodePage(workers []worker, next string, remaining int, t trouble) *corev1.NodeList {
 	list := &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "900000000", Continue: next}}
 	if next != "" {
 		left := int64(remaining)
 		list.RemainingItemCount = &left
 	}
 	for _, w := range workers {
-		list.Items = append(list.Items, w.node())
+		n := w.node()
+		if t.hits(w) {
+			silent(&n)
+		}
+		list.Items = append(list.Items, n)
 	}
 	return list
 }

@@ -17,6 +17,13 @@ import (
 const serveVariable = "ROLLCALL_BENCH_SERVE"
 
 func TestMain(m *testing.M) {
+	if where := os.Getenv(checkVariable); where != "" {
+		if err := checkOnce(where); err != nil {
+			fmt.Fprintln(os.Stderr, "check once:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv(serveVariable) != "" {
 		if err := serve(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "serve canned answers:", err)
@@ -86,13 +93,13 @@ func stop() {
 
 // prepare makes the server create the answers for a cluster of that many nodes in
 // advance, and returns their site.
-func prepare(tb testing.TB, nodes int) site {
+func prepare(tb testing.TB, nodes int, t trouble) site {
 	tb.Helper()
 	a, err := start()
 	if err != nil {
 		tb.Fatalf("start the server: %v", err)
 	}
-	s := newSite(a, nodes)
+	s := newSite(a, nodes, t)
 	if err := s.prepare(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strconv"
 	"testing"
@@ -36,6 +37,7 @@ var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 // site is one canned cluster with its clients.
 type site struct {
 	nodes int
+	wire  *wire
 	aws   string // endpoint of the AWS APIs
 	kube  string // endpoint of the Kubernetes API
 	ca    []byte
@@ -44,10 +46,11 @@ type site struct {
 	cfg   aws.Config // for both
 }
 
-func newSite(a addresses, nodes int) site {
-	s := site{nodes: nodes, aws: a.AWS + "/" + strconv.Itoa(nodes), kube: a.Kube + "/" + strconv.Itoa(nodes), ca: a.CA}
+func newSite(a addresses, nodes int, t trouble) site {
+	path := "/" + strconv.Itoa(nodes) + "-" + string(t)
+	s := site{nodes: nodes, wire: &wire{sent: map[string]int{}}, aws: a.AWS + path, kube: a.Kube + path, ca: a.CA}
 	cfg := aws.Config{
-		Region: region, BaseEndpoint: aws.String(s.aws), HTTPClient: wholeBodies{awshttp.NewBuildableClient()},
+		Region: region, BaseEndpoint: aws.String(s.aws), HTTPClient: wholeBodies{awshttp.NewBuildableClient(), s.wire},
 		RetryMaxAttempts: 1, // a failure must fail the benchmark, not be measured twice
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "canned"}, nil
@@ -62,7 +65,28 @@ func newSite(a addresses, nodes int) site {
 // net/http has noticed the end of the body: then it treats the request as aborted and
 // closes the connection under the answer.
 // https://github.com/aws/aws-sdk-go-v2/issues/2737
-type wholeBodies struct{ client *awshttp.BuildableClient }
+type wholeBodies struct {
+	client *awshttp.BuildableClient
+	wire   *wire
+}
+
+// wire counts the requests to EC2 by their action, and the bytes of its answers, as XML.
+type wire struct {
+	sent  map[string]int
+	bytes int64
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.ReadCloser
+	into *int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	*c.into += int64(n)
+	return n, err
+}
 
 // Do implements aws.HTTPClient.
 func (w wholeBodies) Do(r *http.Request) (*http.Response, error) {
@@ -72,6 +96,14 @@ func (w wholeBodies) Do(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body)) // a type that net/http knows to be in memory
+		if form, err := url.ParseQuery(string(body)); err == nil && form.Has("Action") {
+			w.wire.sent[form.Get("Action")]++
+			answer, err := w.client.Do(r)
+			if err == nil {
+				answer.Body = counted{answer.Body, &w.wire.bytes}
+			}
+			return answer, err
+		}
 	}
 	return w.client.Do(r)
 }
@@ -152,7 +184,11 @@ func (noGroups) DescribeScalingActivities(context.Context, *autoscaling.Describe
 
 // observe observes the cluster as a check does, without the pauses between pages.
 func (s site) observe(ctx context.Context) *roll.Snapshot {
-	return observe.New(observe.Options{AWS: apistats.Intercept(s.cfg, apistats.Methods(noGroups{})), Kube: dialer{}, PageInterval: time.Nanosecond}).Snapshot(ctx, clusterName, at, roll.Watch{})
+	return s.observer().Snapshot(ctx, clusterName, at, roll.Watch{})
+}
+
+func (s site) observer() *observe.Observer {
+	return observe.New(observe.Options{AWS: apistats.Intercept(s.cfg, apistats.Methods(noGroups{})), Kube: dialer{}, PageInterval: time.Nanosecond})
 }
 
 // complaint returns an error that says what is missing from a snapshot of the canned
@@ -198,7 +234,7 @@ func BenchmarkObserve(b *testing.B) {
 	for _, nodes := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			warm(b)
-			s := prepare(b, nodes)
+			s := prepare(b, nodes, noTrouble)
 			var floor, look cost
 			var retained, rounds int64
 			for b.Loop() {
@@ -268,7 +304,7 @@ func (s site) measureObservation(b *testing.B) (cost, int64) {
 // exist before the measurement.
 func warm(b *testing.B) {
 	b.Helper()
-	s := prepare(b, 1_000)
+	s := prepare(b, 1_000, noTrouble)
 	if _, err := s.floor(b.Context()); err != nil {
 		b.Fatal(err)
 	}

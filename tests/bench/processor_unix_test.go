@@ -3,6 +3,8 @@
 package bench
 
 import (
+	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -17,4 +19,17 @@ func processorTime(tb testing.TB) time.Duration {
 		tb.Fatalf("getrusage: %v", err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// residentMemory returns the largest resident memory of a process that has ended, in bytes.
+func residentMemory(tb testing.TB, p *os.ProcessState) int64 {
+	tb.Helper()
+	used, ok := p.SysUsage().(*syscall.Rusage)
+	if !ok {
+		tb.Fatal("no usage of the process")
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(used.Maxrss) // in bytes there, in kilobytes elsewhere
+	}
+	return int64(used.Maxrss) * 1024
 }

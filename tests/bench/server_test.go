@@ -35,8 +35,8 @@ const (
 )
 
 // server answers as EC2, EKS and a Kubernetes API server would for clusters without
-// faults. The first element of the path is the number of nodes:
-// http://127.0.0.1:1234/1000 is the AWS endpoint of a cluster with 1,000.
+// faults. The first element of the path is the number of nodes and their trouble:
+// http://127.0.0.1:1234/1000-none is the AWS endpoint of a cluster with 1,000 in order.
 //
 // It refuses all other requests with 400, which no client retries.
 type server struct {
@@ -44,20 +44,22 @@ type server struct {
 	ca   []byte
 
 	mu       sync.Mutex
-	clusters map[int]func() (answers, error)
+	clusters map[string]func() (answers, error)
 }
 
 // answers are the compressed pages of one cluster: serving one costs a copy, and 100,000
 // nodes fit into memory.
 type answers struct {
 	instances [][]byte
+	tags      [][]byte
 	nodes     [][]byte
+	workers   map[string]worker // by instance id
 }
 
 // serve runs the server until stdin ends. It does not shut down gracefully: that would
 // wait for clients that are gone.
 func serve(stdin io.Reader, stdout io.Writer) error {
-	s := &server{clusters: map[int]func() (answers, error){}}
+	s := &server{clusters: map[string]func() (answers, error){}}
 	aws := httptest.NewServer(s.awsHandler())
 	// API servers use TLS and HTTP/2.
 	api := httptest.NewUnstartedServer(s.kubeHandler())
@@ -110,16 +112,18 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 // answers returns the pages of the cluster in the request, and creates them for the first
 // request. On failure it has answered the request.
 func (s *server) answers(w http.ResponseWriter, r *http.Request) (answers, bool) {
-	nodes, err := strconv.Atoi(r.PathValue("nodes"))
-	if err != nil || nodes < 1 || nodes > mostNodes {
+	name := r.PathValue("nodes")
+	number, suffix, _ := strings.Cut(name, "-")
+	nodes, err := strconv.Atoi(number)
+	if t := trouble(suffix); err != nil || nodes < 1 || nodes > mostNodes || t != noTrouble && t != someTrouble && t != zoneTrouble {
 		refuse(w, r)
 		return answers{}, false
 	}
 	s.mu.Lock()
-	known, ok := s.clusters[nodes]
+	known, ok := s.clusters[name]
 	if !ok {
-		known = sync.OnceValues(func() (answers, error) { return makeAnswers(nodes) })
-		s.clusters[nodes] = known
+		known = sync.OnceValues(func() (answers, error) { return makeAnswers(nodes, trouble(suffix)) })
+		s.clusters[name] = known
 	}
 	s.mu.Unlock()
 	a, err := known()
@@ -131,9 +135,9 @@ func (s *server) answers(w http.ResponseWriter, r *http.Request) (answers, bool)
 }
 
 // makeAnswers creates all pages of a cluster. The token of a page is its index.
-func makeAnswers(nodes int) (answers, error) {
+func makeAnswers(nodes int, t trouble) (answers, error) {
 	instances, members := pages(nodes, instancesPerPage), pages(nodes, kube.PageSize)
-	out := answers{instances: make([][]byte, len(instances)), nodes: make([][]byte, len(members))}
+	out := answers{instances: make([][]byte, len(instances)), tags: make([][]byte, len(instances)), nodes: make([][]byte, len(members)), workers: make(map[string]worker, nodes)}
 	next := func(page, pages int) string {
 		if page+1 == pages {
 			return ""
@@ -143,14 +147,20 @@ func makeAnswers(nodes int) (answers, error) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0)) // bounds the uncompressed pages
 	for i, workers := range instances {
+		for _, w := range workers {
+			out.workers[w.instanceID()] = w
+		}
 		group.Go(func() (err error) {
+			if out.tags[i], err = compress(tagPage(workers, next(i, len(instances)))); err != nil {
+				return err
+			}
 			out.instances[i], err = compress(instancePage(workers, next(i, len(instances))))
 			return err
 		})
 	}
 	for i, workers := range members {
 		group.Go(func() error {
-			page, err := encodeNodes(nodePage(workers, next(i, len(members)), nodes-(i+1)*kube.PageSize))
+			page, err := encodeNodes(nodePage(workers, next(i, len(members)), nodes-(i+1)*kube.PageSize, t))
 			if err != nil {
 				return err
 			}
@@ -240,6 +250,34 @@ func (s *server) describeInstances(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, healthy) // a client that went away needs no answer
 		return
 	}
+	if r.FormValue("Action") == "DescribeTags" {
+		page, ok := pageOf(a.tags, r.FormValue("NextToken"))
+		asked := r.FormValue("Filter.1.Value.1") == "instance" && r.FormValue("Filter.2.Value.1") == "kubernetes.io/cluster/"+clusterName && r.FormValue("MaxResults") == strconv.Itoa(instancesPerPage)
+		if !ok || !asked {
+			refuse(w, r)
+			return
+		}
+		send(w, r, contentXML, page)
+		return
+	}
+	if ids := lookedUp(r); r.FormValue("Action") == "DescribeInstances" && len(ids) > 0 {
+		var found []worker
+		for _, id := range ids {
+			one, ok := a.workers[id]
+			if !ok {
+				refuse(w, r)
+				return
+			}
+			found = append(found, one)
+		}
+		page, err := compress(instancePage(found, ""))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		send(w, r, contentXML, page)
+		return
+	}
 	listing := r.FormValue("Action") == "DescribeInstances" &&
 		r.FormValue("Filter.1.Name") == "tag-key" && r.FormValue("Filter.1.Value.1") == "kubernetes.io/cluster/"+clusterName &&
 		r.FormValue("MaxResults") == strconv.Itoa(instancesPerPage)
@@ -249,6 +287,17 @@ func (s *server) describeInstances(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	send(w, r, contentXML, page)
+}
+
+// lookedUp returns the ids of a request for instances by id.
+func lookedUp(r *http.Request) (ids []string) {
+	for n := 1; ; n++ {
+		id := r.FormValue("InstanceId." + strconv.Itoa(n))
+		if id == "" {
+			return ids
+		}
+		ids = append(ids, id)
+	}
 }
 
 func (s *server) listNodes(w http.ResponseWriter, r *http.Request) {

@@ -46,6 +46,7 @@ var unused = map[string]string{
 	"sqs:ReceiveMessage":     "Lambda receives with the function's role",
 	"sqs:DeleteMessage":      "Lambda deletes with the function's role",
 	"sqs:GetQueueAttributes": "Lambda looks at the queue with the function's role",
+	"ec2:DescribeTags":       "inspect reads clusters of more than a thousand instances by their tags",
 	"iam:PassRole":           "a permission that CreateSchedule checks, not a call",
 	"dynamodb:PutItem":       "a part of a transaction",
 	"dynamodb:DeleteItem":    "a part of a transaction",

@@ -119,7 +119,7 @@ var grants = map[string]map[string][]string{
 		"observe": append([]string{
 			"logs:CreateLogStream ${InspectLogs.Arn}", "logs:PutLogEvents ${InspectLogs.Arn}",
 			"sqs:ReceiveMessage ${ChecksQueue.Arn}", "sqs:DeleteMessage ${ChecksQueue.Arn}", "sqs:GetQueueAttributes ${ChecksQueue.Arn}",
-			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances, "ec2:DescribeVolumes *", "ec2:DescribeNetworkInterfaces *",
+			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeTags *", "ec2:DescribeInstanceAttribute " + instances, "ec2:DescribeVolumes *", "ec2:DescribeNetworkInterfaces *",
 			"autoscaling:DescribeAutoScalingInstances *", "autoscaling:DescribeAutoScalingGroups *", "autoscaling:DescribeScalingActivities *",
 			"eks:DescribeCluster " + clusters, "eks:ListNodegroups " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
@@ -203,7 +203,7 @@ func TestTheSweepDescribesClustersOnlyToTellTheirVPCs(t *testing.T) {
 var takeNoResource = map[string]string{
 	"ec2:DescribeInstances":                    "the listing of instances",
 	"ec2:DescribeInstanceStatus":               "status checks that fail",
-	"ec2:DescribeTags":                         "clusters that only tags know",
+	"ec2:DescribeTags":                         "clusters that only tags know, and the instances of large ones",
 	"eks:ListClusters":                         "all clusters of the region",
 	"autoscaling:DescribeAutoScalingInstances": "warm pools, Standby, scale-in protection",
 	"autoscaling:DescribeAutoScalingGroups":    "processes that are suspended",

@@ -95,7 +95,8 @@ func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledg
 func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.ClusterID, id roll.InstanceID) *report.Asked {
 	asked := &report.Asked{ID: id, Known: roll.Unreadable}
 	apart := &roll.Snapshot{At: s.At, Cluster: roll.Cluster{ID: cluster}, Instances: of(s.Instances, id)}
-	if len(apart.Instances) == 0 {
+	if len(apart.Instances) == 0 || apart.Instances[0].Vouched {
+		apart.Instances = nil
 		r.Observer.LookUp(ctx, apart, []roll.InstanceID{id})
 	}
 	switch {

@@ -31,7 +31,7 @@ func (l *look) readMembers() {
 		}
 		group := m.Group()
 		like := evidence.Sound{Group: group, Profile: m.Instance.Profile}
-		unlike := !l.ev.Alone && !seen[like]
+		unlike := !l.ev.Alone && !seen[like] && !m.Instance.Vouched // its profile is not known
 		if !affected[group] && !unlike {
 			continue // most instances of a large cluster
 		}
@@ -49,6 +49,9 @@ func (l *look) readMembers() {
 func memberOf(m roll.Member, found map[roll.InstanceID]roll.Kind) evidence.Member {
 	kind, wrong := found[m.ID()]
 	out := evidence.Member{Instance: m.ID(), Finding: kind, Launched: m.Instance.Launched}
+	if m.Instance.Vouched && m.Node != nil {
+		out.Launched = m.Node.Created // about as long ago
+	}
 	if m.Node != nil {
 		out.Healthy = !wrong && m.Node.Ready.Status == roll.ConditionTrue
 	}

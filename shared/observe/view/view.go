@@ -38,6 +38,9 @@ const WhyTime = 45 * time.Second
 // check's report and orders, and for reporting a refusal.
 const KeepTime = 20 * time.Second
 
+// inFull as RollFrom lists every instance in full.
+const inFull = -1
+
 // Options configure a view.
 type Options struct {
 	// Principal returns the owner of the credentials, for messages. It may be nil.
@@ -53,6 +56,8 @@ type Options struct {
 	// Tokens is the configuration whose credentials sign the tokens for clusters; nil is that of the
 	// account. A kubeconfig may name a role for them.
 	Tokens *aws.Config
+	// RollFrom is the one of observe.Options.
+	RollFrom int
 	// Free reports whether reading costs nothing. Serial reports whether questions are asked one
 	// after the other. See collect.Options.
 	Free, Serial bool
@@ -71,14 +76,14 @@ type View struct {
 // New returns a view that uses AWS clients of the configuration. It only reads.
 func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	return &View{
-		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst}),
+		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst, RollFrom: o.RollFrom}),
 		aws:      cfg, kube: dialer, options: o,
 	}
 }
 
 // OfBundle returns a view of a bundle instead of an account.
 func OfBundle(b *bundle.Bundle) *View {
-	v := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, Free: true})
+	v := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, RollFrom: inFull, Free: true})
 	v.remembered, _ = b.Remembered()
 	return v
 }
@@ -113,7 +118,9 @@ func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 // clients' reads it also keeps.
 func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
 	dialer := r.Kube(v.kube)
-	return New(r.AWS(v.aws), dialer, v.options), dialer
+	o := v.options
+	o.RollFrom = inFull // a bundle has all instances
+	return New(r.AWS(v.aws), dialer, o), dialer
 }
 
 // Check diagnoses the findings of a check.

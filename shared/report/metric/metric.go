@@ -88,6 +88,7 @@ var (
 	ChecksCompleted  = counter("ChecksCompleted", overall, byCluster)
 	ChecksIncomplete = counter("ChecksIncomplete", overall, byCluster)
 	ChecksSkipped    = counter("ChecksSkipped", overall, byCluster)
+	ChecksRelisted   = counter("ChecksRelisted", overall, byCluster)
 	CheckDuration    = distribution("CheckDuration", "Milliseconds", overall, byCluster)
 
 	Nodes         = gauge("Nodes", "Count", byCluster)
@@ -125,7 +126,7 @@ var (
 // Catalogue lists every metric that Rollcall writes.
 func Catalogue() []Series {
 	return []Series{
-		ChecksCompleted, ChecksIncomplete, ChecksSkipped, CheckDuration,
+		ChecksCompleted, ChecksIncomplete, ChecksSkipped, ChecksRelisted, CheckDuration,
 		Nodes, ReadyNodes, Findings, OldestFinding, HeldActs,
 		FindingsOpened, FindingsEscalated, FindingsResolved, RegistrationSeconds,
 		Orders, ActionsTaken, ActionsFailed, ActionsUnclear, ActionsOngoing, ActionsRefused,
