@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"rollcall/shared/roll"
@@ -20,17 +21,32 @@ var markup string
 //go:embed page.css
 var rules string
 
-var pages = template.Must(template.New("page").Funcs(template.FuncMap{
-	"clock":     roll.Clock,
-	"took":      took,
-	"toneClass": toneClass,
-	"share":     share,
-	"align":     Table.align,
-	"column":    Table.column,
-	"lines":     func(s string) string { return strings.TrimRight(s, "\n") },
-	"sum":       func(shown, more int) int { return shown + max(0, more) },
-	"left":      left,
-}).Parse(markup))
+// pages returns the template. It is parsed when the first page is rendered: the functions render
+// none, and without a variable for it the linker leaves out html/template, and with that all methods
+// that a template could call, half of their code.
+func pages() *template.Template {
+	parsed.once.Do(func() { parsed.pages = parsePages() })
+	return parsed.pages
+}
+
+var parsed struct {
+	once  sync.Once
+	pages *template.Template
+}
+
+func parsePages() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"clock":     roll.Clock,
+		"took":      took,
+		"toneClass": toneClass,
+		"share":     share,
+		"align":     Table.align,
+		"column":    Table.column,
+		"lines":     func(s string) string { return strings.TrimRight(s, "\n") },
+		"sum":       func(shown, more int) int { return shown + max(0, more) },
+		"left":      left,
+	}).Parse(markup))
+}
 
 // sheet is the style sheet: the palette, the sizes that the layout uses, then the rules.
 var sheet = declarations() + sizes() + rules
