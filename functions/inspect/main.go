@@ -29,13 +29,14 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
-		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.EvidenceBucket, config.SweepInterval)
+	f, err := start.Begin(ctx, "inspect", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
+		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.EvidenceBucket, config.SweepInterval)
 	if err != nil {
 		start.Fatal("inspect", err)
 	}
 	look, err := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
+		WithoutSecrets: f.Settings.WithoutSecrets,
 	})
 	if err != nil {
 		start.Fatal("inspect", err)

@@ -25,12 +25,13 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "remediate", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.EventBus, config.EvidenceBucket)
+	f, err := start.Begin(ctx, "remediate", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.EventBus, config.ReadSecrets, config.EvidenceBucket)
 	if err != nil {
 		start.Fatal("remediate", err)
 	}
 	look, err := view.Open(f.AWS, "rollcall-remediate", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
+		WithoutSecrets: f.Settings.WithoutSecrets,
 	})
 	if err != nil {
 		start.Fatal("remediate", err)

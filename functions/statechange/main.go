@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	f, err := start.Begin(context.Background(), "statechange", config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.Table, config.VPCs)
+	f, err := start.Begin(context.Background(), "statechange", config.DetailedMetrics, config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.Table, config.VPCs)
 	if err != nil {
 		start.Fatal("statechange", err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	f, err := start.Begin(context.Background(), "sweep", config.ChecksQueueURL, config.Table, config.SweepInterval, config.VPCs)
+	f, err := start.Begin(context.Background(), "sweep", config.DetailedMetrics, config.ChecksQueueURL, config.Table, config.SweepInterval, config.VPCs)
 	if err != nil {
 		start.Fatal("sweep", err)
 	}

@@ -22,6 +22,11 @@ resource "aws_cloudformation_stack" "rollcall" {
     SecurityGroupIds         = var.security_group_ids
     PermissionsBoundaryArn   = var.permissions_boundary_arn
     RolePath                 = var.role_path
+    ReadConsoleAndUserData   = var.read_console_and_user_data
+    KmsKeyArn                = var.kms_key_arn
+    ExistingTable            = var.existing_table
+    ExistingBucket           = var.existing_bucket
+    DetailedMetrics          = var.detailed_metrics
     TableDeletionProtection  = var.table_deletion_protection
     TablePointInTimeRecovery = var.table_point_in_time_recovery
     Tracing                  = var.tracing

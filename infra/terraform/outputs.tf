@@ -4,8 +4,8 @@ output "inspect_role_arn" {
 }
 
 output "remediate_role_arn" {
-  description = "Needs the group rollcall:remediators in every cluster, in mode remediate."
-  value       = aws_cloudformation_stack.rollcall.outputs["RemediateRoleArn"]
+  description = "Needs the group rollcall:remediators in every cluster; empty unless the mode is remediate."
+  value       = lookup(aws_cloudformation_stack.rollcall.outputs, "RemediateRoleArn", "")
 }
 
 output "outputs" {

@@ -176,6 +176,51 @@ variable "role_path" {
   }
 }
 
+variable "read_console_and_user_data" {
+  type        = bool
+  default     = true
+  description = "Whether console output and user data, which may hold secrets, are read to find causes. With false the roles may read neither console output nor launch templates, and causes that rest on these are reported as not checked."
+}
+
+variable "kms_key_arn" {
+  type        = string
+  default     = ""
+  description = "Customer managed key of logs, table, queues, topics and bucket; empty for the keys of AWS. Its key policy is in infra/README.md."
+
+  validation {
+    condition     = can(regex("^(arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$", var.kms_key_arn))
+    error_message = "kms_key_arn must be empty or the ARN of a KMS key, not of an alias."
+  }
+}
+
+variable "existing_table" {
+  type        = string
+  default     = ""
+  description = "Ledger table of an earlier stack, so that a new stack forgets nothing; empty to create one."
+
+  validation {
+    condition     = can(regex("^([A-Za-z0-9_.-]{3,255})?$", var.existing_table))
+    error_message = "existing_table must be empty or the name of a table."
+  }
+}
+
+variable "existing_bucket" {
+  type        = string
+  default     = ""
+  description = "Evidence bucket of an earlier stack; empty to create one."
+
+  validation {
+    condition     = can(regex("^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$", var.existing_bucket))
+    error_message = "existing_bucket must be empty or the name of a bucket."
+  }
+}
+
+variable "detailed_metrics" {
+  type        = bool
+  default     = false
+  description = "Whether every metric is also written by cluster and by service, up to 20 more for each cluster at USD 0.30 a month each. The log has these numbers either way."
+}
+
 variable "table_deletion_protection" {
   type        = bool
   default     = false

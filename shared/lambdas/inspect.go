@@ -127,7 +127,7 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	h.again(ctx, c, result, started)
 	took := h.Clock().Sub(started)
 	h.say(log, told, result, took)
-	h.Count(append(measure(told, result, took), notices.samples(c.Cluster)...)...)
+	h.Count(append(measure(before.state, told, result, took), notices.samples(c.Cluster)...)...)
 }
 
 // again schedules the next check if a verdict can change before the next sweep, or if this

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -14,7 +15,7 @@ import (
 )
 
 // measure returns the samples of a check.
-func measure(events []emit.Event, result report.Check, took time.Duration) []metric.Sample {
+func measure(before ledger.State, events []emit.Event, result report.Check, took time.Duration) []metric.Sample {
 	cluster := result.Snapshot.Cluster.ID.Name
 	s := &sums{cluster: cluster, place: map[string]int{}}
 	s.add(metric.CheckDuration, nil, float64(took.Milliseconds()))
@@ -23,6 +24,7 @@ func measure(events []emit.Event, result report.Check, took time.Duration) []met
 		s.stands(result)
 	} else {
 		s.add(metric.ChecksIncomplete, nil, 1)
+		s.samples = append(s.samples, metric.Sample{Of: metric.ClusterUnread, Value: unreadFor(before, result).Seconds()})
 	}
 	if result.Snapshot.Relisted != "" {
 		s.add(metric.ChecksRelisted, nil, 1)
@@ -37,6 +39,16 @@ func measure(events []emit.Event, result report.Check, took time.Duration) []met
 		s.samples = append(s.samples, metric.Sample{Of: metric.RegistrationSeconds, By: metric.By{metric.ByCluster: cluster}, Values: inSeconds(took)})
 	}
 	return s.samples
+}
+
+// unreadFor returns how long no node of the cluster could be judged, 0 if this check is the first. A
+// cluster that EKS does not know has nothing to judge.
+func unreadFor(before ledger.State, result report.Check) time.Duration {
+	t := cmp.Or(result.Plan.Changes.Put.Trouble, before.Trouble)
+	if t == nil || t.Outage.Since.IsZero() || missing(result) {
+		return 0
+	}
+	return result.Snapshot.At.Sub(t.Outage.Since)
 }
 
 // sums adds up the samples of a cluster. Several samples of one series and dimensions
@@ -76,7 +88,9 @@ func (s *sums) stands(result report.Check) {
 		s.add(metric.HeldActs, metric.By{metric.ByReason: string(h.Reason)}, 1)
 	}
 	age := oldest(findings, result.Snapshot)
-	s.add(metric.OldestFinding, nil, age)
+	if age > 0 { // a metric more for each cluster, and only in the hours in which it has something to say
+		s.add(metric.OldestFinding, nil, age)
+	}
 	s.samples = append(s.samples, metric.Sample{Of: metric.OldestFinding, Value: age})
 }
 

@@ -157,13 +157,15 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		d := s.Details[q.Instance]
 		if q.UserData {
 			d.Bootstraps = roll.Unreadable
-			unread := true
-			read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
-				unread = false
-				d.Bootstraps, d.OtherCluster = bootstraps(out.UserData, s.Cluster)
-			})
-			if unread {
-				d.TemplateBootstraps = o.ofTemplate(ctx, s, q.Instance, templates)
+			if !o.noUserData {
+				unread := true
+				read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
+					unread = false
+					d.Bootstraps, d.OtherCluster = bootstraps(out.UserData, s.Cluster)
+				})
+				if unread {
+					d.TemplateBootstraps = o.ofTemplate(ctx, s, q.Instance, templates)
+				}
 			}
 		}
 		if q.Protection {

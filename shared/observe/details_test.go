@@ -291,6 +291,26 @@ func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 	}
 }
 
+// Protection is read by the same call, and without it every act would be held.
+func TestUserDataCanBeLeftUnreadAndProtectionIsStillRead(t *testing.T) {
+	a := newAccount(t)
+	a.userData[instanceID(1)] = encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
+	a.protected[instanceID(1)] = true
+	o := a.observer()
+	o.noUserData = true
+	s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{}}
+	o.Details(t.Context(), s, suspects(1, 1, roll.Question{UserData: true, Protection: true}))
+	want := roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Yes}
+	if got := s.Details[roll.InstanceID(instanceID(1))]; got != want || len(s.Gaps) != 0 {
+		t.Errorf("got %+v, want %+v; gaps %+v", got, want, s.Gaps)
+	}
+	for _, in := range a.attributes {
+		if in.Attribute == types.InstanceAttributeNameUserData {
+			t.Error("user data was read")
+		}
+	}
+}
+
 // User data may hold secrets.
 func TestNothingOfUserDataIsKept(t *testing.T) {
 	a := newAccount(t)

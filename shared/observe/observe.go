@@ -50,6 +50,7 @@ type Observer struct {
 	jitter      time.Duration
 	rollFrom    int
 	progress    progress
+	noUserData  bool
 }
 
 // Options configure an observer.
@@ -67,6 +68,9 @@ type Options struct {
 	// instances are known by their tags, and only those in doubt are described. Zero means 1,001,
 	// what does not fit on one page; a negative number always lists in full.
 	RollFrom int
+	// WithoutUserData reports whether user data is left unread, since it may hold secrets. An
+	// instance that only its user data shows to be meant as a node is then not judged.
+	WithoutUserData bool
 }
 
 // jitterShare is the divisor of the interval that gives the maximum jitter.
@@ -86,7 +90,7 @@ func New(o Options) *Observer {
 		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
 		kube: o.Kube, region: o.AWS.Region, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
-		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare,
+		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare, noUserData: o.WithoutUserData,
 		rollFrom: cmp.Or(o.RollFrom, rollFrom),
 	}
 }

@@ -187,7 +187,7 @@ func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEv
 func nobodys(context.Context) string { return "" }
 
 func (v *env) ambient() ambient.Ambient {
-	return ambient.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics}
+	return ambient.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics, Detailed: v.a.detailed}
 }
 
 func (v *env) policies() *config.PolicyParameterStore {

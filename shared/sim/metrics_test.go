@@ -38,7 +38,7 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 		sc, seed := Random(o), o.Seed
 		at, lines := sc.Start, counting{}
 		w := &emftest.Writer{Now: func() time.Time { return at }}
-		if _, err := Run(sc, Watch{Metrics: w, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }}); err != nil {
+		if _, err := Run(sc, Watch{Metrics: w, Detailed: true, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if lines["metrics not written"] > 0 || lines["checked"] == 0 {
@@ -50,7 +50,7 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 			by := func(set []metric.Dimension) bool {
 				return len(set) == len(d.Dimensions) && !slices.ContainsFunc(set, func(k metric.Dimension) bool { return d.Dimensions[string(k)] == "" })
 			}
-			if !ok || d.Namespace != metric.Namespace || d.Unit != s.Unit || !slices.ContainsFunc(s.Sets, by) {
+			if !ok || d.Namespace != metric.Namespace || d.Unit != s.Unit || !slices.ContainsFunc(slices.Concat(s.Sets, s.Detailed), by) {
 				t.Errorf("seed %d: %+v is not in the catalogue", seed, d)
 			}
 			for k, v := range d.Dimensions {

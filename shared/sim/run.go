@@ -42,6 +42,8 @@ type Watch struct {
 	Bus func(at time.Time, detailType, detail string, resources []string)
 	// Metrics, if not nil, receives the metrics that the functions write.
 	Metrics io.Writer
+	// Detailed writes each metric by all its dimensions.
+	Detailed bool
 	// Log, if not nil, receives the functions' log records.
 	Log slog.Handler
 	// Guards replace safety mechanisms with wrong versions, to test the rules themselves.
@@ -144,7 +146,7 @@ func write(h hash.Hash, e Event) {
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: map[Situation]int{}, byName: map[string]*cluster{}, machines: map[string]*machine{},
-		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
+		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, detailed: w.Detailed, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}

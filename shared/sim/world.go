@@ -43,6 +43,7 @@ type account struct {
 	// bus is called with each event put on the event bus; never nil.
 	bus       func(at time.Time, detailType, detail string, resources []string)
 	metrics   io.Writer
+	detailed  bool
 	log       slog.Handler
 	silenced  map[string]bool // zones without a network
 	serial    int             // the number of machines launched so far

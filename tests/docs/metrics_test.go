@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,39 +16,47 @@ import (
 func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 	var want, got []string
 	for _, s := range metric.Catalogue() {
-		var sets []string
-		for _, set := range s.Sets {
-			var names []string
-			for _, d := range set {
-				names = append(names, string(d))
-			}
-			if len(names) == 0 {
-				names = []string{"all"}
-			}
-			sets = append(sets, strings.Join(names, ", "))
-		}
-		want = append(want, strings.Join([]string{"`" + s.Name + "`", string(s.Form), s.Unit, strings.Join(sets, "; ")}, " | "))
+		want = append(want, strings.Join([]string{"`" + s.Name + "`", string(s.Form), s.Unit, named(s.Sets), named(s.Detailed)}, " | "))
 	}
-	for _, row := range table(t, "infra/MONITORING.md", "| metric | form | unit | by | what it is |") {
-		if len(row) != 5 || row[4] == "" {
+	for _, row := range table(t, "infra/MONITORING.md", "| metric | form | unit | by | detailed | what it is |") {
+		if len(row) != 6 || row[5] == "" {
 			t.Errorf("a row says nothing: %v", row)
 			continue
 		}
-		got = append(got, strings.Join(row[:4], " | "))
+		got = append(got, strings.Join(row[:5], " | "))
 	}
 	if !slices.Equal(want, got) {
 		t.Errorf("the code has\n%s\nthe page has\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
 }
 
+// named returns sets of dimensions as the page has them.
+func named(sets [][]metric.Dimension) string {
+	var all []string
+	for _, set := range sets {
+		var names []string
+		for _, d := range set {
+			names = append(names, string(d))
+		}
+		if len(names) == 0 {
+			names = []string{"all"}
+		}
+		all = append(all, strings.Join(names, ", "))
+	}
+	return cmp.Or(strings.Join(all, "; "), "-")
+}
+
 // The cost of the metrics depends on how many there can be.
 func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
 	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(apistats.Services())
 	worth := map[metric.Dimension]int{metric.ByKind: kinds, metric.ByCause: causes, metric.ByAction: acts, metric.ByReason: reasons, metric.ByService: services}
-	all, cluster, over := 0, 0, 0
+	var base, more struct{ all, cluster, over int }
 	for _, s := range metric.Catalogue() {
-		for _, set := range s.Sets {
-			n := 1
+		for i, set := range slices.Concat(s.Sets, s.Detailed) {
+			n, of := 1, &base
+			if i >= len(s.Sets) {
+				of = &more
+			}
 			for _, d := range set {
 				if d != metric.ByCluster {
 					n *= worth[d]
@@ -55,20 +64,22 @@ func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
 			}
 			switch {
 			case len(set) == 0:
-				all++
+				of.all++
 			case slices.Contains(set, metric.ByCluster):
-				cluster += n
+				of.cluster += n
 			default:
-				over += n
+				of.over += n
 			}
 		}
 	}
 	for _, want := range []string{
-		fmt.Sprintf("Without dimensions there are %d", all),
+		fmt.Sprintf("Without dimensions there are %d", base.all),
 		fmt.Sprintf("at most %d and %d more", kinds, reasons),
 		fmt.Sprintf("%d causes and `none`", causes-1),
 		fmt.Sprintf("%d services", services),
-		fmt.Sprintf("%d in all, and %d for each cluster", all+over, cluster),
+		fmt.Sprintf("%d in all, and %d for each cluster", base.all+base.over, base.cluster),
+		fmt.Sprintf("%d in all, and %d for each cluster", base.all+base.over+more.over, base.cluster+more.cluster),
+		fmt.Sprintf("each cluster has %d,", base.cluster+more.cluster-kinds-reasons),
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(page(t, "infra/MONITORING.md")), " "), want) {
 			t.Errorf("the page does not say %q", want)

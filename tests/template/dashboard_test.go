@@ -178,7 +178,7 @@ func search(expression string) (graph, error) {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	p := read(t).Resources["Dashboard"].Properties
+	p := whole(t).Resources["Dashboard"].Properties
 	body, _ := p["DashboardBody"].(string)
 	if err := strictly([]byte(body), &d); err != nil {
 		t.Fatalf("%v\n%s", err, body)
@@ -187,6 +187,20 @@ func readDashboard(t *testing.T) (d dashboard) {
 		t.Errorf("it is named %s: dashboards of two regions share their names", name)
 	}
 	return d
+}
+
+// In a mode in which nothing acts, what acts is left out of the dashboard, and the rest is the same.
+func TestTheDashboardIsReadableInEveryMode(t *testing.T) {
+	for _, mode := range modes {
+		body, _ := read(t, "Mode", mode).Resources["Dashboard"].Properties["DashboardBody"].(string)
+		var d dashboard
+		if err := strictly([]byte(body), &d); err != nil || len(d.Widgets) != len(readDashboard(t).Widgets) {
+			t.Errorf("mode %s: %d widgets, %v", mode, len(d.Widgets), err)
+		}
+		if acts := strings.Contains(body, "RemediateFunction"); acts != (mode == "remediate") {
+			t.Errorf("mode %s shows the function that acts: %v", mode, acts)
+		}
+	}
 }
 
 func TestTheDashboardHasItsPlacesOnTheGrid(t *testing.T) {
@@ -221,7 +235,7 @@ func TestTheDashboardHasItsPlacesOnTheGrid(t *testing.T) {
 
 // A graph of a metric that nothing writes stays empty, and nobody notices.
 func TestTheDashboardShowsMetricsThatAreWritten(t *testing.T) {
-	tmpl, shown, kinds := read(t), map[string]bool{}, map[string]int{}
+	tmpl, shown, kinds := whole(t), map[string]bool{}, map[string]int{}
 	for n, w := range readDashboard(t).Widgets {
 		fault := func(format string, arguments ...any) {
 			t.Errorf("widget %d: %s", n+1, fmt.Sprintf(format, arguments...))
@@ -288,9 +302,14 @@ func TestTheDashboardShowsMetricsThatAreWritten(t *testing.T) {
 	}
 	// The dashboard shows the metric of each alarm.
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
-		p := tmpl.Resources[id].Properties
-		if !shown[fmt.Sprint(p["Namespace"], " ", p["MetricName"])] {
-			t.Errorf("%s rings for what the dashboard does not show: %v", id, slices.Sorted(maps.Keys(shown)))
+		var a alarm
+		if err := tmpl.properties(id, &a); err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range a.watches() {
+			if !shown[of] {
+				t.Errorf("%s rings for %s, which the dashboard does not show: %v", id, of, slices.Sorted(maps.Keys(shown)))
+			}
 		}
 	}
 }

@@ -52,9 +52,9 @@ func TestEvidenceIsEncryptedVersionedAndPrivate(t *testing.T) {
 	if len(encryption) != 1 || encryption[0].ServerSideEncryptionByDefault.SSEAlgorithm != "aws:kms" || !encryption[0].BucketKeyEnabled {
 		t.Errorf("encryption %+v", encryption)
 	}
-	// With a customer managed key the roles would need permission to use it.
+	// See TestOneKeyEncryptsEverything for a key of one's own.
 	if key := encryption[0].ServerSideEncryptionByDefault.KMSMasterKeyID; key != "" {
-		t.Errorf("it is encrypted with %s, which no role may use", key)
+		t.Errorf("it is encrypted with %s, which nobody asked for", key)
 	}
 	if b.VersioningConfiguration.Status != "Enabled" {
 		t.Errorf("versioning %q", b.VersioningConfiguration.Status)

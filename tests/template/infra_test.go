@@ -158,7 +158,7 @@ func TestTheReadmeNamesEveryParameterAndAlarm(t *testing.T) {
 			t.Errorf("infra/README.md does not tell of %s", name)
 		}
 	}
-	alarms := read(t).ofType("AWS::CloudWatch::Alarm")
+	alarms := whole(t).ofType("AWS::CloudWatch::Alarm")
 	for _, page := range []string{"README.md", "TROUBLESHOOTING.md"} {
 		if got := listed(text(t, "infra", page)); !slices.Equal(got, alarms) {
 			t.Errorf("infra/%s lists the alarms %v, want %v", page, got, alarms)
@@ -184,14 +184,20 @@ func listed(page string) (names []string) {
 
 // The page also says how long an alarm's evaluation period is; the others have 5 minutes.
 func TestTheMonitoringPageSaysHowLongAlarmsLookBack(t *testing.T) {
-	tmpl, page := read(t), text(t, "infra", "MONITORING.md")
+	tmpl, page := whole(t), text(t, "infra", "MONITORING.md")
 	named := listed(page)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
 		if err := tmpl.properties(id, &a); err != nil {
 			t.Fatal(err)
 		}
-		back := (time.Duration(a.Period) * time.Second).Minutes()
+		period := a.Period
+		for _, m := range a.Metrics {
+			if s := m.MetricStat; s != nil {
+				period = s.Period
+			}
+		}
+		back := (time.Duration(period) * time.Second).Minutes()
 		says := fmt.Sprintf("%.0f minutes", back)
 		switch {
 		case a.EvaluationPeriods > 1:

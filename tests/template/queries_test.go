@@ -14,7 +14,7 @@ import (
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax.html
 var (
 	commands  = []string{"fields", "filter", "stats", "sort", "limit", "dedup", "display"}
-	functions = []string{"count", "count_distinct", "sum", "avg", "min", "max", "pct", "bin", "coalesce", "ispresent"}
+	functions = []string{"count", "count_distinct", "sum", "avg", "min", "max", "latest", "pct", "bin", "coalesce", "ispresent"}
 	words     = []string{"as", "by", "and", "or", "not", "in", "like", "asc", "desc"}
 	found     = []string{"@timestamp", "@message", "@log", "@logStream"}
 
@@ -56,7 +56,7 @@ func logTables(t *testing.T) (messages map[string][]string, everywhere []string)
 func measured() (fields []string) {
 	for _, s := range metric.Catalogue() {
 		fields = append(fields, s.Name)
-		for _, set := range s.Sets {
+		for _, set := range slices.Concat(s.Sets, s.Detailed) {
 			fields = append(fields, sorted(set)...)
 		}
 	}

@@ -118,6 +118,14 @@ func (r resolver) condition(name string) (bool, error) {
 	return value == true, err
 }
 
+// holds reports whether a resource or an output exists; without a condition it does.
+func (r resolver) holds(condition string) (bool, error) {
+	if condition == "" {
+		return true, nil
+	}
+	return r.condition(condition)
+}
+
 // demand is a rule of a template for its parameters:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/rules-section-structure.html
 type demand struct {

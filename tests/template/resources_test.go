@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/ledger"
+	"rollcall/tests/cost"
 )
 
 type queue struct {
@@ -52,8 +53,8 @@ func queues(t *testing.T, tmpl *Template) map[string]queue {
 }
 
 func TestEveryQueueIsEncryptedAndHasADeadLetterQueueOrIsOne(t *testing.T) {
-	all := queues(t, read(t))
-	if len(all) != 6 {
+	all := queues(t, whole(t))
+	if len(all) != 7 {
 		t.Errorf("%d queues", len(all))
 	}
 	for arn, q := range all {
@@ -98,7 +99,7 @@ func TestEveryQueueIsEncryptedAndHasADeadLetterQueueOrIsOne(t *testing.T) {
 }
 
 func TestAMessageIsHiddenForAsLongAsItsFunctionWorks(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	all := queues(t, tmpl)
 	for _, folder := range []string{"statechange", "inspect", "remediate"} {
 		f := function(t, tmpl, folder)
@@ -185,6 +186,104 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 	outlives(t, tmpl, "Ledger")
 }
 
+// A new stack over what an earlier one left forgets nothing.
+func TestAnEarlierTableAndBucketAreAdopted(t *testing.T) {
+	tmpl := read(t, "Mode", "remediate", "ExistingTable", "old-table", "ExistingBucket", "old-bucket")
+	for _, kind := range []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"} {
+		if ids := tmpl.ofType(kind); len(ids) > 0 {
+			t.Errorf("it creates %v", ids)
+		}
+	}
+	all, err := json.Marshal([]any{tmpl.Resources, tmpl.Outputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"${Ledger", "${EvidenceBucket"} {
+		if strings.Contains(string(all), ref) {
+			t.Errorf("something refers to %s}, which does not exist", ref)
+		}
+	}
+	for folder := range Functions {
+		f := function(t, tmpl, folder)
+		if f.Environment[config.Table] != "old-table" {
+			t.Errorf("%s uses the table %q", folder, f.Environment[config.Table])
+		}
+		may := fmt.Sprint(f.Statements)
+		if !strings.Contains(may, "arn:aws:dynamodb:eu-west-1:123456789012:table/old-table") || f.Environment[config.EvidenceBucket] != "" && !strings.Contains(may, "arn:aws:s3:::old-bucket/*") {
+			t.Errorf("%s may only %s", folder, may)
+		}
+	}
+	if tmpl.Outputs["LedgerTableName"] != "old-table" || tmpl.Outputs["EvidenceBucket"] != "old-bucket" {
+		t.Errorf("outputs %v", tmpl.Outputs)
+	}
+}
+
+// With a key of one's own nothing is encrypted with another, and the stack makes none.
+func TestOneKeyEncryptsEverything(t *testing.T) {
+	const key = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	tmpl := read(t, "Mode", "remediate", "KmsKeyArn", key)
+	if ids := tmpl.ofType("AWS::KMS::Key"); len(ids) > 0 {
+		t.Errorf("it makes the keys %v", ids)
+	}
+	encrypted := 0
+	for id, r := range tmpl.Resources {
+		var got any
+		switch r.Type {
+		case "AWS::Logs::LogGroup":
+			got = r.Properties["KmsKeyId"]
+		case "AWS::SQS::Queue":
+			if got = r.Properties["KmsMasterKeyId"]; r.Properties["SqsManagedSseEnabled"] != nil {
+				t.Errorf("%s has two keys, which SQS refuses", id)
+			}
+		case "AWS::SNS::Topic":
+			got = r.Properties["KmsMasterKeyId"]
+		case "AWS::DynamoDB::Table":
+			s := r.Properties["SSESpecification"].(map[string]any)
+			if got = s["KMSMasterKeyId"]; s["SSEType"] != "KMS" || s["SSEEnabled"] != true {
+				t.Errorf("%s: %v", id, s)
+			}
+		case "AWS::S3::Bucket":
+			got = evidence(t, tmpl).BucketEncryption.ServerSideEncryptionConfiguration[0].ServerSideEncryptionByDefault.KMSMasterKeyID
+		default:
+			continue
+		}
+		if encrypted++; got != key {
+			t.Errorf("%s is encrypted with %v", id, got)
+		}
+	}
+	if encrypted != 4+7+2+1+1 {
+		t.Errorf("only %d of them are encrypted", encrypted)
+	}
+}
+
+// Operators copy this key policy. Each statement is one use of the key; the roles need no
+// permission of their own. See the pages on key policies of DynamoDB, CloudWatch Logs, SQS and SNS.
+func TestTheKeyPolicyLetsTheServicesInThatUseTheKey(t *testing.T) {
+	var d document
+	if err := json.Unmarshal([]byte(text(t, "infra", "key-policy.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range d.Statement {
+		if s.Effect != "Allow" {
+			t.Errorf("%s is a %s", s.Sid, s.Effect)
+		}
+		got[s.Sid] = fmt.Sprint(s.Principals, s.Actions, s.Conditions)
+	}
+	all := "kms:Decrypt kms:DescribeKey kms:Encrypt kms:GenerateDataKey* kms:ReEncrypt*"
+	want := map[string]string{
+		"TheAccountAdministersIt":     "map[AWS:[arn:PARTITION:iam::111122223333:root]] [kms:*] map[]",
+		"WhoeverMayUseWhatItEncrypts": "map[AWS:[*]] [" + all + "] map[StringEquals:map[kms:CallerAccount:[111122223333] kms:ViaService:[dynamodb.REGION.amazonaws.com s3.REGION.amazonaws.com sns.REGION.amazonaws.com sqs.REGION.amazonaws.com]]]",
+		"TheTableKeepsAGrant":         "map[AWS:[*]] [kms:CreateGrant] map[Bool:map[kms:GrantIsForAWSResource:[true]] StringEquals:map[kms:CallerAccount:[111122223333] kms:ViaService:[dynamodb.REGION.amazonaws.com]]]",
+		"LogsOfTheFunctions":          "map[Service:[logs.REGION.amazonaws.com]] [" + all + "] map[ArnLike:map[kms:EncryptionContext:aws:logs:arn:[arn:PARTITION:logs:REGION:111122223333:log-group:/aws/lambda/*]]]",
+		"AlarmsOfThisAccount":         "map[Service:[cloudwatch.amazonaws.com]] [kms:Decrypt kms:GenerateDataKey] map[StringEquals:map[aws:SourceAccount:[111122223333]]]",
+		"RulesSendToTheQueue":         "map[Service:[events.amazonaws.com]] [kms:Decrypt kms:GenerateDataKey] map[]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // outlives checks that a resource is retained when the stack is deleted, and deleted if the stack's
 // creation fails: what a failed creation leaves would only block the next one.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
@@ -268,7 +367,7 @@ func TestASlackChannelMayOnlyLook(t *testing.T) {
 }
 
 func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	if ids := tmpl.ofType("AWS::Lambda::Function"); len(ids) != len(Functions) {
 		t.Errorf("functions %v", ids)
 	}
@@ -352,7 +451,7 @@ func asked(t *testing.T, folder string) []string {
 }
 
 func TestAFunctionGetsTheVariablesThatItReadsAndNoOthers(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	for folder := range Functions {
 		var set []string
 		for name := range function(t, tmpl, folder).Environment {
@@ -366,9 +465,9 @@ func TestAFunctionGetsTheVariablesThatItReadsAndNoOthers(t *testing.T) {
 }
 
 func TestParametersReachTheFunctions(t *testing.T) {
-	tmpl := read(t, "Mode", "notify", "SweepRate", "rate(7 minutes)", "VpcIds", "vpc-1,vpc-2", "WarnAfter", "1h30m", "Deadline", "2h", "PolicyParameter", "/a/b", "LogRetentionDays", "7", "EvidenceDays", "8")
+	tmpl := read(t, "Mode", "remediate", "SweepRate", "rate(7 minutes)", "VpcIds", "vpc-1,vpc-2", "WarnAfter", "1h30m", "Deadline", "2h", "PolicyParameter", "/a/b", "LogRetentionDays", "7", "EvidenceDays", "8")
 	for variable, want := range map[string]string{
-		"inspect ROLLCALL_MODE": "notify", "remediate ROLLCALL_MODE": "notify",
+		"inspect ROLLCALL_MODE": "remediate", "remediate ROLLCALL_MODE": "remediate",
 		"sweep ROLLCALL_SWEEP_INTERVAL": "7m", "inspect ROLLCALL_SWEEP_INTERVAL": "7m", "sweep ROLLCALL_VPC_IDS": "vpc-1,vpc-2",
 		"statechange ROLLCALL_WARN_AFTER": "1h30m", "inspect ROLLCALL_DEADLINE": "2h", "remediate ROLLCALL_POLICY_PARAMETER": "/a/b",
 		"sweep ROLLCALL_CHECKS_QUEUE_URL": "${ChecksQueue}", "statechange ROLLCALL_CHECKS_QUEUE_ARN": "${ChecksQueue.Arn}",
@@ -522,11 +621,63 @@ type alarm struct {
 	AlarmDescription, Namespace, MetricName, Statistic, ComparisonOperator, TreatMissingData string
 	AlarmActions, OKActions                                                                  []string
 	Period, EvaluationPeriods, Threshold                                                     int
-	Dimensions                                                                               []struct{ Name, Value string }
+	Dimensions                                                                               dimensions
+	Metrics                                                                                  []struct {
+		ID, Expression string
+		ReturnData     *bool
+		MetricStat     *struct {
+			Metric struct {
+				Namespace, MetricName string
+				Dimensions            dimensions
+			}
+			Stat   string
+			Period int
+		}
+	}
+}
+
+type dimensions []struct{ Name, Value string }
+
+func (d dimensions) String() (text string) {
+	for _, some := range d {
+		text += " " + some.Name + "=" + some.Value
+	}
+	return text
+}
+
+// watches returns the metrics that the alarm watches.
+func (a alarm) watches() (all []string) {
+	if len(a.Metrics) == 0 {
+		return []string{a.Namespace + " " + a.MetricName}
+	}
+	for _, m := range a.Metrics {
+		if s := m.MetricStat; s != nil {
+			all = append(all, s.Metric.Namespace+" "+s.Metric.MetricName)
+		}
+	}
+	return all
+}
+
+// about says what the alarm watches, and when it rings.
+func (a alarm) about() string {
+	ends := fmt.Sprintf("%s %d, %d x", a.ComparisonOperator, a.Threshold, a.EvaluationPeriods)
+	if len(a.Metrics) == 0 {
+		return fmt.Sprintf("%s %s%s %s %s %d s, %s", a.Namespace, a.MetricName, a.Dimensions, a.Statistic, ends, a.Period, a.TreatMissingData)
+	}
+	var formula string
+	var of []string
+	for _, m := range a.Metrics {
+		if s := m.MetricStat; s != nil && m.ReturnData != nil && !*m.ReturnData {
+			of = append(of, fmt.Sprintf("%s %s%s %s %d s", s.Metric.Namespace, s.Metric.MetricName, s.Metric.Dimensions, s.Stat, s.Period))
+		} else {
+			formula += m.Expression
+		}
+	}
+	return fmt.Sprintf("%s of %s %s, %s", formula, strings.Join(of, ", "), ends, a.TreatMissingData)
 }
 
 func TestAlarms(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	want := map[string]string{
 		"ChecksMissing":  "Rollcall ChecksCompleted Sum LessThanThreshold 1, 3 x 300 s, breaching",
 		"PolicyInvalid":  "Rollcall PolicyInvalid Sum GreaterThanThreshold 0, 1 x 900 s, notBreaching",
@@ -536,33 +687,40 @@ func TestAlarms(t *testing.T) {
 		"CallsThrottled": "Rollcall APICallsThrottled Sum GreaterThanThreshold 20, 3 x 300 s, notBreaching",
 		// An empty dead-letter queue writes no data, and neither does a function that does not
 		// run.
-		"MessagesDropped":   "Rollcall MessagesDropped Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
-		"EventsDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${EventsDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
-		"ChecksDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${ChecksDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
-		"OrdersDead":        "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${OrdersDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"MessagesDropped": "Rollcall MessagesDropped Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"EventsDead":      "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${EventsDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"ChecksDead":      "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${ChecksDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"OrdersDead":      "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${OrdersDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"SweepsDead":      "AWS/SQS ApproximateNumberOfMessagesVisible QueueName=${SweepsDeadLetters.QueueName} Maximum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
+		"ClusterUnread":   "Rollcall ClusterUnreadSeconds Maximum GreaterThanOrEqualToThreshold 1800, 1 x 900 s, notBreaching",
+		"EventsLate":      "AWS/SQS ApproximateAgeOfOldestMessage QueueName=${EventsQueue.QueueName} Maximum GreaterThanOrEqualToThreshold 900, 1 x 300 s, notBreaching",
+		"ChecksLate":      "AWS/SQS ApproximateAgeOfOldestMessage QueueName=${ChecksQueue.QueueName} Maximum GreaterThanOrEqualToThreshold 900, 1 x 300 s, notBreaching",
+		"OrdersLate":      "AWS/SQS ApproximateAgeOfOldestMessage QueueName=${OrdersQueue.QueueName} Maximum GreaterThanOrEqualToThreshold 900, 1 x 300 s, notBreaching",
+		"FunctionsThrottled": "SUM(METRICS()) of AWS/Lambda Throttles FunctionName=${StateChangeFunction} Sum 300 s, AWS/Lambda Throttles FunctionName=${SweepFunction} Sum 300 s, " +
+			"AWS/Lambda Throttles FunctionName=${InspectFunction} Sum 300 s, AWS/Lambda Throttles FunctionName=${RemediateFunction} Sum 300 s GreaterThanThreshold 0, 3 x, notBreaching",
 		"StateChangeErrors": "AWS/Lambda Errors FunctionName=${StateChangeFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"SweepErrors":       "AWS/Lambda Errors FunctionName=${SweepFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"InspectErrors":     "AWS/Lambda Errors FunctionName=${InspectFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 		"RemediateErrors":   "AWS/Lambda Errors FunctionName=${RemediateFunction} Sum GreaterThanThreshold 0, 1 x 300 s, notBreaching",
 	}
-	got := map[string]string{}
+	got, watched := map[string]string{}, 0
 	everybody := []string{"${NoticesTopic}", "${ChatTopic}"}
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
 		if err := tmpl.properties(id, &a); err != nil {
 			t.Fatal(err)
 		}
-		subject := a.Namespace + " " + a.MetricName
-		for _, d := range a.Dimensions {
-			subject += " " + d.Name + "=" + d.Value
-		}
-		got[id] = fmt.Sprintf("%s %s %s %d, %d x %d s, %s", subject, a.Statistic, a.ComparisonOperator, a.Threshold, a.EvaluationPeriods, a.Period, a.TreatMissingData)
+		got[id] = a.about()
+		watched += len(a.watches())
 		if !slices.Equal(a.AlarmActions, everybody) || len(a.OKActions) > 0 && !slices.Equal(a.OKActions, everybody) {
 			t.Errorf("%s goes to %v, and when it is over to %v", id, a.AlarmActions, a.OKActions)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alarms (-want +got):\n%s", diff)
+	}
+	if watched != cost.Alarmed {
+		t.Errorf("they watch %d metrics, and the table of costs counts %d", watched, cost.Alarmed)
 	}
 	for arn, q := range queues(t, tmpl) {
 		if name := strings.TrimSuffix(arn, ".Arn}") + ".QueueName}"; q.RedrivePolicy == nil && !strings.Contains(fmt.Sprint(got), name) {
@@ -571,10 +729,49 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// The sweep is started by a schedule and answers nobody: without a destination, one that fails is
+// lost.
+func TestAFailedSweepIsKept(t *testing.T) {
+	tmpl := read(t)
+	const queue = "${SweepsDeadLetters.Arn}"
+	var invoked struct {
+		DestinationConfig struct {
+			OnFailure struct{ Destination string }
+		}
+	}
+	var schedule struct {
+		Target struct {
+			DeadLetterConfig struct{ Arn string }
+		}
+	}
+	for _, id := range tmpl.ofType("AWS::Lambda::EventInvokeConfig") {
+		if err := tmpl.properties(id, &invoked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tmpl.properties("SweepFunctionRate", &schedule); err != nil {
+		t.Fatal(err)
+	}
+	if invoked.DestinationConfig.OnFailure.Destination != queue || schedule.Target.DeadLetterConfig.Arn != queue {
+		t.Errorf("what fails goes to %+v, what is not started to %+v", invoked, schedule)
+	}
+	for _, role := range []string{"SweepRole", "SweepScheduleRole"} {
+		statements, err := tmpl.Role(role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(statements, func(s Statement) bool {
+			return slices.Equal(s.Actions, []string{"sqs:SendMessage"}) && slices.Equal(s.Resources, []string{queue})
+		}) {
+			t.Errorf("%s may not send there", role)
+		}
+	}
+}
+
 // Between two checks an alarm has no data. If its window is shorter than the time between
 // checks, it would return to OK and ring again.
 func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	sweep := rarest(t)
 	takes := time.Duration(function(t, tmpl, "inspect").Timeout) * time.Second
 	for id, least := range map[string]time.Duration{
@@ -622,7 +819,7 @@ func rarest(t *testing.T) (between time.Duration) {
 // A person who is paged has only the description at first. It must name an existing query
 // of the stack, or an existing page and section.
 func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
-	tmpl, shipped := read(t), queries(t)
+	tmpl, shipped := whole(t), queries(t)
 	named, section := regexp.MustCompile(`the query ([a-z-]+)`), regexp.MustCompile(`See "([^"]+)" in (infra/[A-Z]+\.md)\.$`)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		d := fmt.Sprint(tmpl.Resources[id].Properties["AlarmDescription"])
@@ -646,18 +843,28 @@ func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
 
 // An alarm on a metric that nothing writes never rings, or always.
 func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
 		if err := tmpl.properties(id, &a); err != nil {
 			t.Fatal(err)
 		}
-		var dimensions []string
-		for _, d := range a.Dimensions {
-			dimensions = append(dimensions, d.Name)
+		told := func(namespace, name string, by dimensions, statistic string) {
+			var dimensions []string
+			for _, d := range by {
+				dimensions = append(dimensions, d.Name)
+			}
+			if err := readable(namespace, name, dimensions, statistic); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
 		}
-		if err := readable(a.Namespace, a.MetricName, dimensions, a.Statistic); err != nil {
-			t.Errorf("%s: %v", id, err)
+		if len(a.Metrics) == 0 {
+			told(a.Namespace, a.MetricName, a.Dimensions, a.Statistic)
+		}
+		for _, m := range a.Metrics {
+			if s := m.MetricStat; s != nil {
+				told(s.Metric.Namespace, s.Metric.MetricName, s.Metric.Dimensions, s.Stat)
+			}
 		}
 	}
 	// Without clusters only the sweep can report a completed check.

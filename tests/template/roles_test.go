@@ -7,12 +7,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/shared/lambdas/config"
 )
 
 var transformed = sync.OnceValues(func() ([]byte, error) {
@@ -35,6 +38,12 @@ func read(t *testing.T, pairs ...string) *Template {
 		t.Fatal(err)
 	}
 	return tmpl
+}
+
+// whole returns the template in mode remediate, in which every resource exists.
+func whole(t *testing.T) *Template {
+	t.Helper()
+	return read(t, "Mode", "remediate")
 }
 
 // other returns another template of the project for the parameters, given in pairs.
@@ -113,7 +122,7 @@ var grants = map[string]map[string][]string{
 	}},
 	"sweep": {"observe": {
 		"logs:CreateLogStream ${SweepLogs.Arn}", "logs:PutLogEvents ${SweepLogs.Arn}",
-		"eks:ListClusters *", "ec2:DescribeTags *", "dynamodb:Query ${Ledger.Arn}", "sqs:SendMessage ${ChecksQueue.Arn}",
+		"eks:ListClusters *", "ec2:DescribeTags *", "dynamodb:Query ${Ledger.Arn}", "sqs:SendMessage ${ChecksQueue.Arn}", "sqs:SendMessage ${SweepsDeadLetters.Arn}",
 	}},
 	"inspect": {
 		"observe": append([]string{
@@ -129,7 +138,7 @@ var grants = map[string]map[string][]string{
 		"remediate": {"sqs:SendMessage ${OrdersQueue.Arn}"},
 	},
 	"remediate": {
-		"observe": append([]string{
+		"remediate": append([]string{
 			"logs:CreateLogStream ${RemediateLogs.Arn}", "logs:PutLogEvents ${RemediateLogs.Arn}",
 			"sqs:ReceiveMessage ${OrdersQueue.Arn}", "sqs:DeleteMessage ${OrdersQueue.Arn}", "sqs:GetQueueAttributes ${OrdersQueue.Arn}",
 			"ec2:DescribeInstances *", "ec2:DescribeInstanceStatus *", "ec2:DescribeInstanceAttribute " + instances,
@@ -137,9 +146,9 @@ var grants = map[string]map[string][]string{
 			"eks:DescribeCluster " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus,
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}",
+			"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}",
+			"s3:PutObject ${EvidenceBucket.Arn}/*", "ec2:RebootInstances " + instances, "ec2:TerminateInstances " + instances,
 		}, diagnosis...),
-		"notify":    {"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}"},
-		"remediate": {"s3:PutObject ${EvidenceBucket.Arn}/*", "ec2:RebootInstances " + instances, "ec2:TerminateInstances " + instances},
 	},
 }
 
@@ -147,6 +156,9 @@ func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
 	for n, mode := range modes {
 		tmpl := read(t, "Mode", mode)
 		for folder, byMode := range grants {
+			if folder == "remediate" && mode != "remediate" {
+				continue // see TestWhatActsExistsInModeRemediateOnly
+			}
 			var want, got []string
 			for _, lower := range modes[:n+1] {
 				want = append(want, byMode[lower]...)
@@ -170,12 +182,77 @@ func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
+// A reviewer of a stack in mode observe or notify finds nothing in it that could act. The log group
+// is an exception: lowering the mode must not delete the record of what was done.
+func TestWhatActsExistsInModeRemediateOnly(t *testing.T) {
+	acts := regexp.MustCompile(`^(Orders|Remediate)`)
+	for _, mode := range modes {
+		var got []string
+		tmpl := read(t, "Mode", mode)
+		for id := range tmpl.Resources {
+			if acts.MatchString(id) {
+				got = append(got, id)
+			}
+		}
+		for id := range tmpl.Outputs {
+			if acts.MatchString(id) {
+				got = append(got, "output "+id)
+			}
+		}
+		slices.Sort(got)
+		want := []string{"RemediateLogs"}
+		if mode == "remediate" {
+			want = []string{"OrdersDead", "OrdersDeadLetters", "OrdersLate", "OrdersQueue", "OrdersQueuePolicy", "RemediateErrors", "RemediateFunction", "RemediateFunctionQueue", "RemediateLogs", "RemediateRole",
+				"output RemediateEventSource", "output RemediateRoleArn"}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("mode %s (-want +got):\n%s", mode, diff)
+		}
+		data, err := json.Marshal([]any{tmpl.Resources, tmpl.Outputs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\$\{((?:Orders|Remediate)[A-Za-z]*)`).FindAllStringSubmatch(string(data), -1) {
+			if !slices.Contains(got, m[1]) {
+				t.Errorf("mode %s refers to %s, which does not exist", mode, m[1])
+			}
+		}
+	}
+}
+
+// What may hold secrets can be left out. Protection from termination is read with
+// ec2:DescribeInstanceAttribute, like user data, and IAM does not tell the attributes apart.
+func TestWhatMayHoldSecretsCanBeLeftUnread(t *testing.T) {
+	secrets := []string{"ec2:DescribeLaunchTemplateVersions", "ec2:GetConsoleOutput"}
+	for value, want := range map[string][]string{"true": secrets, "false": nil} {
+		tmpl := read(t, "Mode", "remediate", "ReadConsoleAndUserData", value)
+		for _, folder := range []string{"inspect", "remediate"} {
+			var got []string
+			f := function(t, tmpl, folder)
+			for _, s := range f.Statements {
+				for _, action := range s.Actions {
+					if slices.Contains(secrets, action) {
+						got = append(got, action)
+					}
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("ReadConsoleAndUserData=%s: %s may %v, want %v", value, folder, got, want)
+			}
+			if f.Environment[config.ReadSecrets] != value {
+				t.Errorf("ReadConsoleAndUserData=%s: the code of %s is told %q", value, folder, f.Environment[config.ReadSecrets])
+			}
+		}
+	}
+}
+
 // With a customer managed key, SSM decrypts the policy with the permissions of the
 // reader.
 func TestAPolicyUnderAKeyOfOnesOwnCanBeRead(t *testing.T) {
 	const key = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	want := Statement{Sid: "DecryptPolicy", Effect: "Allow", Actions: []string{"kms:Decrypt"}, Resources: []string{key}, Conditions: map[string]map[string][]string{"StringEquals": {"kms:ViaService": {"ssm.eu-west-1.amazonaws.com"}}}}
-	tmpl := read(t, "PolicyKeyArn", key)
+	tmpl := read(t, "Mode", "remediate", "PolicyKeyArn", key)
 	for folder := range Functions {
 		statements := function(t, tmpl, folder).Statements
 		reads := slices.ContainsFunc(statements, func(s Statement) bool { return slices.Contains(s.Actions, "ssm:GetParameter") })
@@ -419,7 +496,7 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 		if p := tmpl.Resources[id].Properties; p["PermissionsBoundary"] != boundary || p["Path"] != "/platform/" {
 			t.Errorf("%s has the boundary %v and the path %v", id, p["PermissionsBoundary"], p["Path"])
 		}
-		if p := read(t).Resources[id].Properties; p["PermissionsBoundary"] != nil || p["Path"] != "/" {
+		if p := whole(t).Resources[id].Properties; p["PermissionsBoundary"] != nil || p["Path"] != "/" {
 			t.Errorf("%s has the boundary %v and the path %v by default", id, p["PermissionsBoundary"], p["Path"])
 		}
 	}
@@ -430,7 +507,7 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 	// Lambda writes the traces with the function's permissions.
 	traces := Statement{Sid: "Trace", Effect: "Allow", Actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, Resources: []string{"*"}}
 	for tracing, mode := range map[string]string{"true": "map[Mode:Active]", "false": "map[Mode:PassThrough]"} {
-		tmpl := read(t, "Tracing", tracing)
+		tmpl := read(t, "Mode", "remediate", "Tracing", tracing)
 		for folder, id := range Functions {
 			may := slices.ContainsFunc(function(t, tmpl, folder).Statements, func(s Statement) bool { return cmp.Equal(s, traces) })
 			if got := fmt.Sprint(tmpl.Resources[id].Properties["TracingConfig"]); got != mode || may != (tracing == "true") {
@@ -442,7 +519,7 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 
 // Every resource that receives messages or keeps evidence refuses requests without TLS.
 func TestNobodySpeaksWithoutTLS(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	guarded := map[string]bool{}
 	for kind, property := range map[string]string{"AWS::SQS::QueuePolicy": "sqs:*", "AWS::SNS::TopicPolicy": "sns:Publish", "AWS::S3::BucketPolicy": "s3:*"} {
 		for _, id := range tmpl.ofType(kind) {
@@ -493,14 +570,14 @@ func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
 		}
 	}
 	for folder := range Functions {
-		if f := function(t, read(t), folder); f.InVPC {
+		if f := function(t, whole(t), folder); f.InVPC {
 			t.Errorf("%s is in a VPC by default", folder)
 		}
 	}
 }
 
 func TestRolesTrustTheirServiceOnly(t *testing.T) {
-	tmpl := read(t)
+	tmpl := whole(t)
 	account := map[string]map[string][]string{"StringEquals": {"aws:SourceAccount": {Account}}, "ArnEquals": {"aws:SourceArn": {"${Schedules.Arn}"}}}
 	want := map[string]string{
 		"StateChangeRole": "lambda.amazonaws.com", "SweepRole": "lambda.amazonaws.com", "InspectRole": "lambda.amazonaws.com", "RemediateRole": "lambda.amazonaws.com",
@@ -522,13 +599,17 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 			t.Errorf("%s trusts the schedules of others: %v", role, statements[0].Conditions)
 		}
 	}
-	for role, may := range map[string]string{"SchedulesRole": "sqs:SendMessage ${ChecksQueue.Arn}", "SweepScheduleRole": "lambda:InvokeFunction ${SweepFunction.Arn}"} {
+	for role, may := range map[string][]string{"SchedulesRole": {"sqs:SendMessage ${ChecksQueue.Arn}"}, "SweepScheduleRole": {"lambda:InvokeFunction ${SweepFunction.Arn}", "sqs:SendMessage ${SweepsDeadLetters.Arn}"}} {
 		statements, err := tmpl.Role(role)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(statements) != 1 || fmt.Sprint(statements[0].Actions[0], " ", statements[0].Resources[0]) != may || len(statements[0].Actions)+len(statements[0].Resources) != 2 {
-			t.Errorf("%s may %+v, want %s", role, statements, may)
+		var got []string
+		for _, s := range statements {
+			got = append(got, strings.Join(s.Actions, " ")+" "+strings.Join(s.Resources, " "))
+		}
+		if !slices.Equal(got, may) {
+			t.Errorf("%s may %q, want %q", role, got, may)
 		}
 	}
 }

@@ -83,8 +83,11 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 			Type, Condition, DeletionPolicy, UpdateReplacePolicy string
 			Properties                                           map[string]any
 		}
-		Outputs map[string]struct{ Value any }
-		Rules   map[string]demand
+		Outputs map[string]struct {
+			Condition string
+			Value     any
+		}
+		Rules map[string]demand
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, fmt.Errorf("decode the transformed template: %w", err)
@@ -105,14 +108,10 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 	}
 	t := &Template{Resources: map[string]Resource{}, Outputs: map[string]any{}}
 	for name, in := range raw.Resources {
-		if in.Condition != "" {
-			holds, err := r.condition(in.Condition)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if !holds {
-				continue
-			}
+		if holds, err := r.holds(in.Condition); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		} else if !holds {
+			continue
 		}
 		value, err := r.value(in.Properties)
 		if err != nil {
@@ -123,6 +122,11 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 		t.Resources[name] = out
 	}
 	for name, in := range raw.Outputs {
+		if holds, err := r.holds(in.Condition); err != nil {
+			return nil, fmt.Errorf("output %s: %w", name, err)
+		} else if !holds {
+			continue
+		}
 		value, err := r.value(in.Value)
 		if err != nil {
 			return nil, fmt.Errorf("output %s: %w", name, err)

@@ -73,5 +73,5 @@ func Nobody(context.Context) string { return "" }
 
 // Ambient returns what the function's handler shares: clock, log, metrics, call counts.
 func (f Function) Ambient() ambient.Ambient {
-	return ambient.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Calls: f.Calls}
+	return ambient.Ambient{Clock: Clock, Log: f.Log, Metrics: os.Stdout, Detailed: f.Settings.DetailedMetrics, Calls: f.Calls}
 }

@@ -18,13 +18,15 @@ type Ambient struct {
 	Log   *slog.Logger
 	// Metrics are written here, a line each; see metric.Write.
 	Metrics io.Writer
+	// Detailed writes each metric by all its dimensions.
+	Detailed bool
 	// Calls counts API calls; nil counts nothing.
 	Calls *apistats.Counter
 }
 
 // Count writes metrics. A failure is only logged, since it does not affect the work.
 func (a Ambient) Count(samples ...metric.Sample) {
-	if err := metric.Write(a.Metrics, a.Clock(), samples...); err != nil {
+	if err := metric.Write(a.Metrics, a.Clock(), a.Detailed, samples...); err != nil {
 		a.Log.Error("metrics not written", "error", err.Error())
 	}
 }

@@ -34,6 +34,8 @@ const (
 	WarnAfter       = "ROLLCALL_WARN_AFTER"
 	Deadline        = "ROLLCALL_DEADLINE"
 	Stack           = "ROLLCALL_STACK"
+	ReadSecrets     = "ROLLCALL_READ_SECRETS"
+	DetailedMetrics = "ROLLCALL_DETAILED_METRICS"
 )
 
 // Lookup returns the value of a variable and whether it is set, as os.LookupEnv does.
@@ -62,6 +64,10 @@ type Settings struct {
 	// then.
 	Tolerances error
 	Stack      string // of CloudFormation, for notices; "" outside of one
+	// WithoutSecrets reports whether console output and user data are left unread.
+	WithoutSecrets bool
+	// DetailedMetrics writes each metric by all its dimensions.
+	DetailedMetrics bool
 }
 
 // shortest and longest bound the sweep interval. An EventBridge schedule has a resolution
@@ -103,6 +109,9 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 			faults = append(faults, fmt.Errorf("%s: %w", name, err))
 		}
 	}
+	if s.Mode == policy.Remediate && s.OrdersQueueURL == "" && slices.Contains(names, OrdersQueueURL) {
+		faults = append(faults, fmt.Errorf("%s is not set, and the mode is %s", OrdersQueueURL, s.Mode))
+	}
 	if s.WarnAfter > 0 && s.Deadline > 0 && s.WarnAfter > s.Deadline {
 		tolerances = append(tolerances, fmt.Errorf("%s: %s is after %s (%s)", WarnAfter, s.WarnAfter, Deadline, s.Deadline))
 	}
@@ -114,9 +123,9 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 }
 
 // optional are the variables that may be missing or empty: then all clusters, the built-in
-// tolerances, and no chat apply.
+// tolerances, and no chat apply. There is a queue of orders in mode remediate only.
 func optional(name string) bool {
-	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack}, name)
+	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack, OrdersQueueURL, ReadSecrets, DetailedMetrics}, name)
 }
 
 func (s *Settings) take(name, value string) (err error) {
@@ -129,6 +138,12 @@ func (s *Settings) take(name, value string) (err error) {
 		s.Table = value
 	case Stack:
 		s.Stack = value
+	case DetailedMetrics:
+		s.DetailedMetrics, err = yes(value)
+	case ReadSecrets:
+		var read bool
+		read, err = yes(value)
+		s.WithoutSecrets = err == nil && !read
 	case Topic:
 		s.Topic, err = arn(value, "sns")
 	case ChatTopic:
@@ -159,6 +174,14 @@ func (s *Settings) take(name, value string) (err error) {
 		return errors.New("no such setting")
 	}
 	return err
+}
+
+// yes parses the value of a parameter that is true or false.
+func yes(value string) (bool, error) {
+	if value != "true" && value != "false" {
+		return false, fmt.Errorf("%q is neither true nor false", value)
+	}
+	return value == "true", nil
 }
 
 func arn(value, service string) (string, error) {

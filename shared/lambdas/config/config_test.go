@@ -68,6 +68,29 @@ func TestEveryFaultAtOnceByName(t *testing.T) {
 	}
 }
 
+// Orders have a queue in mode remediate only.
+func TestOrdersNeedTheirQueueInModeRemediateOnly(t *testing.T) {
+	for mode, ok := range map[string]bool{"observe": true, "notify": true, "remediate": false} {
+		if _, err := Read(env(Mode, mode), Mode, OrdersQueueURL); (err == nil) != ok {
+			t.Errorf("%s without a queue: %v", mode, err)
+		}
+		if _, err := Read(env(Mode, mode), Mode); err != nil {
+			t.Errorf("a function that sends no orders, in %s: %v", mode, err)
+		}
+	}
+}
+
+func TestSecretsAreReadUnlessTheStackSaysNo(t *testing.T) {
+	for value, want := range map[string]bool{"true": false, "": false, "false": true} {
+		if got, err := Read(env(ReadSecrets, value), ReadSecrets); err != nil || got.WithoutSecrets != want {
+			t.Errorf("%q: without secrets %v, %v", value, got.WithoutSecrets, err)
+		}
+	}
+	if _, err := Read(env(ReadSecrets, "no"), ReadSecrets); err == nil {
+		t.Error("\"no\" is taken for true")
+	}
+}
+
 func TestBoundariesOfTheSweepInterval(t *testing.T) {
 	for value, ok := range map[string]bool{"59s": false, "1m": true, "1h": true, "1h0m1s": false, "5": false, "-5m": false, "": false} {
 		if _, err := Read(env(SweepInterval, value), SweepInterval); (err == nil) != ok {

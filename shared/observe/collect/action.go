@@ -23,6 +23,16 @@ type action struct {
 
 func (l *look) action(name string) *action { return &action{l: l, name: name} }
 
+// secret returns an action whose answers may hold secrets. With WithoutSecrets no call is made, and
+// what it would have read is not checked.
+func (l *look) secret(name string) *action {
+	a := l.action(name)
+	if l.WithoutSecrets {
+		a.over = name + " is not called: its answer may hold secrets (ReadConsoleAndUserData is false)"
+	}
+	return a
+}
+
 // outcome is the result of a call: err is nil if it succeeded.
 type outcome struct {
 	err  error

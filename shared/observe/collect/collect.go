@@ -53,6 +53,9 @@ type Options struct {
 	// Serial reports whether the tasks of a step run one after the other, in order, in the caller's
 	// goroutine: for clients that are not safe for concurrent use, or for reproducible runs.
 	Serial bool
+	// WithoutSecrets reports whether console output and user data are left unread, since they may
+	// hold secrets.
+	WithoutSecrets bool
 }
 
 // New returns a collector.

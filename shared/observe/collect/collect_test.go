@@ -126,6 +126,37 @@ func TestAMissingPermissionIsToldWhereItIsMissedAndNowhereElse(t *testing.T) {
 	}
 }
 
+// What may hold secrets is left out without a call, and what rests on it is not checked, with the
+// reason.
+func TestWhatMayHoldSecretsIsLeftUnreadWhereItShallBe(t *testing.T) {
+	secrets := []string{"ec2:DescribeInstanceAttribute", "ec2:GetConsoleOutput", "ec2:DescribeLaunchTemplateVersions"}
+	a, in := detachedToo()
+	read := facts(a.collector().Collect(t.Context(), in))
+	for _, action := range secrets {
+		if a.calls[action] == 0 {
+			t.Errorf("nothing of this account needs %s", action)
+		}
+	}
+	b, in := detachedToo()
+	c := b.collector()
+	c.WithoutSecrets = true
+	left := facts(c.Collect(t.Context(), in))
+	for _, action := range secrets {
+		if b.calls[action] > 0 {
+			t.Errorf("%s was called", action)
+		}
+	}
+	rests := regexp.MustCompile(`^\.(Instances\[\S+\]\.(UserData|Console)|Templates)`)
+	for path, text := range read {
+		switch got := left[path]; {
+		case !rests.MatchString(path) && got != text:
+			t.Errorf("%s became %q", path, got)
+		case rests.MatchString(path) && strings.HasPrefix(text, "known") && (got == text || got != "" && !strings.Contains(got, "ReadConsoleAndUserData is false")):
+			t.Errorf("%s is %q", path, got)
+		}
+	}
+}
+
 // detachedToo returns oneOfEach with an instance that its Auto Scaling group does not list.
 func detachedToo() (*account, Input) {
 	a, in := oneOfEach()

@@ -19,7 +19,7 @@ import (
 // readConsoles reads the console output of the sample, with one call per instance, or two for the
 // first instance of a type that does not support the latest output.
 func (l *look) readConsoles() {
-	a := l.action("ec2:GetConsoleOutput")
+	a := l.secret("ec2:GetConsoleOutput")
 	ids, skipped := l.sampledOf(needConsole)
 	for id, why := range skipped {
 		l.instance(id, func(i *evidence.Instance) { i.Console = evidence.Skipped[console.Log](why) })

@@ -17,7 +17,7 @@ const templatesTotal = 10
 
 // readTemplates describes the launch template versions of the instances.
 func (l *look) readTemplates() {
-	a := l.action("ec2:DescribeLaunchTemplateVersions")
+	a := l.secret("ec2:DescribeLaunchTemplateVersions")
 	var ids []string
 	versions := map[string][]string{}
 	for _, c := range l.configs(needUserData) {

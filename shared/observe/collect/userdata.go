@@ -15,7 +15,7 @@ import (
 
 // readUserData reads the user data of the sample, with one call per instance.
 func (l *look) readUserData() {
-	a := l.action("ec2:DescribeInstanceAttribute")
+	a := l.secret("ec2:DescribeInstanceAttribute")
 	ids, skipped := l.sampledOf(needUserData)
 	for id, why := range skipped {
 		l.instance(id, func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot](why) })

@@ -61,6 +61,8 @@ type Options struct {
 	// Free reports whether reading costs nothing. Serial reports whether questions are asked one
 	// after the other. See collect.Options.
 	Free, Serial bool
+	// WithoutSecrets reports whether console output and user data are left unread.
+	WithoutSecrets bool
 }
 
 // View observes the clusters of one account and region. It is safe for concurrent use.
@@ -76,7 +78,7 @@ type View struct {
 // New returns a view that uses AWS clients of the configuration. It only reads.
 func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	return &View{
-		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst, RollFrom: o.RollFrom}),
+		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst, RollFrom: o.RollFrom, WithoutUserData: o.WithoutSecrets}),
 		aws:      cfg, kube: dialer, options: o,
 	}
 }

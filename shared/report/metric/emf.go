@@ -21,11 +21,12 @@ const (
 
 // Write writes samples in CloudWatch embedded metric format, as lines of a function's log.
 // Samples with the same dimension values share a line. Many values of one metric take
-// several lines. It returns an error for a sample whose dimensions do not fit its metric,
-// and errors of w.
+// several lines. A line has all dimensions of its samples as fields, for queries of the log; as
+// metrics of their own it has the detailed sets only if detailed is set. It returns an error for a
+// sample whose dimensions do not fit its metric, and errors of w.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-func Write(w io.Writer, at time.Time, samples ...Sample) error {
-	lines, err := arrange(samples)
+func Write(w io.Writer, at time.Time, detailed bool, samples ...Sample) error {
+	lines, err := arrange(samples, detailed)
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func Write(w io.Writer, at time.Time, samples ...Sample) error {
 	return nil
 }
 
-// line is a line of metrics with the same dimensions.
+// line is a line of metrics with the same dimension sets, and the same values of all dimensions.
 type line struct {
 	sets    [][]Dimension
 	values  map[Dimension]string
@@ -45,22 +46,23 @@ type line struct {
 }
 
 // arrange groups samples into lines.
-func arrange(samples []Sample) ([]*line, error) {
+func arrange(samples []Sample, detailed bool) ([]*line, error) {
 	var lines []*line
 	open := map[string][]*line{} // by dimensions; a line that has the metric already is skipped
 	for _, s := range samples {
-		sets := s.sets()
-		if len(sets) == 0 {
+		if !s.fits() {
 			return nil, fmt.Errorf("metric %s cannot be told apart by %v", s.Of.Name, s.By)
 		}
-		values := map[Dimension]string{}
-		for _, set := range sets {
-			for _, d := range set {
-				values[d] = s.value(d)
-			}
+		sets := s.of(s.Of.Sets)
+		if detailed {
+			sets = append(sets, s.of(s.Of.Detailed)...)
 		}
-		if len(values) != len(s.By) {
-			return nil, fmt.Errorf("metric %s is not told apart by all of %v", s.Of.Name, s.By)
+		if len(sets) == 0 {
+			continue
+		}
+		values := map[Dimension]string{}
+		for d := range s.By {
+			values[d] = s.value(d)
 		}
 		key := fmt.Sprint(sets, values)
 		for _, part := range parts(s) {

@@ -22,12 +22,59 @@ var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 // CloudWatch reads from them, and the number of lines.
 func write(t *testing.T, samples ...Sample) (*emftest.Writer, int) {
 	t.Helper()
+	w, b := written(t, true, samples...)
+	return w, strings.Count(b, "\n")
+}
+
+// written writes samples, detailed or not, and returns the lines too.
+func written(t *testing.T, detailed bool, samples ...Sample) (*emftest.Writer, string) {
+	t.Helper()
 	var b bytes.Buffer
 	w := &emftest.Writer{Next: &b, Now: func() time.Time { return now }}
-	if err := Write(w, now, samples...); err != nil {
+	if err := Write(w, now, detailed, samples...); err != nil {
 		t.Fatal(err)
 	}
-	return w, strings.Count(b.String(), "\n")
+	return w, b.String()
+}
+
+// What a deployment did not ask for is no metric, which would be charged for, but a field of the
+// line that a query of the log can use.
+func TestDetailsAreFieldsUntilADeploymentAsksForMetrics(t *testing.T) {
+	w, lines := written(t, false,
+		Sample{Of: ChecksCompleted, By: By{ByCluster: "demo"}, Value: 1},
+		Sample{Of: APICalls, By: By{ByService: "ec2"}, Value: 7},
+		Sample{Of: Nodes, By: By{ByCluster: "demo"}, Value: 200},
+		Sample{Of: Findings, By: By{ByCluster: "demo"}, Value: 0},
+		Sample{Of: Findings, By: By{ByCluster: "demo", ByKind: "Unknown"}, Value: 3},
+	)
+	var got []string
+	for _, d := range w.Data {
+		got = append(got, d.Name+" "+strings.Join(slices.Sorted(maps.Values(d.Dimensions)), " "))
+	}
+	slices.Sort(got)
+	if want := []string{"APICalls ", "ChecksCompleted ", "Findings demo"}; !slices.Equal(got, want) {
+		t.Errorf("metrics %q, want %q", got, want)
+	}
+	for _, field := range []string{`"Service":"ec2"`, `"Cluster":"demo"`} {
+		if !strings.Contains(lines, field) {
+			t.Errorf("no line has %s:\n%s", field, lines)
+		}
+	}
+}
+
+// Each cluster is charged for by the number of its metrics.
+func TestAClusterHasTwoMetricsByDefault(t *testing.T) {
+	n := 0
+	for _, s := range Catalogue() {
+		for _, set := range s.Sets {
+			if slices.Contains(set, ByCluster) {
+				n++
+			}
+		}
+	}
+	if n > 2 {
+		t.Errorf("%d metrics for each cluster", n)
+	}
 }
 
 func TestALineOfMetricsHasAHundredValuesOfOneAtMost(t *testing.T) {
@@ -85,11 +132,11 @@ func TestSamplesThatDoNotFitTheirMetricAreRefused(t *testing.T) {
 		"one that no set has":     {Of: ChecksCompleted, By: By{ByKind: "Unknown"}, Value: 1},
 		"a gauge with too many":   {Of: OldestFinding, By: By{ByCluster: "demo", ByKind: "Unknown"}},
 	} {
-		if err := Write(&bytes.Buffer{}, now, s); err == nil {
+		if err := Write(&bytes.Buffer{}, now, false, s); err == nil {
 			t.Errorf("%s is written", name)
 		}
 	}
-	if err := Write(full{}, now, Sample{Of: Sweeps, Value: 1}); err == nil {
+	if err := Write(full{}, now, false, Sample{Of: Sweeps, Value: 1}); err == nil {
 		t.Error("a failed write is not told")
 	}
 	if _, lines := write(t); lines != 0 {
@@ -101,11 +148,11 @@ func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
 	worth := By{ByCluster: "demo", ByKind: "Unknown", ByCause: "KernelPanic", ByAction: "reboot", ByReason: "SharedCause", ByService: "ec2"}
 	seen := map[string]bool{}
 	for _, s := range Catalogue() {
-		if seen[s.Name] || len(s.Sets) == 0 {
+		if seen[s.Name] || len(s.Sets)+len(s.Detailed) == 0 {
 			t.Errorf("%s is there twice, or by nothing", s.Name)
 		}
 		seen[s.Name] = true
-		for _, set := range s.Sets {
+		for _, set := range slices.Concat(s.Sets, s.Detailed) {
 			by, pairs := By{}, []string{}
 			for _, d := range set {
 				by[d] = worth[d]

@@ -61,9 +61,15 @@ type Series struct {
 	Name string
 	Unit string // a CloudWatch unit
 	Form Form
-	// Sets are the dimension sets under which it is written. Each set with its values is one
-	// CloudWatch metric.
-	Sets [][]Dimension
+	// Sets are the dimension sets under which it is always written, Detailed those that a
+	// deployment asks for. Each set with its values is one CloudWatch metric, and is charged for.
+	Sets, Detailed [][]Dimension
+}
+
+// detailed adds sets that are written only where a deployment asks for them.
+func (s Series) detailed(sets ...[]Dimension) Series {
+	s.Detailed = sets
+	return s
 }
 
 var (
@@ -83,34 +89,36 @@ func distribution(name, unit string, sets ...[]Dimension) Series {
 	return Series{Name: name, Unit: unit, Form: Distribution, Sets: sets}
 }
 
-// The metrics. infra/MONITORING.md describes them.
+// The metrics. infra/MONITORING.md describes them. Of a cluster two are always written; the rest of
+// its numbers are in the lines of the log.
 var (
-	ChecksCompleted  = counter("ChecksCompleted", overall, byCluster)
-	ChecksIncomplete = counter("ChecksIncomplete", overall, byCluster)
-	ChecksSkipped    = counter("ChecksSkipped", overall, byCluster)
-	ChecksRelisted   = counter("ChecksRelisted", overall, byCluster)
-	CheckDuration    = distribution("CheckDuration", "Milliseconds", overall, byCluster)
+	ChecksCompleted  = counter("ChecksCompleted", overall).detailed(byCluster)
+	ChecksIncomplete = counter("ChecksIncomplete", overall).detailed(byCluster)
+	ClusterUnread    = gauge("ClusterUnreadSeconds", "Seconds", overall)
+	ChecksSkipped    = counter("ChecksSkipped", overall).detailed(byCluster)
+	ChecksRelisted   = counter("ChecksRelisted", overall).detailed(byCluster)
+	CheckDuration    = distribution("CheckDuration", "Milliseconds", overall).detailed(byCluster)
 
-	Nodes         = gauge("Nodes", "Count", byCluster)
-	ReadyNodes    = gauge("ReadyNodes", "Count", byCluster)
-	Findings      = gauge("Findings", "Count", byCluster, []Dimension{ByCluster, ByKind})
+	Nodes         = gauge("Nodes", "Count").detailed(byCluster)
+	ReadyNodes    = gauge("ReadyNodes", "Count").detailed(byCluster)
+	Findings      = gauge("Findings", "Count", byCluster).detailed([]Dimension{ByCluster, ByKind})
 	OldestFinding = gauge("OldestFindingSeconds", "Seconds", overall, byCluster)
-	HeldActs      = gauge("Held", "Count", byCluster, []Dimension{ByCluster, ByReason})
+	HeldActs      = gauge("Held", "Count").detailed(byCluster, []Dimension{ByCluster, ByReason})
 
-	FindingsOpened      = counter("FindingsOpened", byCluster, []Dimension{ByKind}, []Dimension{ByKind, ByCause})
-	FindingsEscalated   = counter("FindingsEscalated", byCluster, []Dimension{ByKind})
-	FindingsResolved    = counter("FindingsResolved", byCluster, []Dimension{ByKind})
-	RegistrationSeconds = distribution("RegistrationSeconds", "Seconds", overall, byCluster)
+	FindingsOpened      = counter("FindingsOpened", []Dimension{ByKind}, []Dimension{ByKind, ByCause}).detailed(byCluster)
+	FindingsEscalated   = counter("FindingsEscalated", []Dimension{ByKind}).detailed(byCluster)
+	FindingsResolved    = counter("FindingsResolved", []Dimension{ByKind}).detailed(byCluster)
+	RegistrationSeconds = distribution("RegistrationSeconds", "Seconds", overall).detailed(byCluster)
 
-	Orders         = counter("Orders", byCluster, []Dimension{ByAction})
-	ActionsTaken   = counter("ActionsTaken", overall, byCluster, []Dimension{ByAction})
-	ActionsFailed  = counter("ActionsFailed", overall, byCluster, []Dimension{ByAction})
-	ActionsUnclear = counter("ActionsUnclear", overall, byCluster, []Dimension{ByAction})
-	ActionsOngoing = counter("ActionsOngoing", byCluster, []Dimension{ByAction})
-	ActionsRefused = counter("ActionsRefused", byCluster, []Dimension{ByAction}, []Dimension{ByReason})
+	Orders         = counter("Orders", []Dimension{ByAction}).detailed(byCluster)
+	ActionsTaken   = counter("ActionsTaken", overall, []Dimension{ByAction}).detailed(byCluster)
+	ActionsFailed  = counter("ActionsFailed", overall, []Dimension{ByAction}).detailed(byCluster)
+	ActionsUnclear = counter("ActionsUnclear", overall, []Dimension{ByAction}).detailed(byCluster)
+	ActionsOngoing = counter("ActionsOngoing", []Dimension{ByAction}).detailed(byCluster)
+	ActionsRefused = counter("ActionsRefused", []Dimension{ByAction}, []Dimension{ByReason}).detailed(byCluster)
 
-	NoticesSent   = counter("NoticesSent", overall, byCluster)
-	NoticesFailed = counter("NoticesFailed", overall, byCluster)
+	NoticesSent   = counter("NoticesSent", overall).detailed(byCluster)
+	NoticesFailed = counter("NoticesFailed", overall).detailed(byCluster)
 
 	Sweeps          = counter("Sweeps", overall)
 	Clusters        = gauge("Clusters", "Count", overall)
@@ -118,15 +126,15 @@ var (
 	MessagesDropped = counter("MessagesDropped", overall)
 	PolicyInvalid   = counter("PolicyInvalid", overall)
 
-	APICalls          = counter("APICalls", overall, []Dimension{ByService})
-	APICallsThrottled = counter("APICallsThrottled", overall, []Dimension{ByService})
-	APICallsDenied    = counter("APICallsDenied", overall, []Dimension{ByService})
+	APICalls          = counter("APICalls", overall).detailed([]Dimension{ByService})
+	APICallsThrottled = counter("APICallsThrottled", overall).detailed([]Dimension{ByService})
+	APICallsDenied    = counter("APICallsDenied", overall).detailed([]Dimension{ByService})
 )
 
 // Catalogue lists every metric that Rollcall writes.
 func Catalogue() []Series {
 	return []Series{
-		ChecksCompleted, ChecksIncomplete, ChecksSkipped, ChecksRelisted, CheckDuration,
+		ChecksCompleted, ChecksIncomplete, ClusterUnread, ChecksSkipped, ChecksRelisted, CheckDuration,
 		Nodes, ReadyNodes, Findings, OldestFinding, HeldActs,
 		FindingsOpened, FindingsEscalated, FindingsResolved, RegistrationSeconds,
 		Orders, ActionsTaken, ActionsFailed, ActionsUnclear, ActionsOngoing, ActionsRefused,
@@ -147,18 +155,30 @@ type Sample struct {
 	Values []float64 // instead of Value if there are several; then never empty
 }
 
-// sets returns the dimension sets under which the sample is written. A counter or
-// distribution is written under every set whose dimensions it has. A gauge is written only
-// under the set of exactly its dimensions, because a part has another value than the whole.
-func (s Sample) sets() [][]Dimension {
+// of returns those of the sets that fit the sample. A counter or distribution has every set whose
+// dimensions it has. A gauge has only the set of exactly its dimensions, because a part has another
+// value than the whole.
+func (s Sample) of(sets [][]Dimension) [][]Dimension {
 	var out [][]Dimension
-	for _, set := range s.Of.Sets {
+	for _, set := range sets {
 		has := !slices.ContainsFunc(set, func(d Dimension) bool { return s.By[d] == "" })
 		if has && (s.Of.Form != Gauge || len(set) == len(s.By)) {
 			out = append(out, set)
 		}
 	}
 	return out
+}
+
+// fits reports whether the metric has sets of these dimensions, and of all of them.
+func (s Sample) fits() bool {
+	told := map[Dimension]bool{}
+	sets := s.of(slices.Concat(s.Of.Sets, s.Of.Detailed))
+	for _, set := range sets {
+		for _, d := range set {
+			told[d] = true
+		}
+	}
+	return len(sets) > 0 && len(told) == len(s.By)
 }
 
 // value returns the value of a dimension, OtherValue if it is not on the list.

@@ -1,0 +1,54 @@
+package cost
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The page has what the functions use today.
+func TestThePageHasTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../infra/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "\n"+table+"\n") {
+		t.Errorf("infra/README.md does not have this table (go run ./tests/cost/cmd/cost):\n%s", table)
+	}
+}
+
+func TestTwentyClustersOfTwoHundredNodesCostLessThanTwentyDollars(t *testing.T) {
+	f := Fleet{Clusters: 20, Nodes: 200}
+	u, err := Measure(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := Of(f, u); m.Total() >= 20 {
+		t.Errorf("%.2f a month: %+v", m.Total(), m)
+	}
+	// A sweep every five minutes checks each cluster once.
+	if want := 12.0 * 20; u.Checks < want || u.Checks > 1.2*want || u.LogBytes < 500*u.Checks || u.PerCluster != 20 || u.Metrics == 0 || u.Seconds < u.Checks/3 || u.Reads == 0 {
+		t.Errorf("measured %+v", u)
+	}
+}
+
+// Where a price or a count is lost, a fleet would cost nothing.
+func TestEverythingThatIsUsedIsPaidFor(t *testing.T) {
+	f := Fleet{Clusters: 1, Nodes: 10}
+	none := Of(f, Use{})
+	for name, u := range map[string]Use{
+		"log": {LogBytes: gb}, "run time": {Seconds: 1e6}, "invocations": {Invocations: 1e6}, "requests": {Requests: 1e6}, "writes": {Writes: 1e6},
+		"reads": {Reads: 1e6}, "schedules": {Schedules: 1e6}, "events": {Events: 1e6}, "metrics": {Metrics: 1}, "metrics of a cluster": {PerCluster: 1},
+	} {
+		if Of(f, u).Total() <= none.Total() {
+			t.Errorf("%s cost nothing", name)
+		}
+	}
+	if m := Of(f, Use{Checks: 1e6}); m.Endpoints <= none.Endpoints || m.NAT <= none.NAT || m.NAT-none.NAT <= m.Endpoints-none.Endpoints {
+		t.Errorf("what is read through the network: %+v, and without: %+v", m, none)
+	}
+}
