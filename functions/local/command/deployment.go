@@ -24,6 +24,7 @@ type deployment struct {
 	stack           string
 	account, region string
 	settings        config.Settings // of its functions, as far as they are needed here
+	roles           []string        // ARNs of the roles that clusters let in
 }
 
 type stacks interface {
@@ -57,6 +58,12 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 		return d, fmt.Errorf("--stack: the id of stack %s, %q, is no ARN: %w", name, aws.ToString(s.StackId), err)
 	}
 	d.account, d.region = id.AccountID, id.Region
+	for _, o := range s.Outputs {
+		if slices.Contains([]string{"InspectRoleArn", "RemediateRoleArn"}, aws.ToString(o.OutputKey)) {
+			d.roles = append(d.roles, aws.ToString(o.OutputValue))
+		}
+	}
+	slices.Sort(d.roles)
 	values, missing := settingsOf(s)
 	if len(missing) > 0 {
 		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is no deployment of Rollcall, or of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))

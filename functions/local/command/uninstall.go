@@ -1,0 +1,301 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/aws/tags"
+	"rollcall/shared/kube"
+	"rollcall/shared/roll"
+)
+
+// uninstallFlags are the flags of rollcall uninstall, as given.
+type uninstallFlags struct {
+	stack, region, output string
+	yes                   bool
+	timeout               time.Duration
+}
+
+func uninstallCommand(env Environment) *cobra.Command {
+	var f uninstallFlags
+	c := &cobra.Command{
+		Use:   "uninstall",
+		Short: "List, and with --yes remove, what a deployment left outside of its stack",
+		Long: `Lists what a deployment left in the account and in its clusters, outside of its stack:
+cordons of nodes that Rollcall set, its tags on instances, the RBAC objects of
+infra/rbac.yaml, and the access entries of its roles. With --yes it removes them.
+
+Run it before you delete the stack, which names the roles. First stop all acts with rollcall
+stop, so that nothing is tagged or cordoned anew. It never touches cordons of others, and no
+tags but Rollcall's own five; rollcall:hold and rollcall:ignore are yours and stay.
+
+The RBAC objects and the tags are shared by all deployments of the account: leave them if
+another deployment remains. An entry in the ConfigMap aws-auth is only reported, since the
+roles of the nodes are in the same list. infra/README.md has the whole order.
+
+It needs cloudformation:DescribeStacks, eks:ListClusters, eks:DescribeCluster,
+eks:DescribeAccessEntry and ec2:DescribeInstances, and an administrator's access in each
+cluster; with --yes also eks:DeleteAccessEntry and ec2:DeleteTags.
+
+Exit codes: 0 nothing is left; 2 something is left and was not removed; 1 something could not
+be read or removed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
+	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
+	flags.BoolVar(&f.yes, "yes", false, "remove what is listed")
+	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit of the whole")
+	return c
+}
+
+func (f uninstallFlags) run(ctx context.Context, env Environment) error {
+	form, err := parseOutput(f.output)
+	if err != nil {
+		return err
+	}
+	if err := someTime(f.timeout); err != nil {
+		return err
+	}
+	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
+	if err != nil {
+		return err
+	}
+	u := uninstaller{
+		eks: eks.NewFromConfig(a.cfg), ec2: a.view.EC2, untag: tags.New(a.view.EC2, a.principal).Untag, roles: d.roles, remove: f.yes, principal: a.principal,
+		open: func(cluster roll.Cluster) (inside, error) { return a.view.Kube.Dial(cluster) }, describe: a.view.Observer.Cluster, clusters: a.view.Observer.Clusters,
+	}
+	left := u.uninstall(ctx)
+	left.Stack, left.Region, left.table, left.bucket, left.parameter = d.stack, d.region, d.settings.Table, d.settings.EvidenceBucket, d.settings.PolicyParameter
+	if err := left.print(env, form); err != nil {
+		return err
+	}
+	switch {
+	case len(left.Faults) > 0:
+		return exit(1)
+	case slices.ContainsFunc(left.Items, func(i leftover) bool { return !i.Removed }):
+		return exit(2)
+	}
+	return nil
+}
+
+// leftover is one thing that a deployment left.
+type leftover struct {
+	Kind    string `json:"kind"` // cordon, tags, rbac, accessEntry, aws-auth
+	Cluster string `json:"cluster,omitempty"`
+	Name    string `json:"name"`
+	Removed bool   `json:"removed"`
+}
+
+// leftovers is everything that a deployment left, as far as it could be read.
+type leftovers struct {
+	Stack  string     `json:"stack"`
+	Region string     `json:"region"`
+	Items  []leftover `json:"items"`
+	// Faults lists what could not be read or removed.
+	Faults []string `json:"faults"`
+
+	table, bucket, parameter string
+}
+
+// inside is a cluster; *kube.Client implements it.
+type inside interface {
+	Nodes(ctx context.Context, watch roll.Watch, yield func(roll.Node), restart func()) error
+	Uncordon(ctx context.Context, node, uid, order string) error
+	Grants(context.Context) ([]kube.Grant, error)
+	Revoke(context.Context, kube.Grant) error
+}
+
+type entriesAPI interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
+	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
+}
+
+// uninstaller finds what a deployment left, and removes it if remove is set.
+type uninstaller struct {
+	eks       entriesAPI
+	ec2       ec2.DescribeInstancesAPIClient
+	untag     func(ctx context.Context, instances []roll.InstanceID, keys []string) error
+	clusters  func(context.Context) ([]string, error)
+	describe  func(ctx context.Context, name string) (roll.Cluster, *roll.Gap)
+	open      func(roll.Cluster) (inside, error)
+	roles     []string
+	remove    bool
+	principal func(context.Context) string
+}
+
+// uninstall goes through the account, then through each cluster. In a cluster the access goes last,
+// since the rest needs it where a person shares a role.
+func (u uninstaller) uninstall(ctx context.Context) leftovers {
+	out := &leftovers{Items: []leftover{}, Faults: []string{}}
+	u.tags(ctx, out)
+	names, err := u.clusters(ctx)
+	if err != nil {
+		out.Faults = append(out.Faults, err.Error())
+	}
+	for _, name := range names {
+		cluster, gap := u.describe(ctx, name)
+		if gap != nil {
+			out.Faults = append(out.Faults, name+": "+gap.Detail)
+		} else if c, err := u.open(cluster); err != nil {
+			out.Faults = append(out.Faults, name+": "+err.Error())
+		} else {
+			u.cordons(ctx, name, c, out)
+			u.rbac(ctx, name, c, out)
+		}
+		u.access(ctx, name, out)
+	}
+	return *out
+}
+
+// found adds what was found, and removes it.
+func (u uninstaller) found(out *leftovers, item leftover, remove func() error) {
+	if u.remove && remove != nil {
+		if err := remove(); err != nil && !errors.Is(err, kube.ErrGone) {
+			out.Faults = append(out.Faults, strings.TrimPrefix(item.Cluster+": ", ": ")+err.Error())
+		} else {
+			item.Removed = true
+		}
+	}
+	out.Items = append(out.Items, item)
+}
+
+func (u uninstaller) tags(ctx context.Context, out *leftovers) {
+	pages := ec2.NewDescribeInstancesPaginator(u.ec2, &ec2.DescribeInstancesInput{
+		Filters: []types.Filter{{Name: aws.String("tag-key"), Values: roll.MarkKeys()}}, MaxResults: aws.Int32(1000), IncludeManagedResources: aws.Bool(true),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			out.Faults = append(out.Faults, awserr.Describe(err, "ec2:DescribeInstances", u.principal(ctx)))
+			return
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				var keys []string
+				for _, t := range i.Tags {
+					if key := aws.ToString(t.Key); slices.Contains(roll.MarkKeys(), key) {
+						keys = append(keys, key)
+					}
+				}
+				slices.Sort(keys)
+				if len(keys) == 0 || i.State != nil && i.State.Name == types.InstanceStateNameTerminated {
+					continue // it goes by itself
+				}
+				id := aws.ToString(i.InstanceId)
+				u.found(out, leftover{Kind: "tags", Name: id + " " + strings.Join(keys, " ")}, func() error { return u.untag(ctx, []roll.InstanceID{roll.InstanceID(id)}, keys) })
+			}
+		}
+	}
+}
+
+func (u uninstaller) cordons(ctx context.Context, cluster string, c inside, out *leftovers) {
+	var own []roll.Node
+	err := c.Nodes(ctx, roll.Watch{}, func(n roll.Node) {
+		if n.CordonedBy != "" {
+			own = append(own, n)
+		}
+	}, func() { own = nil })
+	if err != nil {
+		out.Faults = append(out.Faults, cluster+": "+err.Error())
+		return
+	}
+	for _, n := range own {
+		u.found(out, leftover{Kind: "cordon", Cluster: cluster, Name: n.Name}, func() error { return c.Uncordon(ctx, n.Name, n.UID, n.CordonedBy) })
+	}
+}
+
+func (u uninstaller) rbac(ctx context.Context, cluster string, c inside, out *leftovers) {
+	there, err := c.Grants(ctx)
+	if err != nil {
+		out.Faults = append(out.Faults, cluster+": "+err.Error())
+	}
+	for _, g := range there {
+		u.found(out, leftover{Kind: "rbac", Cluster: cluster, Name: g.String()}, func() error { return c.Revoke(ctx, g) })
+	}
+}
+
+// access finds the access entries of the deployment's roles. A cluster that knows only the ConfigMap
+// aws-auth has none.
+func (u uninstaller) access(ctx context.Context, cluster string, out *leftovers) {
+	described, err := u.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(cluster)})
+	if err != nil {
+		out.Faults = append(out.Faults, cluster+": "+awserr.Describe(err, "eks:DescribeCluster", u.principal(ctx)))
+		return
+	}
+	if c := described.Cluster; c != nil && (c.AccessConfig == nil || c.AccessConfig.AuthenticationMode == "CONFIG_MAP") {
+		for _, role := range u.roles {
+			u.found(out, leftover{Kind: "aws-auth", Cluster: cluster, Name: "look for " + role}, nil)
+		}
+		return
+	}
+	for _, role := range u.roles {
+		_, err := u.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(role)})
+		switch {
+		case awserr.IsNotFound(err):
+		case err != nil:
+			out.Faults = append(out.Faults, cluster+": "+awserr.Describe(err, "eks:DescribeAccessEntry", u.principal(ctx)))
+		default:
+			u.found(out, leftover{Kind: "accessEntry", Cluster: cluster, Name: role}, func() error {
+				_, err := u.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(role)})
+				if err != nil && !awserr.IsNotFound(err) {
+					return errors.New(awserr.Describe(err, "eks:DeleteAccessEntry", u.principal(ctx)))
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func (l leftovers) print(env Environment, form output) error {
+	if form == outputJSON {
+		return printJSON(env, l)
+	}
+	var b strings.Builder
+	for _, i := range l.Items {
+		state := "left"
+		if i.Removed {
+			state = "removed"
+		}
+		hanging(&b, pad("  "+state, len("  removed  ")), strings.TrimSpace(strings.Join([]string{i.Kind, i.Cluster, i.Name}, " ")))
+	}
+	if len(l.Items) == 0 && len(l.Faults) == 0 {
+		b.WriteString("nothing is left outside of the stack\n")
+	}
+	for _, f := range l.Faults {
+		hanging(&b, "  failed   ", f)
+	}
+	fmt.Fprintf(&b, "\nThen delete the stack. What it keeps, and what it never owned, is deleted by hand:\n"+
+		"  aws cloudformation delete-stack --region %s --stack-name %s\n", l.Region, l.Stack)
+	for _, line := range []struct{ value, command string }{
+		{l.table, "aws dynamodb delete-table --region %s --table-name %s"}, {l.bucket, "aws s3 rb --region %s s3://%s    # after it was emptied"},
+		{l.parameter, "aws ssm delete-parameter --region %s --name %s"},
+	} {
+		if line.value != "" {
+			fmt.Fprintf(&b, "  "+line.command+"\n", l.Region, line.value)
+		}
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}

@@ -1,0 +1,104 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is applied is what is removed.
+func TestTheManifestIsThatOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../infra/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := func(text, name string) string {
+		if m := regexp.MustCompile(name + `: (\S+)`).FindStringSubmatch(text); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+	var want, got []string
+	for _, text := range strings.Split(string(page), "\n---\n") {
+		_, metadata, _ := strings.Cut(text, "\nmetadata:")
+		metadata, _, _ = strings.Cut(metadata, "\nr") // roleRef or rules
+		want = append(want, Grant{Kind: field(text, "(?m)^kind"), Namespace: field(metadata, "namespace"), Name: field(metadata, "name")}.String())
+	}
+	for _, g := range manifest {
+		got = append(got, g.String())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("infra/rbac.yaml has\n%s\nand these are removed\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+	}
+}
+
+// grants is an API server with some RBAC objects, by path; the value is the uid.
+type grants map[string]string
+
+func (g grants) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	uid, ok := g[r.URL.Path]
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case !ok:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+	case uid == "denied":
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	case r.Method == http.MethodDelete:
+		delete(g, r.URL.Path)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	default:
+		fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, uid)
+	}
+}
+
+func grantsClient(t *testing.T, g grants) *Client {
+	t.Helper()
+	s := httptest.NewServer(g)
+	t.Cleanup(s.Close)
+	c, err := NewClient(s.URL, nil, "test", func(next http.RoundTripper) http.RoundTripper { return next })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestGrantsAreRevokedBindingsFirst(t *testing.T) {
+	const rbac = "/apis/rbac.authorization.k8s.io/v1"
+	g := grants{rbac + "/clusterroles/rollcall-viewer": "1", rbac + "/clusterrolebindings/rollcall-viewer": "2", rbac + "/namespaces/kube-system/roles/rollcall-viewer": "3", rbac + "/clusterroles/view": "4"}
+	c := grantsClient(t, g)
+	found, err := c.Grants(t.Context())
+	if err != nil || fmt.Sprint(found) != "[ClusterRoleBinding rollcall-viewer ClusterRole rollcall-viewer Role kube-system/rollcall-viewer]" {
+		t.Fatalf("%v, %v", found, err)
+	}
+	for _, some := range found {
+		if err := c.Revoke(t.Context(), some); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(g) != 1 || g[rbac+"/clusterroles/view"] == "" {
+		t.Errorf("left are %v", g)
+	}
+	if err := c.Revoke(t.Context(), found[0]); !errors.Is(err, ErrGone) {
+		t.Errorf("once more: %v", err)
+	}
+	if err := c.Revoke(t.Context(), Grant{Kind: "ClusterRole", Name: "view"}); err == nil {
+		t.Error("an object that was not found as Rollcall's is deleted")
+	}
+}
+
+func TestAGrantThatCannotBeReadIsNotAbsent(t *testing.T) {
+	c := grantsClient(t, grants{"/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-viewer": "denied"})
+	if found, err := c.Grants(t.Context()); err == nil {
+		t.Errorf("found %v", found)
+	}
+}
