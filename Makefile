@@ -167,6 +167,17 @@ validate: $(SAM)/.installed $(CHECKOV)/.installed ## Lint the templates; templat
 	$(SAM)/bin/cfn-lint --include-checks I -- $(BUILD)/transformed.json
 	$(CHECKOV)/bin/checkov --config-file tests/template/checkov.yaml --file $(BUILD)/transformed.json $(filter-out template.yaml,$(TEMPLATES))
 
+RELEASE = $(BUILD)/release
+
+.PHONY: release
+release: $(SAM)/.installed ## Build the release VERSION into .build/release: functions, command line, template, checksums
+	rm -rf $(RELEASE)
+	$(GO) run ./tests/release/cmd/release "$(VERSION)" $(RELEASE)
+
+.PHONY: release-check
+release-check: $(SAM)/.installed ## Build every program twice, and compare the bytes
+	ROLLCALL_RELEASE_CHECK=all $(GO) test -count 1 -timeout 60m -run TheSameBytesAgain ./tests/release
+
 .PHONY: grant
 grant: ## Print how to let the stack STACK (default rollcall) into CLUSTER, or into all of the region: to read, and in mode remediate to act
 	@sh infra/grant.sh "$$CLUSTER" "$$STACK"

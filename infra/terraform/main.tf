@@ -7,7 +7,8 @@ resource "aws_cloudformation_stack" "rollcall" {
   capabilities = ["CAPABILITY_IAM"]
   tags         = var.tags
 
-  parameters = {
+  # A release takes its code from a bucket; a template of "sam package" names it already.
+  parameters = merge(var.code_bucket == "" ? {} : { CodeBucket = var.code_bucket }, var.code_prefix == "" ? {} : { CodePrefix = var.code_prefix }, {
     Mode                     = var.mode
     PolicyParameter          = var.policy_parameter
     PolicyKeyArn             = var.policy_key_arn
@@ -31,5 +32,5 @@ resource "aws_cloudformation_stack" "rollcall" {
     TablePointInTimeRecovery = var.table_point_in_time_recovery
     Tracing                  = var.tracing
     ReserveConcurrency       = var.reserve_concurrency
-  }
+  })
 }

@@ -14,6 +14,23 @@ variable "template_url" {
   }
 }
 
+variable "code_bucket" {
+  type        = string
+  default     = ""
+  description = "Bucket of the region that holds the code of a release; empty for a template of \"sam package\"."
+
+  validation {
+    condition     = can(regex("^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$", var.code_bucket))
+    error_message = "code_bucket must be empty or the name of a bucket."
+  }
+}
+
+variable "code_prefix" {
+  type        = string
+  default     = ""
+  description = "Folder in that bucket; empty for the one of the release, such as rollcall/1.0.0."
+}
+
 variable "tags" {
   type        = map(string)
   default     = {}

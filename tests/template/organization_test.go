@@ -29,7 +29,7 @@ func parametersOf(t *testing.T, file string) map[string]map[string]any {
 
 func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 	deployment, set := parametersOf(t, "template.yaml"), parametersOf(t, "infra/stackset.yaml")
-	own := []string{"TemplateUrl", "OrganizationalUnitIds", "DeployedRegion", "CallAs", "MaxConcurrentPercentage", "FailureTolerancePercentage"}
+	own := []string{"TemplateUrl", "OrganizationalUnitIds", "DeployedRegion", "CodeBucket", "CodePrefix", "CallAs", "MaxConcurrentPercentage", "FailureTolerancePercentage"}
 	for name, takes := range deployment {
 		if diff := cmp.Diff(takes, set[name]); diff != "" {
 			t.Errorf("infra/stackset.yaml has another parameter %s (-template.yaml +stackset.yaml):\n%s", name, diff)
@@ -65,6 +65,17 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 	}
 	if !maps.Equal(passed, given) {
 		t.Errorf("it passes on %v, want %v", passed, given)
+	}
+	// A release takes its code from a bucket, of which template.yaml knows nothing.
+	pairs = append(pairs, "CodeBucket", "code", "CodePrefix", "rollcall/1.0.0")
+	var released struct {
+		Parameters []struct{ ParameterKey, ParameterValue string }
+	}
+	if err := other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &released); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(released.Parameters[:2]); got != "[{CodeBucket code} {CodePrefix rollcall/1.0.0}]" {
+		t.Errorf("a release is given %s", got)
 	}
 	want := map[string]any{"MaxConcurrentPercentage": "10", "FailureTolerancePercentage": "5", "ConcurrencyMode": "STRICT_FAILURE_TOLERANCE"}
 	if of.CallAs != "SELF" || of.PermissionModel != "SERVICE_MANAGED" || !of.AutoDeployment.Enabled || !of.ManagedExecution.Active || !cmp.Equal(of.OperationPreferences, want) {

@@ -18,6 +18,9 @@ import (
 	"rollcall/shared/observe/apistats"
 )
 
+// Version is the version of the release, set by its build.
+var Version = "development"
+
 // Function holds what a function starts with.
 type Function struct {
 	Settings config.Settings
@@ -42,6 +45,7 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	}
 	f := Function{Settings: settings, AWS: cfg, Log: log, Calls: &apistats.Counter{}}
 	f.Calls.Watch(&f.AWS)
+	log.Info("started", "version", Version)
 	hook(&f.AWS)
 	return f, nil
 }

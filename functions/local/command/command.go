@@ -134,9 +134,15 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	return ExitError
 }
 
-// version returns the module's version, with the commit that it was built from and its
-// time.
+// released is the version of a release, set by its build.
+var released string
+
+// version returns the version of the release, or else the module's version with the commit that
+// it was built from and its time.
 func version() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -23,9 +23,10 @@ import (
 
 // uninstallFlags are the flags of rollcall uninstall, as given.
 type uninstallFlags struct {
-	stack, region, output string
-	yes                   bool
-	timeout               time.Duration
+	stack  string
+	output form
+	yes    bool
+	access
 }
 
 func uninstallCommand(env Environment) *cobra.Command {
@@ -56,30 +57,47 @@ be read or removed.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
-	flags.StringVar(&f.region, "region", "", "AWS region (default from the environment or profile)")
 	flags.BoolVar(&f.yes, "yes", false, "remove what is listed")
-	flags.StringVarP(&f.output, "output", "o", string(outputTable), "table or json")
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit of the whole")
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
+	f.oneRegion(c)
+	f.access.flags(c, 5*time.Minute)
 	return c
 }
 
 func (f uninstallFlags) run(ctx context.Context, env Environment) error {
-	form, err := parseOutput(f.output)
+	_, wrong := f.settle("")
+	if err := errors.Join(f.output.check(), wrong); err != nil {
+		return err
+	}
+	return f.within(ctx, env, func(ctx context.Context, p *progress) error {
+		left, err := f.look(ctx, env, p)
+		p.clear()
+		if err != nil {
+			return err
+		}
+		if err := left.print(env, f.output); err != nil {
+			return err
+		}
+		switch {
+		case len(left.Faults) > 0:
+			return exit(1)
+		case slices.ContainsFunc(left.Items, func(i leftover) bool { return !i.Removed }):
+			return exit(2)
+		}
+		return nil
+	})
+}
+
+// look finds what is left, and removes it if that was asked for.
+func (f uninstallFlags) look(ctx context.Context, env Environment, p *progress) (leftovers, error) {
+	a, err := f.only(ctx, env, p)
 	if err != nil {
-		return err
+		return leftovers{}, err
 	}
-	if err := someTime(f.timeout); err != nil {
-		return err
-	}
-	a, err := connect(ctx, env, place{region: f.region, timeout: f.timeout})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
+	p.say("reading the stack and the clusters")
 	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
 	if err != nil {
-		return err
+		return leftovers{}, err
 	}
 	u := uninstaller{
 		eks: eks.NewFromConfig(a.cfg), ec2: a.view.EC2, untag: tags.New(a.view.EC2, a.principal).Untag, roles: d.roles, remove: f.yes, principal: a.principal,
@@ -87,16 +105,7 @@ func (f uninstallFlags) run(ctx context.Context, env Environment) error {
 	}
 	left := u.uninstall(ctx)
 	left.Stack, left.Region, left.table, left.bucket, left.parameter = d.stack, d.region, d.settings.Table, d.settings.EvidenceBucket, d.settings.PolicyParameter
-	if err := left.print(env, form); err != nil {
-		return err
-	}
-	switch {
-	case len(left.Faults) > 0:
-		return exit(1)
-	case slices.ContainsFunc(left.Items, func(i leftover) bool { return !i.Removed }):
-		return exit(2)
-	}
-	return nil
+	return left, nil
 }
 
 // leftover is one thing that a deployment left.
@@ -268,9 +277,9 @@ func (u uninstaller) access(ctx context.Context, cluster string, out *leftovers)
 	}
 }
 
-func (l leftovers) print(env Environment, form output) error {
-	if form == outputJSON {
-		return printJSON(env, l)
+func (l leftovers) print(env Environment, form form) error {
+	if form.data() {
+		return form.print(env.Stdout, l)
 	}
 	var b strings.Builder
 	for _, i := range l.Items {

@@ -180,7 +180,7 @@ func TestUninstallSaysWhatItCouldNotReadOrRemove(t *testing.T) {
 	}
 	var b bytes.Buffer
 	got.Stack, got.Region, got.table = "rollcall", "eu-west-1", "table-1"
-	if err := got.print(Environment{Stdout: &b}, outputTable); err != nil {
+	if err := got.print(Environment{Stdout: &b}, asTable); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"failed   prod: no answer", "removed  tags i-1", "left     accessEntry prod", "delete-stack --region eu-west-1 --stack-name rollcall", "delete-table --region eu-west-1 --table-name table-1"} {

@@ -1,0 +1,190 @@
+package release
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/tests/template"
+)
+
+const root = "../.."
+
+func transformed(t *testing.T) []byte {
+	t.Helper()
+	data, err := template.Transform(t.Context(), root, "template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// made makes a release and returns its files.
+func made(t *testing.T, o Options) map[string][]byte {
+	t.Helper()
+	o.Root, o.Out, o.Version, o.Template = root, filepath.Join(t.TempDir(), "out"), "1.2.3", transformed(t)
+	if err := Make(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(o.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if files[e.Name()], err = os.ReadFile(filepath.Join(o.Out, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// itself builds nothing: each program is the test's own binary, with the target behind its end and
+// another time of its file.
+func itself(_ context.Context, _, _, file string, t Target) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, append(data, t.Archive("")...), 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(file, time.Now(), time.Now().Add(-time.Duration(os.Getpid())*time.Minute))
+}
+
+func same(t *testing.T, a, b map[string][]byte) {
+	t.Helper()
+	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		t.Errorf("files %v and %v", slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
+	}
+	for name := range a {
+		if !bytes.Equal(a[name], b[name]) {
+			t.Errorf("%s has other bytes the second time", name)
+		}
+	}
+}
+
+func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
+	o := Options{Targets: Targets(), Build: itself}
+	files := made(t, o)
+	want := strings.Fields("SHA256SUMS inspect.zip remediate.zip rollcall.json rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
+		"rollcall_1.2.3_linux_arm64.tar.gz rollcall_1.2.3_windows_amd64.zip rollcall_1.2.3_windows_arm64.zip statechange.zip sweep.zip")
+	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
+		t.Errorf("files %v", got)
+	}
+	for name, data := range files {
+		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(data), name); name != "SHA256SUMS" && !bytes.Contains(files["SHA256SUMS"], []byte(line)) {
+			t.Errorf("SHA256SUMS lacks %s", line)
+		}
+	}
+	function, err := zip.NewReader(bytes.NewReader(files["sweep.zip"]), int64(len(files["sweep.zip"])))
+	if err != nil || len(function.File) != 1 || function.File[0].Name != "bootstrap" || function.File[0].Mode() != 0o755 {
+		t.Errorf("a function's code: %v, %+v", err, function)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(files["rollcall_1.2.3_linux_arm64.tar.gz"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, fmt.Sprintf("%s %o", h.Name, h.Mode))
+	}
+	if got := strings.Join(names, ", "); got != "rollcall 755, LICENSE 644, README.md 644, CHANGELOG.md 644, rbac.yaml 644" {
+		t.Errorf("the command line's archive: %s", got)
+	}
+	same(t, files, made(t, o))
+}
+
+func TestTheBillNamesTheModules(t *testing.T) {
+	bill := string(made(t, Options{Targets: Targets()[:1], Build: itself})["rollcall_1.2.3.cdx.json"])
+	for _, want := range []string{`"bomFormat": "CycloneDX"`, `"pkg:golang/std@1.`, `"pkg:golang/rollcall@1.2.3"`} {
+		if !strings.Contains(bill, want) {
+			t.Errorf("the bill lacks %s:\n%s", want, bill)
+		}
+	}
+	if !json.Valid([]byte(bill)) || strings.Contains(bill, "timestamp") {
+		t.Errorf("the bill is no JSON, or tells when it was written:\n%s", bill)
+	}
+}
+
+// The packaged template is the template, but for where the code comes from and the version.
+func TestThePackagedTemplateTakesItsCodeFromABucket(t *testing.T) {
+	packaged, err := Package(transformed(t), "1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := template.Resolve(packaged, map[string]string{"Mode": "remediate", "CodeBucket": "code", "CodePrefix": "a/b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := template.Resolve(transformed(t), map[string]string{"Mode": "remediate"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Resources) != len(want.Resources) || got.Outputs["Version"] != "1.2.3" || want.Outputs["Version"] == "1.2.3" {
+		t.Errorf("%d resources, want %d; version %v", len(got.Resources), len(want.Resources), got.Outputs["Version"])
+	}
+	for id, r := range got.Resources {
+		if name, ok := Functions[id]; ok {
+			if code := fmt.Sprint(r.Properties["Code"]); code != "map[S3Bucket:code S3Key:a/b/"+name+".zip]" {
+				t.Errorf("the code of %s is %s", id, code)
+			}
+		} else if fmt.Sprint(r) != fmt.Sprint(want.Resources[id]) {
+			t.Errorf("%s differs", id)
+		}
+	}
+	if len(packaged) > 1<<20 {
+		t.Errorf("%d bytes: CloudFormation takes a template of 1 MB from a bucket", len(packaged))
+	}
+	if _, err := Package([]byte(`{"Parameters":{},"Resources":{},"Outputs":{"Version":{}}}`), "1.2.3"); err == nil {
+		t.Error("a template without functions is packaged")
+	}
+}
+
+func TestAVersionIsOne(t *testing.T) {
+	for version, ok := range map[string]bool{"1.0.0": true, "1.0.0-rc.1": true, "v1.0.0": false, "1.0": false, "1.0.0;ls": false, "": false} {
+		if Version.MatchString(version) != ok {
+			t.Errorf("%q is a version: %v", version, !ok)
+		}
+	}
+}
+
+// It compiles everything twice, which takes minutes: make release-check asks for it. Its value is
+// all, or functions for the functions alone.
+func TestEveryProgramHasTheSameBytesAgain(t *testing.T) {
+	asked := os.Getenv("ROLLCALL_RELEASE_CHECK")
+	if asked == "" {
+		t.Skip("make release-check runs this")
+	}
+	targets := Targets()
+	if asked == "functions" {
+		targets = slices.DeleteFunc(targets, func(t Target) bool { return t.Function == "" })
+	}
+	o := Options{Targets: targets}
+	same(t, made(t, o), made(t, o))
+}
