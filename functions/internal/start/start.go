@@ -45,7 +45,7 @@ func Begin(ctx context.Context, name string, variables ...string) (Function, err
 	}
 	f := Function{Settings: settings, AWS: cfg, Log: log, Calls: &apistats.Counter{}}
 	f.Calls.Watch(&f.AWS)
-	log.Info("started", "version", Version)
+	ambient.Ambient{Log: log}.Started(Version)
 	hook(&f.AWS)
 	return f, nil
 }

@@ -61,5 +61,8 @@ func (a Ambient) Odd(remark string) { a.Log.Warn("remark of the SDK", "detail", 
 // Failed logs the message of Lambda's runtime about an invocation that failed or crashed.
 func (a Ambient) Failed(said string) { a.Log.Error("invocation failed", "error", said) }
 
+// Started logs the version of the release that runs, once for each execution environment.
+func (a Ambient) Started(version string) { a.Log.Info("started", "version", version) }
+
 // CannotStart logs why a function ends before it takes any work.
 func (a Ambient) CannotStart(err error) { a.Log.Error("cannot start", "error", err.Error()) }

@@ -23,6 +23,7 @@ func TestARemarkOfTheSDKIsALine(t *testing.T) {
 func TestWhatEndsAnInvocationOrAFunctionIsALine(t *testing.T) {
 	around(nil).Failed(`{"errorMessage":"no answer"}`) // held against the page of log lines
 	around(nil).CannotStart(errors.New("ROLLCALL_TABLE is not set"))
+	around(nil).Started("1.2.3")
 	var out bytes.Buffer
 	a := Ambient{Log: slog.New(slog.NewJSONHandler(&out, nil))}
 	a.Failed("panic:\nno answer")
