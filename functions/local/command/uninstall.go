@@ -60,7 +60,7 @@ be read or removed.`,
 	flags.BoolVar(&f.yes, "yes", false, "remove what is listed")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	f.oneRegion(c)
-	f.access.flags(c, 5*time.Minute)
+	f.accountFlags(c, 5*time.Minute)
 	return c
 }
 
