@@ -151,6 +151,11 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			sequence(t, open(), roll.ClusterID{Account: Cluster.Account, Region: Cluster.Region, Name: fmt.Sprint("random-", seed)}, rand.New(rand.NewPCG(seed, 0)))
 		}
 	})
+	run("two writers at once do what one after the other could", func(t *testing.T, open func() ledger.Ledger) {
+		for seed := range uint64(3) {
+			atOnce(t, open, roll.ClusterID{Account: Cluster.Account, Region: Cluster.Region, Name: fmt.Sprint("two-", seed)}, seed)
+		}
+	})
 	run("a reader cannot change the memory", func(t *testing.T, open func() ledger.Ledger) {
 		l := open()
 		if err := l.Record(ctx, Cluster, Changes()); err != nil {
