@@ -63,7 +63,7 @@ func TestWhoReadWhatIsNoLongerTrueLoses(t *testing.T) {
 			if err := b.Begin(ctx, someCluster, intentOf("a", "i-1"), wide); err != nil {
 				t.Fatal(err)
 			}
-			if c.want == ErrUnresolved || c.want == ErrBegun {
+			if errors.Is(c.want, ErrUnresolved) || errors.Is(c.want, ErrBegun) {
 				if err := b.Finish(ctx, someCluster, "a", done); err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +82,7 @@ func TestWhoReadWhatIsNoLongerTrueLoses(t *testing.T) {
 			if a, _ := s.Action("a"); err != nil || c.want == nil && a.Outcome.Result != Failed {
 				t.Errorf("%s, %s: %v, %v", name, kind, a.Outcome, err)
 			}
-			if decides := c.want != ErrNoticesMoved; decides != (pauses == 1) {
+			if decides := !errors.Is(c.want, ErrNoticesMoved); decides != (pauses == 1) {
 				t.Errorf("%s, %s: %d pauses", name, kind, pauses)
 			}
 		}
