@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -57,8 +58,9 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s ended %s of %s; its replacement has until %s to become a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
 	}
-	return refuse(ReplacementPending, "%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: aws ec2 create-tags --resources %s --tags Key=%s,Value=true",
-		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance, f.Instance, roll.TagReplace)
+	return refuse(ReplacementPending, "%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: %s",
+		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance,
+		paste.Format("aws ec2 create-tags --resources %s --tags Key=%s,Value=true", string(f.Instance), roll.TagReplace))
 }
 
 // lastEnded returns the latest instance of the group that an act terminated and its owner is to

@@ -10,6 +10,7 @@ import (
 
 	"rollcall/shared/assess"
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -184,7 +185,8 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	d := s.Details[i.ID]
 	switch d.TerminationProtected {
 	case roll.Yes:
-		return refuse(TerminationProtected, "EC2 termination protection is on for %s; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", i.ID, i.ID)
+		return refuse(TerminationProtected, "EC2 termination protection is on for %s; turn it off to let Rollcall act: %s", i.ID,
+			paste.Format("aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", string(i.ID)))
 	case roll.NotAsked, roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallInstanceAttribute, fmt.Sprintf("the termination protection of %s could not be read (%s)", i.ID, roll.CallInstanceAttribute))
 	}

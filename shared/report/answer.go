@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -258,7 +259,7 @@ func (c Check) absent(acted bool) AnswerDocument {
 	}
 	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone, and not through Rollcall as far as is remembered: " + gone}
 	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it CloudTrail tells for 90 days", int(ledger.ActionRetention.Hours())/24)
-	a.Fix = fmt.Sprintf("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s", c.Memory.Cluster.Region, id)
+	a.Fix = paste.Format("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s", c.Memory.Cluster.Region, string(id))
 	if begun {
 		a.Text = fmt.Sprintf("it is gone: %s; Rollcall had begun to end it, and nobody recorded the outcome", gone)
 	}

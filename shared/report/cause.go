@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 )
@@ -223,7 +224,7 @@ func fetch(id roll.ClusterID, place string) string {
 	if strings.HasPrefix(place, "s3://") {
 		parts := strings.Split(strings.Trim(place, "/"), "/")
 		folder := parts[max(0, len(parts)-2)] // one folder for each instance, so that bundles do not mix
-		return fmt.Sprintf("mkdir -p %[1]s && aws s3 cp --region %[2]s %[3]sbundle.tar.gz - | tar xz -C %[1]s", folder, id.Region, place)
+		return paste.Format("mkdir -p %[1]s && aws s3 cp --region %[2]s %[3]s - | tar xz -C %[1]s", folder, id.Region, place+"bundle.tar.gz")
 	}
 	return place
 }

@@ -98,13 +98,27 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	return data, nil
 }
 
-// marks match what Slack reads as a mention or a link. Otherwise the name of a group or a
-// tag could notify a whole channel.
-// https://docs.slack.dev/messaging/formatting-message-text
-var marks = regexp.MustCompile(`<([!@#]|[a-z]+:)`)
+var (
+	// marks match what Slack reads as a mention or a link. Otherwise the name of a group or a
+	// tag could notify a whole channel.
+	// https://docs.slack.dev/messaging/formatting-message-text
+	marks = regexp.MustCompile(`<([!@#]|[a-z]+:)`)
+	// links match where markdown makes a link of a bracket, which may show another address
+	// than it leads to. https://spec.commonmark.org/0.31.2/#links
+	links = regexp.MustCompile(`\]([(\[:])`)
+)
 
-// harmless disarms the marks in a text for a chat.
-func harmless(s string) string { return marks.ReplaceAllString(s, "‹$1") }
+// harmless disarms the marks and links in a text for a chat, and the backticks, which would
+// end the code that a name stands in.
+func harmless(s string) string {
+	return links.ReplaceAllString(strings.ReplaceAll(marks.ReplaceAllString(s, "‹$1"), "`", "'"), "] $1")
+}
+
+// pasteable reports whether a chat shows a command as it is. Another one is left out, because
+// what is changed or not shown as code would be another command.
+func pasteable(command string) bool {
+	return !marks.MatchString(command) && !strings.Contains(command, "`")
+}
 
 // thread returns the ThreadID that the messages of one incident share. The outcome of an
 // order that no notice announced has a thread of its own.
@@ -126,16 +140,16 @@ func (l letter) markdown() string {
 		var out []string
 		for _, f := range list {
 			if f.name != "Group" { // it is in the title
-				out = append(out, "*"+f.name+"* "+clip(f.value, chatFact))
+				out = append(out, "*"+f.name+"* "+clip(harmless(f.value), chatFact))
 			}
 		}
 		parts = append(parts, strings.Join(out, "\n"))
 	}
 	facts(l.facts)
 	for _, w := range l.why {
-		s := "*Why* " + w.says("`"+w.code+"`", clip(w.summary, chatCause))
+		s := "*Why* " + w.says("`"+harmless(w.code)+"`", clip(harmless(w.summary), chatCause))
 		switch {
-		case w.fix != "" && len(w.fix) <= chatCause:
+		case w.fix != "" && len(w.fix) <= chatCause && pasteable(w.fix):
 			s += "\n```\n" + strings.TrimRight(w.fix, "\n") + "\n```"
 		case w.fix != "":
 			s += "\nWhat to paste against it is in the mail."
@@ -143,7 +157,7 @@ func (l letter) markdown() string {
 		parts = append(parts, s)
 	}
 	if len(l.does) > 0 {
-		parts = slices.Insert(parts, min(3, len(parts)), "*What Rollcall does*\n"+clip(strings.Join(l.does, "\n"), chatCause))
+		parts = slices.Insert(parts, min(3, len(parts)), "*What Rollcall does*\n"+clip(harmless(strings.Join(l.does, "\n")), chatCause))
 	}
 	var members []string
 	for i, m := range l.members {
@@ -151,13 +165,13 @@ func (l letter) markdown() string {
 			members = append(members, fmt.Sprintf("and %d more", len(l.members)-i+l.more))
 			break
 		}
-		members = append(members, "`"+strings.Replace(m.line, ",", "`,", 1))
+		members = append(members, "`"+strings.Replace(harmless(m.line), ",", "`,", 1))
 	}
 	parts = append(parts, strings.Join(members, "\n"))
 	facts(l.details)
 	out := clip(harmless(parts[0]), chatCause)
 	for _, p := range parts[1:] {
-		if p = harmless(p); p != "" && len(out)+len(p) < chatDescription {
+		if p != "" && len(out)+len(p) < chatDescription {
 			out += "\n\n" + p
 		}
 	}
@@ -168,8 +182,15 @@ func (l letter) markdown() string {
 // cutting it would change it.
 func (l letter) steps() (out []string) {
 	add := func(s string) {
-		if s = harmless(s); len(s) <= chatStep && len(out) < chatSteps {
+		if len(s) <= chatStep && len(out) < chatSteps {
 			out = append(out, s)
+		}
+	}
+	all := func(r recipe) {
+		for _, c := range r.commands {
+			if pasteable(c) {
+				add(r.title + ": `" + c + "`")
+			}
 		}
 	}
 	stop := l.stop
@@ -177,17 +198,13 @@ func (l letter) steps() (out []string) {
 		stop = append([]recipe{*l.point}, stop...)
 	}
 	for _, r := range stop {
-		for _, c := range r.commands {
-			add(r.title + ": `" + c + "`")
-		}
+		all(r)
 	}
 	for _, k := range l.links {
 		add(k.name + ": " + k.url)
 	}
 	for _, r := range l.look {
-		for _, c := range r.commands {
-			add(r.title + ": `" + c + "`")
-		}
+		all(r)
 	}
 	return out
 }

@@ -125,11 +125,12 @@ func TestWhatIsSaidOfATroubleIsOneThread(t *testing.T) {
 // to add a link to Rollcall's messages.
 func TestNobodyIsCalledByAName(t *testing.T) {
 	f := silent(1, time.Hour)
-	f.Group = "asg/<!channel> <@U1> <https://x.example|aws>"
+	f.Group = "asg/<!channel> <@U1> <https://x.example|aws> [aws](https://x.example) `rm`"
+	f.Node = "node [aws][1] `rm`"
 	f.Summary = "node is sick (<!here>)"
 	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) {
 		h := held(f, plan.ActionFailed, "denied <#C1> <mailto:x@example.com>")
-		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone>", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
+		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone> [aws](https://x.example) `rm`", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
 	}))
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	if err != nil {
@@ -139,6 +140,12 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 	for _, s := range append([]string{c.Content.Title, c.Content.Description, c.Metadata.Summary}, c.Content.NextSteps...) {
 		if marks.MatchString(s) {
 			t.Errorf("a chat reads a mark in %q", s)
+		}
+		if links.MatchString(s) {
+			t.Errorf("a chat reads a link in %q", s)
+		}
+		if strings.Contains(s, "`rm`") {
+			t.Errorf("a name ends the code that it stands in: %q", s)
 		}
 	}
 	if !strings.Contains(c.Content.Description, "cat <<EOF | kubectl apply") {

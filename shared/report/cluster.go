@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -60,16 +61,16 @@ func afterwards(r plan.Reason) string {
 // check returns what a person should check when a cluster cannot be judged.
 func check(id roll.ClusterID, r plan.Reason) recipe {
 	describe := func(query string) string {
-		return fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.[%s]'", id.Region, id.Name, query)
+		return paste.Format("aws eks describe-cluster --region %s --name %s --query %s", id.Region, id.Name, "cluster.["+query+"]")
 	}
 	switch r {
 	case plan.ClusterNotActive:
 		return recipe{"To look closer: is it being updated, or has it failed?",
-			[]string{describe("status,health"), fmt.Sprintf("aws eks list-updates --region %s --name %s", id.Region, id.Name)}}
+			[]string{describe("status,health"), paste.Format("aws eks list-updates --region %s --name %s", id.Region, id.Name)}}
 	case plan.ClusterUnreachable:
 		return recipe{"To look closer: does its API server answer, can Rollcall reach it, does it let Rollcall in?",
-			[]string{"kubectl get --raw '/readyz?verbose'", describe("status,health,resourcesVpcConfig"), fmt.Sprintf("aws eks list-access-entries --region %s --cluster-name %s", id.Region, id.Name)}}
+			[]string{"kubectl get --raw '/readyz?verbose'", describe("status,health,resourcesVpcConfig"), paste.Format("aws eks list-access-entries --region %s --cluster-name %s", id.Region, id.Name)}}
 	}
 	return recipe{"To look closer: the detail above names the call that failed; is a permission missing, or AWS slow?",
-		[]string{describe("status,health"), fmt.Sprintf("aws ec2 describe-instances --region %s --filters Name=tag-key,Values=%s%s --max-items 1", id.Region, roll.ClusterTagPrefix, id.Name)}}
+		[]string{describe("status,health"), paste.Format("aws ec2 describe-instances --region %s --filters Name=tag-key,Values=%s%s --max-items 1", id.Region, roll.ClusterTagPrefix, id.Name)}}
 }

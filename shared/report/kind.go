@@ -136,11 +136,11 @@ func hasCauses(k roll.Kind) bool {
 // uses the memory of the deployment, or if there is none the current state in that mode.
 func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode policy.Mode) string {
 	if _, ok := roll.ParseSubject(string(instance)); !ok && !instance.IsInstance() {
-		return fmt.Sprintf("rollcall check --region %s --cluster %s", id.Region, id.Name)
+		return paste.Format("rollcall check --region %s --cluster %s", id.Region, id.Name)
 	}
-	s := fmt.Sprintf("rollcall explain %s --region %s --cluster %s", paste.Word(string(instance)), id.Region, id.Name)
+	s := paste.Format("rollcall explain %s --region %s --cluster %s", string(instance), id.Region, id.Name)
 	if from.Stack != "" {
-		return s + " --stack " + from.Stack
+		return s + paste.Format(" --stack %s", from.Stack)
 	}
 	return s + orNothing(" --mode ", string(mode))
 }
@@ -148,22 +148,22 @@ func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode polic
 // look returns the commands to investigate an entry.
 func look(id roll.ClusterID, e plan.Entry) []string {
 	f := e.Finding
-	console := fmt.Sprintf("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", id.Region, f.Instance)
+	console := paste.Format("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", id.Region, string(f.Instance))
 	instance := func(query string) string {
-		return fmt.Sprintf("aws ec2 describe-instances --region %s --instance-ids %s --query 'Reservations[].Instances[].%s'", id.Region, f.Instance, query)
+		return paste.Format("aws ec2 describe-instances --region %s --instance-ids %s --query %s", id.Region, string(f.Instance), "Reservations[].Instances[]."+query)
 	}
 	var commands []string
 	switch f.Kind {
 	case roll.Unregistered:
-		commands = []string{console, fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.accessConfig", id.Region, id.Name)}
+		commands = []string{console, paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.accessConfig", id.Region, id.Name)}
 	case roll.Scheduled:
-		commands = []string{fmt.Sprintf("aws ec2 describe-instance-status --region %s --instance-ids %s --query 'InstanceStatuses[].Events'", id.Region, f.Instance)}
+		commands = []string{paste.Format("aws ec2 describe-instance-status --region %s --instance-ids %s --query 'InstanceStatuses[].Events'", id.Region, string(f.Instance))}
 	case roll.Impaired:
-		commands = []string{fmt.Sprintf("aws ec2 describe-instance-status --region %s --instance-ids %s", id.Region, f.Instance), console}
+		commands = []string{paste.Format("aws ec2 describe-instance-status --region %s --instance-ids %s", id.Region, string(f.Instance)), console}
 	case roll.Ghost, roll.Conflict:
 		commands = []string{instance("[State,StateTransitionReason]")}
 	case roll.Orphaned:
-		commands = []string{instance("[LaunchTime,Tags]"), fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.status", id.Region, id.Name)}
+		commands = []string{instance("[LaunchTime,Tags]"), paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.status", id.Region, id.Name)}
 		if f.Owner == roll.OwnerKarpenter && (e.Held == nil || e.Held.Reason != plan.ClusterNotActive) {
 			commands = append(commands, "kubectl get nodeclaims -o wide")
 		}
@@ -177,7 +177,7 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 	if f.Node == "" {
 		return commands
 	}
-	commands = append(commands, "kubectl describe node "+f.Node)
+	commands = append(commands, paste.Kubectl("describe", "node", f.Node))
 	switch {
 	case e.Held != nil && e.Held.Reason == plan.DrainUnfinished:
 		commands = append(commands, podsLeft(f.Node)...)
@@ -191,15 +191,15 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 func lookAtStuck(id roll.ClusterID, f roll.Finding) (commands []string) {
 	switch kind, name, _ := f.Instance.Subject(); kind {
 	case "volume":
-		return []string{fmt.Sprintf("aws ec2 describe-volumes --region %s --volume-ids %s", id.Region, name), "kubectl get persistentvolumes"}
+		return []string{paste.Format("aws ec2 describe-volumes --region %s --volume-ids %s", id.Region, name), "kubectl get persistentvolumes"}
 	case "eni":
-		return []string{fmt.Sprintf("aws ec2 describe-network-interfaces --region %s --network-interface-ids %s", id.Region, name)}
+		return []string{paste.Format("aws ec2 describe-network-interfaces --region %s --network-interface-ids %s", id.Region, name)}
 	}
 	if f.Removal.Claim != "" {
-		commands = append(commands, "kubectl describe nodeclaim "+f.Removal.Claim)
+		commands = append(commands, paste.Kubectl("describe", "nodeclaim", f.Removal.Claim))
 	}
 	if f.Node != "" {
-		commands = append(append(commands, "kubectl describe node "+f.Node), podsLeft(f.Node)...)
+		commands = append(append(commands, paste.Kubectl("describe", "node", f.Node)), podsLeft(f.Node)...)
 	}
 	return commands
 }
@@ -208,17 +208,17 @@ func lookAtStuck(id roll.ClusterID, f roll.Finding) (commands []string) {
 func launches(id roll.ClusterID, f roll.Finding) []string {
 	switch kind, name, _ := f.Instance.Subject(); kind {
 	case "nodepool":
-		return []string{"kubectl get nodeclaims -o wide -l karpenter.sh/nodepool=" + name, "kubectl get events -A --field-selector involvedObject.kind=NodeClaim"}
+		return []string{paste.Kubectl("get", "nodeclaims", "-o", "wide", "-l", "karpenter.sh/nodepool="+name), "kubectl get events -A --field-selector involvedObject.kind=NodeClaim"}
 	case "nodegroup":
-		return []string{fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.[status,health]", id.Region, id.Name, name)}
+		return []string{paste.Format("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query 'nodegroup.[status,health]'", id.Region, id.Name, name)}
 	case "asg":
-		return []string{fmt.Sprintf("aws autoscaling describe-scaling-activities --region %s --auto-scaling-group-name %s --max-items 5", id.Region, paste.Word(name))}
+		return []string{paste.Format("aws autoscaling describe-scaling-activities --region %s --auto-scaling-group-name %s --max-items 5", id.Region, name)}
 	}
-	return []string{fmt.Sprintf("aws ec2 describe-instances --region %s --instance-ids %s --query 'Reservations[].Instances[].[State,StateReason]'", id.Region, f.Instance)}
+	return []string{paste.Format("aws ec2 describe-instances --region %s --instance-ids %s --query 'Reservations[].Instances[].[State,StateReason]'", id.Region, string(f.Instance))}
 }
 
 func podsOn(node string) string {
-	return "kubectl get pods --all-namespaces --field-selector spec.nodeName=" + node
+	return paste.Kubectl("get", "pods", "--all-namespaces", "--field-selector", "spec.nodeName="+node)
 }
 
 // podsLeft returns the commands that show why a drain does not finish.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 )
 
@@ -190,7 +191,7 @@ func (l *letter) context(id roll.ClusterID) {
 	uses := func(commands []string) bool {
 		return slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "kubectl ") })
 	}
-	point := recipe{"To point kubectl at this cluster", []string{fmt.Sprintf("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}}
+	point := recipe{"To point kubectl at this cluster", []string{paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}}
 	if slices.ContainsFunc(l.fixes(), func(r recipe) bool { return uses(r.commands) }) {
 		l.point = &point
 	} else if i := slices.IndexFunc(l.look, func(r recipe) bool { return uses(r.commands) }); i >= 0 {

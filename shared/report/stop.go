@@ -1,11 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -28,8 +27,8 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 // stopAll returns the commands that keep Rollcall from all acts on the cluster.
 func stopAll(id roll.ClusterID) []recipe {
 	return []recipe{
-		{"To stop all acts on this cluster", []string{fmt.Sprintf("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, policy.Notify)}},
-		{"To let it act again", []string{fmt.Sprintf("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}},
+		{"To stop all acts on this cluster", []string{paste.Format("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, string(policy.Notify))}},
+		{"To let it act again", []string{paste.Format("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}},
 	}
 }
 
@@ -60,7 +59,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 	for _, e := range entries {
 		if roll.HoldActive(e.Hold, at) {
 			out = append(out, recipe{"To let go of an instance that is kept",
-				[]string{fmt.Sprintf("aws ec2 delete-tags --region %s --resources %s --tags Key=%s", id.Region, e.Finding.Instance, roll.TagHold)}})
+				[]string{paste.Format("aws ec2 delete-tags --region %s --resources %s --tags Key=%s", id.Region, string(e.Finding.Instance), roll.TagHold)}})
 			break
 		}
 	}
@@ -70,7 +69,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 	}
 	keep := func(title, instance string) recipe {
 		week := at.UTC().AddDate(0, 0, 7).Format(time.DateOnly)
-		return recipe{title, []string{fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, instance, roll.TagHold, week)}}
+		return recipe{title, []string{paste.Format("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, instance, roll.TagHold, week)}}
 	}
 	for _, e := range entries {
 		switch {
@@ -98,14 +97,14 @@ func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []recip
 			instances = append(instances, string(e.Finding.Instance))
 		}
 	}
-	add := func(title, command string, of []string) {
+	add := func(title string, command, of []string) {
 		if len(of) > 0 {
-			out = append(out, recipe{title, []string{command + " " + strings.Join(of[:min(len(of), textEntries)], " ")}})
+			out = append(out, recipe{title, []string{paste.Command(slices.Concat(command, of[:min(len(of), textEntries)])...)}})
 		}
 	}
-	terminate := "aws ec2 terminate-instances --region " + id.Region + " --instance-ids"
+	terminate := []string{"aws", "ec2", "terminate-instances", "--region", id.Region, "--instance-ids"}
 	add("To end by hand what shows no effect of the act", terminate, instances)
-	add("To delete by hand what shows no effect of the act", "kubectl delete node", nodes)
+	add("To delete by hand what shows no effect of the act", []string{"kubectl", "delete", "node"}, nodes)
 	add("To end what the cluster left behind, once you are sure that nobody needs it", terminate, left)
 	return out
 }

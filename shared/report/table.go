@@ -12,6 +12,7 @@ import (
 
 	textwidth "golang.org/x/text/width"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
@@ -198,12 +199,12 @@ func (c Check) findingRows(t *text) {
 			t.line("  %s %s", pad("", table.widths[0]), short(table.below[i-1], t.Columns-4-table.widths[0]))
 		}
 	}
-	subject := "INSTANCE" // a name of another subject may need quotes
+	subject := "INSTANCE" // of another subject than an instance
 	if findings[0].Instance.IsInstance() {
 		subject = string(findings[0].Instance)
 	}
 	t.line("")
-	t.line("  rollcall explain %s shows the evidence behind it", subject)
+	t.line("  %s shows the evidence behind it", paste.Command("rollcall", "explain", subject))
 }
 
 // urgency is the color of a finding's stage.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/bundle"
@@ -174,7 +175,7 @@ func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
 
 // told prints what was written, and what is missing from it.
 func told(env Environment, dir string, files map[string][]byte, lacks map[string]string) error {
-	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they tell: rollcall explain --bundle %s\n", len(files), dir, dir); err != nil {
+	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they tell: %s\n", len(files), dir, paste.Command("rollcall", "explain", "--bundle", dir)); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	for _, file := range slices.Sorted(maps.Keys(lacks)) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
@@ -391,17 +392,17 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) { history(env, e) }}); err != nil {
 		return err
 	}
-	certain := ""
+	words := strings.Fields(fmt.Sprintf("rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d", f.seed, f.hours, f.clusters, f.nodes, f.faults))
 	for _, name := range f.certain {
-		certain += " --fault " + name
+		words = append(words, "--fault", name)
 	}
 	if f.policy != "" {
-		certain += " --policy " + f.policy
+		words = append(words, "--policy", f.policy)
 	}
 	if f.mode != "" {
-		certain += " --mode " + f.mode
+		words = append(words, "--mode", f.mode)
 	}
-	say(env, "\nthe full run again: rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d%s --history\n", f.seed, f.hours, f.clusters, f.nodes, f.faults, certain)
+	say(env, "\nthe full run again: %s --history\n", paste.Command(words...))
 	return nil
 }
 

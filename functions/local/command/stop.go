@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -282,7 +283,7 @@ func (s policySwitch) write(ctx context.Context, before written, text []byte) (i
 	case now.version != version:
 		return found, fmt.Errorf("somebody wrote version %d of parameter %s right after this: check what it says now", now.version, s.name)
 	case version != before.version+1 && !before.missing:
-		return found, fmt.Errorf("somebody wrote version %d of parameter %s in between, and this replaced it: aws ssm get-parameter-history --name %s has it", version-1, s.name, s.name)
+		return found, fmt.Errorf("somebody wrote version %d of parameter %s in between, and this replaced it: %s has it", version-1, s.name, paste.Command("aws", "ssm", "get-parameter-history", "--name", s.name))
 	}
 	return found, nil
 }

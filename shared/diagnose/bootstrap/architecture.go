@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
@@ -134,7 +135,7 @@ func (b *start) refusedLaunch() (roll.Evidence, bool) {
 // compare returns the command that shows the architectures.
 func (b *start) compare() string {
 	i := b.Config().Value
-	return fmt.Sprintf("aws ec2 describe-images --region %[1]s --image-ids %[2]s --query 'Images[].Architecture'\naws ec2 describe-instance-types --region %[1]s --instance-types %[3]s --query 'InstanceTypes[].ProcessorInfo.SupportedArchitectures'", b.Region, i.Image, i.Type)
+	return paste.Format("aws ec2 describe-images --region %[1]s --image-ids %[2]s --query 'Images[].Architecture'\naws ec2 describe-instance-types --region %[1]s --instance-types %[3]s --query 'InstanceTypes[].ProcessorInfo.SupportedArchitectures'", b.Region, i.Image, i.Type)
 }
 
 func (b *start) fetches(f userdata.Fetch, follows string) cause.Verdict {
@@ -142,5 +143,5 @@ func (b *start) fetches(f userdata.Fetch, follows string) cause.Verdict {
 	return b.inData().Unsettled(b.noArchitecture()).
 		Says("the user data of %s fetches %s for %s, and the instance is %s, %s", b.Finding.Instance, name, f.Arch, own, follows).
 		Saw(b.source, f.Part, name+" for "+f.Arch, "a program for "+own).
-		Fix(b.change(fmt.Sprintf("fetch the program for %s, or choose it by $(uname -m)", own)))
+		Fix(b.change(fmt.Sprintf("fetch the program for %s, or choose it by uname -m", own)))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
@@ -131,7 +132,7 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 	name := b.ClusterID.Name
 	return b.unlessOthersWork(sure && !right, v.
 		Says("the user data of %s %s", b.Finding.Instance, first.words).
-		Fix(b.describe(), b.change(fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", name))))
+		Fix(b.describe(), b.change(fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(name)))))
 }
 
 // noJoin is why flags, taints and names in user data were not checked.

@@ -16,14 +16,14 @@ func (b *start) change(what string) string {
 	id, version := i.LaunchTemplate, i.LaunchTemplateVersion
 	switch {
 	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
-		return fmt.Sprintf("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.userData}'\nkubectl edit ec2nodeclass %[1]s   # spec.userData: %[2]s", i.NodeClass, what)
+		return paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.userData}'\nkubectl edit ec2nodeclass %[1]s   # spec.userData: ", i.NodeClass) + paste.Remark(what)
 	case b.Finding.Owner == roll.OwnerManagedNodeGroup:
 		return b.changeNodeGroup(what)
 	case id != "":
 		return b.newVersion(id, version, what) + b.useVersion(id)
 	}
-	return fmt.Sprintf("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute userData --query UserData.Value --output text | base64 -d > user-data.txt\n# %s: %s",
-		b.Region, b.Finding.Instance, "launch another instance with it corrected", what)
+	return paste.Format("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute userData --query UserData.Value --output text | base64 -d > user-data.txt\n# launch another instance with it corrected: ",
+		b.Region, string(b.Finding.Instance)) + paste.Remark(what)
 }
 
 // changeNodeGroup returns how to change the launch template that a person gave the node group.
@@ -33,10 +33,10 @@ func (b *start) changeNodeGroup(what string) string {
 	name, _ := b.Finding.Group.NodeGroup()
 	g := b.Group().NodeGroup
 	if !g.Known() || g.Value.LaunchTemplate == "" {
-		return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.launchTemplate\n# in that launch template, %s", b.Region, b.ClusterID.Name, paste.Word(name), what)
+		return paste.Format("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.launchTemplate\n# in that launch template, ", b.Region, b.ClusterID.Name, name) + paste.Remark(what)
 	}
-	return b.newVersion(g.Value.LaunchTemplate, g.Value.TemplateVer, what) + fmt.Sprintf(
-		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, paste.Word(name), g.Value.LaunchTemplate)
+	return b.newVersion(g.Value.LaunchTemplate, g.Value.TemplateVer, what) + paste.Format(
+		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, name, g.Value.LaunchTemplate)
 }
 
 // newVersion returns the commands that create a launch template version with other user data.
@@ -44,10 +44,10 @@ func (b *start) newVersion(id, version, what string) string {
 	if version == "" {
 		version = "$Latest"
 	}
-	return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s --query 'LaunchTemplateVersions[0].LaunchTemplateData.UserData' --output text | base64 -d > user-data.txt\n"+
-		"${EDITOR:-vi} user-data.txt   # %[4]s\n"+
+	return paste.Format("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s --query 'LaunchTemplateVersions[0].LaunchTemplateData.UserData' --output text | base64 -d > user-data.txt\n"+
+		"${EDITOR:-vi} user-data.txt   # ", b.Region, id, version) + paste.Remark(what) + paste.Format("\n"+
 		"VERSION=$(aws ec2 create-launch-template-version --region %[1]s --launch-template-id %[2]s --source-version %[3]s --launch-template-data \"{\\\"UserData\\\":\\\"$(base64 < user-data.txt | tr -d '\\n')\\\"}\" --query LaunchTemplateVersion.VersionNumber --output text)",
-		b.Region, id, paste.Word(version), what)
+		b.Region, id, version)
 }
 
 // useVersion returns the command that makes the Auto Scaling group launch from the new version.
@@ -56,17 +56,17 @@ func (b *start) useVersion(id string) string {
 	if asg == "" {
 		return ""
 	}
-	return fmt.Sprintf("\naws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %s --launch-template LaunchTemplateId=%s,Version=$VERSION   # unless it follows $Latest or has a mixed instances policy", b.Region, paste.Word(asg), id)
+	return paste.Format("\naws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %s --launch-template LaunchTemplateId=%s,Version=$VERSION   # unless it follows $Latest or has a mixed instances policy", b.Region, asg, id)
 }
 
 // describe returns the command that shows the cluster's name, endpoint and authority.
 func (b *start) describe() string {
-	return fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.{name:name,endpoint:endpoint,ca:certificateAuthority.data,cidr:kubernetesNetworkConfig.serviceIpv4Cidr}'", b.Region, b.ClusterID.Name)
+	return paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.{name:name,endpoint:endpoint,ca:certificateAuthority.data,cidr:kubernetesNetworkConfig.serviceIpv4Cidr}'", b.Region, b.ClusterID.Name)
 }
 
 // showConsole returns the command that shows the console.
 func (b *start) showConsole() string {
-	return fmt.Sprintf("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", b.Region, b.Finding.Instance)
+	return paste.Format("aws ec2 get-console-output --region %s --instance-id %s --latest --output text", b.Region, string(b.Finding.Instance))
 }
 
 // newImage returns how to find the EKS AMI for a Kubernetes version and have the owner use it.
@@ -77,13 +77,13 @@ func (b *start) newImage(family, version string) string {
 	ofEKS := managed && g.Known() && familyOf(g.Value.AMIType) != ""
 	switch {
 	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "" && aliases[family] != "":
-		return fmt.Sprintf("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
-			"kubectl patch ec2nodeclass %[1]s --type merge -p '{\"spec\":{\"amiFamily\":null,\"amiSelectorTerms\":[{\"alias\":\"%[2]s\"}]}}'   # or pin a version; its user data must be for that AMI", i.NodeClass, aliases[family])
+		return paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
+			"kubectl patch ec2nodeclass %[1]s --type merge -p %[2]s   # or pin a version; its user data must be for that AMI", i.NodeClass, `{"spec":{"amiFamily":null,"amiSelectorTerms":[{"alias":"`+aliases[family]+`"}]}}`)
 	case ofEKS && familyOf(g.Value.AMIType) == family:
-		return fmt.Sprintf("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, paste.Word(name))
+		return paste.Format("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, name)
 	case ofEKS:
-		return fmt.Sprintf("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_STANDARD, and delete this one once its pods have moved\n"+
-			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", amiArch(b.arch()), b.Region, b.ClusterID.Name, paste.Word(name))
+		return paste.Format("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_STANDARD, and delete this one once its pods have moved\n"+
+			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", amiArch(b.arch()), b.Region, b.ClusterID.Name, name)
 	}
 	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
 }
@@ -105,7 +105,7 @@ func (b *start) findImage(family, version string) string {
 	case windows:
 		parameter = fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-%s/image_id", version)
 	}
-	return fmt.Sprintf("aws ssm get-parameter --region %s --name %s --query Parameter.Value --output text", b.Region, parameter)
+	return paste.Format("aws ssm get-parameter --region %s --name %s --query Parameter.Value --output text", b.Region, parameter)
 }
 
 // arch returns the instance's architecture as AMIs name it.
@@ -166,6 +166,7 @@ func (b *start) writeFlags() string {
 func (b *start) writeTaints(taints []userdata.Taint) string {
 	var flag, yaml, toml []string
 	for _, t := range taints {
+		t = userdata.Taint{Key: paste.Plain(t.Key), Value: paste.Plain(t.Value), Effect: paste.Plain(t.Effect)}
 		word, value := t.Key, ""
 		if t.Value != "" {
 			word, value = t.Key+"="+t.Value, fmt.Sprintf(", value: %q", t.Value)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
@@ -179,5 +180,5 @@ func (b *start) removedScript() cause.Verdict {
 	return b.given(b.shows(console.NodeConfigMissing), b.inData().
 		Says("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]).
 		Shows(line(f, "no call of bootstrap.sh")).
-		Fix(b.describe(), b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+b.ClusterID.Name)))
+		Fix(b.describe(), b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+paste.Word(b.ClusterID.Name))))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
@@ -128,7 +129,7 @@ func (b *start) tooLarge() cause.Verdict {
 
 // needs returns what user data the system needs.
 func (b *start) needs() string {
-	name := b.ClusterID.Name
+	name := paste.Word(b.ClusterID.Name)
 	switch b.os.family {
 	case al2, ubuntu:
 		return "a shell script that calls /etc/eks/bootstrap.sh " + name

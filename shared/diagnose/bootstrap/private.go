@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
@@ -160,5 +161,5 @@ func (b *start) cannotAskEKS(j userdata.Join, why string) cause.Verdict {
 		Saw(b.source, at(j.Part, string(j.Tool)), "no "+strings.Join(lacking, ", no "), strings.Join(needs, " and ")).
 		Saw("EKS cluster", "resourcesVpcConfig", fmt.Sprintf("endpointPrivateAccess true, endpointPublicAccess %v", b.Cluster.Config.Value.PublicAccess), string(j.Tool)+" needs no EKS API").
 		Saw("subnet "+b.Config().Value.Subnet, "way to the EKS API", why, fmt.Sprintf("an endpoint com.amazonaws.%s.eks, or a route out", b.Region)).
-		Fix(b.describe(), b.change(fmt.Sprintf("call %s for %s with %s ENDPOINT %s CA, with the values that the first command shows", j.Tool, name, needs[0], needs[1])))
+		Fix(b.describe(), b.change(fmt.Sprintf("call %s for %s with %s ENDPOINT %s CA, with the values that the first command shows", j.Tool, paste.Word(name), needs[0], needs[1])))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -80,7 +81,7 @@ func (l *look) notActive(status string) cause.Verdict {
 	return cause.Decisive().In(l.inCluster()).
 		Says("cluster %s is %s: until it is ACTIVE nothing can be concluded about its nodes", name, status).
 		Saw("EKS cluster", "status", status, roll.ClusterActive).
-		Fix(fmt.Sprintf("aws eks list-updates --region %[1]s --name %[2]s\naws eks wait cluster-active --region %[1]s --name %[2]s", l.Region, name))
+		Fix(paste.Format("aws eks list-updates --region %[1]s --name %[2]s\naws eks wait cluster-active --region %[1]s --name %[2]s", l.Region, name))
 }
 
 // unreachable returns a decisive cause unless EC2 or the tags show what is wrong.
@@ -88,7 +89,7 @@ func (l *look) unreachable(g roll.Gap) cause.Verdict {
 	return cause.DecisiveIf(l.joins()).In(l.inCluster()).
 		Says("the Kubernetes API of %s could not be asked, so nothing can be concluded about its nodes", l.ClusterID.Name).
 		Saw("Kubernetes API", g.Call, g.Detail, "an answer").
-		Fix(fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query 'cluster.{status:status,health:health,endpoint:endpoint,vpc:resourcesVpcConfig,access:accessConfig}'", l.Region, l.ClusterID.Name))
+		Fix(paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.{status:status,health:health,endpoint:endpoint,vpc:resourcesVpcConfig,access:accessConfig}'", l.Region, l.ClusterID.Name))
 }
 
 func (l *look) unhealthy(issues []roll.HealthIssue) cause.Verdict {
@@ -106,7 +107,7 @@ func (l *look) unhealthy(issues []roll.HealthIssue) cause.Verdict {
 	return cause.DecisiveIf(l.Finding.Kind == roll.Unregistered && slices.ContainsFunc(issues, refuses)).In(l.inCluster()).
 		Says("EKS reports health issues of cluster %s itself: %s", l.ClusterID.Name, strings.Join(codes, ", ")).
 		Shows(health("EKS cluster", issues)...).
-		Fix(fmt.Sprintf("aws eks describe-cluster --region %s --name %s --query cluster.health   # and correct what it names", l.Region, l.ClusterID.Name))
+		Fix(paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.health   # and correct what it names", l.Region, l.ClusterID.Name))
 }
 
 // health returns what EKS reports about a cluster or a node group.
@@ -172,7 +173,7 @@ func (l *look) zone() cause.Verdict {
 	return cause.Decisive().In("zone/"+own.Zone).
 		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
 		Saw("nodes", "Ready by zone", fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), fmt.Sprintf("fewer than %d%%", outShare)).
-		Fix(fmt.Sprintf("aws health describe-events --region us-east-1 --filter 'services=EC2,availabilityZones=%[1]s,eventStatusCodes=open'   # needs a support plan; or look at the Health Dashboard\n"+
+		Fix(paste.Format("aws health describe-events --region us-east-1 --filter services=EC2,availabilityZones=%[1]s,eventStatusCodes=open   # needs a support plan; or look at the Health Dashboard\n"+
 			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
 }
 
@@ -236,6 +237,6 @@ func (l *look) blocks(w evidence.Webhook, what string) cause.Verdict {
 		Says("the webhook %s (%s) must approve nodes of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, l.ClusterID.Name, perhaps, w.Namespace, w.Service, what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").
-		Fix(fmt.Sprintf("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring the webhook's pods back\n"+
+		Fix(paste.Format("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring the webhook's pods back\n"+
 			"kubectl delete %[3]s %[4]s   # or, if they need a node to run on, remove it until they run: what it checks is then not checked", w.Namespace, w.Service, strings.ToLower(w.Kind), w.Configuration))
 }

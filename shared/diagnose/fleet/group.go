@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -116,7 +116,7 @@ func (l *look) repeated(source, field string, ends []ending) cause.Verdict {
 	return cause.Decisive().In(string(l.Finding.Group)).
 		Says("%d instances of %s failed and were replaced since %s, and none that was launched since works: another replacement would fail in the same way", len(ends), l.Finding.Group, roll.Clock(ends[len(ends)-1].at)).
 		Saw(source, field, "ended: "+strings.Join(ids, ", "), "a replacement that works").
-		Fix(fmt.Sprintf("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true   # and correct the other causes before the next one is launched", l.Region, l.Finding.Instance, roll.TagHold))
+		Fix(paste.Format("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true   # and correct the other causes before the next one is launched", l.Region, string(l.Finding.Instance), roll.TagHold))
 }
 
 // failedSince reports whether this instance was launched after the time, and no instance of the
@@ -186,12 +186,12 @@ func (l *look) drift() cause.Verdict {
 func (l *look) compare(source, mine, theirs string) string {
 	good, _, _ := strings.Cut(theirs, ", ")
 	if source == "AMI" {
-		return fmt.Sprintf("aws ec2 describe-images --region %s --image-ids %s %s --query 'Images[].{Id:ImageId,Name:Name,Created:CreationDate}'", l.Region, mine, good)
+		return paste.Format("aws ec2 describe-images --region %s --image-ids %s %s --query 'Images[].{Id:ImageId,Name:Name,Created:CreationDate}'", l.Region, mine, good)
 	}
 	id, version, _ := strings.Cut(mine, ":")
 	other, old, _ := strings.Cut(good, ":")
 	if id == other {
-		return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %s --launch-template-id %s --versions %s %s   # what changed between them?", l.Region, id, old, version)
+		return paste.Format("aws ec2 describe-launch-template-versions --region %s --launch-template-id %s --versions %s %s   # what changed between them?", l.Region, id, old, version)
 	}
-	return fmt.Sprintf("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s\naws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[4]s --versions %[5]s", l.Region, id, version, other, old)
+	return paste.Format("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s\naws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[4]s --versions %[5]s", l.Region, id, version, other, old)
 }

@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/launch"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -14,24 +15,24 @@ import (
 // owner checks whether the instance's expected owner exists.
 func (l *look) owner() cause.Verdict {
 	g, region, id := l.Group(), l.Region, string(l.Finding.Instance)
-	terminate := fmt.Sprintf("aws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if ", region, id)
+	terminate := paste.Format("aws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if ", region, id)
 	if slices.ContainsFunc(l.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || l.Cluster.Config.State == evidence.Absent {
 		return l.ownerGone("EKS cluster", l.ClusterID.Name).
-			Fix(fmt.Sprintf("aws eks list-clusters --region %s   # %s is not among them", region, l.ClusterID.Name), terminate+"nobody needs it")
+			Fix(paste.Format("aws eks list-clusters --region %s   # %s is not among them", region, l.ClusterID.Name), terminate+"nobody needs it")
 	}
 	switch l.Finding.Owner {
 	case roll.OwnerKarpenter:
 		return exists(l.NodeClaim(), cause.Decisive().
 			Says("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", id).
 			Saw("NodeClaim", "name", "does not exist", id).
-			Fix("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | grep "+id, terminate+"no NodeClaim has it"))
+			Fix("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | "+paste.Command("grep", id), terminate+"no NodeClaim has it"))
 	case roll.OwnerManagedNodeGroup:
 		name, _ := l.Finding.Group.NodeGroup()
 		return exists(g.NodeGroup, l.ownerGone("node group", name).
-			Fix(fmt.Sprintf("aws eks list-nodegroups --region %s --cluster-name %s", region, l.ClusterID.Name), terminate+"the node group is gone for good"))
+			Fix(paste.Format("aws eks list-nodegroups --region %s --cluster-name %s", region, l.ClusterID.Name), terminate+"the node group is gone for good"))
 	case roll.OwnerAutoScalingGroup:
 		return exists(g.AutoScaling, l.ownerGone("Auto Scaling group", string(l.Finding.Group)).
-			Fix(fmt.Sprintf("aws autoscaling describe-auto-scaling-instances --region %s --instance-ids %s", region, id), terminate+"the group is gone for good"))
+			Fix(paste.Format("aws autoscaling describe-auto-scaling-instances --region %s --instance-ids %s", region, id), terminate+"the group is gone for good"))
 	}
 	return cause.Verdict{}
 }
@@ -79,7 +80,7 @@ func (l *look) nodeGroup() {
 }
 
 func (l *look) showHealth(group string) string {
-	return fmt.Sprintf("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", l.Region, l.ClusterID.Name, group)
+	return paste.Format("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.health", l.Region, l.ClusterID.Name, group)
 }
 
 // named notes the cause that a health issue's code names, unless another analyzer has a more

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 )
 
@@ -174,5 +175,5 @@ const editAwsAuth = "kubectl -n kube-system edit configmap aws-auth"
 
 // entryOf returns the mapRoles entry that admits the role's nodes.
 func (d *door) entryOf(r evidence.Role) string {
-	return fmt.Sprintf("#   - rolearn: %s\n#     username: %s\n#     groups: [system:bootstrappers, system:nodes]", withoutPath(r.ARN), d.username())
+	return "#   - rolearn: " + paste.Remark(withoutPath(r.ARN)) + "\n#     username: " + paste.Remark(d.username()) + "\n#     groups: [system:bootstrappers, system:nodes]"
 }

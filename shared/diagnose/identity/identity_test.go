@@ -203,7 +203,7 @@ func TestWhatIsFound(t *testing.T) {
 			other(e, "KarpenterFargate", `{"Statement":{"Effect":"Allow","Principal":{"Service":"eks-fargate-pods.amazonaws.com"},"Action":"sts:AssumeRole"}}`)
 		}, "NodeRoleNotMapped"},
 		{"a role of another account", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::444455556666:role/f3a91c"))
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::123456789012:role/f3a91c"))
 			e.Roles["f3a91c"] = evidence.Read(evidence.Role{Name: "f3a91c", TrustPolicy: trustPods})
 		}, "NodeRoleNotMapped"},
 

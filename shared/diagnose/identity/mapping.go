@@ -117,14 +117,16 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 
 // newEntry returns the commands that create the role's entry, after deleting the existing one.
 func (d *door) newEntry(arn string, replace bool) string {
-	at := fmt.Sprintf("--region %s --cluster-name %s --principal-arn %s", d.Region, d.ClusterID.Name, arn)
+	entry := func(verb string, more ...string) string {
+		return paste.Command(append([]string{"aws", "eks", verb, "--region", d.Region, "--cluster-name", d.ClusterID.Name, "--principal-arn", arn}, more...)...)
+	}
 	var lines []string
 	if replace {
-		lines = append(lines, "aws eks delete-access-entry "+at)
+		lines = append(lines, entry("delete-access-entry"))
 	}
-	lines = append(lines, "aws eks create-access-entry "+at+" --type "+d.neededType())
+	lines = append(lines, entry("create-access-entry", "--type", d.neededType()))
 	if d.neededType() == "EC2" {
-		lines = append(lines, "aws eks associate-access-policy "+at+" --policy-arn arn:"+partition(arn)+":eks::aws:cluster-access-policy"+autoNodePolicy+" --access-scope type=cluster")
+		lines = append(lines, entry("associate-access-policy", "--policy-arn", "arn:"+partition(arn)+":eks::aws:cluster-access-policy"+autoNodePolicy, "--access-scope", "type=cluster"))
 	}
 	return paste.Lines(lines...)
 }
@@ -182,12 +184,13 @@ func (d *door) notFound(r evidence.Role, mode string) []roll.Evidence {
 
 // mapRole returns the command that maps the role in aws-auth.
 func (d *door) mapRole(r evidence.Role) string {
-	groups := "system:bootstrappers --group system:nodes"
+	words := []string{"eksctl", "create", "iamidentitymapping", "--region", d.Region, "--cluster", d.ClusterID.Name,
+		"--arn", withoutPath(r.ARN), "--username", d.username(), "--group", groupBootstrappers, "--group", groupNodes}
 	if d.Config().Value.Platform == "windows" {
-		groups += " --group eks:kube-proxy-windows"
+		words = append(words, "--group", "eks:kube-proxy-windows")
 	}
 	return paste.Lines(
-		fmt.Sprintf("eksctl create iamidentitymapping --region %s --cluster %s --arn %s --username '%s' --group %s", d.Region, d.ClusterID.Name, withoutPath(r.ARN), d.username(), groups),
+		paste.Command(words...),
 		"# or by hand: "+editAwsAuth+", and under mapRoles:", d.entryOf(r))
 }
 

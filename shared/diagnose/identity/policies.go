@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
@@ -28,7 +29,7 @@ const refusedEvent = "MissingIAMPermissions"
 func attach(r evidence.Role, missing []string) []string {
 	lines := make([]string, len(missing))
 	for i, m := range missing {
-		lines[i] = fmt.Sprintf("aws iam attach-role-policy --role-name %s --policy-arn arn:%s:iam::aws:policy/%s", r.Name, partition(r.ARN), m)
+		lines[i] = paste.Format("aws iam attach-role-policy --role-name %s --policy-arn arn:%s:iam::aws:policy/%s", r.Name, partition(r.ARN), m)
 	}
 	return lines
 }

@@ -1,10 +1,10 @@
 package identity
 
 import (
-	"fmt"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -16,12 +16,12 @@ func (d *door) noProfile() cause.Verdict {
 		return cause.Decisive().In("instance-profile/"+arn).
 			Says("the instance profile %s of %s does not exist, %s", last(arn), d.Finding.Instance, noCredentials).
 			Saw("instance profile", "InstanceProfileName", last(arn)+" does not exist", "an instance profile with the node role").
-			Fix("aws iam create-instance-profile --instance-profile-name "+last(arn), addRole(last(arn)))
+			Fix(paste.Command("aws", "iam", "create-instance-profile", "--instance-profile-name", last(arn)), addRole(last(arn)))
 	}
 	return cause.Decisive().In(d.origin()).
 		Says("%s has no instance profile, %s", d.Finding.Instance, noCredentials).
 		Saw("instance", "IamInstanceProfile", "none", "the instance profile of the node role").
-		Fix(fmt.Sprintf("aws ec2 associate-iam-instance-profile --region %s --instance-id %s --iam-instance-profile Name=PROFILE_OF_THE_NODE_ROLE", d.Region, d.Finding.Instance),
+		Fix(paste.Format("aws ec2 associate-iam-instance-profile --region %s --instance-id %s --iam-instance-profile Name=PROFILE_OF_THE_NODE_ROLE", d.Region, string(d.Finding.Instance)),
 			"# and name the profile where the instance comes from: launch template, node group or EC2NodeClass")
 }
 
@@ -35,7 +35,7 @@ func (d *door) roleGone(p evidence.InstanceProfile) cause.Verdict {
 	return cause.Decisive().In("instance-profile/"+p.ARN).
 		Says("the role %s of the instance profile %s does not exist, so the kubelet of %s has no AWS credentials to authenticate with", p.Roles[0], p.Name, d.Finding.Instance).
 		Saw("role", "RoleName", p.Roles[0]+" does not exist", "the node role").
-		Fix(fmt.Sprintf("aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s", p.Name, p.Roles[0]), addRole(p.Name))
+		Fix(paste.Format("aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s", p.Name, p.Roles[0]), addRole(p.Name))
 }
 
 // origin returns what the instance comes from and shares with others, "" if nothing shows it.
@@ -57,5 +57,5 @@ func last(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 const noCredentials = "so its kubelet has no AWS credentials to authenticate with"
 
 func addRole(profile string) string {
-	return "aws iam add-role-to-instance-profile --instance-profile-name " + profile + " --role-name NODE_ROLE"
+	return paste.Command("aws", "iam", "add-role-to-instance-profile", "--instance-profile-name", profile, "--role-name", "NODE_ROLE")
 }

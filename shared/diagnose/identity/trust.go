@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/iam"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 )
 
@@ -35,7 +36,7 @@ func (d *door) trust(r evidence.Role) cause.Verdict {
 	return d.blocks("role/"+r.ARN).
 		Says("the trust policy of the role %s does not let ec2.amazonaws.com assume it, so %s gets no credentials", r.Name, d.Finding.Instance).
 		Saw("role", "AssumeRolePolicyDocument.Statement", "no statement allows sts:AssumeRole to ec2.amazonaws.com", "Allow sts:AssumeRole, Principal.Service ec2.amazonaws.com").
-		Fix(fmt.Sprintf(`aws iam update-assume-role-policy --role-name %s --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}'`, r.Name),
+		Fix(paste.Format(`aws iam update-assume-role-policy --role-name %s --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}'`, r.Name),
 			"# this replaces the whole trust policy: add the statements that others need")
 }
 

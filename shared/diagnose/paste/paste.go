@@ -1,23 +1,85 @@
 // Package paste writes commands that a person can paste into a shell. A name in an account
-// reaches the command unchanged, whatever its characters.
+// reaches the command unchanged, whatever its characters, and the shell runs no part of it.
+// A test of this package refuses commands that are put together without it.
 //
 // The package is pure.
 package paste
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode"
 )
 
 // plain are the characters that a shell reads literally.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
 
-// Word returns the text quoted as one shell word.
+// Word returns the text quoted as one shell word, on one line: control characters are written
+// as bash, zsh and ksh read them in $'...', so that they neither end a comment nor move the
+// cursor of a terminal.
 func Word(text string) string {
-	if text != "" && strings.Trim(text, plain) == "" {
+	switch {
+	case text != "" && strings.Trim(text, plain) == "":
 		return text
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "$'" + escaped(text) + "'"
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// escaped returns the text for use within $'...'.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\\' || r == '\'':
+			b.WriteString(`\` + string(r))
+		case unicode.IsControl(r):
+			for _, c := range []byte(string(r)) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Format is fmt.Sprintf for commands and the comments behind them: each value is quoted as a
+// part of a shell word. The verbs of the format must not be within quotes.
+func Format(format string, values ...string) string {
+	quoted := make([]any, len(values))
+	for i, v := range values {
+		quoted[i] = Word(v)
+	}
+	return fmt.Sprintf(format, quoted...)
+}
+
+// Remark returns a text as a comment may have it: on one line, without what a shell expands that
+// knows no comments, as zsh does at its prompt.
+func Remark(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r):
+			return ' '
+		case r == '`':
+			return '\''
+		}
+		return r
+	}, text)
+	return strings.ReplaceAll(text, "$(", "$ (")
+}
+
+// Plain replaces the characters that a shell may not read literally, for names that cannot have
+// them, in a text that cannot be quoted.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(plain, r) {
+			return r
+		}
+		return '?'
+	}, text)
 }
 
 // Command returns a shell command with each word quoted.

@@ -33,3 +33,20 @@ func TestEmptyLinesAreLeftOut(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestAValueIsOneLine(t *testing.T) {
+	text := "a\nb\t'c' \\ $(id)\x1b[2J"
+	if got := paste.Word(text); got != `$'a\012b\011\'c\' \\ $(id)\033[2J'` {
+		t.Errorf("got %s", got)
+	}
+	got, err := shell.Fields(paste.Format("grep %s file   # %s", text, text), func(string) string { return "expanded" })
+	if err != nil || len(got) != 3 || got[1] != text {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := paste.Remark("a\nrm `x` $(y)"); got != "a rm 'x' $ (y)" {
+		t.Errorf("a remark is %q", got)
+	}
+	if got := paste.Plain("key; $(x)"); got != "key????x?" {
+		t.Errorf("got %q", got)
+	}
+}

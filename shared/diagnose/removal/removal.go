@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -64,10 +65,15 @@ type look struct {
 
 // object returns the object with its kind, as kubectl takes it.
 func (l *look) object() string {
+	kind, name := l.named()
+	return kind + " " + name
+}
+
+func (l *look) named() (kind, name string) {
 	if r := l.Finding.Removal; r.Claim != "" {
-		return "nodeclaim " + r.Claim
+		return "nodeclaim", r.Claim
 	}
-	return "node " + l.Finding.Node
+	return "node", l.Finding.Node
 }
 
 // passed reports whether Karpenter has finished a step: its condition is present and not
@@ -135,8 +141,9 @@ func (l *look) foreign() cause.Verdict {
 		return cause.RuledOut
 	}
 	names, whose = slices.Compact(names), slices.Compact(whose)
+	kind, name := l.named()
 	return v.Says("%s keeps the object until its owner removes it: %s", strings.Join(names, ", "), strings.Join(whose, ", ")).
-		Fix(fmt.Sprintf("kubectl get %s -o jsonpath='{.metadata.finalizers}'\nkubectl get deployments --all-namespaces   # does the controller that owns %s run? Removing a finalizer by hand skips what it is to clean up", l.object(), names[0]))
+		Fix(paste.Format("kubectl get %s %s -o jsonpath='{.metadata.finalizers}'\nkubectl get deployments --all-namespaces   # does the controller that owns %s run? Removing a finalizer by hand skips what it is to clean up", kind, name, names[0]))
 }
 
 // drain checks whether pods block the Node's deletion.
@@ -165,7 +172,7 @@ func (l *look) drain() cause.Verdict {
 }
 
 func (l *look) drainBlocked(summary string) cause.Verdict {
-	return cause.Suggestive().Says("%s", summary).Fix(fmt.Sprintf("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
+	return cause.Suggestive().Says("%s", summary).Fix(paste.Format("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
 }
 
 // kept returns what keeps pods from being evicted, and how many are left to evict. Pods that
@@ -216,7 +223,7 @@ func (l *look) volumes() cause.Verdict {
 		v.Saw("Node", "status.volumesAttached", attached, "none of pods that were drained")
 	}
 	return v.Says("Karpenter waits for the VolumeAttachments of node %s to be deleted (%s)", l.Finding.Node, cmp.Or(attached, "the node lists none")).
-		Fix(fmt.Sprintf("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node))
+		Fix(paste.Format("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node))
 }
 
 // instance checks whether Karpenter waits for EC2 to terminate the instance.
@@ -233,8 +240,8 @@ func (l *look) instance() cause.Verdict {
 	return cause.Decisive().
 		Says("nothing is left to wait for but the end of instance %s, and EC2 says that it is %s", r.Machine, r.State).
 		Saw("instance", "State", string(r.State), string(roll.StateTerminated)).
-		Fix(fmt.Sprintf("aws ec2 describe-instance-attribute --region %[1]s --instance-id %[2]s --attribute disableApiTermination\n"+
-			"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, r.Machine))
+		Fix(paste.Format("aws ec2 describe-instance-attribute --region %[1]s --instance-id %[2]s --attribute disableApiTermination\n"+
+			"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, string(r.Machine)))
 }
 
 // owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
@@ -247,6 +254,7 @@ func (l *look) owner() cause.Verdict {
 	_, waits := l.told(awaitsVolumes)
 	switch {
 	case l.gone() && away:
+		kind, name := l.named()
 		state := "not known to EC2"
 		if !r.Gone {
 			state = string(r.State)
@@ -255,7 +263,7 @@ func (l *look) owner() cause.Verdict {
 			Says("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine).
 			Saw("instance", "State", state, "an instance to wait for").
 			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
-			Fix(fmt.Sprintf("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200\n# if Karpenter was removed for good:\nkubectl patch %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", l.object()))
+			Fix(paste.Format("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200\n# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
 	case drains || waits:
 		return cause.RuledOut
 	}
@@ -290,18 +298,18 @@ func (l *look) volumeLeft() cause.Verdict {
 		Says("volume %s was not to be deleted with instance %s (DeleteOnTermination is false); it is attached to nothing, and no PersistentVolume claims it", v.ID, v.Instance).
 		Saw("instance "+string(v.Instance), "BlockDeviceMappings.Ebs.DeleteOnTermination", "false", "true, or a PersistentVolume that claims "+v.ID).
 		Saw("volume", "State", "available", "in-use, or no such volume").
-		Fix(fmt.Sprintf("aws ec2 describe-volumes --region %[1]s --volume-ids %[2]s   # its tags show whose it is\naws ec2 create-snapshot --region %[1]s --volume-id %[2]s   # if its data may be needed\naws ec2 delete-volume --region %[1]s --volume-id %[2]s", l.Region, v.ID))
+		Fix(paste.Format("aws ec2 describe-volumes --region %[1]s --volume-ids %[2]s   # its tags show whose it is\naws ec2 create-snapshot --region %[1]s --volume-id %[2]s   # if its data may be needed\naws ec2 delete-volume --region %[1]s --volume-id %[2]s", l.Region, v.ID))
 }
 
 func (l *look) interfaceLeft() cause.Verdict {
 	i := l.Finding.Left
 	address := ""
 	if i.Public > 0 {
-		address = fmt.Sprintf("aws ec2 describe-addresses --region %s --filters Name=network-interface-id,Values=%s   # before: an Elastic IP address costs as much without it, until it is released", l.Region, i.ID)
+		address = paste.Format("aws ec2 describe-addresses --region %s --filters Name=network-interface-id,Values=%s   # before: an Elastic IP address costs as much without it, until it is released", l.Region, i.ID)
 	}
 	return cause.Decisive().
 		Says("network interface %s was not to be deleted with instance %s (DeleteOnTermination is false), and is attached to nothing", i.ID, i.Instance).
 		Saw("instance "+string(i.Instance), "NetworkInterfaces.Attachment.DeleteOnTermination", "false", "true").
 		Saw("network interface", "Status", "available", "in-use, or no such interface").
-		Fix(fmt.Sprintf("aws ec2 describe-network-interfaces --region %[1]s --network-interface-ids %[2]s   # its tags and description show whose it is\naws ec2 delete-network-interface --region %[1]s --network-interface-id %[2]s", l.Region, i.ID), address)
+		Fix(paste.Format("aws ec2 describe-network-interfaces --region %[1]s --network-interface-ids %[2]s   # its tags and description show whose it is\naws ec2 delete-network-interface --region %[1]s --network-interface-id %[2]s", l.Region, i.ID), address)
 }

@@ -61,5 +61,5 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	}
 	seen = []roll.Evidence{l.absent("aws-node, cilium, calico-node or antrea-agent", "a pod that is ready")}
 	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
-		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+all(n.Taints)+")?", podsOf(n.Name))
+		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", podsOf(n.Name))
 }

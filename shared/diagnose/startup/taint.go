@@ -133,7 +133,7 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 	p, ok := podOf(pods.Value, a.daemonSet, a.label)
 	switch {
 	case !ok:
-		fix = paste.Kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet) + "   # does it exist, select the node, and tolerate its taints (" + all(n.Taints) + ")?"
+		fix = paste.Kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet) + "   # does it exist, select the node, and tolerate its taints (" + paste.Remark(all(n.Taints)) + ")?"
 		return a.how + ", and there is no such pod on the node", []roll.Evidence{l.absent(a.daemonSet, "a pod that is ready")}, paste.Lines(fix, list)
 	case p.Ready:
 		who = a.how + ", and that pod is ready: what takes the taint off does not run, or may not change nodes"

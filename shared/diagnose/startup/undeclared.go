@@ -164,7 +164,7 @@ func (l *look) pool() string {
 func (l *look) declare(pool string, found []surprise) string {
 	fact := l.Group().NodePool
 	if !fact.Known() {
-		return paste.Kubectl("edit", "nodepool", pool) + "   # add " + told(found[0].Taint) + " to spec.template.spec.startupTaints"
+		return paste.Kubectl("edit", "nodepool", pool) + "   # add " + paste.Remark(told(found[0].Taint)) + " to spec.template.spec.startupTaints"
 	}
 	taints := slices.Clone(fact.Value.StartupTaints)
 	for _, s := range found {
