@@ -6,8 +6,14 @@ BUILD    := .build
 VENV     := .venv
 BIN      := bin
 TOOLS    := $(GO) tool -modfile=tests/tools/go.mod
-# Two packages at a time: the control plane of the tests runs beside them.
-TESTFLAGS ?= -p 2 -timeout 20m
+# Two packages at a time: the control plane of the tests runs beside them. No -timeout: see
+# tests/progress, which stops a package in which nothing happens.
+TESTFLAGS ?= -p 2
+# What make build and the tests that run the tool link. Flags of the compiler would have every
+# package compiled twice, once for the tool and once for its tests.
+LDFLAGS   := -ldflags "-s -w"
+PROGRESS  := GO="$(GO)" $(GO) run ./tests/progress
+NEEDS     := GO="$(GO)" PYTHON="$(PYTHON)" sh tests/needs.sh
 
 .DEFAULT_GOAL := help
 
@@ -17,11 +23,12 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the command-line tool into bin/rollcall
-	@echo "building bin/rollcall: minutes the first time, since the SDKs are compiled, then seconds"
-	$(GO) build -ldflags "-s -w" -o $(BIN)/rollcall ./functions/local
+	@$(NEEDS) go
+	@[ -e $(BIN)/rollcall ] || echo "the first build takes about five minutes on two cores, since it downloads and compiles the AWS and Kubernetes SDKs"
+	@$(PROGRESS) build $(BIN)/rollcall $(LDFLAGS) -o $(BIN)/rollcall ./functions/local
 
 .PHONY: demo
-demo: build ## Watch a simulated account live through a day; needs nothing but Go
+demo: build ## Watch a simulated account live through a day, on one screen in seconds; needs nothing but Go
 	$(BIN)/rollcall demo
 
 .PHONY: demo-real
@@ -37,16 +44,27 @@ soak: build ## Try to make Rollcall do harm in simulated accounts, by random fau
 	$(BIN)/rollcall simulate --seed $(SEED) --soak $(SOAK)
 
 # What neither needs the control plane nor the emulator, and is done in seconds.
-CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/mutate)
+CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/mutate ./tests/progress)
 
 .PHONY: check
 check: lint ## What to run before each commit: lint, and the unit tests; under two minutes once compiled
 	$(GO) test -short $(CHECKED)
 
 .PHONY: test
-test: testbed-deps ## Install what the tests need and run them all
-	$(GO) test $(TESTFLAGS) ./...
-	$(MAKE) --no-print-directory test-pages
+test: needs-test testbed-deps ## Install what the tests need and run them all
+	@echo "2 of 3: the tests, two packages at a time"
+	@$(PROGRESS) test $(TESTFLAGS) -- ./...
+	@echo "3 of 3: every page, in a browser"
+	@$(MAKE) --no-print-directory test-pages
+
+# First of all, even with -j: what takes minutes to build depends on it, too.
+.PHONY: needs-test needs-testbed
+needs-test:
+	@$(NEEDS) go python gcc browser
+	@echo "1 of 3: what the tests need, in .venv and .build; the first time this takes about ten minutes on two cores, most of it for the control plane"
+needs-testbed:
+	@$(NEEDS) go python
+$(VENV)/.installed $(BUILD)/bin/.built $(BUILD)/karpenter-crds.yaml $(BUILD)/sam/.installed $(BUILD)/checkov/.installed: | $(if $(filter test,$(MAKECMDGOALS)),needs-test,needs-testbed)
 
 .PHONY: mutate
 mutate: ## Try careless changes of the product, one by one, against the simulator's rules
@@ -54,11 +72,12 @@ mutate: ## Try careless changes of the product, one by one, against the simulato
 
 .PHONY: test-pages
 test-pages: ## Look at every page in a browser without a window, which is installed if there is none
-	cd tests/browser && $(GO) test -timeout 15m ./...
+	cd tests/browser && $(GO) test -timeout 30m ./...
 
 .PHONY: race
 race: testbed-deps ## Run the tests under the race detector (needs gcc)
-	$(GO) test -race $(TESTFLAGS) ./shared/... ./functions/...
+	@$(NEEDS) gcc
+	@$(PROGRESS) test -race $(TESTFLAGS) -- ./shared/... ./functions/...
 
 .PHONY: lint
 lint: ## Check formatting, imports and habits
@@ -121,10 +140,11 @@ testbed-deps: $(VENV)/.installed $(BUILD)/bin/.built $(BUILD)/karpenter-crds.yam
 
 # Linking takes long even when nothing changed, hence the stamp.
 $(BUILD)/bin/.built: $(CONTROLPLANE_SOURCES)
-	mkdir -p $(BUILD)/bin
-	cd tests/controlplane && $(GO) build -p 2 $(CONTROLPLANE_FLAGS) -o $(CURDIR)/$(BUILD)/bin/ \
+	@mkdir -p $(BUILD)/bin
+	@$(GO) build -o $(BUILD)/progress ./tests/progress
+	@cd tests/controlplane && GO="$(GO)" $(CURDIR)/$(BUILD)/progress build "control plane" -p 2 $(CONTROLPLANE_FLAGS) -o $(CURDIR)/$(BUILD)/bin/ \
 		./cmd/... sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator
-	touch $@
+	@touch $@
 
 KARPENTER := tests/controlplane/karpenter
 
@@ -135,6 +155,7 @@ $(BUILD)/karpenter-crds.yaml: $(KARPENTER)/go.mod $(KARPENTER)/go.sum
 		cat karpenter.sh_nodeclaims.yaml karpenter.sh_nodepools.yaml > $(CURDIR)/$@
 
 $(VENV)/.installed: tests/emulator/requirements.txt
+	@echo "emulated AWS: installing moto into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/emulator/requirements.txt
 	touch $@
@@ -143,6 +164,7 @@ SAM := $(BUILD)/sam
 
 # Beside the emulator's environment, not in it: see tests/template/requirements.txt.
 $(SAM)/.installed: tests/template/requirements.txt
+	@echo "templates: installing the SAM CLI into $(SAM)"
 	$(PYTHON) -m venv $(SAM)
 	$(SAM)/bin/pip install --quiet --disable-pip-version-check --requirement tests/template/requirements.txt
 	touch $@
@@ -150,6 +172,7 @@ $(SAM)/.installed: tests/template/requirements.txt
 CHECKOV := $(BUILD)/checkov
 
 $(CHECKOV)/.installed: tests/template/checkov.txt
+	@echo "templates: installing checkov into $(CHECKOV)"
 	$(PYTHON) -m venv $(CHECKOV)
 	$(CHECKOV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/template/checkov.txt
 	touch $@

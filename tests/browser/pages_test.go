@@ -55,7 +55,7 @@ func setUp(ctx context.Context) error {
 	}
 	day = file.Name()
 	_ = file.Close()
-	cmd := exec.CommandContext(ctx, "go", "run", "./functions/local", "demo", "--html", day)
+	cmd := exec.CommandContext(ctx, "go", "run", "-ldflags", "-s -w", "./functions/local", "demo", "--html", day)
 	cmd.Dir, cmd.Stderr = root(), os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("rollcall demo --html: %w", err)

@@ -63,7 +63,7 @@ func TestThePolicyInTheReadmeIsValid(t *testing.T) {
 	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "run", "../../functions/local", "policy", "check", file).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "run", "-ldflags", "-s -w", "../../functions/local", "policy", "check", file).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "warning") {
 		t.Errorf("%v\n%s", err, out)
 	}
