@@ -44,7 +44,7 @@ soak: build ## Try to make Rollcall do harm in simulated accounts, by random fau
 	$(BIN)/rollcall simulate --seed $(SEED) --soak $(SOAK)
 
 # What neither needs the control plane nor the emulator, and is done in seconds.
-CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/mutate ./tests/progress)
+CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/mutate ./tests/pictures ./tests/progress)
 
 .PHONY: check
 check: lint ## What to run before each commit: lint, and the unit tests; under two minutes once compiled
@@ -96,11 +96,17 @@ corpus: ## Write the verdicts and examples of the corpus anew, and all cases to 
 
 # By the pinned browser, with its own fonts, so that pictures change only where pages do.
 PICTURE = $(BUILD)/picture
+.PHONY: session
+session: ## Draw the terminal session of the README again, from what the demo prints
+	@mkdir -p $(BUILD)
+	$(GO) run ./tests/pictures session > $(BUILD)/session.svg
+	mv $(BUILD)/session.svg tests/pictures/session.svg
+
 .PHONY: pictures
-pictures: build ## Draw the pictures of the README again: the demo's page, a notice, the architecture (needs Graphviz)
+pictures: build session ## Draw the pictures of the README again: the demo on a terminal and as a page, a notice, the architecture (needs Graphviz)
 	dot -Tsvg tests/pictures/architecture.dot > tests/pictures/architecture.svg
 	$(BIN)/rollcall demo --html $(BUILD)/day.html > /dev/null
-	$(GO) run ./tests/pictures > $(BUILD)/notice.html
+	$(GO) run ./tests/pictures notice > $(BUILD)/notice.html
 	cd tests/browser && $(GO) build -o $(CURDIR)/$(BUILD)/picture ./cmd/picture
 	$(PICTURE) -width 1280 -height 1400 -scale 1.25 $(BUILD)/day.html tests/pictures/day.png
 	$(PICTURE) -width 1280 -height 1400 -scale 1.25 -dark $(BUILD)/day.html tests/pictures/day-dark.png

@@ -1,10 +1,12 @@
-// Pictures writes a notice as a person on call sees it, as a page in the width of a phone.
-// The notice is one that the demo's simulated day sent. The README's pictures are made
-// from it and from the demo's page: make pictures.
+// Pictures draws what the README shows of the demo's simulated day, for make pictures.
+//
+//	go run ./tests/pictures session    # the demo on a terminal, as SVG
+//	go run ./tests/pictures notice     # a notice as mail on a phone, as a page to photograph
 package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -22,13 +24,24 @@ var markup string
 var mail = template.Must(template.New("mail").Parse(markup))
 
 func main() {
-	if err := run(os.Stdout); err != nil {
+	if err := run(os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(w io.Writer) error {
+func run(w io.Writer, args []string) error {
+	switch strings.Join(args, " ") {
+	case "session":
+		return session(w)
+	case "notice":
+		return onPhone(w)
+	}
+	return errors.New("usage: pictures session | notice")
+}
+
+// onPhone writes the notice as a person on call sees it: SNS sends mail as plain text.
+func onPhone(w io.Writer) error {
 	notice, err := first(sim.Day(), cause.ControllerRoleMapped)
 	if err != nil {
 		return err
