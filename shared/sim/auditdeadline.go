@@ -26,8 +26,8 @@ func (u *auditor) dues(c *cluster) {
 		}
 		ready := m.node.ready()
 		tolerance, watched := u.policyNow(c, m.g).tolerance("Ready", string(ready.Status))
-		away := u.times.away(m.node)
-		if !watched || ready.Status == corev1.ConditionTrue || !away.Equal(ready.LastTransitionTime.Time) {
+		away := ready.LastTransitionTime.Time
+		if !watched || ready.Status == corev1.ConditionTrue || away.Sub(u.times.away(m.node)) > 2*skewed {
 			continue // it is Ready yet, or its state changed on the way
 		}
 		due := away.Add(tolerance)

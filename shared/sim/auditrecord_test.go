@@ -96,3 +96,14 @@ func TestACordonOfAPersonIsNotTakenOver(t *testing.T) {
 		}
 	}
 }
+
+// A pod of a DaemonSet comes back to the same node, so a drain leaves it.
+func TestAPodOfADaemonSetIsNotEvicted(t *testing.T) {
+	for _, daemon := range []bool{true, false} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		n := up(c.groups[0], "node-1").node
+		if c.a.audit.evicted(&invocation{name: "remediate#1"}, n, &pod{name: "p", daemon: daemon}); c.a.audit.broke(RuleKept) != daemon {
+			t.Errorf("of a DaemonSet %v: broken are %+v", daemon, c.a.audit.violations)
+		}
+	}
+}

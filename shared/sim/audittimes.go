@@ -128,8 +128,8 @@ func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 	if read := inv.seen.looked[id].at; now.Sub(read) > bound {
 		u.broken(RuleFresh, "%s: %s of %s %s after EC2 was asked about it", inv.name, what, id, now.Sub(read).Round(time.Second))
 	}
-	if read := inv.v.policy.at; read.Before(inv.seen.nodes.at) {
-		u.broken(RuleFresh, "%s: %s of %s by the policy of %s, which was read before its node", inv.name, what, id, read.Format(time.TimeOnly))
+	if v := inv.v; v != nil && !v.policy.at.IsZero() && v.policy.at.Before(inv.seen.nodes.at) {
+		u.broken(RuleFresh, "%s: %s of %s by the policy of %s, which was read before its node", inv.name, what, id, v.policy.at.Format(time.TimeOnly))
 	}
 	if expired, ok := u.times.expires[order]; ok && now.Sub(expired) > bound+ahead {
 		u.broken(RuleFresh, "%s: %s of %s by order %s, which expired at %s", inv.name, what, id, order, expired.Format(time.TimeOnly))

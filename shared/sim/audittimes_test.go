@@ -66,6 +66,42 @@ func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
 	}
 }
 
+// The policy is read after the node, since it may have been changed during the diagnosis.
+func TestAnActRestsOnAPolicyThatWasReadLast(t *testing.T) {
+	for before, broken := range map[time.Duration]bool{0: false, time.Second: true} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		m, now := up(c.groups[0], "node-1"), c.a.Now()
+		inv := &invocation{name: "remediate#1", v: &env{policy: policySight{at: now.Add(-before)}}}
+		inv.seen.nodes.at, inv.seen.looked = now, map[string]lookup{m.id: {at: now}}
+		if c.a.audit.fresh(inv, actTerminate, m.id, "a"); c.a.audit.broke(RuleFresh) != broken {
+			t.Errorf("read %s before: broken are %+v", before, c.a.audit.violations)
+		}
+	}
+}
+
+// A check comes in time for the end of a tolerance.
+func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
+	for name, tt := range map[string]struct {
+		checked time.Duration // after the end of the tolerance
+		broken  bool
+	}{"in time": {time.Second, false}, "before it": {-time.Minute, true}} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		u, m := c.a.audit, up(c.groups[0], "node-1")
+		u.verdicts.first[c.name], m.settledAt = c.a.Now(), c.a.Now()
+		c.a.until(c.a.Now().Add(2 * time.Hour))
+		m.fall(silent, false, false)
+		c.a.until(c.a.Now().Add(10 * time.Minute))
+		due := m.node.ready().LastTransitionTime.Add(30 * time.Minute)
+		u.verdicts.whole[c.name] = []time.Time{due.Add(tt.checked)}
+		c.a.until(due.Add(time.Minute - 1).Truncate(time.Minute).Add(dueWithin + time.Second))
+		u.violations = nil
+		if u.dues(c); u.broke(RuleDeadline) != tt.broken {
+			t.Errorf("%s: broken are %+v; hindered by %q", name, u.violations, u.hindered(m))
+		}
+	}
+}
+
 // The tolerance counts from when the trouble began, by the true state of the machine.
 func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 	for _, tt := range []struct {

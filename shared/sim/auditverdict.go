@@ -76,6 +76,7 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	if i := slices.IndexFunc(checks, func(at time.Time) bool { return at.After(found.Add(-lag - 2*u.a.sc.Sweep)) }); i >= 0 {
 		found = latest(found, checks[i].Add(lag))
 	}
+	found = latest(found, u.recorded(g.c.name, began).Add(lag)) // nor remember it
 	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool {
 		return s.from.Before(found) && u.recorded(g.c.name, s.to).Add(lag).After(began)
 	})
