@@ -76,6 +76,7 @@ var always = map[string][]member{
 	fileActivities:   {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}, {has: "Cause"}},
 	fileNodeGroups:   {{has: "status"}, {has: "amiType"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
 	fileProfiles:     {{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"}},
+	fileAttached:     {{has: "AttachedPolicies", list: true}, {in: "AttachedPolicies[]", has: "PolicyArn"}},
 	fileRoles: {
 		{has: "Arn"}, {in: "AssumeRolePolicyDocument", has: "Statement"}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Effect"},
 		{in: "AssumeRolePolicyDocument.Statement[]", has: "Action|NotAction", filled: true}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Principal|NotPrincipal", filled: true},

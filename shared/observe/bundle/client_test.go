@@ -99,6 +99,22 @@ func TestStatusChecks(t *testing.T) {
 	}
 }
 
+// A file in base64 may be what the CLI prints, or user data that was encoded twice. The launch
+// template tells.
+func TestTheTemplateTellsThatUserDataWasEncodedTwice(t *testing.T) {
+	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	const script = "<powershell>\n</powershell>\n"
+	for template, want := range map[string]string{encode(script): script, encode(encode(script)): encode(script), encode("else"): script} {
+		fsys := least(t)
+		fsys["user-data/i-0f100000000000001.txt"] = &fstest.MapFile{Data: []byte(encode(script))}
+		fsys[fileTemplates] = &fstest.MapFile{Data: []byte(`{"LaunchTemplateVersions":[{"LaunchTemplateId":"lt-1","VersionNumber":1,"LaunchTemplateData":{"UserData":"` + template + `"}}]}`)}
+		out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameUserData})
+		if err != nil || aws.ToString(out.UserData.Value) != encode(want) {
+			t.Errorf("%s: %v, %v", template, out, err)
+		}
+	}
+}
+
 func TestUserDataInAnyForm(t *testing.T) {
 	const script = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"
 	encoded := base64.StdEncoding.EncodeToString([]byte(script))

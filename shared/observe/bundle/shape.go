@@ -98,6 +98,7 @@ func perName[T any](file, command, telling string, table func(*contents) *table[
 				in.decode(&v.fields[i].value, &answer)
 				named(&answer, v.fields[i].name)
 				t.put(answer)
+				t.trim(v.fields[i].name, in.trimmed(&v.fields[i].value))
 			}
 		},
 		blank: func(c *contents) { table(c).empty = true },

@@ -20,6 +20,16 @@ func systemCases() []Case {
 		docRocketUD  = "https://bottlerocket.dev/en/os/latest/concepts/api-driven/"
 	)
 	settings := bottlerocketData(Cluster)
+	// twice gives an instance user data that was encoded twice. The file holds EC2's own answer.
+	twice := func(g Group, text string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+			m := b.Unregistered(g)
+			b.retext(m, encode(text))
+			b.UserData[m.ID] = compact(object{"InstanceId": m.ID, "UserData": object{"Value": encode(encode(text))}}) + "\n"
+			return unregistered(m, "UserDataWrongFormat")
+		}
+	}
 	// six makes the cluster one of IPv6, whose nodes have an address of each family.
 	six := func(b *Bundle) {
 		b.Cluster["kubernetesNetworkConfig"] = object{"serviceIpv6Cidr": "fd12:3456:789a::/108", "ipFamily": "ipv6"}
@@ -37,7 +47,7 @@ func systemCases() []Case {
 		broken("windows-given-a-nodeconfig", "A Windows image in a node group whose template was written for AL2023: EC2Launch looks for PowerShell.",
 			from(docWindowsUD, docNodeadm), texted(windowsGroup, "UserDataWrongFormat", nodeadmData(Cluster, CA))),
 		broken("windows-user-data-in-base64-twice", "What EC2 returns is base64 once more: EC2Launch looks for <powershell> in it, and there is none.",
-			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html", "https://github.com/eksctl-io/eksctl/issues/4101"), texted(windowsGroup, "UserDataWrongFormat", base64.StdEncoding.EncodeToString([]byte(windowsData("-EKSClusterName "+Cluster))))),
+			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html", "https://github.com/eksctl-io/eksctl/issues/4101"), twice(windowsGroup, windowsData("-EKSClusterName "+Cluster))),
 		misleading("windows-user-data-as-the-command-prints-it", "The file of the user data holds base64, as the AWS CLI prints it; the template shows that it was encoded once. The role is mapped nowhere.",
 			from("https://docs.aws.amazon.com/cli/latest/reference/ec2/describe-instance-attribute.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(windowsGroup)
@@ -46,7 +56,7 @@ func systemCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataWrongFormat")
 			}),
 		broken("bottlerocket-user-data-in-base64-twice", "The same of Bottlerocket, which reads the base64 as TOML.",
-			from(docRocketUD), texted(rocket, "UserDataWrongFormat", base64.StdEncoding.EncodeToString([]byte(settings)))),
+			from(docRocketUD), twice(rocket, settings)),
 		broken("windows-role-unmapped", "The role of the Windows nodes has no access entry; everything else about them is as it should be.",
 			from(docWindows, docAccessEntries), func(b *Bundle) *verdict {
 				m := b.Unregistered(windowsGroup)
