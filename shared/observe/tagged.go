@@ -87,7 +87,8 @@ type progress struct {
 }
 
 type reading struct {
-	size    int       // instances at the last check
+	size    int // instances at the last check
+	ids     []roll.InstanceID
 	at      time.Time // of the last check that read a part in full
 	relist  time.Time // until then it is listed in full
 	because string
@@ -157,7 +158,7 @@ func (o *Observer) begins(ctx context.Context, s *roll.Snapshot) *tagged {
 	case known.size < o.rollFrom:
 		in := instancesOf(name)
 		o.listSome(ctx, s, in, nil, o.rollFrom-1)
-		o.progress.set(name, func(r *reading) { r.size = len(s.Instances) })
+		o.progress.set(name, func(r *reading) { r.size, r.ids = len(s.Instances), idsIn(s) })
 		if aws.ToString(in.NextToken) == "" || !s.Has(roll.ScopeInstances) {
 			return nil
 		}
@@ -176,6 +177,11 @@ func (o *Observer) begins(ctx context.Context, s *roll.Snapshot) *tagged {
 	}
 	for i := range s.Instances {
 		t.add(s.Instances[i].ID)
+	}
+	// One that was there and is missing was left out, or is gone: it is looked up, since without it
+	// its finding would end, and begin anew.
+	for _, id := range known.ids {
+		t.add(id)
 	}
 	o.progress.set(name, func(r *reading) { r.size = len(t.ids) })
 	return t
@@ -258,7 +264,18 @@ func (o *Observer) readRest(ctx context.Context, s *roll.Snapshot, t *tagged, wa
 			}
 		}
 	}
+	o.progress.set(s.Cluster.ID.Name, func(r *reading) { r.ids = idsIn(s) })
 	o.addStatus(ctx, s, said, unread)
+}
+
+// idsIn returns the instances of a snapshot that its tags claim.
+func idsIn(s *roll.Snapshot) (ids []roll.InstanceID) {
+	for i := range s.Instances {
+		if !s.Instances[i].Unclaimed {
+			ids = append(ids, s.Instances[i].ID)
+		}
+	}
+	return ids
 }
 
 // vouched returns what a node that vouches shows of its instance.
