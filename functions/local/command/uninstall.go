@@ -17,6 +17,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/aws/tags"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
@@ -295,14 +296,14 @@ func (l leftovers) print(env Environment, form form) error {
 	for _, f := range l.Faults {
 		hanging(&b, "  failed   ", f)
 	}
-	fmt.Fprintf(&b, "\nThen delete the stack. What it keeps, and what it never owned, is deleted by hand:\n"+
-		"  aws cloudformation delete-stack --region %s --stack-name %s\n", l.Region, l.Stack)
+	b.WriteString("\nThen delete the stack. What it keeps, and what it never owned, is deleted by hand:\n  " +
+		paste.Format("aws cloudformation delete-stack --region %s --stack-name %s", l.Region, l.Stack) + "\n")
 	for _, line := range []struct{ value, command string }{
 		{l.table, "aws dynamodb delete-table --region %s --table-name %s"}, {l.bucket, "aws s3 rb --region %s s3://%s    # after it was emptied"},
 		{l.parameter, "aws ssm delete-parameter --region %s --name %s"},
 	} {
 		if line.value != "" {
-			fmt.Fprintf(&b, "  "+line.command+"\n", l.Region, line.value)
+			b.WriteString("  " + paste.Format(line.command, l.Region, line.value) + "\n")
 		}
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())

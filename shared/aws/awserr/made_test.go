@@ -32,7 +32,4 @@ func TestMade(t *testing.T) {
 	if got := InvalidInstanceIDs(Made("InvalidInstanceID.NotFound", "The instance ID 'i-0aa' does not exist", 400)); !slices.Equal(got, []string{"i-0aa"}) {
 		t.Errorf("got %v", got)
 	}
-	if !IsConditionFailed(Made("ConditionalCheckFailedException", "The conditional request failed", 400)) {
-		t.Error("a condition that failed is not told")
-	}
 }
