@@ -18,11 +18,11 @@ import (
 //go:embed session.svg.tmpl
 var drawing string
 
-// The measures of the terminal, in pixels. A character is 0.6 times as wide as it is high, as in
+// The measures of the terminal, in pixels. A character is a little wider than 0.6 times its height, as in
 // the usual fonts; each run of characters has a place of its own, so that columns are aligned in
 // others, too.
 const (
-	charWidth  = 7.8
+	charWidth  = 8.0
 	lineHeight = 18.0
 	top, left  = 62.0, 18.0
 	// pace is the time between two entries, and the line of a command is typed before.
