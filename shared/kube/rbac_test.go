@@ -49,15 +49,15 @@ func (g grants) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 	case uid == "denied":
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	case r.Method == http.MethodDelete:
 		delete(g, r.URL.Path)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 	default:
-		fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, uid)
+		_, _ = fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, uid)
 	}
 }
 

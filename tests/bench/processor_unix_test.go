@@ -29,7 +29,7 @@ func residentMemory(tb testing.TB, p *os.ProcessState) int64 {
 		tb.Fatal("no usage of the process")
 	}
 	if runtime.GOOS == "darwin" {
-		return int64(used.Maxrss) // in bytes there, in kilobytes elsewhere
+		return used.Maxrss // in bytes there, in kilobytes elsewhere
 	}
-	return int64(used.Maxrss) * 1024
+	return used.Maxrss * 1024
 }
