@@ -565,7 +565,7 @@ func TestAnUnknownClusterAndAnotherRegion(t *testing.T) {
 		t.Errorf("exit %d, %+v", r.code, r.checks)
 	}
 	r = a.check("--region", "eu-central-1")
-	if r.code != 0 || len(r.checks) != 0 || !strings.Contains(r.stderr, "no EKS clusters in eu-central-1") {
+	if r.code != 0 || len(r.checks) != 0 || !strings.Contains(r.stderr, "no EKS cluster in eu-central-1") {
 		t.Errorf("exit %d, %+v, %q", r.code, r.checks, r.stderr)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,8 +111,10 @@ func TestMakeTestLooksBeforeItBuilds(t *testing.T) {
 		t.Skip("no make here")
 	}
 	for _, target := range []string{"test", "demo", "testbed-deps"} {
-		cmd := exec.CommandContext(t.Context(), "make", "-n", "-B", target)
+		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "-B", target)
 		cmd.Dir = root
+		// As from a shell, also when make test runs this.
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "MAKE") || strings.HasPrefix(s, "MFLAGS") })
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
