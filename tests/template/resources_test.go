@@ -729,6 +729,40 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// CloudFormation takes an update back if one of at most five alarms rings, and refuses one with an
+// alarm that does not exist, so only those of every mode will do. It cannot be an alias with a
+// version: SAM publishes none when only a parameter changes.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_RollbackConfiguration.html
+func TestAnUpdateIsTakenBackWhenAFunctionFails(t *testing.T) {
+	for _, mode := range []string{"observe", "notify", "remediate"} {
+		tmpl := read(t, "Mode", mode)
+		var r struct {
+			MonitoringTimeInMinutes int
+			RollbackTriggers        []struct{ Arn, Type string }
+		}
+		text, _ := tmpl.Outputs["RollbackConfiguration"].(string)
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatalf("%s: %v: %s", mode, err, text)
+		}
+		slowest := time.Duration(0) // alarm, until it rings
+		for _, trigger := range r.RollbackTriggers {
+			id := strings.TrimSuffix(strings.TrimPrefix(trigger.Arn, "${"), ".Arn}")
+			var a alarm
+			if err := tmpl.properties(id, &a); err != nil || tmpl.Resources[id].Type != trigger.Type {
+				t.Errorf("%s: %s is no %s (%v)", mode, id, trigger.Type, err)
+				continue
+			}
+			slowest = max(slowest, time.Duration(a.Period*a.EvaluationPeriods)*time.Second)
+		}
+		if n := len(r.RollbackTriggers); n < 4 || n > 5 || slowest >= time.Duration(r.MonitoringTimeInMinutes)*time.Minute {
+			t.Errorf("%s: %d alarms, of which one takes %s, in %d minutes", mode, n, slowest, r.MonitoringTimeInMinutes)
+		}
+		for _, id := range tmpl.ofType("AWS::Lambda::Version") {
+			t.Errorf("%s: %s keeps its environment when a parameter changes", mode, id)
+		}
+	}
+}
+
 // The sweep is started by a schedule and answers nobody: without a destination, one that fails is
 // lost.
 func TestAFailedSweepIsKept(t *testing.T) {

@@ -25,6 +25,7 @@ type deployment struct {
 	account, region string
 	settings        config.Settings // of its functions, as far as they are needed here
 	roles           []string        // ARNs of the roles that clusters let in
+	version         string          // of the release that its functions run
 }
 
 type stacks interface {
@@ -59,8 +60,11 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 	}
 	d.account, d.region = id.AccountID, id.Region
 	for _, o := range s.Outputs {
-		if slices.Contains([]string{"InspectRoleArn", "RemediateRoleArn"}, aws.ToString(o.OutputKey)) {
+		switch aws.ToString(o.OutputKey) {
+		case "InspectRoleArn", "RemediateRoleArn":
 			d.roles = append(d.roles, aws.ToString(o.OutputValue))
+		case "Version":
+			d.version = aws.ToString(o.OutputValue)
 		}
 	}
 	slices.Sort(d.roles)

@@ -43,7 +43,7 @@ func stack() types.Stack {
 	}
 	return types.Stack{
 		StackName: aws.String("rollcall"), StackId: aws.String("arn:aws:cloudformation:eu-west-1:111122223333:stack/rollcall/0a1b2c3d"), StackStatus: types.StackStatusUpdateComplete,
-		Outputs:    []types.Output{output("LedgerTableName", "rollcall-Ledger-1A2B"), output("PolicyParameterName", "/rollcall/policy"), output("EvidenceBucket", "rollcall-evidence"), output("NoticesTopicArn", "arn:aws:sns:eu-west-1:111122223333:rollcall")},
+		Outputs:    []types.Output{output("LedgerTableName", "rollcall-Ledger-1A2B"), output("PolicyParameterName", "/rollcall/policy"), output("EvidenceBucket", "rollcall-evidence"), output("NoticesTopicArn", "arn:aws:sns:eu-west-1:111122223333:rollcall"), output("Version", "1.2.0")},
 		Parameters: []types.Parameter{parameter("Mode", "notify"), parameter("WarnAfter", "3m"), parameter("Deadline", "20m"), parameter("VpcIds", "")},
 	}
 }
@@ -57,6 +57,27 @@ func TestAStackTellsItsDeployment(t *testing.T) {
 	if d.account != "111122223333" || d.region != "eu-west-1" || s.Table != "rollcall-Ledger-1A2B" || s.PolicyParameter != "/rollcall/policy" || s.EvidenceBucket != "rollcall-evidence" ||
 		s.Mode != policy.Notify || s.WarnAfter != 3*time.Minute || s.Deadline != 20*time.Minute {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestTheVersionsOfToolAndDeployment(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outputs int // of the stack, the last of which is the version
+		want    string
+	}{
+		"a release":      {5, "rollcall 1.3.0\nstack rollcall in eu-west-1: 1.2.0, mode notify\n"},
+		"without output": {4, "rollcall 1.3.0\nstack rollcall in eu-west-1: no version in its outputs, mode notify\n"},
+	} {
+		s := stack()
+		s.Outputs = s.Outputs[:tt.outputs]
+		d, err := readDeployment(t.Context(), oneStack{stack: s}, "rollcall", "eu-west-1", nobody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		if err := d.printVersions(&got, "1.3.0"); err != nil || got.String() != tt.want {
+			t.Errorf("%s: %q (%v), want %q", name, &got, err, tt.want)
+		}
 	}
 }
 
