@@ -75,11 +75,11 @@ func start(m *testing.M) int {
 	})
 }
 
-// deploy empties the bed and deploys the functions on it.
-func deploy(t *testing.T, mode string) *Stack {
+// deploy empties the bed and deploys the functions on it, with further variables.
+func deploy(t *testing.T, mode string, env ...string) *Stack {
 	t.Helper()
 	must(t, bed.Reset(t.Context()))
-	s, err := Deploy(t.Context(), bed, tmpl, binaries, t.TempDir(), mode)
+	s, err := Deploy(t.Context(), bed, tmpl, binaries, t.TempDir(), mode, env...)
 	must(t, err)
 	t.Cleanup(func() {
 		s.Close()

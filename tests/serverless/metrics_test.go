@@ -29,7 +29,7 @@ func (s *Stack) measured(t *testing.T, name string) *emftest.Writer {
 // The number of messages that the functions count as sent equals the number that arrived,
 // also with the API server.
 func TestTheFunctionsCountWhatTheySend(t *testing.T) {
-	s := deploy(t, "remediate")
+	s := deploy(t, "remediate", "ROLLCALL_DETAILED_METRICS=true") // by service too
 	fleet(t, 3)
 	launch(t)
 	must(t, s.Advance(t.Context(), 26*time.Minute))

@@ -125,7 +125,7 @@ type Stack struct {
 
 // Deploy creates the queues, table, topics, bucket, policy, rule and schedule group in the bed's
 // account and starts the functions' runtimes.
-func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string) (*Stack, error) {
+func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string, more ...string) (*Stack, error) {
 	cfg := bed.AWSConfig()
 	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Tell: map[string]string{}, Table: "rollcall", Evidence: "rollcall-evidence", sweeping: true}
 	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
@@ -172,6 +172,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, bina
 		"ROLLCALL_ORDERS_QUEUE_URL=" + s.ordersURL, "ROLLCALL_SCHEDULE_GROUP=" + scheduleGroup, "ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + testbed.AccountID + ":role/rollcall-scheduler",
 		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=" + s.Evidence, "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
 	}
+	env = append(env, more...)
 	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
 		f, err := newFunction(name, filepath.Join(binaries, name), append(bed.EnvFor(identity(name)), env...))
 		if err != nil {
