@@ -63,7 +63,7 @@ func waitHTTP(p *process, url string) waiter {
 }
 
 func (b *Bed) startEmulator() (waiter, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,11 @@ func (b *Bed) startEmulator() (waiter, error) {
 }
 
 func (b *Bed) startEtcd() (waiter, error) {
-	client, err := freePort()
+	client, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
-	peer, err := freePort()
+	peer, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +100,11 @@ func (b *Bed) startEtcd() (waiter, error) {
 
 // startAPIServer starts the API server with a webhook for EKS tokens and one token for the bed itself.
 func (b *Bed) startAPIServer() (waiter, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
-	if b.authenticatorPort, err = freePort(); err != nil {
+	if b.authenticatorPort, err = FreePort(); err != nil {
 		return nil, err
 	}
 	certs := filepath.Join(b.dir, "apiserver")

@@ -123,9 +123,9 @@ func tail(path string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// freePort returns a loopback port that was free when checked. It lies below the range from which Linux takes the ports of
+// FreePort returns a loopback port that was free when checked. It lies below the range from which Linux takes the ports of
 // outgoing connections, so that none of those takes it before the process listens.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	for range 100 {
 		port := 10000 + rand.IntN(22000)
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
