@@ -261,7 +261,8 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledger.Action {
 	state := u.a.dep.state(c.name)
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
-		return string(a.Instance) == id && a.Do == acts[what] && a.Outcome == nil
+		// A drain cordons a node that is not cordoned.
+		return string(a.Instance) == id && a.Outcome == nil && (a.Do == acts[what] || what == actCordon && a.Do == acts[actEvict])
 	})
 	if i < 0 && inv.begun.Before(u.verdicts.forgotten) {
 		return ledger.Action{}

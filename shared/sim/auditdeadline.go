@@ -7,7 +7,8 @@ import (
 )
 
 // RuleDeadline requires a complete check shortly after the minute in which the tolerance of a machine
-// ends that alone is in trouble, in calm: only that check can order its first step in time.
+// ends that alone is in trouble, in calm, and that an earlier check found: only that check can order its
+// first step in time.
 const RuleDeadline Rule = "deadline"
 
 const (
@@ -15,6 +16,8 @@ const (
 	dueWithin = 75 * time.Second
 	// calmFor is how long before that the account must have been calm.
 	calmFor = 15 * time.Minute
+	// arranged is how long before the end of a tolerance a check must begin to schedule another for it.
+	arranged = 2 * time.Minute
 )
 
 // dues checks every minute that the ends of tolerances have their checks.
@@ -38,11 +41,12 @@ func (u *auditor) dues(c *cluster) {
 		if u.hindered(m) != "" || u.a.weather.stormySince(due.Add(-calmFor), now) {
 			continue
 		}
-		asked := false
+		found, asked := false, false
 		for _, begun := range u.verdicts.whole[c.name] {
+			found = found || begun.After(away.Add(2*skewed)) && begun.Before(due.Add(-arranged))
 			asked = asked || !begun.Before(due.Add(-2*skewed))
 		}
-		if !asked {
+		if found && !asked { // what no check found, none can arrange for: the sweep comes too rarely
 			u.broken(RuleDeadline, "%s (%s since %s) is due at %s, and no check came by %s", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), now.Format(time.TimeOnly))
 		}
 	}

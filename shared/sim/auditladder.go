@@ -24,6 +24,18 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	if what == actDeleteClaim {
 		do = acts[actTerminate]
 	}
+	if u.taken[m.id] == nil {
+		u.taken[m.id] = map[string]time.Time{}
+	}
+	if what == actCordon && intent.Do == acts[actEvict] {
+		do = intent.Do // the drain's own cordon
+	}
+	// A node that is drained is cordoned, by whomever, or was when that was ordered: the step cordon is
+	// done, even if somebody lifts it later.
+	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At)) {
+		since, _, _ := u.tolerated(inv, m)
+		u.taken[m.id][acts[actCordon]] = latest(since, u.taken[m.id][acts[actCordon]])
+	}
 	switch kind {
 	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules cover these
 	default:
@@ -39,15 +51,7 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 			u.broken(RuleLadder, "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
 		}
 	}
-	if u.taken[m.id] == nil {
-		u.taken[m.id] = map[string]time.Time{}
-	}
 	u.taken[m.id][do] = u.a.Now()
-	// A node that is drained is cordoned, by whomever: the step cordon is done, even if somebody lifts
-	// it later.
-	if _, done := u.taken[m.id][acts[actCordon]]; !done && do == acts[actEvict] && m.node != nil && m.node.cordoned {
-		u.taken[m.id][acts[actCordon]] = u.a.Now()
-	}
 }
 
 // leavesOut returns why a ladder does not allow an act now, or "" if it does.

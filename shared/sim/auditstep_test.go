@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"rollcall/shared/ledger"
+	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
 )
 
@@ -48,6 +50,47 @@ func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
 		})
 		if c.a.audit.broke(RuleServing) != tt.broken {
 			t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
+		}
+	}
+}
+
+// A drain cordons what is not cordoned, by its own intent, if the ladder had a cordon before it or a
+// person's cordon was lifted since.
+func TestADrainCordonsByItsOwnIntent(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		do     string
+		before func(m *machine, at time.Time)
+		rules  []Rule
+	}{
+		{"Rollcall's cordon was lifted", "drain", func(m *machine, at time.Time) {
+			m.c.a.audit.taken[m.id] = map[string]time.Time{"cordon": at.Add(-10 * time.Minute)}
+		}, nil},
+		{"a person lifted theirs", "drain", func(m *machine, at time.Time) { m.node.lifted = at }, nil},
+		{"a person lifted theirs long ago", "drain", func(m *machine, at time.Time) { m.node.lifted = at.Add(-10 * time.Minute) }, []Rule{RuleLadder}},
+		{"nobody cordoned it", "drain", func(*machine, time.Time) {}, []Rule{RuleLadder}},
+		{"another intent", "reboot", func(*machine, time.Time) {}, []Rule{RuleIntent}},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\nladders: {NotReady: [{do: cordon}, {do: drain, after: 5m}]}\n")
+		m := up(c.groups[0], "node-1")
+		m.settledAt = c.a.Now()
+		m.fall(notReady, false, false)
+		c.a.until(c.a.Now().Add(time.Hour))
+		at := c.a.Now()
+		tt.before(m, at)
+		stepped(t, m, func(u *auditor, inv *invocation) {
+			cluster := roll.ClusterID{Account: accountID, Region: region, Name: c.name}
+			intent := ledger.Action{ID: "a", Instance: roll.InstanceID(m.id), Kind: roll.NotReady, Do: tt.do, At: at}
+			if err := c.a.dep.newLedger(inv.v).Begin(t.Context(), cluster, intent, ledgertest.Wide); err != nil {
+				t.Error(err)
+			}
+			u.climbed(inv, actCordon, m, u.intent(inv, actCordon, c, m.id))
+		})
+		for _, rule := range []Rule{RuleLadder, RuleIntent} {
+			if c.a.audit.broke(rule) != slices.Contains(tt.rules, rule) {
+				t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
+			}
 		}
 	}
 }

@@ -82,9 +82,14 @@ func TestAnActRestsOnAPolicyThatWasReadLast(t *testing.T) {
 // A check comes in time for the end of a tolerance.
 func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
-		checked time.Duration // after the end of the tolerance
-		broken  bool
-	}{"in time": {time.Second, false}, "before it": {-time.Minute, true}} {
+		found, checked time.Duration // after the end of the tolerance
+		broken         bool
+	}{
+		"in time":                 {-10 * time.Minute, time.Second, false},
+		"before it":               {-10 * time.Minute, -time.Minute, true},
+		"it was not found":        {-31 * time.Minute, -time.Minute, false},
+		"it was found at its end": {-31 * time.Minute, -30 * time.Second, false},
+	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
 		u, m := c.a.audit, up(c.groups[0], "node-1")
@@ -93,7 +98,7 @@ func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 		m.fall(silent, false, false)
 		c.a.until(c.a.Now().Add(10 * time.Minute))
 		due := m.node.ready().LastTransitionTime.Add(30 * time.Minute)
-		u.verdicts.whole[c.name] = []time.Time{due.Add(tt.checked)}
+		u.verdicts.whole[c.name] = []time.Time{due.Add(tt.found), due.Add(tt.checked)}
 		c.a.until(due.Add(time.Minute - 1).Truncate(time.Minute).Add(dueWithin + time.Second))
 		u.violations = nil
 		if u.dues(c); u.broke(RuleDeadline) != tt.broken {

@@ -323,6 +323,12 @@ const (
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
 
+// lift has a person lift a cordon.
+func (n *node) lift() {
+	n.cordoned, n.lifted = false, n.c.a.Now()
+	n.version = n.c.changed()
+}
+
 // meddle applies an action of a person to the machine or to Rollcall's tags.
 func (m *machine) meddle(f Fault, p dice) {
 	a := m.c.a
@@ -341,7 +347,7 @@ func (m *machine) meddle(f Fault, p dice) {
 		m.node.cordoned = true
 		m.node.version = m.c.changed()
 		n := m.node
-		a.in(p.of("until").between(time.Hour, 2*time.Hour), func() { n.cordoned = false; n.version = n.c.changed() })
+		a.in(p.of("until").between(time.Hour, 2*time.Hour), n.lift)
 	case peopleUntag:
 		m.untag("rollcall:order")
 	case peopleStop:
@@ -390,8 +396,7 @@ func (a *account) heal() {
 					m.join()
 				}
 				if n := m.node; n != nil && n.cordoned && n.annotations[roll.AnnotationCordoned] == "" {
-					n.cordoned = false
-					n.version = c.changed()
+					n.lift()
 				}
 			}
 			g.reconcile()

@@ -569,21 +569,10 @@ func mutantsOfMode() []mutant {
 			guards: func() Guards { return Guards{Permitted: func(policy.Mode) policy.Mode { return policy.Remediate }} },
 		},
 		{
-			name: "the policy is not read again before an act", sc: sick, rules: []Rule{RuleMode},
-			guards: func() Guards {
-				var doc *policy.Document
-				return Guards{Policy: func(read remediate.PolicySource) remediate.PolicySource {
-					return func(ctx context.Context) (*policy.Document, error) {
-						if doc != nil {
-							return doc, nil
-						}
-						got, err := read(ctx)
-						doc = got
-						return got, err
-					}
-				}}
-			},
+			// Each delivery reads it before its node and, as the kill switch, again after it.
+			name: "the policy is not read again after the node", sc: sick, rules: []Rule{RuleFresh}, guards: policyReads(1),
 		},
+		{name: "the policy is not read again for the next act", sc: sick, rules: []Rule{RuleMode}, guards: policyReads(2)},
 	}
 }
 

@@ -263,6 +263,7 @@ type node struct {
 	annotations map[string]string
 	taints      []corev1.Taint
 	cordoned    bool
+	lifted      time.Time              // when a person lifted their cordon, zero if none did
 	deleting    time.Time              // when it was deleted, zero if it was not
 	unlisted    bool                   // lists omit it
 	bare        bool                   // it has no provider ID

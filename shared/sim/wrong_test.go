@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
@@ -314,6 +315,24 @@ func (n someNotices) Publish(ctx context.Context, m report.Message) error {
 		return nil
 	}
 	return n.Notices.Publish(ctx, m)
+}
+
+// policyReads reads the policy that often, and keeps the last one.
+func policyReads(most int) func() Guards {
+	return func() Guards {
+		var doc *policy.Document
+		return Guards{Policy: func(read remediate.PolicySource) remediate.PolicySource {
+			return func(ctx context.Context) (got *policy.Document, err error) {
+				if most == 0 {
+					return doc, nil
+				}
+				if got, err = read(ctx); err == nil {
+					doc, most = got, most-1
+				}
+				return got, err
+			}
+		}}
+	}
 }
 
 // unconditional is DynamoDB without the conditions of writes.
