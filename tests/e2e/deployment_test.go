@@ -49,6 +49,8 @@ Outputs:
   LedgerTableName: {Value: !Ref Ledger}
   PolicyParameterName: {Value: !Ref Policy}
   EvidenceBucket: {Value: !Ref EvidenceBucket}
+  InspectRoleArn: {Value: "` + testbed.ViewerRoleARN + `"}
+  RemediateRoleArn: {Value: "` + testbed.RemediatorRoleARN + `"}
 `
 
 // deployed is an account's deployment, as far as the command line uses it.

@@ -417,7 +417,7 @@ def own_answer(call):
         )
         return Answer(200, [("Content-Type", "text/xml")], xml.encode())
     path = re.fullmatch(r"/clusters/([^/]+)/access-entries(?:/(.+?))?(/access-policies)?", call.path)
-    if call.service == "eks" and call.method == "GET" and path:
+    if call.service == "eks" and call.method in ("GET", "DELETE") and path:
         return access_entries(call, *path.groups())
     if call.service == "arc-zonal-shift" and call.action == "GetManagedResource":
         return managed_resource(call, call.params["resourceIdentifier"])
@@ -427,7 +427,7 @@ def own_answer(call):
 
 
 def access_entries(call, name, principal, policies):
-    """ListAccessEntries, or of one principal DescribeAccessEntry or ListAssociatedAccessPolicies."""
+    """ListAccessEntries, or of one principal DescribeAccessEntry, ListAssociatedAccessPolicies or DeleteAccessEntry."""
     cluster = eks_backends[ACCOUNT][call.region].clusters.get(name)
     if cluster is None:
         return error(call, 404, "ResourceNotFoundException", f"No cluster found for name: {name}.")
@@ -445,6 +445,9 @@ def access_entries(call, name, principal, policies):
     if principal not in entries:
         text = "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."
         return error(call, 404, "ResourceNotFoundException", text)
+    if call.method == "DELETE":
+        del entries[principal]
+        return as_json({})
     if policies:
         of = {"clusterName": name, "principalArn": principal}
         return as_json(dict(of, associatedAccessPolicies=STATE.access_policies.get((name, principal), [])))

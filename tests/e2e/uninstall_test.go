@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/functions/local/command"
+	"rollcall/shared/roll"
+	"rollcall/tests/testbed"
+)
+
+// administrator is the person who installs Rollcall and removes it.
+var administrator = testbed.Identity{AccessKeyID: "AKIAIOSFODNN7ADMINIS", SecretAccessKey: "admin/not/a/secret/EXAMPLEKEYEXAMPLEKEYE", ARN: "arn:aws:iam::" + testbed.AccountID + ":role/administrator"}
+
+// From a deployment that acts to an account and a cluster in which nothing of it is left, and
+// everything of others is.
+func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
+	a := newAccount(t)
+	deploy(t, "remediate")
+	ids := a.fleet(5)
+	sick, others := ids[0], ids[1]
+	must(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-time.Hour)))
+	cordoned := true
+	must(t, bed.ChangeNode(t.Context(), others, testbed.NodeChange{Cordoned: &cordoned}))
+	for range 2 {
+		a.remediate()
+		a.later(5 * time.Minute)
+	}
+	if n := node(t, sick); !n.Spec.Unschedulable || a.tags(sick)[roll.TagOrder] == "" {
+		t.Fatalf("nothing was done: %+v, tags %v", n.Spec, a.tags(sick))
+	}
+	entries := []testbed.AccessEntry{
+		{PrincipalARN: testbed.NodeRoleARN, Type: "EC2_LINUX"}, {PrincipalARN: testbed.ViewerRoleARN, KubernetesGroups: []string{testbed.ViewersGroup}},
+		{PrincipalARN: testbed.RemediatorRoleARN, KubernetesGroups: []string{testbed.RemediatorsGroup}},
+	}
+	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, entries...))
+	must(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+administrator.ARN+"\n  username: administrator\n  groups: [system:masters]\n"))
+	t.Cleanup(func() { // the other tests need it
+		rbac, err := os.ReadFile("../../infra/rbac.yaml")
+		must(t, err)
+		must(t, bed.Apply(context.Background(), string(rbac)))
+	})
+
+	code, out, errs := a.run(administrator, "uninstall", "--stack", "rollcall")
+	if code != command.ExitFindings {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	a.nothingWritten("without --yes")
+	for _, want := range []string{"left     tags " + sick, "left     cordon demo " + sick, "left     rbac demo ClusterRole rollcall-viewer", "left     accessEntry demo " + testbed.ViewerRoleARN, "left     accessEntry demo " + testbed.RemediatorRoleARN} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	for _, not := range []string{others, testbed.NodeRoleARN} {
+		if strings.Contains(out, not) {
+			t.Errorf("%q is in\n%s", not, out)
+		}
+	}
+
+	if code, out, errs := a.run(administrator, "uninstall", "--stack", "rollcall", "--yes"); code != command.ExitOK {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if n := node(t, sick); n.Spec.Unschedulable || n.Annotations[roll.AnnotationCordoned] != "" {
+		t.Errorf("%s is cordoned: %+v, %v", sick, n.Spec, n.Annotations)
+	}
+	if !node(t, others).Spec.Unschedulable {
+		t.Error("a person's cordon is lifted")
+	}
+	for key := range a.tags(sick) {
+		if strings.HasPrefix(key, roll.TagPrefix) {
+			t.Errorf("%s has the tag %s", sick, key)
+		}
+	}
+	if a.tags(sick)["kubernetes.io/cluster/"+testbed.ClusterName] == "" {
+		t.Error("the cluster's tag is gone")
+	}
+	roles, err := bed.Kube().RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	for _, r := range roles.Items {
+		if strings.HasPrefix(r.Name, "rollcall") {
+			t.Errorf("the ClusterRole %s is left", r.Name)
+		}
+	}
+	left, err := eks.NewFromConfig(bed.AWSConfigFor(testbed.Seeder)).ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String(testbed.ClusterName)})
+	must(t, err)
+	same(t, "access entries", left.AccessEntries, []string{testbed.NodeRoleARN})
+
+	code, out, errs = a.run(administrator, "uninstall", "--stack", "rollcall")
+	if code != command.ExitOK || !strings.Contains(out, "nothing is left outside of the stack") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+func node(t *testing.T, name string) *corev1.Node {
+	t.Helper()
+	n, err := bed.Kube().CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	return n
+}
