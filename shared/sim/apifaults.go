@@ -21,8 +21,9 @@ type spell struct {
 	what     FaultKind
 	about    string   // a cluster's name, or "" for all
 	share    float64  // share of the calls that fail
-	acts     bool     // it also affects the calls that terminate and reboot machines
 	met      []string // the forms in which it has affected something
+	// also reports whether it affects further calls by its form; nil affects none.
+	also func(call string) bool
 }
 
 // lasts reports whether the spell lasts at a time.
@@ -44,7 +45,7 @@ func (s *spell) meets(about string) bool { return s.about == "" || s.about == ab
 // hits reports whether the spell affects calls of that name.
 func (s *spell) hits(name string) bool {
 	calls := s.what.faultType().calls
-	return calls != nil && calls(name) || s.acts && actsOnMachines(name)
+	return calls != nil && calls(name) || s.also != nil && s.also(name)
 }
 
 // callFault is the fault that a call meets.
@@ -77,8 +78,12 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 	return callFault{}
 }
 
-// deniedActs is the form of FaultDenied that also denies the acts.
-const deniedActs = "acts"
+// alsoDenied holds the forms of FaultDenied that deny further calls: the acts, or the storing of
+// evidence.
+var alsoDenied = map[string]func(call string) bool{
+	"acts":     actsOnMachines,
+	"evidence": func(call string) bool { return call == "s3:PutObject" },
+}
 
 func actsOnMachines(name string) bool {
 	return name == "ec2:TerminateInstances" || name == "ec2:RebootInstances"

@@ -445,7 +445,7 @@ func carriedOut() []Mutation {
 		{
 			Name: "evidence that could not be kept is no obstacle", File: remediate,
 			Old: "if v.evidence, err = v.keep(ctx, o, v.seen); err != nil {", New: "if v.evidence, err = v.keep(ctx, o, v.seen); err != nil && v.evidence != \"\" {",
-			Harm: "nobody finds out why a machine failed", Faults: faults(sim.FaultLedgerErrors, sim.FaultSilence), Rules: rules(sim.RuleEvidence), Sample: true,
+			Harm: "nobody finds out why a machine failed", Faults: faults(sim.FaultDenied+"=evidence", sim.FaultNotReady+"=2"), Rules: rules(sim.RuleEvidence), Sample: true,
 		},
 		{
 			Name: "an intent that could not be recorded is no obstacle", File: remediate,
