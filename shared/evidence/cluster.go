@@ -1,6 +1,10 @@
 package evidence
 
-import "rollcall/shared/roll"
+import (
+	"slices"
+
+	"rollcall/shared/roll"
+)
 
 // Cluster is what was read of the cluster as a whole.
 type Cluster struct {
@@ -54,4 +58,27 @@ type Webhook struct {
 	Namespace, Service string
 	// Endpoints is the number of ready addresses of its service.
 	Endpoints Fact[int]
+}
+
+// MustApprove reports whether requests of that operation on the resource fail while no endpoint
+// of the webhook's service answers. The resource is nodes or nodes/status.
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
+func (w Webhook) MustApprove(resource, operation string) bool {
+	return w.FailurePolicy == "Fail" && w.Service != "" && matches(w.Resources, resource) && (slices.Contains(w.Operations, operation) || slices.Contains(w.Operations, "*"))
+}
+
+// matches reports whether a rule's resources include the resource: by name, or by a star for
+// all resources, all subresources, or both.
+func matches(rules []string, resource string) bool {
+	return slices.ContainsFunc(rules, func(r string) bool {
+		switch r {
+		case resource, "*/*":
+			return true
+		case "*":
+			return resource == "nodes"
+		case "nodes/*":
+			return resource != "nodes"
+		}
+		return r == "*/status" && resource == "nodes/status"
+	})
 }

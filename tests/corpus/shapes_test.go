@@ -166,13 +166,15 @@ func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
 var foreign = []string{"toml-on-al2023", "bottlerocket-user-data-in-base64-twice"}
 
 // refused are cases whose user data parses here, and which its reader on the instance refuses:
-// a NodeConfig of a kind, version or type that nodeadm does not know, shell, a script that
+// a NodeConfig of a kind, version or type that nodeadm does not know or without a field that it
+// needs, shell, a script that
 // cloud-init does not know for one, and settings that Bottlerocket's API refuses.
 var refused = []string{
 	"nodeconfig-of-a-version-that-does-not-exist", "nodeconfig-of-a-version-that-does-not-exist-without-a-console", "nodeconfig-of-another-kind", "nodeconfig-whose-flags-are-a-text",
 	"quote-that-swallows-the-bootstrap", "here-document-that-swallows-the-bootstrap", "lone-group-whose-script-does-not-parse",
 	"script-without-its-first-line", "script-without-its-first-line-that-cloud-init-names", "script-without-its-first-line-in-a-mime-part",
 	"bottlerocket-with-a-number-for-a-text", "bottlerocket-refuses-a-setting", "bottlerocket-without-its-authority",
+	"own-ami-whose-nodeconfig-nothing-completes", "own-ami-whose-nodeconfig-lacks-its-cluster",
 }
 
 func mapRoles(text []byte) error {

@@ -127,6 +127,8 @@ func brokenUserData() []example {
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
 		{"a NodeConfig that lacks the endpoint", nodeadm().data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n"), "UserDataUnparseable"},
 		{"a NodeConfig that an AMI of one's own may complete", healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").console(bootAL2023...), "UserDataUnparseable?"},
+		{"a NodeConfig that an AMI of one's own was to complete, and did not", halfConfigured(`{"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"Apiserver endpoint is missing in cluster configuration"}`), "UserDataUnparseable NodeadmFailed"},
+		{"a NodeConfig that an AMI of one's own completes, before nodeadm fails otherwise", halfConfigured(`{"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"operation error EC2: DescribeInstances, exceeded maximum number of attempts, 3"}`), "UserDataUnparseable? NodeadmFailed"},
 		{"MIME whose part has no empty line after its header", nodeadm().data(multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), "Content-Type: text/x-shellscript\n#!/bin/bash\nset -ex\n")), "UserDataUnparseable"},
 		{"TOML that does not parse", rocket().data(toml(name, endpoint, ca) + "example.com/x86=:NoSchedule\n"), "UserDataUnparseable"},
 		{"TOML without a settings table", rocket().data("[setting.kubernetes]\ncluster-name = \"" + name + "\"\n# settings.\n"), "UserDataUnparseable"},
@@ -137,6 +139,13 @@ func brokenUserData() []example {
 		{"a broken script beside a NodeConfig", nodeadm().data(multipart(part(ofShell, script("if true; then")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 		{"a broken NodeConfig on a system that nothing tells", healthyWith(amiOwn, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n"), "UserDataUnparseable?"},
 	}
+}
+
+// halfConfigured is an instance of an AMI of one's own with a NodeConfig that names the cluster
+// alone, and nodeadm's last words on its console.
+func halfConfigured(words string) *scene {
+	return healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").
+		console(lines(bootAL2023, []string{"[   12.330441] nodeadm[1502]: " + words})...)
 }
 
 // The object of the sentence is what to fix.
@@ -311,12 +320,28 @@ func TestNoUserData(t *testing.T) {
 	check(t, noUserData())
 }
 
+// What a console shows of an AMI with nodeadm that gets no NodeConfig.
+const (
+	configFailed = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
+	noConfig     = `[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`
+)
+
+// unconfigured is an instance of an AMI of one's own without user data, with its console.
+func unconfigured(text ...string) *scene {
+	return healthyWith(amiOwn, "").without().console(lines(bootAL2023, text)...)
+}
+
 func noUserData() []example {
 	return []example{
 		{"an AMI of EKS", nodeadm().without(), "UserDataEmpty"},
 		{"Bottlerocket", rocket().without(), "UserDataEmpty"},
 		{"white space", nodeadm().data(" \n\n"), "UserDataEmpty"},
 		{"an AMI of one's own, which may join by itself", healthyWith(amiOwn, "").without(), "UserDataEmpty?"},
+		{"an AMI of one's own, on which nodeadm finds nothing", unconfigured(configFailed), "UserDataEmpty NodeadmFailed"},
+		{"an AMI of one's own, on which nodeadm finds nothing and says so", unconfigured(noConfig, configFailed), "UserDataEmpty NodeadmFailed"},
+		{"an AMI of one's own, whose nodeadm got further", unconfigured("[   45.000000] nodeadm[2015]: SDK 2026/02/19 07:57:30 DEBUG retrying request EC2/DescribeInstances, attempt 6", configFailed), "UserDataEmpty? NodeadmFailed"},
+		{"an AMI of one's own, whose nodeadm fails later", unconfigured("[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run."), "UserDataEmpty? NodeadmFailed"},
+		{"an AMI of one's own, and EKS or Karpenter may have given its part", unconfigured(configFailed).managed("AL2023_x86_64_STANDARD"), "UserDataEmpty? NodeadmFailed"},
 		{"a node group with an AMI of its own", nodeadm().managed("CUSTOM").without(), "UserDataEmpty"},
 		{"a node group to which EKS gives its part", nodeadm().managed("AL2023_x86_64_STANDARD").without(), "UserDataEmpty?"},
 		{"a template that is known to have none", func() *scene {

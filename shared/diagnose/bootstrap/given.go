@@ -7,6 +7,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
@@ -69,8 +70,28 @@ func (b *start) empty() cause.Verdict {
 	if b.os.told != "" {
 		v.Saw(b.os.source, b.os.field, b.os.told, "an AMI that joins "+b.ClusterID.Name+" without user data")
 	}
-	return b.given(b.os.eks && (b.bare() || b.ownData()), v)
+	f, failed := b.unconfigured()
+	if failed {
+		v.Shows(line(f, "a NodeConfig that nodeadm finds"))
+	}
+	return b.given((b.os.eks || failed) && (b.bare() || b.ownData()), v)
 }
+
+// unconfigured returns the console line by which nodeadm, which another AMI may give its
+// NodeConfig, found none. It looks for that before it calls any service: the failure of one
+// means that it got further.
+// https://awslabs.github.io/amazon-eks-ami/nodeadm/
+func (b *start) unconfigured() (console.Found, bool) {
+	f, ok := b.sign(console.NodeConfigMissing)
+	if !ok {
+		f, ok = b.sign(console.NodeadmFailed)
+		ok = ok && f.Detail == configUnit && !b.shows(console.AccessDenied, console.APIRetries, console.IMDSFailed, console.NodeConfigInvalid)
+	}
+	return f, ok && b.os.family == al2023 && !later(b.log(), f.Line, started...)
+}
+
+// configUnit is the unit in which nodeadm reads its NodeConfig.
+const configUnit = "nodeadm-config.service"
 
 // bare reports whether the launch template is known to name an AMI and to have no user data.
 func (b *start) bare() bool {

@@ -34,9 +34,21 @@ func (b *start) unparseable() (v cause.Verdict, certain bool) {
 	if len(faults) == 0 && lacks == nil {
 		return b.readable(), false
 	}
-	// A file on a custom AMI may complete a NodeConfig.
-	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && b.os.eks && !b.data.Value.Unread()
-	return b.given(sure, b.unreadable(faults, lacks)), sure && b.mate() == ""
+	v, incomplete := b.unreadable(faults, lacks), false
+	if f, ok := b.sign(console.NodeConfigInvalid); ok && lacks != nil && incompleteness(f) && !later(b.log(), f.Line, started...) {
+		incomplete = true
+		v.Shows(line(f, "a whole NodeConfig"))
+	}
+	// A file on a custom AMI may complete a NodeConfig, unless nodeadm says that it is not complete.
+	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && (incomplete || b.os.eks && !b.data.Value.Unread())
+	return b.given(sure, v), sure && b.mate() == ""
+}
+
+// incompleteness reports whether nodeadm says that the NodeConfig, with all that completes it,
+// lacks a field.
+// https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/validation.go
+func incompleteness(f console.Found) bool {
+	return strings.HasSuffix(f.Detail, "is missing in cluster configuration")
 }
 
 // readable rules the code out, unless a part was not followed or the reader is unknown.

@@ -177,22 +177,6 @@ func (l *look) zone() cause.Verdict {
 			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
 }
 
-// matches reports whether a rule's resources include the resource: by name, or by a star for
-// all resources, all subresources, or both.
-func matches(rules []string, resource string) bool {
-	return slices.ContainsFunc(rules, func(r string) bool {
-		switch r {
-		case resource, "*/*":
-			return true
-		case "*":
-			return resource == "nodes"
-		case "nodes/*":
-			return resource != "nodes"
-		}
-		return r == "*/status" && resource == "nodes/status"
-	})
-}
-
 // needs maps a kind of finding to the request that a webhook may refuse: create a node, relabel
 // it when it is ready for work, or report its status.
 var needs = map[roll.Kind]struct{ resource, operation, what string }{
@@ -203,7 +187,6 @@ var needs = map[roll.Kind]struct{ resource, operation, what string }{
 
 // webhooks checks for an admission webhook without endpoints that must approve a node's
 // request.
-// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
 func (l *look) webhooks() {
 	need, ok := needs[l.Finding.Kind]
 	if !ok {
@@ -215,10 +198,8 @@ func (l *look) webhooks() {
 		return
 	}
 	for _, w := range fact.Value {
-		if w.FailurePolicy != "Fail" || w.Service == "" || !matches(w.Resources, need.resource) || !slices.Contains(w.Operations, need.operation) && !slices.Contains(w.Operations, "*") {
-			continue
-		}
 		switch {
+		case !w.MustApprove(need.resource, need.operation):
 		case !w.Endpoints.Settled():
 			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
 		case w.Endpoints.Value == 0:

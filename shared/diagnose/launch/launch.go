@@ -74,6 +74,15 @@ var issues = map[string]cause.Code{
 	"SourceEc2LaunchTemplateNotFound":          cause.LaunchTemplateInvalid,
 }
 
+// afterLaunch are the health issues about instances that were launched. EKS may report one long
+// after the nodes have joined, or for what joining does not need.
+var afterLaunch = []string{"AccessDenied", "ClusterUnreachable", "NodeCreationFailure"}
+
+// troubled reports whether an instance of the finding's group is in trouble itself.
+func troubled(c *evidence.Case) bool {
+	return slices.ContainsFunc(c.Group().Members, func(m evidence.Member) bool { return m.Finding != "" })
+}
+
 // OfIssue returns the cause that the code of a node group's health issue names, and false if it
 // names none.
 func OfIssue(code string) (cause.Code, bool) {
@@ -85,6 +94,7 @@ func OfIssue(code string) (cause.Code, bool) {
 type reported struct {
 	rule
 	source, field, message string
+	after                  bool // it is about instances that were launched
 }
 
 // causesOf returns the causes of failed launches: those of the message, then those of a managed
@@ -98,7 +108,7 @@ func causesOf(l roll.Launch) (out []reported) {
 	}
 	if l.Field != healthIssues {
 		for _, r := range matching(l.Message) {
-			add(reported{r, l.Source, l.Field, l.Message})
+			add(reported{rule: r, source: l.Source, field: l.Field, message: l.Message})
 		}
 	}
 	for _, i := range l.Issues {
@@ -114,7 +124,7 @@ func causesOf(l roll.Launch) (out []reported) {
 				add(t)
 			}
 		case i.Code != launchFailures || len(out) == 0:
-			t.rule = ruleOf(cause.NodeGroupUnhealthy)
+			t.rule, t.after = ruleOf(cause.NodeGroupUnhealthy), slices.Contains(afterLaunch, i.Code)
 			add(t)
 		}
 	}
@@ -209,8 +219,12 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	for _, t := range found {
 		// The key is the usual reason for an unexplained error on launch, and not the only one.
 		sure := t.code != cause.LaunchKmsDenied || strings.Contains(strings.ToLower(t.message), "kms")
+		what := "launches of %s fail: %s%s"
+		if t.after {
+			sure, what = troubled(c), "instances of %s were launched, and %s%s"
+		}
 		s.Note(t.code, cause.DecisiveIf(sure).In(string(c.Finding.Group)).
-			Says("launches of %s fail: %s%s", c.Finding.Group, t.says, named(t.code, t.message)).
+			Says(what, c.Finding.Group, t.says, named(t.code, t.message)).
 			Saw(t.source, t.field, t.message, "a launch that succeeds").Fix(fix(c, t.code, t.message)))
 	}
 }

@@ -82,7 +82,6 @@ func TestHealthIssuesOfAManagedNodeGroup(t *testing.T) {
 		"Auto Scaling and EKS say the same":     {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
 		"EKS says less than Auto Scaling":       {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.LaunchQuotaExceeded}},
 		"launches that fail for what is new":    {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.NodeGroupUnhealthy}},
-		"nodes that the API server refuses":     {"", []roll.HealthIssue{{Code: "AccessDenied", Message: "not authorized to perform"}}, []cause.Code{cause.NodeGroupUnhealthy}},
 		"a code that nobody knows":              {"", []roll.HealthIssue{{Code: "SomethingNew", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
 		"two issues":                            {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}, {Code: "InternalFailure", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid, cause.LaunchInternalError}},
 		"the quota beside another health issue": {quota, []roll.HealthIssue{{Code: "AmiIdNotFound", Message: "no"}}, []cause.Code{cause.LaunchAmiInvalid, cause.LaunchQuotaExceeded}},
@@ -102,6 +101,37 @@ func TestHealthIssuesOfAManagedNodeGroup(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// An issue about instances that were launched says nothing of launches, and is proven by an
+// instance in trouble alone.
+func TestAnIssueOfWhatWasLaunched(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code    string
+		members []evidence.Member
+		want    roll.Confidence
+	}{
+		"nodes that do not join":          {"NodeCreationFailure", []evidence.Member{{Instance: "i-1", Healthy: true}, {Instance: "i-2", Finding: roll.Unregistered}}, roll.Decisive},
+		"nodes that the API refuses":      {"AccessDenied", []evidence.Member{{Instance: "i-1", Finding: roll.Unregistered}}, roll.Decisive},
+		"nodes that all work":             {"NodeCreationFailure", []evidence.Member{{Instance: "i-1", Healthy: true}, {Instance: "i-2", Healthy: true}}, roll.Suggestive},
+		"an instance that is still young": {"ClusterUnreachable", []evidence.Member{{Instance: "i-1"}}, roll.Suggestive},
+		"no instance":                     {"NodeCreationFailure", nil, roll.Suggestive},
+		"an issue that is not known":      {"SomethingNew", []evidence.Member{{Instance: "i-1", Healthy: true}}, roll.Decisive},
+	} {
+		l := roll.Launch{Owner: roll.OwnerManagedNodeGroup, Source: "managed node group", Field: healthIssues, Status: "CREATE_FAILED", Issues: []roll.HealthIssue{{Code: tt.code, Message: "not authorized to perform"}}}
+		l.Message = tt.code + ": not authorized to perform"
+		e := &evidence.Evidence{Region: "eu-west-1", Groups: map[roll.Group]evidence.Group{"nodegroup/blue": {Members: tt.members}}}
+		s := &cause.Sheet{}
+		Analyze(&evidence.Case{Evidence: e, Finding: roll.Finding{Instance: "nodegroup/blue", Group: "nodegroup/blue", Kind: roll.Unlaunched, Launch: l}}, s)
+		causes := s.Causes()
+		if len(causes) != 1 || causes[0].Code != cause.NodeGroupUnhealthy || causes[0].Confidence != tt.want {
+			t.Errorf("%s: %+v", name, causes)
+			continue
+		}
+		if launched := strings.Contains(causes[0].Summary, "were launched"); launched != (tt.code != "SomethingNew") {
+			t.Errorf("%s: %s", name, causes[0].Summary)
 		}
 	}
 }

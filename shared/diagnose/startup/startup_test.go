@@ -45,6 +45,7 @@ type world struct {
 	data    evidence.Fact[userdata.Boot]
 
 	templates map[string]evidence.Fact[evidence.LaunchTemplate]
+	webhooks  evidence.Fact[[]evidence.Webhook]
 	findings  []roll.Finding // of other instances
 }
 
@@ -126,7 +127,8 @@ func of(kind roll.Kind) *world {
 			Name: "default-x7k2p", NodePool: "default", Instance: instance, Node: name,
 			Conditions: []evidence.Condition{{Type: "Registered", Status: "True"}, {Type: "Initialized", Status: "Unknown", Reason: "NodeNotReady"}},
 		}}),
-		pool: evidence.Read(evidence.NodePool{Name: "default"}),
+		pool:     evidence.Read(evidence.NodePool{Name: "default"}),
+		webhooks: evidence.Read([]evidence.Webhook{}),
 	}
 	w.aged(20 * time.Minute)
 	if kind == roll.NotReady {
@@ -143,7 +145,7 @@ func (w *world) analyze() *cause.Sheet {
 		Instances: map[roll.InstanceID]evidence.Instance{instance: {UserData: w.data, Config: evidence.Read(evidence.InstanceConfig{
 			ASG: "payments", LaunchTemplate: "lt-0123456789abcdef0", LaunchTemplateVersion: "3", Type: "m7i.large",
 		})}},
-		Templates: w.templates, Findings: append(w.findings, w.finding),
+		Templates: w.templates, Findings: append(w.findings, w.finding), Cluster: evidence.Cluster{Webhooks: w.webhooks},
 	}
 	s := &cause.Sheet{}
 	startup.Analyze(&evidence.Case{Evidence: e, Finding: w.finding}, s)
@@ -325,6 +327,47 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 			w.declares(taint(ebs, noExecute), taint(cilium, noExecute))
 			w.unready(noNetwork)
 		}, "StartupTaintNotRemoved CniNotReady", "cilium"},
+	})
+}
+
+// A webhook without endpoints that must approve changes of nodes keeps every agent from taking
+// its taint off.
+func TestTaintsThatNobodyCanTakeOff(t *testing.T) {
+	stays := func(w *world, change ...func(*evidence.Webhook)) {
+		w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.kubernetes.io/not-ready", noSchedule))
+		w.unready(noNetwork)
+		h := evidence.Webhook{
+			Configuration: "guard", Kind: "ValidatingWebhookConfiguration", Name: "nodes.guard.io", FailurePolicy: "Fail",
+			Resources: []string{"nodes"}, Operations: []string{"UPDATE"}, Namespace: "guard", Service: "guard", Endpoints: evidence.Read(0),
+		}
+		for _, f := range change {
+			f(&h)
+		}
+		w.webhooks = evidence.Read([]evidence.Webhook{h})
+	}
+	const barred, sure = "CniNotReady StartupTaintNotRemoved?", "StartupTaintNotRemoved CniNotReady"
+	check(t, roll.Uninitialized, []test{
+		{"nobody answers it", func(w *world) { stays(w) }, barred, ""},
+		{"nobody answers it, and its selectors may spare the node", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Selective = true }) }, barred, ""},
+		{"whether somebody answers it was not read", func(w *world) {
+			stays(w, func(h *evidence.Webhook) { h.Endpoints = evidence.Failed[int]("why") })
+		}, barred, ""},
+		{"the webhooks were not read", func(w *world) {
+			stays(w)
+			w.webhooks = evidence.Failed[[]evidence.Webhook]("why")
+		}, barred, ""},
+		{"somebody answers it", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }) }, sure, ""},
+		{"nobody needs it", func(w *world) { stays(w, func(h *evidence.Webhook) { h.FailurePolicy = "Ignore" }) }, sure, ""},
+		{"it is asked when a node is created", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Operations = []string{"CREATE"} }) }, sure, ""},
+		{"it is asked for the status", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Resources = []string{"nodes/status"} }) }, sure, ""},
+		{"the node was changed since it is ready", func(w *world) {
+			stays(w)
+			w.object().Taints, w.object().Conditions[0].Status = w.object().Taints[:1], "True"
+		}, "StartupTaintNotRemoved", ""},
+		{"the node is ready, and nobody has changed it since", func(w *world) {
+			stays(w)
+			w.object().Conditions[0].Status = "True"
+		}, "StartupTaintNotRemoved?", ""},
 	})
 }
 

@@ -96,13 +96,46 @@ func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Verdict
 		t = remaining[i]
 	}
 	who, more, fix := l.remover(n, t)
-	v := cause.DecisiveIf(l.overdue() && t.explains(n)).In("taint/"+t.Key).
+	barred := l.barred(n)
+	v := cause.DecisiveIf(barred == "" && l.overdue() && t.explains(n)).Unsettled(barred).In("taint/"+t.Key).
 		Says("node %s still has the startup taint %s, %s after its creation: %s", n.Name, told(t.Taint), minutes(l.age(n)), who).
 		Fix(fix, paste.Kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")+"   # only if pods can do without what it waits for: they start on the node at once")
 	for _, r := range remaining {
 		v.Saw("node", "spec.taints", told(r.Taint), "taken off once the node is ready for work")
 	}
 	return v.Shows(more...)
+}
+
+// barred says why perhaps nobody can take a taint off the node, "" if somebody can. A webhook
+// that must approve each change of a node and has no endpoints keeps every agent from it: the
+// taint then shows the webhook's trouble, whatever its agent does.
+func (l *look) barred(n evidence.NodeObject) string {
+	hooks := l.Cluster.Webhooks
+	switch {
+	case changed(n):
+		return ""
+	case !hooks.Settled():
+		return hooks.Gap()
+	}
+	for _, w := range hooks.Value {
+		switch {
+		case !w.MustApprove("nodes", "UPDATE"):
+		case !w.Endpoints.Settled():
+			return w.Endpoints.Gap()
+		case w.Endpoints.Value == 0:
+			return fmt.Sprintf("the webhook %s (%s) must approve changes of nodes, and has no endpoints", w.Name, w.Configuration)
+		}
+	}
+	return ""
+}
+
+// changed reports whether somebody other than its kubelet has changed the node since it became
+// ready. The API server creates every node with the taint not-ready, and the node controller
+// takes it off by such a change.
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#taintnodesbycondition
+func changed(n evidence.NodeObject) bool {
+	still := slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == "node.kubernetes.io/not-ready" })
+	return ready(n).Status == string(roll.ConditionTrue) && !still
 }
 
 // remover returns who should have removed the taint and why it is still there, with the

@@ -149,3 +149,57 @@ func imageCases() []Case {
 			}),
 	}
 }
+
+// ownImageCases are about AMIs of one's own with nodeadm, which may know their cluster, and what
+// nodeadm says of that.
+func ownImageCases() []Case {
+	own := BatchGroup
+	own.Custom = true
+	own.Image = Image{"ami-0c23aaaaaaaaaaaa4", "payments-golden-2026-02", Account, "x86_64", al2023, "v1.35.0-eks-70ce843"}
+	const (
+		provider   = "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/cmd/nodeadm/init/init.go"
+		validation = "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/validation.go"
+
+		config   = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
+		retries  = "[  169.000000] nodeadm[2015]: SDK 2026/03/10 11:22:34 DEBUG retrying request EC2/DescribeInstances, attempt 6"
+		withCIDR = "    cidr: 172.20.0.0/16\n"
+	)
+	fatal := func(words string) string {
+		return `[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1773141662.52,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"` + words + `"}`
+	}
+	// says builds an instance of the AMI with that user data, and nodeadm's last words.
+	says := func(text, first string, lines ...string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			m := b.Unregistered(own)
+			b.retext(m, text)
+			b.Console[m.ID] = console(lines...)
+			if first == "NodeadmFailed" {
+				return unregistered(m, first)
+			}
+			return unregistered(m, first, "NodeadmFailed").holds("")
+		}
+	}
+	half := strings.Replace(nodeadmData(Cluster, CA), withCIDR, "", 1)
+	return []Case{
+		broken("own-ami-whose-nodeadm-finds-nothing", "A launch template with an AMI of its own and no user data. The AMI could have brought a NodeConfig: nodeadm fails before it calls any service, so it has none.",
+			from(docTemplates, provider), says("", "UserDataEmpty", config)),
+		broken("own-ami-whose-nodeadm-says-that-it-finds-nothing", "The same, in nodeadm's own words.",
+			from(docTemplates, provider), says("", "UserDataEmpty", fatal("no config in chain"), config)),
+		broken("own-ami-whose-nodeconfig-nothing-completes", "The NodeConfig has no service CIDR. The AMI could have completed it: nodeadm says that it is missing.",
+			from(validation, provider), says(half, "UserDataUnparseable", fatal("CIDR is missing in cluster configuration"), config)),
+		broken("own-ami-whose-nodeconfig-lacks-its-cluster", "The NodeConfig has settings of the kubelet alone, and nodeadm says that the cluster's name is missing.",
+			from(validation, provider), says("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n    - --v=2\n", "UserDataUnparseable", fatal("Name is missing in cluster configuration"), config)),
+		misleading("own-ami-without-user-data-whose-nodeadm-asks-ec2", "No user data, and nodeadm asks EC2 in vain, which it does with a NodeConfig alone: the AMI brought one.",
+			from(docTemplates, provider), says("", "NodeadmFailed", retries, config)),
+		misleading("own-ami-without-user-data-whose-nodeadm-fails-later", "No user data, and nodeadm fails to start the kubelet, for which it had a NodeConfig.",
+			from(docTemplates, provider), says("", "NodeadmFailed", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.", "[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run.")),
+		misleading("own-ami-that-completes-the-nodeconfig", "The NodeConfig has no service CIDR, and nodeadm fails later, for what EC2 says: the AMI completed it.",
+			from(validation, provider), says(half, "NodeadmFailed", retries, fatal("operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30"), config)),
+		misleading("own-ami-without-user-data-and-no-console", "No user data, and a console that is still empty: the AMI may know its cluster.",
+			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
+				m := b.Unregistered(own)
+				b.retext(m, "")
+				return unregistered(m, "").suggests("UserDataEmpty")
+			}),
+	}
+}

@@ -79,5 +79,41 @@ func rootCases() []Case {
 	}
 }
 
+// reportCases are about managed node groups that EKS calls failed for what befell instances after
+// their launch.
+func reportCases() []Case {
+	const issues = "https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html"
+	// failed makes EKS report the workers as not created.
+	failed := func(b *Bundle, code, message string, ids ...string) {
+		g := b.find(b.NodeGroups, "nodegroupName", Workers.Name)
+		g["status"], g["createdAt"], g["modifiedAt"] = "CREATE_FAILED", b.eksTime(55*time.Minute), b.eksTime(25*time.Minute)
+		g["health"] = object{"issues": []object{{"code": code, "message": message, "resourceIds": ids}}}
+	}
+	const join = "Instances failed to join the kubernetes cluster"
+	return []Case{
+		misleading("node-group-not-created-and-its-node-works", "EKS says that the group's instances failed to join. Its only one has a Ready node: no launch fails, and nothing is proven.",
+			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {
+				failed(b, "NodeCreationFailure", join, b.healthy.worker.ID)
+				return launches(Workers, "").suggests("NodeGroupUnhealthy").orders()
+			}),
+		misleading("node-group-not-created-for-access-and-its-node-works", "EKS says that it, or a node, is denied. The group's only node is Ready.",
+			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {
+				failed(b, "AccessDenied", "Your worker nodes do not have access to the cluster. Verify if the node instance role is present and correctly configured in the aws-auth ConfigMap.")
+				return launches(Workers, "").suggests("NodeGroupUnhealthy").orders()
+			}),
+		broken("node-group-not-created-and-one-instance-does-not-join", "The same report, and one of two instances did not join: its role is mapped, and no cause is shown but what EKS says.",
+			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {
+				m := b.Unregistered(Workers)
+				failed(b, "NodeCreationFailure", join, m.ID)
+				return unregistered(m, "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "NodeGroupUnhealthy").orders()
+			}),
+		broken("node-group-not-created-for-its-role-and-its-node-works", "EKS no longer finds the group's role, for which it launches nothing more, whatever works still.",
+			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {
+				failed(b, "IamNodeRoleNotFound", "The IAM role arn:aws:iam::111122223333:role/payments-workers-node for the node group could not be found")
+				return launches(Workers, "InstanceProfileMissing").orders()
+			}),
+	}
+}
+
 // groupOf returns the machine's node group, which a finding may be about.
 func groupOf(m *Machine) *Machine { return &Machine{ID: "nodegroup/" + m.Group.Name} }
