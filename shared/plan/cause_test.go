@@ -105,7 +105,7 @@ func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
 		{"another one found", harsh, mild, other, Reboot, "", "", "reboot after"},
 		{"unread, and mild", harsh, mild, unchecked, "", CauseNotChecked, "sampled", "notify only"},
 		{"suggested, and mild", harsh, mild, suggested, "", CauseNotChecked, "it is only suggested", "notify only"},
-		{"not diagnosed, and mild", harsh, mild, func(*world) {}, "", CauseNotChecked, "nobody looked for it", "notify only"},
+		{"not diagnosed, and mild", harsh, mild, func(*world) {}, "", CauseNotChecked, "nothing was checked for it", "notify only"},
 		{"unread, and harsh", mild, harsh, unchecked, "", "", "", "notify only"},
 		{"unread, and the same", harsh, harsh, unchecked, Reboot, "", "", "reboot after"},
 	}

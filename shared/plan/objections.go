@@ -174,7 +174,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 		return nil
 	}
 	n := asked[max(0, slices.IndexFunc(asked, func(n roll.NotChecked) bool { return !n.Passing }))]
-	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too, or it passes; what would tell could not be read: %s", n.Code, n.Reason)
+	told := fmt.Sprintf("%s may be the cause, and a replacement would have it too, or it passes; what would show it could not be read: %s", n.Code, n.Reason)
 	switch tried, ok := triedFor(p.State.Actions, f, first); {
 	case n.Passing:
 		return refuse(NotReadYet, "%s", told)
@@ -203,7 +203,7 @@ func (p *planner) ladderInDoubt(f roll.Finding, act Action, pol policy.Policy) *
 			continue
 		}
 		key, why := policy.CauseKey{Kind: f.Kind, Code: step.Doubt}, p.Diagnoses[f.Key()]
-		unsure := "nobody looked for it"
+		unsure := "nothing was checked for it"
 		if i := slices.IndexFunc(why.NotChecked, func(n roll.NotChecked) bool { return n.Code == step.Doubt }); i >= 0 {
 			unsure = why.NotChecked[i].Reason
 		} else if len(why.Causes) > 0 {

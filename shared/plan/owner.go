@@ -190,7 +190,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	case unregistered && act == DeleteNodeClaim:
 		return time.Time{}, "" // the policy chose its own deadline
 	case unregistered:
-		return launched.Add(karpenterRegisters + karpenterGrace), "Karpenter ends instances that do not register within 15 min"
+		return launched.Add(karpenterRegisters + karpenterGrace), "Karpenter terminates instances that do not register within 15 min"
 	case f.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware:
 		return f.Began.Add(karpenterRepairsAccelerated + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
 	case f.Kind == roll.NotReady || f.Kind == roll.Unknown || f.Kind == roll.ConditionFailed:

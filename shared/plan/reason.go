@@ -205,7 +205,7 @@ func (r Reason) Ends() string { return ends[r] }
 // ends has a clause for each reason.
 var ends = map[Reason]string{
 	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
-	ActionStuck:            "when the instance, or its node, is gone; end it by hand",
+	ActionStuck:            "when the instance, or its node, is gone; terminate it by hand",
 	AlreadyBegun:           "when the act shows its effect; it is not repeated",
 	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",
 	ClusterNotActive:       "when EKS says that the cluster is ACTIVE; of one that is gone nothing is ended, delete what it left",
@@ -239,7 +239,7 @@ var ends = map[Reason]string{
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
 	ProtectionUnknown:      "when Rollcall may read how the instance is protected and, if it has no node, its lease: see infra/README.md",
 	NotReadYet:             "when a check can read it; every check asks again",
-	NotInService:           "when its Auto Scaling group has it in service, or has ended it",
+	NotInService:           "when its Auto Scaling group has it in service, or has terminated it",
 	NotSeenTwice:           "when a second check, a minute later, sees it too",
 	FoundBeforeRemediate:   "when you deal with it by hand; what is found from then on is acted on",
 	ZonalShift:             "when the zonal shift is over, or you cancel it",

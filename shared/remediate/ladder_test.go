@@ -432,7 +432,7 @@ func TestRefusesWhenTheEvidenceIsNotKept(t *testing.T) {
 	w.keeping = func(plan.Order, Seen) (string, error) { return "", errors.New("s3:PutObject was denied") }
 	out := r.Act(t.Context(), o, now)
 	w.refused(t, out, plan.EvidenceNotStored, 0)
-	if want := "what i-00000000000000001 can still tell could not be kept, so nothing was done: s3:PutObject was denied"; out.Detail != want {
+	if want := "what i-00000000000000001 can still show could not be kept, so nothing was done: s3:PutObject was denied"; out.Detail != want {
 		t.Errorf("detail %q, want %q", out.Detail, want)
 	}
 }

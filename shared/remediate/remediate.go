@@ -276,11 +276,11 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	o := v.order
 	if !v.resumed && !v.does.free {
 		if v.keep == nil {
-			return refusal(o, plan.EvidenceNotStored, "what %s can still tell was not read, so nothing was done", o.Instance)
+			return refusal(o, plan.EvidenceNotStored, "what %s can still show was not read, so nothing was done", o.Instance)
 		}
 		var err error
 		if v.evidence, err = v.keep(ctx, o, v.seen); err != nil {
-			return refusal(o, plan.EvidenceNotStored, "what %s can still tell could not be kept, so nothing was done: %v", o.Instance, err)
+			return refusal(o, plan.EvidenceNotStored, "what %s can still show could not be kept, so nothing was done: %v", o.Instance, err)
 		}
 	}
 	// The diagnosis took a while; later times count from the act itself.

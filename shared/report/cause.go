@@ -185,46 +185,32 @@ func (d *NoticeDocument) explain(causes []shared) {
 	}
 }
 
-// reasons returns the causes of a notice with their fixes. own is the notice's own cause,
-// which may be one that could not be checked this time.
+// reasons returns the first cause of a notice, and names the others. own is the notice's own
+// cause, which may be one that could not be checked this time.
 func reasons(causes []shared, own string, of int) (out []why) {
 	if own != "" && !slices.ContainsFunc(causes, func(s shared) bool { return s.cause.Code == own }) {
-		out = append(out, why{code: own, summary: "as it was found before; it could not be looked for this time"})
+		out = append(out, why{code: own, summary: "found before; this time it could not be checked"})
 	}
-	for i, s := range causes {
-		if i == noticeCauses {
-			out = append(out, why{code: fmt.Sprintf("and %d more causes", len(causes)-i), summary: "rollcall explain INSTANCE tells all"})
-			break
-		}
-		w := why{code: perhaps(s.cause), summary: s.cause.Summary, fix: s.cause.Fix}
+	var others []string
+	for _, s := range causes {
+		share := ""
 		if len(s.instances) < of {
-			w.share = fmt.Sprintf("%d of %d", len(s.instances), of)
+			share = fmt.Sprintf("%d of %d", len(s.instances), of)
 		}
-		out = append(out, w)
+		if len(out) == 0 {
+			out = append(out, why{code: perhaps(s.cause), summary: s.cause.Summary, share: share})
+			continue
+		}
+		others = append(others, perhaps(s.cause)+orNothing(", ", share))
+	}
+	if len(others) > 0 {
+		out = append(out, why{code: "Other causes", summary: few(others, noticeCauses-1)})
 	}
 	return out
 }
 
-// kept returns the commands that fetch the evidence of the notice's instances.
-func kept(id roll.ClusterID, entries []plan.Entry) []recipe {
-	var places []string
-	for _, e := range entries {
-		if e.Evidence != "" && !slices.Contains(places, fetch(id, e.Evidence)) && len(places) < noticeCauses {
-			places = append(places, fetch(id, e.Evidence))
-		}
-	}
-	if len(places) == 0 {
-		return nil
-	}
-	return []recipe{{"To fetch what was read of them, for rollcall explain --bundle FOLDER/bundle", places}}
-}
-
-// fetch returns the command that downloads evidence from S3, or the place itself elsewhere.
-func fetch(id roll.ClusterID, place string) string {
-	if strings.HasPrefix(place, "s3://") {
-		parts := strings.Split(strings.Trim(place, "/"), "/")
-		folder := parts[max(0, len(parts)-2)] // one folder for each instance, so that bundles do not mix
-		return paste.Format("mkdir -p %[1]s && aws s3 cp --region %[2]s %[3]s - | tar xz -C %[1]s", folder, id.Region, place+"bundle.tar.gz")
-	}
-	return place
+// fetch returns the command that downloads evidence from S3.
+func fetch(region string, folder string) recipe {
+	parts := strings.Split(strings.Trim(folder, "/"), "/")
+	return recipe{"To fetch the evidence", []string{paste.Format("aws s3 cp --recursive --region %s %s %s", region, folder, parts[len(parts)-1])}}
 }

@@ -44,7 +44,6 @@ const (
 	chatDescription = 2500
 	chatSummary     = 300
 	chatStep        = 350
-	chatSteps       = 10
 	chatKeyword     = 75
 	chatMembers     = 5
 	chatFact        = 300
@@ -59,7 +58,7 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 	m := ChatMessage{
 		Version: "1.0", Source: "custom",
 		Content: ChatContent{
-			TextType: "client-markdown", Title: clip(harmless(lamps[d.Severity]+" "+strings.TrimPrefix(subject, subjectBegin)), chatTitle),
+			TextType: "client-markdown", Title: clip(harmless(lamps[d.Severity]+" "+subject), chatTitle),
 			Description: l.markdown(), NextSteps: l.steps(),
 		},
 		Metadata: ChatMetadata{
@@ -132,79 +131,50 @@ func (d NoticeDocument) thread() string {
 	return strings.Join([]string{"rollcall", d.Account, d.Region, d.Cluster, d.Group, d.Kind}, "-")
 }
 
-// markdown lays out the letter for a chat, in markdown that both Slack and Teams render. The
-// first cause and the acts come first; parts that do not fit are left out.
+// markdown lays out the letter for a chat, in markdown that both Slack and Teams render, in the
+// order of the mail.
 func (l letter) markdown() string {
-	parts := []string{l.headline}
-	facts := func(list []fact) {
-		var out []string
-		for _, f := range list {
-			if f.name != "Group" { // it is in the title
-				out = append(out, "*"+f.name+"* "+clip(harmless(f.value), chatFact))
-			}
-		}
-		parts = append(parts, strings.Join(out, "\n"))
-	}
-	facts(l.facts)
+	parts := []string{clip(harmless(l.headline), chatCause)}
 	for _, w := range l.why {
-		s := "*Why* " + w.says("`"+harmless(w.code)+"`", clip(harmless(w.summary), chatCause))
-		switch {
-		case w.fix != "" && len(w.fix) <= chatCause && pasteable(w.fix):
-			s += "\n```\n" + strings.TrimRight(w.fix, "\n") + "\n```"
-		case w.fix != "":
-			s += "\nWhat to paste against it is in the mail."
+		parts = append(parts, w.says("*"+harmless(w.code)+"*", clip(harmless(w.summary), chatCause)))
+	}
+	if l.run != nil {
+		s := strings.Join(l.run.commands, "\n")
+		if len(s) <= chatCause && pasteable(s) {
+			s = "```\n" + s + "\n```"
+		} else {
+			s = "The command is in the mail."
 		}
-		parts = append(parts, s)
+		parts = append(parts, "*"+headed(harmless(l.run.title))+"*\n"+s)
 	}
-	if len(l.does) > 0 {
-		parts = slices.Insert(parts, min(3, len(parts)), "*What Rollcall does*\n"+clip(harmless(strings.Join(l.does, "\n")), chatCause))
+	var facts []string
+	for _, f := range slices.Concat(l.facts, l.sequel) {
+		facts = append(facts, "*"+harmless(f.name)+"* "+clip(harmless(f.value), chatFact))
 	}
-	var members []string
-	for i, m := range l.members {
-		if i == chatMembers {
-			members = append(members, fmt.Sprintf("and %d more", len(l.members)-i+l.more))
-			break
-		}
-		members = append(members, "`"+strings.Replace(harmless(m.line), ",", "`,", 1))
+	for _, s := range l.next {
+		facts = append(facts, "*Next* "+clip(harmless(s), chatCause))
 	}
-	parts = append(parts, strings.Join(members, "\n"))
-	facts(l.details)
-	out := clip(harmless(parts[0]), chatCause)
-	for _, p := range parts[1:] {
-		if p != "" && len(out)+len(p) < chatDescription {
-			out += "\n\n" + p
-		}
+	if names := l.names(); names != "" {
+		facts = append(facts, "*Instances* "+clip(harmless(names), chatFact))
 	}
-	return out
+	return clip(strings.Join(append(parts, strings.Join(facts, "\n")), "\n\n"), chatDescription)
 }
 
 // steps returns what a person can do next. A command that is too long is left out, because
 // cutting it would change it.
 func (l letter) steps() (out []string) {
-	add := func(s string) {
-		if len(s) <= chatStep && len(out) < chatSteps {
-			out = append(out, s)
+	for _, r := range []*recipe{l.stop, l.rest} {
+		if r == nil {
+			continue
 		}
-	}
-	all := func(r recipe) {
 		for _, c := range r.commands {
-			if pasteable(c) {
-				add(r.title + ": `" + c + "`")
+			if s := r.title + ": `" + c + "`"; pasteable(c) && len(s) <= chatStep {
+				out = append(out, s)
 			}
 		}
 	}
-	stop := l.stop
-	if l.point != nil {
-		stop = append([]recipe{*l.point}, stop...)
-	}
-	for _, r := range stop {
-		all(r)
-	}
-	for _, k := range l.links {
-		add(k.name + ": " + k.url)
-	}
-	for _, r := range l.look {
-		all(r)
+	if s := l.link.name + ": " + l.link.url; l.link.url != "" && len(s) <= chatStep {
+		out = append(out, s)
 	}
 	return out
 }

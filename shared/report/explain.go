@@ -47,8 +47,44 @@ func (c Check) Explain(w io.Writer, layout Layout) error {
 		c.explainOne(t, f)
 	}
 	c.remembered(t)
+	for _, r := range c.commands() {
+		t.section(r.title)
+		for _, line := range r.commands {
+			t.line("    %s", line)
+		}
+	}
 	t.list("notes", notes)
 	return t.err
+}
+
+// commands returns the commands that a notice has no room for: to investigate the first
+// finding, to keep its instance, to stop all acts on the cluster, and to fetch the evidence.
+func (c Check) commands() (out []recipe) {
+	id := c.Snapshot.Cluster.ID
+	explained := c.Explained()
+	if len(explained) == 0 || id.Region == "" || id.Account == "" {
+		return nil
+	}
+	f := explained[0]
+	x := c.fate(f)
+	e := plan.Entry{Finding: f, Order: x.order, Held: x.held, Step: x.step, Causes: c.Diagnoses[f.Key()].Causes}
+	for _, i := range c.Snapshot.Instances {
+		if i.ID == f.Instance {
+			e.Hold = i.Hold
+		}
+	}
+	at := c.Snapshot.At
+	if commands := look(id, e); len(commands) > 0 {
+		if uses(commands, "kubectl ") {
+			commands = append([]string{pointTo(id)}, commands...)
+		}
+		out = append(out, recipe{"To investigate", commands})
+	}
+	out = append(out, stop(id, f.Kind, []plan.Entry{e}, c.Mode, at)...)
+	if c.Memory != nil && evidencePage(id.Region, c.Memory.Evidence) != "" {
+		out = append(out, fetch(id.Region, c.Memory.Evidence))
+	}
+	return out
 }
 
 // notJudged lists what could not be judged, and why. The shorter it is, the more an

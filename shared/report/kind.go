@@ -16,72 +16,86 @@ type kindWords struct {
 	one, many   string // the headline, of one instance or node and of several
 	means, mean string // what it means as a sentence, of one and of several
 	state       string // said of one instance, before the duration; "" names the kind
+	head, heads string // the subject of a notice, of one and of several
 	whatOnly    bool   // the kind implies the cause, so none is searched for
 }
 
 var kindTable = map[roll.Kind]kindWords{
 	roll.Unregistered: {
 		one: "instance not joined", many: "instances not joined", state: "has not joined CLUSTER",
+		head: "node has not joined", heads: "nodes have not joined",
 		means: "%d instance was launched for this cluster and has not registered as a node.",
 		mean:  "%d instances were launched for this cluster and have not registered as nodes.",
 	},
 	roll.Uninitialized: {
 		one: "node never ready", many: "nodes never ready", state: "registered and has not become ready for work",
+		head: "node never became ready", heads: "nodes never became ready",
 		means: "%d node has registered and has not become ready for work: a startup taint remains, or it was never Ready, or Karpenter has not marked it as registered and initialized.",
 		mean:  "%d nodes have registered and have not become ready for work: a startup taint remains, or they were never Ready, or Karpenter has not marked them as registered and initialized.",
 	},
 	roll.NotReady: {
 		one: "node not ready", many: "nodes not ready", state: "has not been ready",
+		head: "node is not ready", heads: "nodes are not ready",
 		means: "%d node reports that it is not ready (Ready=False).",
 		mean:  "%d nodes report that they are not ready (Ready=False).",
 	},
 	roll.Unknown: {
 		one: "node silent", many: "nodes silent", state: "has been silent",
+		head: "node stopped reporting", heads: "nodes stopped reporting",
 		means: "%d node has stopped reporting (Ready=Unknown).",
 		mean:  "%d nodes have stopped reporting (Ready=Unknown).",
 	},
 	roll.ConditionFailed: {
 		one: "node with a failed condition", many: "nodes with a failed condition", whatOnly: true,
+		head: "node has a failed condition", heads: "nodes have a failed condition",
 		means: "%d node reports a failed condition, beside Ready, that the policy does not tolerate.",
 		mean:  "%d nodes report a failed condition, beside Ready, that the policy does not tolerate.",
 	},
 	roll.Impaired: {
 		one: "instance impaired", many: "instances impaired", state: "has failed a status check of EC2",
+		head: "instance fails its EC2 status checks", heads: "instances fail their EC2 status checks",
 		means: "%d instance fails a status check of EC2.",
 		mean:  "%d instances fail a status check of EC2.",
 	},
 	roll.Scheduled: {
 		one: "instance with a scheduled event", many: "instances with a scheduled event", whatOnly: true,
+		head: "instance has a scheduled event", heads: "instances have a scheduled event",
 		means: "EC2 has scheduled an event, such as a reboot or a retirement, for %d instance.",
 		mean:  "EC2 has scheduled an event, such as a reboot or a retirement, for %d instances.",
 	},
 	roll.Flapping: {
 		one: "node flapping", many: "nodes flapping",
+		head: "node is flapping", heads: "nodes are flapping",
 		means: "%d node left Ready and came back " + flaps + " times or more within an hour.",
 		mean:  "%d nodes left Ready and came back " + flaps + " times or more within an hour.",
 	},
 	roll.Ghost: {
 		one: "node without its instance", many: "nodes without their instances", whatOnly: true,
+		head: "node has lost its instance", heads: "nodes have lost their instances",
 		means: "%d node is not ready, and EC2 says that the instance is gone.",
 		mean:  "%d nodes are not ready, and EC2 says that the instances are gone.",
 	},
 	roll.Orphaned: {
 		one: "instance orphaned", many: "instances orphaned", whatOnly: true,
+		head: "instance is orphaned", heads: "instances are orphaned",
 		means: "%d instance runs on, and nothing owns it any more: the EKS cluster is gone, or no NodeClaim of Karpenter has it.",
 		mean:  "%d instances run on, and nothing owns them any more: the EKS cluster is gone, or no NodeClaim of Karpenter has them.",
 	},
 	roll.Conflict: {
 		one: "instance with contradictions", many: "instances with contradictions", whatOnly: true,
+		head: "instance is described in two ways", heads: "instances are described in two ways",
 		means: "EC2 and Kubernetes contradict each other about %d instance: one of the two is wrong.",
 		mean:  "EC2 and Kubernetes contradict each other about %d instances: one of the two is wrong.",
 	},
 	roll.Stuck: {
 		one: "removal stuck", many: "removals stuck",
+		head: "removal is stuck", heads: "removals are stuck",
 		means: "%d Node or NodeClaim was deleted, and is still there: finalizers keep it.",
 		mean:  "%d Nodes or NodeClaims were deleted, and are still there: finalizers keep them.",
 	},
 	roll.Unlaunched: {
 		one: "launch failing", many: "launches failing",
+		head: "launch fails", heads: "launches fail",
 		means: "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
 		mean:  "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
 	},
@@ -96,6 +110,19 @@ func troubled(k roll.Kind, n int) string {
 		return fmt.Sprintf("%d %s", n, k)
 	}
 	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
+}
+
+// headlined returns the subject of a notice: what is wrong with n instances or nodes. Only with
+// a cause is it known that they cannot join.
+func headlined(k roll.Kind, n int, cause string) string {
+	words, ok := kindTable[k]
+	switch {
+	case !ok:
+		return troubled(k, n)
+	case k == roll.Unregistered && cause != "":
+		return fmt.Sprintf("%d %s", n, roll.Plural(n, "node can't join", "nodes can't join"))
+	}
+	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.head, words.heads))
 }
 
 // explain returns a sentence that says what a kind of finding means, of n instances.

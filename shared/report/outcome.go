@@ -26,21 +26,17 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	})
 	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
 	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
-	l := letter{headline: sentence(o), facts: d.facts(), links: d.Links.listed()}
-	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why}, fact{detailed(o), o.Detail})
+	l := letter{headline: sentence(o), why: []why{{detailed(o), o.Detail, ""}}, facts: []fact{d.place()}, sequel: d.sequel(), link: d.Links.first()}
+	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why})
 	if o.Cause != "" {
 		l.facts = append(l.facts, fact{"Cause", o.Cause})
 	}
-	if o.Evidence != "" {
-		l.facts = append(l.facts, fact{"Evidence", o.Evidence})
+	explain := recipe{"To see everything else", []string{from.explain(id, o.Order.Instance, policy.Remediate)}}
+	if l.run = &explain; o.Reason == plan.DrainUnfinished {
+		l.against(id, recipe{"To see which pods are left", podsLeft(o.Order.Node)[:1]})
+		l.rest = &explain
 	}
-	l.details = d.sequel()
-	if o.Reason == plan.DrainUnfinished {
-		l.look = append(l.look, recipe{"To see what is left", podsLeft(o.Order.Node)})
-	}
-	l.look = append(l.look, recipe{"To look closer", []string{from.explain(id, o.Order.Instance, policy.Remediate)}})
-	l.context(id)
-	return d.message(subject(id.Name, string(o.Order.Kind), "", o.Order.Group, outcomeInWords(o)), l)
+	return d.message(subject(id.Name, outcomeInWords(o), kindTable[o.Order.Kind].one, o.Order.Group, ""), l)
 }
 
 // detailed returns the label of the detail of an outcome.
@@ -76,7 +72,7 @@ func sentence(o remediate.Outcome) string {
 	case o.Result == remediate.Acted:
 		return fmt.Sprintf("%s was %s%s", capital(of), w.pastTense, consequence(o.Order))
 	case o.Result == remediate.Refused:
-		return fmt.Sprintf("%s was not %s: a second look right before the act found another case (%s).", capital(of), w.pastTense, o.Reason)
+		return fmt.Sprintf("%s was not %s: the check right before the act found another state (%s).", capital(of), w.pastTense, o.Reason)
 	case o.Reason == plan.DrainUnfinished:
 		return fmt.Sprintf("The drain of %s is unfinished: pods were left on it when its time was over. The instance is kept, unless the policy says drain.force: afterBudgetTimeout; see to the pods.", of)
 	case o.Result == remediate.Failed:
@@ -86,7 +82,7 @@ func sentence(o remediate.Outcome) string {
 	case o.Order.Action == plan.Reboot:
 		return fmt.Sprintf("Whether the %s of %s took effect is unclear, and nobody can see it from outside; it is not repeated.", w.noun, of)
 	}
-	return fmt.Sprintf("Whether the %s of %s took effect is unclear; the next checks will tell, and it is not repeated.", w.noun, of)
+	return fmt.Sprintf("Whether the %s of %s took effect is unclear; the next checks will show it, and it is not repeated.", w.noun, of)
 }
 
 // consequence returns the end of the sentence about an act that was carried out: what
@@ -104,7 +100,7 @@ func consequence(o plan.Order) string {
 	case o.Action == plan.DeleteNode:
 		return ": its instance is gone."
 	case o.Action == plan.DeleteNodeClaim:
-		return "; Karpenter drains its node, ends the instance, and launches another one if pods need it."
+		return "; Karpenter drains its node, terminates the instance, and launches another one if pods need it."
 	}
 	return "."
 }

@@ -126,7 +126,13 @@ func TestNoNameRunsInTheShellOfAReader(t *testing.T) {
 			}
 			n.notice.Key.Group = n.notice.Entries[0].Finding.Group
 			l := from.letter(id, document(id, now, string(n.notice.Key.Group), "", n.notice.Incident), n.notice, n.notice.Entries, nil, n.mode, now)
-			checkCommands(t, name, slices.Concat(l.stop, l.look, l.fixes()))
+			recipes := slices.Concat(stop(id, n.notice.Key.Kind, n.notice.Entries, n.mode, now), byHand(id, n.notice, n.notice.Entries), []recipe{fetch(id.Region, "s3://bucket"+hostile+"/a"+hostile+"/b/")})
+			for _, r := range []*recipe{l.run, l.stop, l.rest} {
+				if r != nil {
+					recipes = append(recipes, *r)
+				}
+			}
+			checkCommands(t, name, recipes)
 		}
 	}
 	for name, a := range alarms() {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +23,9 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
 	d.Links, d.Nodes = linksTo(id, "", n.Key.Group, ""), nodes(n)
-	l := letter{headline: fmt.Sprintf("Resolved: what was told of the kind %s in this group is over.", n.Key.Kind), facts: d.facts(), links: d.Links.listed()}
+	l := letter{headline: fmt.Sprintf("Resolved: nothing of the kind %s is left in this group.", n.Key.Kind), facts: []fact{d.place()}, link: d.Links.first(), sequel: d.sequel()}
 	if n.Key.Cause != "" {
-		l.headline = fmt.Sprintf("Resolved: what was told of the kind %s with the cause %s in this group is over.", n.Key.Kind, n.Key.Cause)
+		l.headline = fmt.Sprintf("Resolved: nothing of the kind %s with the cause %s is left in this group.", n.Key.Kind, n.Key.Cause)
 	}
 	l.facts = append(l.facts, fact{"Over", "since " + since(n.OverSince, at)})
 	if first := n.Incident.First; !first.IsZero() && n.OverSince.After(first) {
@@ -35,17 +34,18 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	if n.Incident.Total > len(n.Ended) {
 		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those that are remembered are named", n.Incident.Total)})
 	}
-	l.details = slices.Concat(d.counts(), d.sequel())
 	for i, e := range n.Ended {
 		if i < jsonEntries {
 			instance, about := e.Instance.Named()
 			d.Ended = append(d.Ended, NoticeEnded{Instance: instance, Subject: about, How: string(e.How), After: string(e.After), Spot: string(e.Spot)})
 		}
 		if i < textEntries {
-			l.members = append(l.members, member{line: fmt.Sprintf("%s, %s", e.Instance, ended(n.Key.Kind, e))})
+			l.facts = append(l.facts, fact{string(e.Instance), ended(n.Key.Kind, e)})
 		}
 	}
-	l.more = max(len(n.Ended)-textEntries, 0)
+	if more := len(n.Ended) - textEntries; more > 0 {
+		l.facts = append(l.facts, fact{"Others", fmt.Sprintf("%d more", more)})
+	}
 	what := "resolved: " + troubled(n.Key.Kind, len(n.Ended))
 	return d.message(subjectOver(id.Name, what, n.Key.Group, tally(n.Ended)), l)
 }
@@ -54,15 +54,15 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 func ended(k roll.Kind, e plan.Ended) string {
 	switch how := e.How; {
 	case how == plan.EndedRecovered && !e.Instance.IsInstance():
-		return "recovered: it is without the trouble"
+		return "recovered"
 	case how == plan.EndedRecovered && e.After != "":
 		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].pastTense)
 	case how == plan.EndedRecovered:
-		return "recovered: it is there, without the trouble"
+		return "recovered"
 	case how == plan.EndedByAct && k == roll.Ghost:
 		return "acted: Rollcall deleted its node"
 	case how == plan.EndedByAct:
-		return "acted: Rollcall ended it"
+		return "acted: Rollcall terminated it"
 	case how == plan.EndedChanged:
 		return "changed: its trouble goes on, of another kind or with another cause"
 	case how == plan.EndedIgnored:

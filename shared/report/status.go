@@ -21,20 +21,20 @@ func doing(entries []plan.Entry) string {
 		case e.Held.Reason == plan.SharedCause, e.Held.Reason == plan.CauseOutside:
 			return "paused, needs you" // the subject names the cause, which a person has to fix
 		default:
-			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)
+			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), inWordsOf(string(e.Held.Reason)))
 		}
 	}
 	for _, e := range entries {
 		if e.Left != "" {
-			return "left to the owner"
+			return "left to its owner"
 		}
 	}
 	for _, e := range entries {
 		if e.Finding.Stage == roll.Overdue {
-			return "past tolerance"
+			return "past its tolerance"
 		}
 	}
-	return "not yet due"
+	return "not due yet"
 }
 
 // heaviest returns the most severe ordered act, and for how many instances; "" if none is
@@ -58,7 +58,7 @@ var ordered = map[plan.Action]string{
 	plan.Drain:           "its pods are evicted as their disruption budgets allow, over several checks",
 	plan.Reboot:          "this happens once; if its node does not come back, the next step of the ladder follows",
 	plan.DeleteNode:      "only the Node object is deleted; its instance is gone already",
-	plan.DeleteNodeClaim: "Karpenter then drains its node and ends the instance",
+	plan.DeleteNodeClaim: "Karpenter then drains its node and terminates the instance",
 }
 
 // deed describes what Rollcall does about an instance.
@@ -114,7 +114,7 @@ func holdEnds(value string) string {
 // withheld says that an act is held, why, and what ends the hold.
 func withheld(e plan.Entry) deed {
 	d := deed{brief: fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)}
-	d.sentence = d.brief + ": " + e.Held.Detail
+	d.sentence = d.brief + ": " + strings.TrimSuffix(clip(shown(e.Held.Detail), detailBytes), ".")
 	if ends := e.Held.Reason.Ends(); ends != "" && !e.Held.Reason.Passing() { // the detail of others says it
 		d.sentence += ". It ends " + ends + "."
 	}
@@ -187,7 +187,7 @@ func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
 		}
 	}
 	if left > 0 {
-		out = append(out, fmt.Sprintf("%d of %d: see below", left, len(entries)))
+		out = append(out, fmt.Sprintf("%d of %d: rollcall explain shows what", left, len(entries)))
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/diagnose/paste"
@@ -22,6 +23,16 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 		out = append(out, stopAll(id)...)
 	}
 	return out
+}
+
+// halt returns the first recipe that can be pasted as it is, nil if there is none.
+func halt(recipes []recipe) *recipe {
+	for _, r := range recipes {
+		if !slices.ContainsFunc(r.commands, func(c string) bool { return strings.Contains(c, "INSTANCE") }) {
+			return &r
+		}
+	}
+	return nil
 }
 
 // stopAll returns the commands that keep Rollcall from all acts on the cluster.
@@ -54,15 +65,20 @@ func mightAct(e plan.Entry, mode policy.Mode, at time.Time) bool {
 	return follows(e, mode, at) && coming[e.Step.Do] != "" || roll.HoldActive(e.Hold, at)
 }
 
-// hold returns the commands that exempt single instances from acts.
-func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) {
+// release returns the command that ends the first hold, if there is one.
+func release(id roll.ClusterID, entries []plan.Entry, at time.Time) []recipe {
 	for _, e := range entries {
 		if roll.HoldActive(e.Hold, at) {
-			out = append(out, recipe{"To let go of an instance that is kept",
-				[]string{paste.Format("aws ec2 delete-tags --region %s --resources %s --tags Key=%s", id.Region, string(e.Finding.Instance), roll.TagHold)}})
-			break
+			return []recipe{{"To end the hold of " + string(e.Finding.Instance),
+				[]string{paste.Format("aws ec2 delete-tags --region %s --resources %s --tags Key=%s", id.Region, string(e.Finding.Instance), roll.TagHold)}}}
 		}
 	}
+	return nil
+}
+
+// hold returns the commands that exempt single instances from acts.
+func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) {
+	out = release(id, entries, at)
 	one := "it"
 	if len(entries) > 1 {
 		one = "the first" // the command is the same for the others
@@ -80,7 +96,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 		}
 		return append(out, keep("To keep "+one+" as it is for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 	}
-	return append(out, keep("To keep others of the kind as they are for a week, tag them before their time is up", "INSTANCE"))
+	return append(out, keep("To keep another one for a week, tag it before its time is up", "INSTANCE"))
 }
 
 // byHand returns the commands to terminate or delete what Rollcall does not, or not any more.
@@ -99,12 +115,12 @@ func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []recip
 	}
 	add := func(title string, command, of []string) {
 		if len(of) > 0 {
-			out = append(out, recipe{title, []string{paste.Command(slices.Concat(command, of[:min(len(of), textEntries)])...)}})
+			out = append(out, recipe{title, []string{paste.Command(slices.Concat(command, of[:min(len(of), handEntries)])...)}})
 		}
 	}
 	terminate := []string{"aws", "ec2", "terminate-instances", "--region", id.Region, "--instance-ids"}
-	add("To end by hand what shows no effect of the act", terminate, instances)
-	add("To delete by hand what shows no effect of the act", []string{"kubectl", "delete", "node"}, nodes)
-	add("To end what the cluster left behind, once you are sure that nobody needs it", terminate, left)
+	add("To terminate by hand what the act had no effect on", terminate, instances)
+	add("To delete by hand what the act had no effect on", []string{"kubectl", "delete", "node"}, nodes)
+	add("To terminate what the cluster left behind, once you are sure that nobody needs it", terminate, left)
 	return out
 }

@@ -7,9 +7,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// subjectBegin begins every subject.
-const subjectBegin = "[rollcall] "
-
 func groupInWords(g roll.Group, n int) string {
 	if g == roll.GroupNone {
 		return "no group"
@@ -17,14 +14,14 @@ func groupInWords(g roll.Group, n int) string {
 	return short(string(g), n)
 }
 
-// subject returns the subject of a notice: what is wrong, in which group, why, and what is
-// done. It is ASCII with fewer than 100 characters, as SNS requires. If it is too long, the
+// subject returns the subject of a notice, which reads like a headline: what is wrong, in which
+// group, why, and what is done. It is ASCII with fewer than 100 characters, as SNS requires. If it is too long, the
 // group's name is cut and then left out, then the cause. The cluster's name is cut last.
 func subject(cluster, what, cause string, group roll.Group, doing string) string {
-	doing = ", " + doing
+	doing = orNothing(": ", doing)
 	var says []string
 	if cause != "" {
-		because := fmt.Sprintf("%s (%s)", what, cause)
+		because := fmt.Sprintf("%s (%s)", what, inWordsOf(cause))
 		says = append(inGroup(because, group, doing), because+doing)
 	}
 	says = append(append(says, inGroup(what, group, doing)...), what+doing)
@@ -77,14 +74,33 @@ func cutToFit(cluster string, says []string, last string) string {
 // bytes of the name are left.
 func fit(cluster, say string) (string, int) {
 	const cut = "..."
-	head, tail := ascii(subjectBegin+cluster), ascii(": "+say)
+	head, tail := ascii(cluster), ascii(": "+say)
 	if len(head)+len(tail) <= subjectLength {
 		return head + tail, len(cluster)
 	}
-	if keep := subjectLength - len(tail) - len(cut); keep >= len(subjectBegin) {
-		return head[:keep] + cut + tail, keep - len(subjectBegin)
+	if keep := subjectLength - len(tail) - len(cut); keep >= 0 {
+		return head[:keep] + cut + tail, keep
 	}
 	return (head + tail)[:subjectLength-len(cut)] + cut, 0
+}
+
+// inWordsOf returns a code, such as NodeRoleNotMapped, in words: node role not mapped. Words of
+// capitals, such as API, stay as they are.
+func inWordsOf(code string) string {
+	var words []string
+	begin := 0
+	upper := func(i int) bool { return i < len(code) && code[i] >= 'A' && code[i] <= 'Z' }
+	for i := 1; i <= len(code); i++ {
+		if i < len(code) && (!upper(i) || upper(i-1) && (i+1 == len(code) || upper(i+1))) {
+			continue // within a word, or within capitals
+		}
+		w := code[begin:i]
+		if begin = i; len(w) == 1 || strings.ToUpper(w) != w {
+			w = strings.ToLower(w)
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
 }
 
 func ascii(s string) string {

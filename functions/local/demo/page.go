@@ -133,7 +133,7 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 func (s *story) mended(t *trouble) string {
 	for _, e := range s.events {
 		about := e.Kind == sim.EventNotice && e.Group == t.group && e.Finding == t.kind && !e.At.Before(t.told)
-		if about && strings.Contains(e.Text, t.instance) && strings.Contains(e.Text, "\nTo fix ") {
+		if about && strings.Contains(e.Text, "\nTo fix ") {
 			return "the notice of " + e.At.Format("15:04:05") + " says what to do"
 		}
 	}
