@@ -38,7 +38,7 @@ func (u *auditor) dues(c *cluster) {
 		if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute || away.After(due.Add(-calmFor)) {
 			continue // not yet, asked before, or too short for a check that schedules another
 		}
-		if u.hindered(m) != "" || u.a.weather.stormySince(due.Add(-calmFor), now) {
+		if u.hindered(m) != "" || u.times.cut.After(due.Add(-calmFor)) || u.a.weather.stormySince(due.Add(-calmFor), now) {
 			continue
 		}
 		found, asked := false, false

@@ -12,6 +12,7 @@ func (inv *invocation) helpless() bool { return inv.failed || inv.missed && inv.
 
 // excuses records that a receive of messages met such a fault.
 func (u *auditor) excuses(batch []message) {
+	u.times.cut = u.a.Now()
 	for _, m := range batch {
 		u.excused[m.id]++
 	}

@@ -87,6 +87,7 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 type times struct {
 	left    map[*node]time.Time  // since when nodes have not been Ready
 	expires map[string]time.Time // when the latest order of an id expires
+	cut     time.Time            // when a function last left its messages to a later try
 }
 
 func newTimes() times { return times{left: map[*node]time.Time{}, expires: map[string]time.Time{}} }

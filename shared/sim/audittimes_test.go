@@ -82,13 +82,14 @@ func TestAnActRestsOnAPolicyThatWasReadLast(t *testing.T) {
 // A check comes in time for the end of a tolerance.
 func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
-		found, checked time.Duration // after the end of the tolerance
-		broken         bool
+		found, checked, cut time.Duration // after the end of the tolerance
+		broken              bool
 	}{
-		"in time":                 {-10 * time.Minute, time.Second, false},
-		"before it":               {-10 * time.Minute, -time.Minute, true},
-		"it was not found":        {-31 * time.Minute, -time.Minute, false},
-		"it was found at its end": {-31 * time.Minute, -30 * time.Second, false},
+		"in time":                 {-10 * time.Minute, time.Second, -time.Hour, false},
+		"before it":               {-10 * time.Minute, -time.Minute, -time.Hour, true},
+		"it was not found":        {-31 * time.Minute, -time.Minute, -time.Hour, false},
+		"it was found at its end": {-31 * time.Minute, -30 * time.Second, -time.Hour, false},
+		"its function was killed": {-10 * time.Minute, -time.Minute, time.Minute, false},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
@@ -99,6 +100,7 @@ func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 		c.a.until(c.a.Now().Add(10 * time.Minute))
 		due := m.node.ready().LastTransitionTime.Add(30 * time.Minute)
 		u.verdicts.whole[c.name] = []time.Time{due.Add(tt.found), due.Add(tt.checked)}
+		u.times.cut = due.Add(tt.cut)
 		c.a.until(due.Add(time.Minute - 1).Truncate(time.Minute).Add(dueWithin + time.Second))
 		u.violations = nil
 		if u.dues(c); u.broke(RuleDeadline) != tt.broken {
