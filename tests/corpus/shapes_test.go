@@ -167,8 +167,8 @@ var foreign = []string{"toml-on-al2023", "bottlerocket-user-data-in-base64-twice
 
 // refused are cases whose user data parses here, and which its reader on the instance refuses:
 // a NodeConfig of a kind, version or type that nodeadm does not know or without a field that it
-// needs, shell, a script that
-// cloud-init does not know for one, and settings that Bottlerocket's API refuses.
+// needs, shell, a script that cloud-init does not know for one, and settings that Bottlerocket's
+// API refuses.
 var refused = []string{
 	"nodeconfig-of-a-version-that-does-not-exist", "nodeconfig-of-a-version-that-does-not-exist-without-a-console", "nodeconfig-of-another-kind", "nodeconfig-whose-flags-are-a-text",
 	"quote-that-swallows-the-bootstrap", "here-document-that-swallows-the-bootstrap", "lone-group-whose-script-does-not-parse",

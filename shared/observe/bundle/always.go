@@ -87,7 +87,13 @@ var always = map[string][]member{
 		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "lastTransitionTime", when: "type=Ready"},
 	},
 	fileLeases: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "renewTime"}},
-	filePods:   {{has: "spec"}, {has: "status"}, {in: "metadata", has: "namespace"}},
+	// Every recorder of events fills these; the message may be empty.
+	// https://pkg.go.dev/k8s.io/client-go/tools/record#EventRecorder
+	fileEvents: {
+		{has: "involvedObject"}, {in: "involvedObject", has: "kind"}, {in: "involvedObject", has: "name"}, {in: "metadata", has: "namespace"},
+		{has: "reason"}, {has: "type"},
+	},
+	filePods: {{has: "spec"}, {has: "status"}, {in: "metadata", has: "namespace"}},
 	fileNodeClaims: {
 		{in: "metadata", has: "labels"}, {in: "metadata.labels", has: "karpenter.sh/nodepool"}, {in: "metadata", has: "creationTimestamp"},
 		{in: "status", has: "conditions", list: true}, {in: "status.conditions[]", has: "reason"},

@@ -27,6 +27,9 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 	table := func(rest string) string {
 		return `{"RouteTables": [{"RouteTableId": "x", "VpcId": "vpc-1"` + rest + `}]}`
 	}
+	event := func(rest string) string {
+		return `{"kind": "List", "items": [{"metadata": {"name": "x", "namespace": "default"}, ` + rest + `}]}`
+	}
 	for name, tt := range map[string]struct {
 		file, data string
 		lacks      string // "" if it is whole
@@ -55,6 +58,11 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 		"a scaling group, its processes cut": {fileASGs, `{"AutoScalingGroups": [{"AutoScalingGroupName": "x", "DesiredCapacity": 1}]}`, "SuspendedProcesses"},
 		"a node pool":                        {fileNodePools, `{"kind": "List", "items": [{"metadata": {"name": "x"}, "spec": {"template": {"spec": {}}}}]}`, ""},
 		"a node pool, its template cut":      {fileNodePools, `{"kind": "List", "items": [{"metadata": {"name": "x"}, "spec": {"template": {}}}]}`, "spec.template.spec"},
+		"an event without a message":         {fileEvents, event(`"involvedObject": {"kind": "Node", "name": "n"}, "reason": "Starting", "type": "Normal"`), ""},
+		"an event, its reason taken out":     {fileEvents, event(`"involvedObject": {"kind": "Node", "name": "n"}, "type": "Normal"`), "reason"},
+		"an event, its type taken out":       {fileEvents, event(`"involvedObject": {"kind": "Node", "name": "n"}, "reason": "Starting"`), "type"},
+		"an event, its object taken out":     {fileEvents, event(`"reason": "Starting", "type": "Normal"`), "involvedObject"},
+		"an event, its object's name cut":    {fileEvents, event(`"involvedObject": {"kind": "Node"}, "reason": "Starting", "type": "Normal"`), "involvedObject.name"},
 	} {
 		fsys := least(t)
 		fsys[tt.file] = &fstest.MapFile{Data: []byte(tt.data)}
@@ -78,6 +86,8 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 			_, err = autoscaling.NewFromConfig(b.AWS()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"x"}})
 		case fileNodePools:
 			_, err = client(t, b).Read(t.Context(), kube.ANodePool("x"))
+		case fileEvents:
+			_, err = client(t, b).Read(t.Context(), kube.EventsOfNode("n"))
 		}
 		if tt.lacks == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
