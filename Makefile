@@ -108,9 +108,9 @@ pictures: build session ## Draw the pictures of the README again: the demo on a 
 	$(BIN)/rollcall demo --html $(BUILD)/day.html > /dev/null
 	$(GO) run ./tests/pictures notice > $(BUILD)/notice.html
 	cd tests/browser && $(GO) build -o $(CURDIR)/$(BUILD)/picture ./cmd/picture
-	$(PICTURE) -width 1280 -height 1400 -scale 1.25 $(BUILD)/day.html tests/pictures/day.png
-	$(PICTURE) -width 1280 -height 1400 -scale 1.25 -dark $(BUILD)/day.html tests/pictures/day-dark.png
-	$(PICTURE) -width 390 -height 1000 -scale 2 $(BUILD)/notice.html tests/pictures/notice.png
+	$(PICTURE) -width 1280 -height 1100 $(BUILD)/day.html tests/pictures/day.png
+	$(PICTURE) -width 1280 -height 1100 -dark $(BUILD)/day.html tests/pictures/day-dark.png
+	$(PICTURE) -width 390 -height 1000 -scale 1.5 $(BUILD)/notice.html tests/pictures/notice.png
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)

@@ -278,7 +278,7 @@ func (c Check) summary() string {
 		long := Age(c.Snapshot.At.Sub(oldest(findings).Since))
 		return fmt.Sprintf("%d %s %s.", len(findings), roll.Plural(len(findings), "finding, for", "findings, the oldest for"), long)
 	case c.clusterGone(), !c.Snapshot.Has(roll.ScopeNodes):
-		return "Nothing can be said of its nodes."
+		return "Its nodes could not be judged."
 	case !c.Complete():
 		return "No finding, but not all could be read or done."
 	}

@@ -285,9 +285,9 @@ func TestAPageAnswersFirst(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Worst cluster: shop-production: Nothing can be said of its nodes.",
+		"Worst cluster: shop-production: Its nodes could not be judged.",
 		"Needs a person: shop-production: not judged: the Kubernetes API of shop-production refused the token of arn:aws:sts::111122223333:assumed-role/rollcall-inspect/rollcall (401 Unauthorized): the cluster h…",
-		"Needs a person: shop: 3 NodeRoleNotMapped, 2 LaunchTemplateDrift (perhaps), 1 Unregistered (no cause known)",
+		"Needs a person: shop: 3 NodeRoleNotMapped, 2 LaunchTemplateDrift (perhaps), of unknown cause: 1 Unregistered",
 		"Happens by itself: shop: 2 terminate at 12:09Z, 1 terminated, 1 still within tolerance",
 		"Happens by itself: quiet: 1 still within tolerance",
 	}

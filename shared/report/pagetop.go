@@ -48,19 +48,22 @@ func (c Check) outlook() (needs, happens []string) {
 	if why, unread := c.unread(); unread {
 		needs = append(needs, "not judged"+orNothing(": ", clip(why, 160)))
 	}
-	var causes, acts Tally
+	var causes, unexplained, acts Tally
 	for _, f := range c.Findings() {
 		if what := c.fate(f).byItself(c.Mode); what != "" {
 			acts.Add(what)
 			continue
 		}
-		what := string(f.Kind) + " (no cause known)"
 		if first, ok := first(c.Diagnoses[f.Key()].Causes); ok {
-			what = perhaps(first)
+			causes.Add(perhaps(first))
+		} else {
+			unexplained.Add(string(f.Kind))
 		}
-		causes.Add(what)
 	}
 	needs = append(needs, causes.List("%[2]d %[1]s")...)
+	if rest := unexplained.List("%[2]d %[1]s"); len(rest) > 0 {
+		needs = append(needs, "of unknown cause: "+strings.Join(rest, ", "))
+	}
 	happens = append(happens, acts.List("%[2]d %[1]s")...)
 	if n := len(c.Watching()); n > 0 {
 		happens = append(happens, fmt.Sprintf("%d still within tolerance", n))

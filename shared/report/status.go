@@ -25,7 +25,11 @@ func doing(entries []plan.Entry) string {
 		}
 	}
 	for _, e := range entries {
-		if e.Left != "" {
+		switch {
+		case e.Left == "":
+		case liesOutside(roll.Diagnosis{Causes: e.Causes}):
+			return "needs you" // what the owner launches in its place has the same cause
+		default:
 			return "left to its owner"
 		}
 	}

@@ -33,11 +33,18 @@ const starting = 60 * time.Second
 // Find returns the path of a browser that browser.sh finds or installs. If pinned, it is
 // the version of package.json, which shows a page the same everywhere.
 func Find(ctx context.Context, pinned bool) (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	args := []string{filepath.Join(filepath.Dir(here), "browser.sh")}
 	if pinned {
-		args = append(args, "--pinned")
+		return install(ctx, "--pinned")
 	}
+	return install(ctx)
+}
+
+// Axe returns the path of axe-core, which browser.sh installs if it must.
+func Axe(ctx context.Context) (string, error) { return install(ctx, "--axe") }
+
+func install(ctx context.Context, flags ...string) (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	args := append([]string{filepath.Join(filepath.Dir(here), "browser.sh")}, flags...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	var out, told bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &told
@@ -211,6 +218,20 @@ func Ask[T any](p *Page, question string) (T, error) {
 		return answer, fmt.Errorf("%s: %w", question, err)
 	}
 	return answer, nil
+}
+
+// Violation is a rule of axe-core that a page breaks.
+type Violation struct {
+	ID, Impact, Help string
+	Nodes            []struct{ HTML string }
+}
+
+// Violations returns the rules of axe-core, whose source is given, that the page breaks.
+func (p *Page) Violations(source string) ([]Violation, error) {
+	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[int](source+"\n;0")); err != nil {
+		return nil, fmt.Errorf("load axe-core: %w", err)
+	}
+	return chromedp.Run(p.ctx, chromedp.Evaluate[[]Violation](`axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map((n) => ({HTML: n.html}))})))`, chromedp.EvalAwaitPromise))
 }
 
 // Do carries out actions on the page.

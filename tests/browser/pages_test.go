@@ -19,8 +19,9 @@ import (
 
 var chrome *Browser
 
-// day is the path of the demo's page.
-var day string
+// made is the folder of the pages that the commands write: day is the demo's, reasons that of an
+// explanation.
+var made, day, reasons string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -35,12 +36,12 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer chrome.Close()
-		defer func() { _ = os.Remove(day) }()
+		defer func() { _ = os.RemoveAll(made) }()
 		return m.Run()
 	}())
 }
 
-// setUp starts the browser and makes the demo write its page.
+// setUp starts the browser, and has the commands write their pages.
 func setUp(ctx context.Context) error {
 	path, err := Find(ctx, false)
 	if err != nil {
@@ -49,16 +50,21 @@ func setUp(ctx context.Context) error {
 	if chrome, err = Start(ctx, path); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp("", "day-*.html")
-	if err != nil {
+	if made, err = os.MkdirTemp("", "pages-*"); err != nil {
 		return err
 	}
-	day = file.Name()
-	_ = file.Close()
-	cmd := exec.CommandContext(ctx, "go", "run", "-ldflags", "-s -w", "./functions/local", "demo", "--html", day)
-	cmd.Dir, cmd.Stderr = root(), os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("rollcall demo --html: %w", err)
+	tool := filepath.Join(made, "rollcall")
+	day, reasons = filepath.Join(made, "day.html"), filepath.Join(made, "explain.html")
+	for _, args := range [][]string{
+		{"go", "build", "-ldflags", "-s -w", "-o", tool, "./functions/local"},
+		{tool, "demo", "--html", day},
+		{tool, "explain", "--bundle", "tests/corpus/examples/controller-role-in-aws-auth", "--html", reasons},
+	} {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir, cmd.Stderr = root(), os.Stderr
+		if err := cmd.Run(); err != nil && (args[1] != "explain" || cmd.ProcessState.ExitCode() != 2) { // it finds something
+			return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		}
 	}
 	return nil
 }
@@ -67,7 +73,7 @@ func setUp(ctx context.Context) error {
 // shared/report, byte for byte what rollcall check --html writes.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	out := map[string]string{"demo": day}
+	out := map[string]string{"demo": day, "explain": reasons}
 	files, err := filepath.Glob(filepath.Join(root(), "shared/report/testdata/page-*.golden.html"))
 	if err != nil || len(files) < 4 {
 		t.Fatalf("golden pages: %v %v", files, err)
@@ -176,6 +182,9 @@ func TestAPageNeedsNoScript(t *testing.T) {
 		if n := ask[int](t, p, "document.body.innerText.length"); n < 300 {
 			t.Errorf("%d characters are seen", n)
 		}
+		if ask[bool](t, p, "[...document.querySelectorAll('#find')].some((e) => e.checkVisibility())") {
+			t.Error("the search is shown, and cannot work")
+		}
 		const folded = "document.querySelectorAll('details:not([open])').length"
 		before := ask[int](t, p, folded)
 		if before == 0 {
@@ -215,6 +224,121 @@ func TestWhatHasTheFocusIsSeen(t *testing.T) {
 			t.Errorf("%d parts can be reached by the keyboard", met)
 		}
 	})
+}
+
+// axe-core finds nothing serious, in light and dark, with everything unfolded.
+func TestNothingKeepsAPersonOut(t *testing.T) {
+	source := axe(t)
+	for _, dark := range []bool{false, true} {
+		t.Run(map[bool]string{false: "light", true: "dark"}[dark], func(t *testing.T) {
+			each(t, View{Width: 1280, Height: 800, Dark: dark}, func(t *testing.T, p *Page) {
+				ask[int](t, p, "unfold(), 0")
+				for _, v := range serious(t, p, source) {
+					t.Errorf("%s (%s): %s, such as %.200s", v.ID, v.Impact, v.Help, v.Nodes[0].HTML)
+				}
+			})
+		})
+	}
+}
+
+// axe returns the source of axe-core. It comes from npm, which a machine with a browser of its own
+// may lack.
+func axe(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("axe-core comes from npm, which this machine lacks")
+	}
+	path, err := Axe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+func serious(t *testing.T, p *Page, source string) (out []Violation) {
+	t.Helper()
+	all, err := p.Violations(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Impact == "serious" || v.Impact == "critical" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func TestAxeFindsWhatIsSerious(t *testing.T) {
+	source := axe(t)
+	file := filepath.Join(t.TempDir(), "wrong.html")
+	if err := os.WriteFile(file, []byte(`<!doctype html><html lang="en"><title>wrong</title><h1>x</h1><img src="data:,"><p style="color:#bbb;background:#fff">faint</p>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := chrome.Open(file, View{Width: 800, Height: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	found := map[string]bool{}
+	for _, v := range serious(t, p, source) {
+		found[v.ID] = true
+	}
+	if !found["image-alt"] || !found["color-contrast"] {
+		t.Errorf("axe-core finds only %v", found)
+	}
+}
+
+// The search shows what has the words, unfolds it, and hides the rest; without words everything is
+// as it was. The page's policy lets the script run.
+func TestWhatIsSoughtIsFound(t *testing.T) {
+	p, err := chrome.Open(day, View{Width: 1280, Height: 800})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	type state struct {
+		Findings, Rows, Clusters, Open int
+		Found                          string
+	}
+	seen := func(words, cluster string) state {
+		return ask[state](t, p, fmt.Sprintf(`(() => {
+			const words = document.getElementById('find-words'), cluster = document.getElementById('find-cluster');
+			words.value = %q; cluster.value = [...cluster.options].find((o) => o.text === %q).value;
+			words.dispatchEvent(new Event('input'));
+			const n = (what) => [...document.querySelectorAll(what)].filter((e) => e.checkVisibility()).length;
+			return {Findings: n('.finding'), Rows: n('.part tbody tr'), Clusters: n('.cluster'), Open: n('details[open].part'), Found: document.getElementById('find-found').textContent};
+		})()`, words, cluster))
+	}
+	all := seen("", "all clusters")
+	if all.Clusters != 4 || all.Findings < 10 || all.Found != "" {
+		t.Fatalf("at first: %+v", all)
+	}
+	if got := seen("ControllerRoleMapped", "all clusters"); got.Findings != 1 || got.Clusters != 1 || !strings.Contains(got.Found, " of ") {
+		t.Errorf("a cause: %+v", got)
+	}
+	if got := seen("SharedCause terminate", "all clusters"); got.Rows < 2 || got.Rows > 20 {
+		t.Errorf("rows of folded lists: %+v", got)
+	}
+	if got := ask[int](t, p, "[...document.querySelectorAll('.overview tbody tr')].filter((e) => e.checkVisibility()).length"); got >= 4 {
+		t.Errorf("the table of clusters has %d rows", got)
+	}
+	if got := seen("", "search"); got.Clusters != 1 || got.Findings >= all.Findings || got.Findings == 0 {
+		t.Errorf("a cluster: %+v", got)
+	}
+	if got := seen("no such words", "all clusters"); got.Findings != 0 || got.Clusters != 0 || !strings.HasPrefix(got.Found, "0 of ") {
+		t.Errorf("nothing: %+v", got)
+	}
+	if got := seen("", "all clusters"); got != all {
+		t.Errorf("afterwards %+v, before %+v", got, all)
+	}
+	if got := append(p.Complaints(), p.Asked()...); len(got) > 0 {
+		t.Errorf("the browser complains, or the page asks: %q", got)
+	}
 }
 
 // On a phone every column is visible without scrolling sideways.

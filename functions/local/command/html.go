@@ -1,10 +1,15 @@
 package command
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"rollcall/shared/report"
 	"rollcall/shared/report/page"
@@ -42,6 +47,46 @@ func writePage(path, command string, results []report.Check) error {
 	}
 	return nil
 }
+
+// openers are the commands that open a file with the program that a person uses for it.
+var openers = map[string][]string{"darwin": {"open"}, "windows": {"cmd", "/c", "start", ""}}
+
+// show opens a page in the browser of an operating system, by its runtime.GOOS.
+func show(ctx context.Context, system, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("--open: %w", err)
+	}
+	command, ok := openers[system]
+	if !ok {
+		command = []string{"xdg-open"}
+	}
+	// Some openers are the browser itself, and end with it: it must outlive the command.
+	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], path)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ended := make(chan error, 1)
+	if err = cmd.Start(); err == nil {
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case err = <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(opening):
+			return nil // it shows the page
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if said := strings.TrimSpace(out.String()); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return fmt.Errorf("--open: %s could not open %s: %w", command[0], path, err)
+}
+
+// opening is how long an opener may take to fail.
+const opening = 3 * time.Second
 
 // replace replaces a file atomically.
 func replace(path string, data []byte) error {

@@ -78,3 +78,41 @@ func TestAPageThatFailsLeavesTheOneBefore(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// The page is opened by the opener of the system. Its failure is reported with what it said.
+func TestAPageIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	seen := filepath.Join(dir, "seen")
+	t.Setenv("PATH", dir)
+	for system, opener := range map[string]string{"linux": "xdg-open", "darwin": "open", "windows": "cmd", "freebsd": "xdg-open"} {
+		if err := show(t.Context(), system, "day.html"); err == nil || !strings.Contains(err.Error(), "--open: "+opener+" could not open ") {
+			t.Errorf("%s without an opener: %v", system, err)
+		}
+		script := "#!/bin/sh\necho \"$@\" > " + seen + "\n"
+		if err := os.WriteFile(filepath.Join(dir, opener), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := show(t.Context(), system, "day.html"); err != nil {
+			t.Errorf("%s: %v", system, err)
+		}
+		here, err := filepath.Abs("day.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(seen); err != nil || !strings.HasSuffix(strings.TrimSpace(string(got)), here) {
+			t.Errorf("%s opened %q, %v", system, got, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, opener), []byte("#!/bin/sh\necho no display >&2\nexit 3\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := show(t.Context(), system, "day.html"); err == nil || !strings.Contains(err.Error(), "exit status 3: no display") {
+			t.Errorf("%s with an opener that fails: %v", system, err)
+		}
+		if err := os.Remove(filepath.Join(dir, opener)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := rollcall(t, "demo", "--open"); code != ExitError || !strings.Contains(stderr, "--open needs --html FILE") {
+		t.Errorf("--open alone: exit %d: %s", code, stderr)
+	}
+}

@@ -67,10 +67,11 @@ func eachPage(t *testing.T, check func(t *testing.T, page []byte, root *html.Nod
 	}
 }
 
-func TestNothingIsLoadedAndNothingRuns(t *testing.T) {
+func TestNothingIsLoadedAndNothingElseRuns(t *testing.T) {
 	allowed := []string{
 		"html", "head", "body", "meta", "title", "style", "header", "main", "footer", "section", "h1", "h2", "h3", "h4", "h5", "p", "a", "b", "i", "small", "span", "code", "pre",
 		"ul", "li", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "figure", "figcaption",
+		"label", "input", "select", "option", "script",
 		"svg", "defs", "g", "path", "circle", "rect", "line", "text", "use", "desc",
 	}
 	eachPage(t, func(t *testing.T, _ []byte, root *html.Node) {
@@ -93,7 +94,7 @@ func TestNothingIsLoadedAndNothingRuns(t *testing.T) {
 func TestThePagesOfSamplesNameNoResource(t *testing.T) {
 	for _, d := range []Document{day(), glance(), {Title: "Nothing to show"}} {
 		page := string(render(t, d))
-		for _, s := range []string{"http:", "https:", "src=", "@import", "url(", "<script", "javascript:", "ZgotmplZ", "NaN", "Inf"} {
+		for _, s := range []string{"http:", "https:", "src=", "@import", "url(", "<script ", "javascript:", "ZgotmplZ", "NaN", "Inf"} {
 			if i := strings.Index(page, s); i >= 0 {
 				t.Errorf("%s: %q is on the page: %.80q", d.Title, s, page[max(0, i-40):])
 			}
@@ -101,14 +102,20 @@ func TestThePagesOfSamplesNameNoResource(t *testing.T) {
 	}
 }
 
-func TestThePolicyAllowsTheStyleSheetAlone(t *testing.T) {
+func TestThePolicyAllowsTheStyleSheetAndTheSearchAlone(t *testing.T) {
 	eachPage(t, func(t *testing.T, _ []byte, root *html.Node) {
 		styles := elements(root, "style")
 		if len(styles) != 1 {
 			t.Fatalf("%d style sheets", len(styles))
 		}
 		sum := sha256.Sum256([]byte(words(styles[0])))
-		want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+		for _, s := range elements(root, "script") {
+			if words(s) != search || len(elements(root, "script")) != 1 {
+				t.Errorf("a script that is not the search: %.200s", words(s))
+			}
+		}
+		mine := sha256.Sum256([]byte(search))
+		want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(mine[:]) + "'; base-uri 'none'; form-action 'none'"
 		for i, m := range elements(root, "meta") {
 			if v, _ := attribute(m, "http-equiv"); v == "Content-Security-Policy" {
 				if got, _ := attribute(m, "content"); got != want {

@@ -21,6 +21,9 @@ var markup string
 //go:embed page.css
 var rules string
 
+//go:embed page.js
+var search string
+
 // pages returns the template. It is parsed when the first page is rendered: the functions render
 // none, and without a variable for it the linker leaves out html/template, and with that all methods
 // that a template could call, half of their code.
@@ -51,11 +54,14 @@ func parsePages() *template.Template {
 // sheet is the style sheet: the palette, the sizes that the layout uses, then the rules.
 var sheet = declarations() + sizes() + rules
 
-// head is the Content-Security-Policy of the page and its style sheet. Nothing is loaded,
-// no script runs, and no other style applies.
+// head is the Content-Security-Policy of the page and its style sheet. Nothing is loaded, and no
+// other script runs and no other style applies than the page's own.
 var head = template.HTML(fmt.Sprintf(
-	`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
-	fingerprint(sheet), sheet))
+	`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
+	fingerprint(sheet), fingerprint(search), sheet))
+
+// script is the search. It adds to the page, which is whole without it.
+var script = template.HTML("<script>" + search + "</script>\n")
 
 func fingerprint(s string) string {
 	sum := sha256.Sum256([]byte(s))
@@ -78,6 +84,7 @@ func sizes() string {
 type view struct {
 	Document
 	Head     template.HTML
+	Script   template.HTML // "" where there is nothing to find
 	Period   string
 	Clusters []clusterView
 	Sparks   bool              // at least one cluster has a Spark
@@ -104,6 +111,9 @@ func compose(d Document) view {
 		v.Clusters = append(v.Clusters, arrange(fmt.Sprintf("c%d", i+1), c))
 		v.Clusters[i].Rest = d.Rest
 		v.Links[c.Name] = v.Clusters[i].ID
+	}
+	if len(d.Clusters) > 0 {
+		v.Script = script
 	}
 	v.Sparks = slices.ContainsFunc(v.Clusters, func(c clusterView) bool { return c.Spark != "" })
 	return v
