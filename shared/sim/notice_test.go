@@ -82,7 +82,7 @@ func TestNoticesHaveThePublishedFormWhateverHappens(t *testing.T) {
 			if n := len(m.Subject); n >= 100 || n == 0 {
 				t.Errorf("%s: a subject of %d characters: %q", name, n, m.Subject)
 			}
-			if !strings.Contains(m.Text, "\nCluster: ") || slices.Contains(strings.Split(m.Text, "\n"), "Incident: ") {
+			if !strings.Contains(m.Text, "\nWhere: ") || slices.Contains(strings.Split(m.Text, "\n"), "Incident: ") {
 				t.Errorf("%s: %q: the text is not whole:\n%s", name, m.Subject, m.Text)
 			}
 			news[m.Attributes.News]++

@@ -74,7 +74,7 @@ func TestTheEvidenceIsKeptBeforeTheNoticeThatLinksIt(t *testing.T) {
 	if order("keep") < order("record") || order("keep") > order("publish") || order("diagnose") > order("record") {
 		t.Errorf("in the order %q", s.events)
 	}
-	if c.Evidence != kept || len(s.said) != 1 || !strings.Contains(s.said[0].Text, kept) || s.said[0].Attributes.Cause != "NodeRoleNotMapped" {
+	if c.Evidence != kept || len(s.said) != 1 || !strings.Contains(string(s.said[0].JSON), kept) || s.said[0].Attributes.Cause != "NodeRoleNotMapped" {
 		t.Errorf("evidence %q, said %+v", c.Evidence, s.said)
 	}
 	if d := c.Document(); d.Evidence != kept || len(d.Findings) != 1 || d.Findings[0].Causes[0].Code != "NodeRoleNotMapped" {
