@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -80,8 +79,8 @@ var (
 var askings = map[topic]asking{
 	topicNode:            {of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: segment},
 	topicNodes:           {of: []resource{resourceNode}, thing: "nodes", largest: maxCapture},
-	topicLease:           {of: []resource{resourceLease}, namespace: corev1.NamespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: segment},
-	topicLeases:          {of: []resource{resourceLease}, namespace: corev1.NamespaceNodeLease, thing: "leases of nodes", largest: maxCapture},
+	topicLease:           {of: []resource{resourceLease}, namespace: namespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: segment},
+	topicLeases:          {of: []resource{resourceLease}, namespace: namespaceNodeLease, thing: "leases of nodes", largest: maxCapture},
 	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: segment},
 	topicNodeEvents:      {of: []resource{resourceEvent}, sel: about("Node"), thing: "events of node %s", newest: MaxEvents, nameable: segment},
 	topicNodeClaimEvents: {of: []resource{resourceEvent}, sel: about("NodeClaim"), thing: "events of NodeClaim %s", newest: MaxEvents, nameable: segment},
@@ -99,7 +98,10 @@ var askings = map[topic]asking{
 	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
 }
 
-const labelServiceName = "kubernetes.io/service-name"
+const (
+	labelServiceName   = "kubernetes.io/service-name"
+	namespaceNodeLease = "kube-node-lease"
+)
 
 // segment returns what is wrong with a name as part of a URL's path.
 func segment(name string) []string { return rest.IsValidPathSegmentName(name) }

@@ -1,16 +1,17 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
@@ -27,14 +28,13 @@ const requestTimeout = 30 * time.Second
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
-// scheme has the core types only. The clientset would add every API group to a binary that needs
-// nodes and pods.
+// scheme has options and errors only: objects are decoded by this package. Registering a type links
+// all of its methods and those of its fields, and takes time at each start.
 var (
+	coreV1 = schema.GroupVersion{Version: "v1"}
 	scheme = func() *runtime.Scheme {
 		s := runtime.NewScheme()
-		if err := corev1.AddToScheme(s); err != nil {
-			panic(err) // the types are compiled in; this cannot depend on input
-		}
+		metav1.AddToGroupVersion(s, coreV1)
 		return s
 	}()
 	codecs         = serializer.NewCodecFactory(scheme)
@@ -97,7 +97,7 @@ func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.Roun
 func newClient(cfg *rest.Config) (*Client, error) {
 	cfg.APIPath = "/api"
 	cfg.QPS = -1 // requests are few and sequential
-	cfg.GroupVersion = &corev1.SchemeGroupVersion
+	cfg.GroupVersion = &coreV1
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
 	client, err := rest.RESTClientFor(cfg)
 	if err != nil {
@@ -117,50 +117,43 @@ func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.No
 	}))
 }
 
-// nodePage requests one page of the nodes, and returns the token of the next.
+// nodePage requests one page of the nodes, and returns the token of the next. What is not read from
+// the wire is requested again as JSON.
 func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *projector, yield func(roll.Node)) (next string, err error) {
 	request := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
-	var page runtime.Object
 	if c.nodes != nil {
-		page, err = c.nodes.page(ctx, o, request)
-	} else {
-		result := request.Do(ctx)
-		if data, failed := result.Raw(); failed == nil {
-			if nodes, next, err := p.nodePageOf(data); err == nil {
-				for _, n := range nodes {
-					yield(n)
-				}
-				return next, nil
-			}
+		page, next, err := c.nodes.page(ctx, o, request)
+		for _, n := range page {
+			yield(p.node(n))
 		}
-		page, err = result.Get()
+		return next, err
 	}
+	data, err := answer(request.Do(ctx))
 	if err != nil {
 		return "", err
 	}
-	return eachNode(page, func(n *corev1.Node) { yield(p.node(n)) })
-}
-
-// eachNode passes on the nodes of one page and returns the token of the next one. An answer that is
-// not a list of nodes is an error: it must not count as an empty list.
-func eachNode(page runtime.Object, yield func(*corev1.Node)) (next string, err error) {
-	switch page := page.(type) {
-	case *corev1.NodeList:
-		for i := range page.Items {
-			yield(&page.Items[i])
+	if nodes, next, err := p.nodePageOf(data); err == nil {
+		for _, n := range nodes {
+			yield(n)
 		}
-		return page.Continue, nil
-	case *corev1.List: // as kubectl prints one
-		for i := range page.Items {
-			var n corev1.Node
-			if err := runtime.DecodeInto(codecs.UniversalDeserializer(), page.Items[i].Raw, &n); err != nil {
-				return "", fmt.Errorf("item %d of the list is no node: %w", i+1, err)
-			}
-			yield(&n)
-		}
-		return page.Continue, nil
+		return next, nil
 	}
-	return "", fmt.Errorf("the answer is a %T, not a list of nodes", page)
+	if bytes.HasPrefix(data, envelope) {
+		if data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx)); err != nil {
+			return "", err
+		}
+	}
+	page, next, err := listOf[Node](data, resourceNode)
+	if err != nil {
+		return "", unexpected(resourceNode.path("", ""), err)
+	}
+	for i := range page {
+		if kind := page[i].Kind; kind != "" && kind != resourceNode.kind {
+			return "", fmt.Errorf("item %d of the list is no node but a %q", i+1, kind)
+		}
+		yield(p.node(&page[i]))
+	}
+	return next, nil
 }
 
 // again lists once more from the start if the server abandoned the listing.

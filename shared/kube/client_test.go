@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
@@ -195,6 +196,22 @@ func TestCutsNodesDown(t *testing.T) {
 				t.Errorf("%s, JSON %v (-want +got)\n%s", name, asJSON, diff)
 			}
 		}
+	}
+}
+
+// What is not read from the wire is asked for as JSON, which every API server speaks.
+func TestAPageInAnotherProtobufIsRequestedAsJSON(t *testing.T) {
+	s := newAPIServer(t, manyNodes(2)...)
+	s.answer[1] = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", protobuf)
+		_, _ = w.Write(append(bytes.Clone(envelope), 0x1a, 1, 'x')) // an encoding
+	}
+	got, restarts, err := list(t, s.client(t))
+	if err != nil || restarts != 0 || len(got) != 2 || len(s.requests) != 2 {
+		t.Fatalf("%d nodes by %d requests, %d restarts, %v", len(got), len(s.requests), restarts, err)
+	}
+	if first, second := s.queries()[0], s.queries()[1]; first.Encode() != second.Encode() || s.requests[1].Header.Get("Accept") != applicationJSON {
+		t.Errorf("asked for %v as %s, then %v as %s", first, s.requests[0].Header.Get("Accept"), second, s.requests[1].Header.Get("Accept"))
 	}
 }
 

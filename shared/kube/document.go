@@ -1,11 +1,12 @@
 package kube
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // object is a Kubernetes object whose fields are kept unchanged, including numbers.
@@ -21,28 +22,54 @@ type printedList struct {
 	} `json:"metadata"`
 }
 
+// annotationLastApplied is where kubectl apply keeps the object that it applied.
+const annotationLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
 // kindList is the kind of the lists that kubectl prints. The API server also names the kind of the
 // items, as in NodeList.
 const kindList = "List"
 
-// listOf reports whether a list of kind list may hold objects of the other kind.
-func listOf(list, kind string) bool { return list == kindList || list == kind+kindList }
+// listing is one page of a list, of either form.
+type listing[T any] struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []T `json:"items"`
+}
 
-// readPage reads one page of a list and returns the token of the next. An answer that is not a list
-// is an error: it must not count as an empty list.
-func readPage(data []byte, r resource, trim func(object) error) (items []*Item, next string, err error) {
-	var page struct {
-		Kind     string
-		Metadata struct{ Continue string }
-		Items    []object
-	}
-	if err := json.Unmarshal(data, &page); err != nil {
+// readList requests one page of a list in all namespaces, and returns the token of the next.
+func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (items []T, next string, err error) {
+	data, err := c.getJSON(ctx, r.path("", ""), o)
+	if err != nil {
 		return nil, "", err
 	}
-	if !listOf(page.Kind, r.kind) {
-		return nil, "", fmt.Errorf("it is a %q, not a list of %s", page.Kind, r.plural)
+	if items, next, err = listOf[T](data, r); err != nil {
+		return nil, "", unexpected(r.path("", ""), err)
 	}
-	for _, o := range page.Items {
+	return items, next, nil
+}
+
+// listOf decodes one page of a list. An answer that is not a list of the resource is an error: it
+// must not count as an empty list.
+func listOf[T any](data []byte, r resource) (items []T, next string, err error) {
+	var page listing[T]
+	if err = json.Unmarshal(data, &page); err == nil && page.Kind != kindList && page.Kind != r.kind+kindList {
+		err = fmt.Errorf("it is a %q, not a list of %s", page.Kind, r.plural)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return page.Items, page.Metadata.Continue, nil
+}
+
+// readPage reads one page of a list and returns the token of the next.
+func readPage(data []byte, r resource, trim func(object) error) (items []*Item, next string, err error) {
+	page, next, err := listOf[object](data, r)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, o := range page {
 		if o == nil {
 			return nil, "", errors.New("one of its items is null")
 		}
@@ -55,7 +82,7 @@ func readPage(data []byte, r resource, trim func(object) error) (items []*Item, 
 		}
 		items = append(items, NewItem(item))
 	}
-	return items, page.Metadata.Continue, nil
+	return items, next, nil
 }
 
 // tidy gives the object the form that kubectl prints. It adds the kind, which the API server leaves
@@ -71,7 +98,7 @@ func (o object) tidy(r resource, trim func(object) error) error {
 	err := alter(o, "metadata", func(m object) error {
 		delete(m, "managedFields")
 		return alter(m, "annotations", func(a object) error {
-			delete(a, corev1.LastAppliedConfigAnnotation)
+			delete(a, annotationLastApplied)
 			return nil
 		})
 	})

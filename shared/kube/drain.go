@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -52,6 +49,9 @@ type Pass struct {
 // counts as stopping. Karpenter allows the same time.
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
 const stuckAfter = time.Minute
+
+// annotationMirror is on the mirror pod of a static pod.
+const annotationMirror = "kubernetes.io/config.mirror"
 
 // Annotations with which the owner of a pod asks not to disrupt it.
 const (
@@ -115,14 +115,13 @@ func (c *Client) pods(ctx context.Context, node string) ([]pod, error) {
 	err := again(func() { out = nil }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
-			var page corev1.PodList
-			err := c.rest.Get().Resource("pods").VersionedParams(o, parameterCodec).Do(ctx).Into(&page)
-			for i := range page.Items {
-				if p := &page.Items[i]; !stays(p) {
+			page, next, err := readList[podObject](ctx, c, resourcePod, o)
+			for i := range page {
+				if p := &page[i]; !stays(p) {
 					out = append(out, cutDown(p))
 				}
 			}
-			return page.Continue, err
+			return next, err
 		})
 	})
 	return out, err
@@ -131,11 +130,11 @@ func (c *Client) pods(ctx context.Context, node string) ([]pod, error) {
 // stays reports whether a drain leaves the pod alone. A pod of a DaemonSet, of any API group, would
 // return at once, a static one only stops with its kubelet, and a finished one interrupts nothing.
 // https://kubernetes.io/docs/tasks/administer-cluster/safely-drain-node/
-func stays(p *corev1.Pod) bool {
-	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+func stays(p *podObject) bool {
+	if p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" {
 		return true
 	}
-	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+	if _, mirror := p.Annotations[annotationMirror]; mirror {
 		return true
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
@@ -145,11 +144,13 @@ func stays(p *corev1.Pod) bool {
 // toleratesCordon reports whether the pod's tolerations name the taint of a cordon, as the pods of
 // DaemonSets and similar controllers do. A toleration of every taint does not count.
 // https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations
-func toleratesCordon(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
-		return t.Key == corev1.TaintNodeUnschedulable && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
-			(t.Operator == corev1.TolerationOpExists || t.Value == "")
-	})
+func toleratesCordon(p *podObject) bool {
+	for _, t := range p.Spec.Tolerations {
+		if t.Key == "node.kubernetes.io/unschedulable" && (t.Effect == "" || t.Effect == "NoSchedule") && (t.Operator == "Exists" || t.Value == "") {
+			return true
+		}
+	}
+	return false
 }
 
 // stuck reports whether the pod is still Terminating long after its grace period.
@@ -157,7 +158,7 @@ func (p *pod) stuck(now time.Time) bool {
 	return !p.leaving.IsZero() && now.Sub(p.leaving) > stuckAfter
 }
 
-func cutDown(p *corev1.Pod) pod {
+func cutDown(p *podObject) pod {
 	out := pod{
 		namespace: p.Namespace, name: p.Name, uid: string(p.UID), created: p.CreationTimestamp.Time, tolerates: toleratesCordon(p),
 		doNotDisrupt: p.Annotations[annotationDoNotDisrupt], safeToEvict: p.Annotations[annotationSafeToEvict],
@@ -190,10 +191,9 @@ func (p *pod) keeps(now time.Time) string {
 // too.
 func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 	op := operation{what: "evict pod " + p.namespace + "/" + p.name, noun: "eviction of pods", verb: "create", target: "pods/eviction", writes: true}
-	body, err := json.Marshal(&policyv1.Eviction{
-		TypeMeta:      metav1.TypeMeta{Kind: "Eviction", APIVersion: policyv1.SchemeGroupVersion.String()},
-		ObjectMeta:    metav1.ObjectMeta{Namespace: p.namespace, Name: p.name},
-		DeleteOptions: metav1.NewPreconditionDeleteOptions(p.uid),
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]string{"namespace": p.namespace, "name": p.name},
+		"deleteOptions": metav1.NewPreconditionDeleteOptions(p.uid),
 	})
 	if err != nil {
 		return op.failed(err)
@@ -206,7 +206,7 @@ func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 	case err == nil:
 		d.Evicted = append(d.Evicted, p.because("asked to leave"))
 	case apierrors.IsNotFound(err):
-	case apierrors.IsConflict(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case apierrors.IsConflict(err), apierrors.HasStatusCause(err, causeNamespaceTerminating):
 		// Another pod has the name, the pod has just changed, or its whole namespace is being
 		// deleted. The next pass checks what is left of it.
 		d.Leaving = append(d.Leaving, p.because("changes right now"))
@@ -218,6 +218,12 @@ func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
 	return nil
 }
 
+// The causes of a refused eviction or change, as the API server names them.
+const (
+	causeBudget               metav1.CauseType = "DisruptionBudget"
+	causeNamespaceTerminating metav1.CauseType = "NamespaceTerminating"
+)
+
 // meetsAll reports whether the answer to one eviction concerns the caller or the API server and not
 // the pod. Admission webhooks answer with any code.
 func meetsAll(err error) bool {
@@ -225,7 +231,7 @@ func meetsAll(err error) bool {
 	case 0, http.StatusUnauthorized, http.StatusServiceUnavailable:
 		return true
 	case http.StatusTooManyRequests:
-		return !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)
+		return !apierrors.HasStatusCause(err, causeBudget)
 	case http.StatusForbidden:
 		return notPermitted(err)
 	}
@@ -237,7 +243,7 @@ func meetsAll(err error) bool {
 func refusal(err error) string {
 	if status, ok := errors.AsType[apiStatus](err); ok && status.Status().Details != nil {
 		for _, c := range status.Status().Details.Causes {
-			if c.Type == policyv1.DisruptionBudgetCause && c.Message != "" {
+			if c.Type == causeBudget && c.Message != "" {
 				return c.Message
 			}
 		}

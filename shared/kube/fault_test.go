@@ -116,10 +116,7 @@ func always(refuse func(*apiServer, int, metav1.StatusReason, string) http.Handl
 // listWithToken lists the nodes as the functions do, and must fail.
 func listWithToken(t *testing.T, ctx context.Context, c roll.Cluster) error {
 	t.Helper()
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	client, err := NewDialer(tokens, "rollcall/test").Dial(c)
 	if err != nil {
 		t.Fatal(err)
@@ -143,12 +140,9 @@ func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
 // If no token could be signed, no request reached the API server. Its endpoint is not at fault.
 func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	s := newAPIServer(t)
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("the SSO session has expired or is invalid")
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
 	client, err := NewDialer(tokens, "test").Dial(s.cluster())
 	if err != nil {
 		t.Fatal(err)
@@ -179,13 +173,10 @@ func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	s := newAPIServer(t)
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		<-release
 		return aws.Credentials{}, errors.New("too late")
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
 	client, err := NewDialer(tokens, "test").Dial(s.cluster())
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
 
@@ -73,10 +71,11 @@ func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
 // NodePages answers a request for one page of the nodes: at most limit of them, starting at the
 // token, which is "" for the first page. It returns errors of apimachinery's package [errors] for
 // answers of the API server, such as 410 Gone for a token that is too old, and any other error for
-// a request without an answer. The client only reads the page.
+// a request without an answer. next is the token of the next page, "" after the last. The client only
+// reads the nodes.
 //
 // [errors]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors
-type NodePages func(ctx context.Context, limit int64, continueToken string) (*corev1.NodeList, error)
+type NodePages func(ctx context.Context, limit int64, continueToken string) (nodes []*Node, next string, err error)
 
 // ItemPages answers a request for the path: for one page of a list, selected by the options, or for
 // one object, if the path names it. Each item is as "kubectl get --output json" prints it, without
@@ -103,15 +102,14 @@ func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) 
 }
 
 // page returns the result of the request for the page.
-func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
-	err := ctx.Err()
-	if err == nil {
-		var page *corev1.NodeList
-		if page, err = p(ctx, o.Limit, o.Continue); err == nil {
-			return page, nil
-		}
+func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (nodes []*Node, next string, err error) {
+	if err = ctx.Err(); err == nil {
+		nodes, next, err = p(ctx, o.Limit, o.Continue)
 	}
-	return nil, unanswered(err, request)
+	if err != nil {
+		return nil, "", unanswered(err, request)
+	}
+	return nodes, next, nil
 }
 
 // unanswered returns the error of a request without an answer in the form of the HTTP client, which

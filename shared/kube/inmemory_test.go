@@ -79,7 +79,7 @@ func TestNodesAreReadAsKubectlPrintsThem(t *testing.T) {
 		"a list of something else":  {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}]}`, 0, "item 1 of the list is no node"},
 		"another list":              {`{"apiVersion":"v1","kind":"PodList","items":[]}`, 0, "not a list of nodes"},
 		"a single node":             {typed, 0, "not a list of nodes"},
-		"no kind":                   {`{}`, 0, "Kind"},
+		"no kind":                   {`{}`, 0, "not a list of nodes"},
 		"half a list":               {`{"apiVersion":"v1","kind":"List","items":[`, 0, "unexpected"},
 	}
 	for name, tt := range tests {

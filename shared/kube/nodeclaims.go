@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"rollcall/shared/roll"
 )
@@ -189,17 +190,11 @@ func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart fun
 // nodeClaimPage requests one page of the NodeClaims.
 func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []*nodeClaim, next string, err error) {
 	if c.items == nil {
-		var page nodeClaimList
-		if err := c.getJSON(ctx, nodeClaimsPath, o, &page); err != nil {
-			return nil, "", err
+		page, next, err := readList[nodeClaim](ctx, c, resourceNodeClaim, o)
+		for i := range page {
+			claims = append(claims, &page[i])
 		}
-		if !listOf(page.Kind, resourceNodeClaim.kind) {
-			return nil, "", unexpected(nodeClaimsPath, fmt.Errorf("it is a %q", page.Kind))
-		}
-		for i := range page.Items {
-			claims = append(claims, &page.Items[i])
-		}
-		return claims, page.Metadata.Continue, nil
+		return claims, next, err
 	}
 	budget := int64(maxCapture)
 	items, next, err := c.pageInMemory(ctx, nodeClaimsPath, o, nil, &budget)
@@ -219,7 +214,7 @@ func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (clai
 // serve v1, where the objects exist in another version.
 func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	var served metav1.APIGroupList
-	if err := c.getJSON(ctx, discoveredGroups, nil, &served); err != nil {
+	if err := c.getObject(ctx, discoveredGroups, &served); err != nil {
 		return fmt.Errorf("is %s served at all? %w", r.group, err)
 	}
 	if served.Kind != kindAPIGroupsList {
@@ -233,17 +228,26 @@ func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	return unserved[r.group]
 }
 
-// getJSON reads an object whose type is not in the scheme.
-func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListOptions, into any) error {
+// getJSON reads an object, or a page of a list, as JSON.
+func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListOptions) ([]byte, error) {
 	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
 	if options != nil {
 		request = request.VersionedParams(options, parameterCodec)
 	}
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil {
-		return err
+	return answer(request.Do(ctx))
+}
+
+// answer returns the body of an answer, or what the API server said in place of it.
+func answer(r rest.Result) ([]byte, error) {
+	if err := r.Error(); err != nil {
+		return nil, err
 	}
-	data, err := result.Raw()
+	return r.Raw()
+}
+
+// getObject reads one object into a value that has its kind.
+func (c *Client) getObject(ctx context.Context, path string, into any) error {
+	data, err := c.getJSON(ctx, path, nil)
 	if err != nil {
 		return err
 	}
@@ -253,16 +257,8 @@ func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListO
 	return nil
 }
 
-// nodeClaimList has the fields of Karpenter's v1 NodeClaims that are read.
+// nodeClaim has the fields of Karpenter's v1 NodeClaims that are read.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/apis/crds/karpenter.sh_nodeclaims.yaml
-type nodeClaimList struct {
-	Kind     string `json:"kind"`
-	Metadata struct {
-		Continue string `json:"continue"`
-	} `json:"metadata"`
-	Items []nodeClaim `json:"items"`
-}
-
 type nodeClaim struct {
 	Metadata struct {
 		Labels            map[string]string `json:"labels"`

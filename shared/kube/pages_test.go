@@ -30,18 +30,20 @@ type paged struct {
 	asked []string
 }
 
-func (p *paged) page(_ context.Context, limit int64, token string) (*corev1.NodeList, error) {
+func (p *paged) page(_ context.Context, limit int64, token string) (nodes []*Node, next string, err error) {
 	p.asked = append(p.asked, fmt.Sprintf("%d after %q", limit, token))
 	if err := p.fails[len(p.asked)]; err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	from, _ := strconv.Atoi(token)
 	to := min(from+int(limit), len(p.nodes))
-	list := &corev1.NodeList{Items: p.nodes[from:to:to]}
-	if to < len(p.nodes) {
-		list.Continue = strconv.Itoa(to)
+	for i := range p.nodes[from:to] {
+		nodes = append(nodes, nodeOf(&p.nodes[from+i]))
 	}
-	return list, nil
+	if to < len(p.nodes) {
+		next = strconv.Itoa(to)
+	}
+	return nodes, next, nil
 }
 
 // listed are objects in memory, in pages of two, with the requests for them.

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,11 +28,11 @@ type Budgets struct {
 
 // budget is one of them. Its selector is parsed once for all silent nodes of a check.
 type budget struct {
-	*policyv1.PodDisruptionBudget
+	*budgetObject
 	selects func() (labels.Selector, error)
 }
 
-func (b *Budgets) add(pdb *policyv1.PodDisruptionBudget) {
+func (b *Budgets) add(pdb *budgetObject) {
 	b.all = append(b.all, budget{pdb, sync.OnceValues(func() (labels.Selector, error) {
 		return metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
 	})})
@@ -42,12 +40,12 @@ func (b *Budgets) add(pdb *policyv1.PodDisruptionBudget) {
 
 // Volumes are the PersistentVolumes of a cluster that hold data: those that are bound, and those
 // that are released and retained.
-type Volumes struct{ all []*corev1.PersistentVolume }
+type Volumes struct{ all []*volumeObject }
 
 // Budgets reads the PodDisruptionBudgets of the cluster. The errors are those of
 // [Client.ReadEach].
 func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
-	all, err := decoded[policyv1.PodDisruptionBudget](ctx, c, AllBudgets())
+	all, err := decoded[budgetObject](ctx, c, AllBudgets())
 	b := &Budgets{}
 	for _, pdb := range all {
 		b.add(pdb)
@@ -58,11 +56,11 @@ func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
 // Volumes reads the PersistentVolumes of the cluster. The errors are those of
 // [Client.ReadEach].
 func (c *Client) Volumes(ctx context.Context) (*Volumes, error) {
-	all, err := decoded[corev1.PersistentVolume](ctx, c, AllVolumes())
-	return &Volumes{slices.DeleteFunc(all, func(v *corev1.PersistentVolume) bool {
+	all, err := decoded[volumeObject](ctx, c, AllVolumes())
+	return &Volumes{slices.DeleteFunc(all, func(v *volumeObject) bool {
 		// A bound volume holds data. A released one does if it is retained.
-		kept := v.Status.Phase == corev1.VolumeReleased && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
-		return v.Status.Phase != corev1.VolumeBound && !kept
+		kept := v.Status.Phase == "Released" && v.Spec.PersistentVolumeReclaimPolicy == "Retain"
+		return v.Status.Phase != "Bound" && !kept
 	})}, err
 }
 
@@ -78,17 +76,17 @@ type Covered struct {
 func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 	b := &Budgets{}
 	for _, i := range budgets {
-		one, err := Decode[policyv1.PodDisruptionBudget](i)
+		one, err := Decode[budgetObject](i)
 		if err != nil {
 			return nil, err
 		}
 		b.add(one)
 	}
-	var all []*corev1.Pod
+	var all []*podObject
 	for _, c := range pods {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels}}
+		p := &podObject{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels}}
 		if c.Ready {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			p.Status.Conditions = []podCondition{{Type: conditionReady, Status: conditionTrue}}
 		}
 		if c.Leaving {
 			p.DeletionTimestamp = &metav1.Time{}
@@ -123,17 +121,17 @@ func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 // pods, as of a time. Budgets and volumes that are nil were not read. The errors are those of
 // [Client.ReadEach].
 func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budgets *Budgets, volumes *Volumes) (roll.NodePods, error) {
-	nodes, err := decoded[corev1.Node](ctx, c, ANode(name))
+	nodes, err := decoded[Node](ctx, c, ANode(name))
 	if err != nil {
 		return roll.NodePods{}, err
 	}
-	pods, err := decoded[corev1.Pod](ctx, c, PodsOf(name))
+	pods, err := decoded[podObject](ctx, c, PodsOf(name))
 	if err != nil {
 		return roll.NodePods{}, err
 	}
 	n := nodes[0]
 	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: keepsNode(n), Attached: attached(n)}
-	var counted []*corev1.Pod // by budgets
+	var counted []*podObject // by budgets
 	claims, waitedFor := map[string]bool{}, volumes.attachedTo(n)
 	for _, p := range pods {
 		for _, claim := range claimsOf(p) {
@@ -165,7 +163,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 
 // keepsNode returns the annotation that protects the node from disruption, "" if none.
 // https://karpenter.sh/docs/concepts/disruption/#node-level-controls
-func keepsNode(n *corev1.Node) string {
+func keepsNode(n *Node) string {
 	for _, key := range []string{annotationDoNotDisrupt, annotationScaleDown} {
 		if n.Annotations[key] == "true" {
 			return key + "=true"
@@ -179,16 +177,16 @@ func keepsNode(n *corev1.Node) string {
 
 // attached returns the ids of the volumes that are attached to the node, as far as the control
 // plane knows. Their names have the form kubernetes.io/csi/ebs.csi.aws.com^vol-0abc.
-func attached(n *corev1.Node) []string {
+func attached(n *Node) []string {
 	var out []string
 	for _, v := range n.Status.VolumesAttached {
-		out = append(out, string(v.Name[strings.LastIndexAny(string(v.Name), "^/")+1:]))
+		out = append(out, v.Name[strings.LastIndexAny(v.Name, "^/")+1:])
 	}
 	return out
 }
 
 // claimsOf returns the names of the pod's claims.
-func claimsOf(p *corev1.Pod) []string {
+func claimsOf(p *podObject) []string {
 	var out []string
 	for _, v := range p.Spec.Volumes {
 		switch {
@@ -203,7 +201,7 @@ func claimsOf(p *corev1.Pod) []string {
 
 // silentPod returns what is known of a pod of a silent node. attached are the claims whose volumes
 // are attached to the node.
-func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, attached map[string]bool) (roll.Pod, error) {
+func (c *Client) silentPod(ctx context.Context, p *podObject, at time.Time, attached map[string]bool) (roll.Pod, error) {
 	cut := cutDown(p)
 	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: cut.keeps(at)}
 	if !cut.stuck(at) {
@@ -216,7 +214,7 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
 		return out, nil // not needed, or nothing can have replaced it
 	}
-	like, err := decoded[corev1.Pod](ctx, c, PodsLike(p.Namespace, p.Labels))
+	like, err := decoded[podObject](ctx, c, PodsLike(p.Namespace, p.Labels))
 	if errors.Is(err, errTooLarge) {
 		return out, nil // unknown, so its owner keeps it
 	}
@@ -229,8 +227,8 @@ func (c *Client) silentPod(ctx context.Context, p *corev1.Pod, at time.Time, att
 
 // replaced reports whether at least as many pods of the owner were created since and work elsewhere
 // as are stuck. Which one replaced which is unknown.
-func replaced(p *corev1.Pod, owner *metav1.OwnerReference, like []*corev1.Pod, at time.Time) bool {
-	theirs := slices.DeleteFunc(slices.Clone(like), func(other *corev1.Pod) bool {
+func replaced(p *podObject, owner *metav1.OwnerReference, like []*podObject, at time.Time) bool {
+	theirs := slices.DeleteFunc(slices.Clone(like), func(other *podObject) bool {
 		by := metav1.GetControllerOfNoCopy(other)
 		return by == nil || by.UID != owner.UID || other.Name == p.Name
 	})
@@ -252,7 +250,7 @@ func replaced(p *corev1.Pod, owner *metav1.OwnerReference, like []*corev1.Pod, a
 }
 
 // deletedAt returns when a pod was deleted. Its deletion timestamp includes the grace period.
-func deletedAt(p *corev1.Pod) time.Time {
+func deletedAt(p *podObject) time.Time {
 	grace := int64(0)
 	if p.DeletionGracePeriodSeconds != nil {
 		grace = *p.DeletionGracePeriodSeconds
@@ -260,22 +258,22 @@ func deletedAt(p *corev1.Pod) time.Time {
 	return p.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 }
 
-func isReady(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+func isReady(p *podObject) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c podCondition) bool {
+		return c.Type == conditionReady && c.Status == conditionTrue
 	})
 }
 
 // of returns the budgets that count the pods. A pod is healthy for its budget if it is Ready and
 // not being deleted; the control plane marks those of a silent node not Ready.
 // https://kubernetes.io/docs/tasks/run-application/configure-pdb/#healthiness-of-a-pod
-func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
+func (b *Budgets) of(pods []*podObject) []roll.Budget {
 	var out []roll.Budget
 	for _, pdb := range b.all {
 		selects, err := pdb.selects()
 		one := roll.Budget{
 			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
-			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.PodDisruptionBudget),
+			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
 		}
 		for _, p := range pods {
 			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
@@ -298,14 +296,14 @@ func (b *Budgets) of(pods []*corev1.Pod) []roll.Budget {
 // returns none if the volumes were not read. Drivers that attach nothing, such as those of network
 // file systems, are not in the node's status.
 // https://kubernetes-csi.github.io/docs/skip-attach.html
-func (v *Volumes) attachedTo(n *corev1.Node) map[string]bool {
+func (v *Volumes) attachedTo(n *Node) map[string]bool {
 	if v == nil {
 		return nil
 	}
 	out := map[string]bool{}
 	for _, pv := range v.all {
 		name, claim := attachedAs(&pv.Spec), pv.Spec.ClaimRef
-		if claim != nil && slices.ContainsFunc(n.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return string(a.Name) == name }) {
+		if claim != nil && slices.ContainsFunc(n.Status.VolumesAttached, func(a AttachedVolume) bool { return a.Name == name }) {
 			out[claim.Namespace+"/"+claim.Name] = true
 		}
 	}
@@ -327,7 +325,7 @@ func (v *Volumes) EBS() map[string]bool {
 // An EBS volume from before CSI drivers is translated.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/volume/csi/csi_plugin.go (GetVolumeName)
 // https://github.com/kubernetes/csi-translation-lib/blob/master/plugins/aws_ebs.go
-func attachedAs(s *corev1.PersistentVolumeSpec) string {
+func attachedAs(s *volumeSpec) string {
 	const csi = "kubernetes.io/csi/"
 	switch {
 	case s.CSI != nil:
@@ -342,14 +340,14 @@ func attachedAs(s *corev1.PersistentVolumeSpec) string {
 // uncounted reports whether the control plane could not count the pods of a budget. It then leaves
 // the previous numbers in the status and sets a condition.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/disruption/disruption.go (failSafe)
-func uncounted(pdb *policyv1.PodDisruptionBudget) bool {
-	c := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition)
-	return c != nil && c.Reason == policyv1.SyncFailedReason
+func uncounted(pdb *budgetObject) bool {
+	c := meta.FindStatusCondition(pdb.Status.Conditions, "DisruptionAllowed")
+	return c != nil && c.Reason == "SyncFailed"
 }
 
 // on returns the volumes on the node's own disks: those that can be used only there, and those with
 // a path on any node that a pod of this one uses.
-func (v *Volumes) on(n *corev1.Node, claims map[string]bool) []roll.LocalVolume {
+func (v *Volumes) on(n *Node, claims map[string]bool) []roll.LocalVolume {
 	var out []roll.LocalVolume
 	for _, pv := range v.all {
 		claim := ""
@@ -368,7 +366,7 @@ func (v *Volumes) on(n *corev1.Node, claims map[string]bool) []roll.LocalVolume 
 
 // usable reports whether an affinity allows a volume on the node, and whether it names the node: by
 // its hostname, or by its name, as drivers for local disks do under keys of their own.
-func usable(affinity *corev1.VolumeNodeAffinity, n *corev1.Node) (named, here bool) {
+func usable(affinity *volumeAffinity, n *Node) (named, here bool) {
 	if affinity == nil || affinity.Required == nil {
 		return false, false
 	}
@@ -378,28 +376,27 @@ func usable(affinity *corev1.VolumeNodeAffinity, n *corev1.Node) (named, here bo
 		}
 		here = true
 		for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {
-			names := slices.Contains(e.Values, n.Name) || e.Key == corev1.LabelHostname
-			named = named || e.Operator == corev1.NodeSelectorOpIn && len(e.Values) == 1 && names
+			names := slices.Contains(e.Values, n.Name) || e.Key == "kubernetes.io/hostname"
+			named = named || e.Operator == "In" && len(e.Values) == 1 && names
 		}
 	}
 	return named, here
 }
 
 // operators maps the operators of node selectors to those of labels.
-var operators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
-	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
-	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+var operators = map[string]selection.Operator{
+	"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist,
+	"Gt": selection.GreaterThan, "Lt": selection.LessThan,
 }
 
 // matches reports whether the node satisfies all of a term. An empty term matches no node. A term
 // that cannot be parsed counts as met, so that its volume holds the act.
-func matches(term corev1.NodeSelectorTerm, n *corev1.Node) bool {
+func matches(term nodeTerm, n *Node) bool {
 	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
 		return false
 	}
-	fails := func(have labels.Set) func(corev1.NodeSelectorRequirement) bool {
-		return func(e corev1.NodeSelectorRequirement) bool {
+	fails := func(have labels.Set) func(nodeRequirement) bool {
+		return func(e nodeRequirement) bool {
 			r, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values)
 			return err == nil && !r.Matches(have)
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"rollcall/shared/roll"
 )
 
@@ -17,7 +15,7 @@ type projector struct {
 	page  []roll.Node // reused for each page
 }
 
-func (p *projector) node(n *corev1.Node) roll.Node {
+func (p *projector) node(n *Node) roll.Node {
 	out := roll.Node{
 		Name:    n.Name,
 		UID:     string(n.UID),
@@ -27,7 +25,7 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
-		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintShutdown }),
+		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool { return t.Key == taintShutdown }),
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 	}
 	if n.DeletionTimestamp != nil {
@@ -38,14 +36,14 @@ func (p *projector) node(n *corev1.Node) roll.Node {
 	out.Zone, out.ZoneID, out.Group = p.texts.One(out.Zone), p.texts.One(out.ZoneID), roll.Group(p.texts.One(string(out.Group)))
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
-		if c.Type == corev1.NodeReady {
+		if c.Type == conditionReady {
 			out.Ready = roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC()}
 			if out.Ready.Status != roll.ConditionTrue {
 				out.Ready.Reason = p.reason(c)
 			}
 		} else if p.wants(c) {
 			out.Conditions = append(out.Conditions, roll.TypedCondition{
-				Type:      p.texts.One(string(c.Type)),
+				Type:      p.texts.One(c.Type),
 				Condition: roll.Condition{Status: status(c.Status), Since: c.LastTransitionTime.UTC(), Reason: p.reason(c)},
 			})
 		}
@@ -72,7 +70,7 @@ func (p *projector) few(finalizers []string) (out []string) {
 const reasonLength = 200
 
 // reason returns a condition's reason.
-func (p *projector) reason(c *corev1.NodeCondition) string {
+func (p *projector) reason(c *NodeCondition) string {
 	if len(c.Reason) > reasonLength {
 		return p.texts.One(strings.ToValidUTF8(c.Reason[:reasonLength], "") + "…")
 	}
@@ -81,35 +79,33 @@ func (p *projector) reason(c *corev1.NodeCondition) string {
 
 // wants reports whether the condition is one that the policy watches, or a pressure, which a node
 // reports while it still can.
-func (p *projector) wants(c *corev1.NodeCondition) bool {
+func (p *projector) wants(c *NodeCondition) bool {
 	switch c.Type {
 	case roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure:
-		if c.Status == corev1.ConditionTrue {
+		if c.Status == conditionTrue {
 			return true
 		}
 	}
-	return p.watch.Conditions[roll.ConditionKey{Type: string(c.Type), Status: status(c.Status)}]
+	return p.watch.Conditions[roll.ConditionKey{Type: c.Type, Status: status(c.Status)}]
 }
 
 // startupTaint returns the first taint that an agent has yet to remove: a well-known one, or else
 // one that any part of the policy names, even if that part is not about this node.
-func (p *projector) startupTaint(taints []corev1.Taint) string {
+func (p *projector) startupTaint(taints []Taint) string {
 	for _, extra := range [][]string{nil, p.watch.Taints} {
 		for i := range taints {
 			if t := &taints[i]; roll.StartupTaint(t.Key, extra) {
-				return p.texts.One(t.Key + ":" + string(t.Effect))
+				return p.texts.One(t.Key + ":" + t.Effect)
 			}
 		}
 	}
 	return ""
 }
 
-func status(s corev1.ConditionStatus) roll.ConditionStatus {
-	switch s {
-	case corev1.ConditionTrue:
-		return roll.ConditionTrue
-	case corev1.ConditionFalse:
-		return roll.ConditionFalse
+func status(s string) roll.ConditionStatus {
+	switch s := roll.ConditionStatus(s); s {
+	case roll.ConditionTrue, roll.ConditionFalse:
+		return s
 	}
 	return roll.ConditionUnknown
 }

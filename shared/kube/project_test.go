@@ -78,7 +78,7 @@ func TestKeepsTheConditionsThatMatter(t *testing.T) {
 			kept(roll.ConditionTrue, "MemoryPressure"), kept(roll.ConditionFalse, "KernelReady"), kept(roll.ConditionUnknown, "NetworkingReady"), kept(roll.ConditionUnknown, "Odd"),
 		}},
 	} {
-		if diff := cmp.Diff(tt.want, (&projector{watch: tt.watch}).node(n).Conditions); diff != "" {
+		if diff := cmp.Diff(tt.want, (&projector{watch: tt.watch}).node(nodeOf(n)).Conditions); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
@@ -100,7 +100,7 @@ func TestTellsTheFirstStartupTaint(t *testing.T) {
 	}
 	for name, tt := range tests {
 		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: tt.taints}}
-		if got := (&projector{watch: tt.watch}).node(n).StartupTaint; got != tt.want {
+		if got := (&projector{watch: tt.watch}).node(nodeOf(n)).StartupTaint; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestTellsTheFirstStartupTaint(t *testing.T) {
 func TestTellsThatItsMachineIsShutDown(t *testing.T) {
 	for key, want := range map[string]bool{"node.cloudprovider.kubernetes.io/shutdown": true, "node.kubernetes.io/unreachable": false} {
 		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated"}, {Key: key, Effect: corev1.TaintEffectNoSchedule}}}}
-		if got := (&projector{}).node(n).Shutdown; got != want {
+		if got := (&projector{}).node(nodeOf(n)).Shutdown; got != want {
 			t.Errorf("with the taint %s: %t", key, got)
 		}
 	}
@@ -120,7 +120,7 @@ func TestAnyNodeCanBeCutDown(t *testing.T) {
 	p := &projector{watch: roll.Watch{Conditions: map[roll.ConditionKey]bool{{Type: "", Status: roll.ConditionUnknown}: true, {Type: "Ready", Status: roll.ConditionTrue}: true}, Taints: []string{""}}}
 	for range 20_000 {
 		n := randomNode(r)
-		sound(t, n, p.node(n))
+		sound(t, n, p.node(nodeOf(n)))
 	}
 }
 
@@ -175,7 +175,7 @@ func FuzzAnyBytesThatDecodeToANode(f *testing.F) {
 		if err := n.Unmarshal(data); err != nil {
 			t.Skip()
 		}
-		sound(t, &n, new(projector).node(&n))
+		sound(t, &n, new(projector).node(nodeOf(&n)))
 	})
 }
 
@@ -185,7 +185,7 @@ func TestAConditionsReasonIsBounded(t *testing.T) {
 		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: strings.Repeat("ü", 70_000)},
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue, Reason: strings.Repeat("x", 140_000)},
 	}}}
-	got := (&projector{}).node(n)
+	got := (&projector{}).node(nodeOf(n))
 	if r := got.Ready.Reason; len(r) > reasonLength+len("…") || !utf8.ValidString(r) || !strings.HasSuffix(r, "…") {
 		t.Errorf("Ready: %d bytes", len(r))
 	}

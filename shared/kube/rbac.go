@@ -50,7 +50,7 @@ func (c *Client) Grants(ctx context.Context) ([]Grant, error) {
 	for _, g := range manifest {
 		op := operation{what: "get " + g.String(), noun: "reading of " + g.String(), verb: "get", target: "rbac.authorization.k8s.io"}
 		var object metav1.PartialObjectMetadata
-		switch err := met(c.getJSON(ctx, g.path(), nil, &object)); {
+		switch err := met(c.getObject(ctx, g.path(), &object)); {
 		case errors.Is(err, ErrGone):
 		case err != nil:
 			return there, op.failed(err)

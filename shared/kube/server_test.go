@@ -32,7 +32,8 @@ import (
 // nodes in protobuf or JSON. Its objects are in objects_test.go.
 type apiServer struct {
 	*httptest.Server
-	json bool
+	json    bool // even to clients that accept protobuf
+	accepts string
 
 	mu sync.Mutex
 	objects
@@ -71,7 +72,7 @@ func (s *apiServer) client(t *testing.T) *Client {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.requests = append(s.requests, r.Clone(r.Context()))
+	s.requests, s.accepts = append(s.requests, r.Clone(r.Context())), r.Header.Get("Accept")
 	answer, before := s.answer[len(s.requests)], s.before[len(s.requests)]
 	if answer == nil {
 		answer = s.answer[0] // of every request
@@ -101,10 +102,10 @@ func cut[T any](r *http.Request, all []T) ([]T, string) {
 }
 
 func (s *apiServer) send(w http.ResponseWriter, code int, o runtime.Object) {
-	var encoder runtime.Encoder = protobufserializer.NewSerializer(scheme, scheme)
+	var encoder runtime.Encoder = protobufserializer.NewSerializer(everyType, everyType)
 	w.Header().Set("Content-Type", protobuf)
-	if s.json {
-		encoder = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+	if s.json || !strings.Contains(s.accepts, protobuf) {
+		encoder = json.NewSerializerWithOptions(json.DefaultMetaFactory, everyType, everyType, json.SerializerOptions{})
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(code)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,18 +11,23 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // TokenSource creates bearer tokens for EKS clusters: presigned GetCallerIdentity requests that
-// name the cluster in a signed header, as the authenticator of EKS verifies them.
+// name the cluster in a signed header, as the authenticator of EKS verifies them. They are those of
+// its pkg/token, with which the tests compare, and which links a registry of metrics.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html
 type TokenSource struct {
-	sts *sts.Client
-	gen token.Generator
+	sts *sts.PresignClient
 
 	mu     sync.Mutex
-	tokens map[string]token.Token
+	tokens map[string]signed
+}
+
+type signed struct {
+	text    string
+	expires time.Time
 }
 
 // NewTokenSource returns a TokenSource that signs with the configuration's credentials.
@@ -29,55 +35,53 @@ type TokenSource struct {
 // The presigned URL always names the region's own STS host: the control plane fetches it and
 // accepts no other. An endpoint from the configuration or the environment (AWS_ENDPOINT_URL) is
 // therefore ignored here. The package sends nothing there.
-func NewTokenSource(cfg aws.Config) (*TokenSource, error) {
-	gen, err := token.NewGenerator(false, false)
-	if err != nil {
-		return nil, fmt.Errorf("prepare EKS tokens: %w", err)
-	}
+func NewTokenSource(cfg aws.Config) *TokenSource {
 	client := sts.NewFromConfig(cfg, func(o *sts.Options) {
 		o.BaseEndpoint = nil
+		if o.Credentials != nil {
+			o.Credentials = aws.NewCredentialsCache(o.Credentials) // whose callers need not wait for it
+		}
 		o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
 		o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 	})
-	return &TokenSource{sts: client, gen: gen, tokens: map[string]token.Token{}}, nil
+	return &TokenSource{sts: sts.NewPresignClient(client), tokens: map[string]signed{}}
 }
 
 // ErrToken is wrapped by errors of signing a token: nothing was sent to the cluster.
 var ErrToken = errors.New("no token could be signed")
 
-// margin is how long before its expiry a token is replaced, so that none expires between two pages.
-const margin = 2 * time.Minute
+// validFor is how long the control plane accepts a token, less a minute for clocks that differ. A
+// token is replaced margin before, so that none expires between two pages.
+const (
+	validFor = 14 * time.Minute
+	margin   = 2 * time.Minute
+)
 
 // Token returns a token for the cluster, valid for at least some minutes.
 func (s *TokenSource) Token(ctx context.Context, cluster string) (string, error) {
 	s.mu.Lock()
 	known, ok := s.tokens[cluster]
 	s.mu.Unlock()
-	if ok && time.Until(known.Expiration) > margin {
-		return known.Token, nil
+	if ok && time.Until(known.expires) > margin {
+		return known.text, nil
 	}
-	// The generator takes no context, and fetching credentials may hang.
-	type result struct {
-		token token.Token
-		err   error
+	made := signed{expires: time.Now().Add(validFor)}
+	request, err := s.sts.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
+		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
+			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster), smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
+		})
+	})
+	if over := ctx.Err(); over != nil {
+		err = over // in place of what it interrupted
 	}
-	done := make(chan result, 1)
-	go func() {
-		t, err := s.gen.GetWithSTS(cluster, s.sts)
-		done <- result{t, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", fmt.Errorf("%w for cluster %s: %w", ErrToken, cluster, ctx.Err())
-	case r := <-done:
-		if r.err != nil {
-			return "", fmt.Errorf("%w for cluster %s: %w", ErrToken, cluster, r.err)
-		}
-		s.mu.Lock()
-		s.tokens[cluster] = r.token
-		s.mu.Unlock()
-		return r.token.Token, nil
+	if err != nil {
+		return "", fmt.Errorf("%w for cluster %s: %w", ErrToken, cluster, err)
 	}
+	made.text = "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(request.URL))
+	s.mu.Lock()
+	s.tokens[cluster] = made
+	s.mu.Unlock()
+	return made.text, nil
 }
 
 // bearer adds a fresh token to every request.

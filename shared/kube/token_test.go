@@ -15,6 +15,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
 
 	"rollcall/shared/roll"
 )
@@ -64,10 +66,7 @@ func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tokens, err := NewTokenSource(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := NewTokenSource(cfg)
 		token, err := tokens.Token(t.Context(), "demo")
 		if err != nil {
 			t.Fatal(err)
@@ -86,11 +85,33 @@ func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
 	}
 }
 
+// A token is what the authenticator's own generator makes.
+func TestTokensAreTheAuthenticators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // both are signed at the same second
+		for _, region := range []string{"eu-west-1", "cn-north-1"} {
+			cfg := aws.Config{Region: region, Credentials: staticKeys}
+			gen, err := token.NewGenerator(false, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := gen.GetWithSTS("demo", sts.NewFromConfig(cfg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens := NewTokenSource(cfg)
+			got, err := tokens.Token(t.Context(), "demo")
+			if err != nil || got != want.Token {
+				t.Errorf("%s: %v, %v, want %v", region, presigned(t, got), err, presigned(t, want.Token))
+			}
+			if ends := tokens.tokens["demo"].expires; !ends.Equal(want.Expiration) {
+				t.Errorf("%s: it ends at %s, want %s", region, ends, want.Expiration)
+			}
+		}
+	})
+}
+
 func TestATokenIsForOneCluster(t *testing.T) {
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	a, err := tokens.Token(t.Context(), "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -106,10 +127,7 @@ func TestATokenIsForOneCluster(t *testing.T) {
 
 func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 		began := time.Now()
 		// The control plane accepts a token for 15 minutes.
 		for _, tt := range []struct{ after, made time.Duration }{
@@ -142,13 +160,10 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		<-release // a metadata service that does not answer
 		return aws.Credentials{}, errors.New("too late")
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := tokens.Token(ctx, "demo"); !errors.Is(err, context.Canceled) || err.Error() != "no token could be signed for cluster demo: context canceled" {
@@ -158,15 +173,12 @@ func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
 
 func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
 	fail := true
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
 		if fail {
 			return aws.Credentials{}, errors.New("no credentials")
 		}
 		return staticKeys(ctx)
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if token, err := tokens.Token(t.Context(), "demo"); err == nil || token != "" {
 		t.Errorf("got %q, %v", token, err)
 	}
@@ -178,10 +190,7 @@ func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
 
 func TestEveryRequestCarriesTheToken(t *testing.T) {
 	s := newAPIServer(t, manyNodes(1001)...)
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	client, err := NewDialer(tokens, "rollcall/1.2.3").Dial(s.cluster())
 	if err != nil {
 		t.Fatal(err)
@@ -209,10 +218,7 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 // A counter of requests sees each request as it is sent.
 func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
 	s := newAPIServer(t, manyNodes(PageSize+1)...)
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	seen := 0
 	d := NewDialer(tokens, "test")
 	d.Wrap = func(next http.RoundTripper) http.RoundTripper {
@@ -246,10 +252,7 @@ func TestTheTokenStaysWithItsServer(t *testing.T) {
 	s.answer[0] = func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+r.URL.Path, http.StatusFound)
 	}
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	client, err := NewDialer(tokens, "test").Dial(s.cluster())
 	if err != nil {
 		t.Fatal(err)
@@ -263,10 +266,7 @@ func TestTheTokenStaysWithItsServer(t *testing.T) {
 }
 
 func TestTokensForManyAtOnce(t *testing.T) {
-	tokens, err := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	var all sync.WaitGroup
 	for n := range 16 {
 		all.Go(func() {

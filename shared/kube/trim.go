@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // The fields of a container that are kept. The others include its environment, arguments, probes
@@ -14,7 +12,7 @@ var containerFields = []string{"name", "image", "resources"}
 
 // podAnnotations are the annotations of a pod that are kept: whether its owner prevents disruption,
 // and whether it is a static pod.
-var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, corev1.MirrorPodAnnotationKey}
+var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, annotationMirror}
 
 // Trim removes from an object of a kind, as JSON, what never leaves this package: see
 // [Client.ReadEach]. Objects of most kinds stay unchanged.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,15 +15,15 @@ import (
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
 var envelope = []byte("k8s\x00")
 
-// errWire is the error for bytes that this file does not read. The full decoder then decides.
+// errWire is the error for bytes that this file does not read.
 var errWire = errors.New("not the list of nodes that was expected")
 
 // nodePageOf reduces one page of nodes, in the protobuf of an API server, without decoding what no
 // verdict needs. Of the 16 KB of a node these are all but 2: mostly the names of its images, and
 // the record of who set which field.
 //
-// It accepts less than the full decoder: after an error that one must read the page. For bytes that
-// both accept the result is the same; see FuzzWireReadsWhatTheDecoderDoes.
+// It accepts less than the full decoder of Kubernetes: after an error the page is requested as JSON.
+// For bytes that both accept the result is the same; see FuzzWireReadsWhatTheDecoderDoes.
 //
 // The numbers are those of generated.proto in k8s.io/api/core/v1 and k8s.io/apimachinery/pkg. They
 // never change: https://protobuf.dev/programming-guides/proto2/#updating
@@ -84,14 +83,14 @@ func (p *projector) nodePageOf(data []byte) (nodes []roll.Node, next string, err
 
 // wire reads one node after the other into the same one. Only fields that the projector uses are
 // set.
-type wire struct{ node corev1.Node }
+type wire struct{ node Node }
 
 func (w *wire) read(data []byte) error {
 	n := &w.node
 	labels, annotations := n.Labels, n.Annotations
 	clear(labels)
 	clear(annotations)
-	*n = corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: corev1.NodeSpec{Taints: n.Spec.Taints[:0]}, Status: corev1.NodeStatus{Conditions: n.Status.Conditions[:0]}}
+	*n = Node{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: NodeSpec{Taints: n.Spec.Taints[:0]}, Status: NodeStatus{Conditions: n.Status.Conditions[:0]}}
 	return eachField(data, ofNode, func(number protowire.Number, value []byte) error {
 		switch number {
 		case 1:
@@ -141,13 +140,13 @@ func (w *wire) spec(number protowire.Number, value []byte) error {
 		}
 		spec.Unschedulable = on != 0
 	case 5:
-		var t corev1.Taint
+		var t Taint
 		err := eachField(value, ofTaint, func(n protowire.Number, value []byte) error {
 			switch n {
 			case 1:
 				t.Key = string(value)
 			case 3:
-				t.Effect = corev1.TaintEffect(value)
+				t.Effect = string(value)
 			}
 			return nil
 		})
@@ -158,13 +157,13 @@ func (w *wire) spec(number protowire.Number, value []byte) error {
 }
 
 func (w *wire) status(_ protowire.Number, value []byte) error {
-	var c corev1.NodeCondition
+	var c NodeCondition
 	err := eachField(value, ofCondition, func(n protowire.Number, value []byte) error {
 		switch n {
 		case 1:
-			c.Type = corev1.NodeConditionType(value)
+			c.Type = string(value)
 		case 2:
-			c.Status = corev1.ConditionStatus(value)
+			c.Status = string(value)
 		case 4:
 			return c.LastTransitionTime.Unmarshal(value)
 		case 5:

@@ -22,7 +22,7 @@ var watchAll = roll.Watch{Conditions: map[roll.ConditionKey]bool{{Type: "", Stat
 func wholly(list *corev1.NodeList) (nodes []roll.Node) {
 	p := &projector{watch: watchAll}
 	for i := range list.Items {
-		nodes = append(nodes, p.node(&list.Items[i]))
+		nodes = append(nodes, p.node(nodeOf(&list.Items[i])))
 	}
 	return nodes
 }
@@ -57,7 +57,7 @@ func TestAPageIsReadFromTheWire(t *testing.T) {
 		list := randomPage(r)
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
 		var data bytes.Buffer
-		if err := protobufserializer.NewSerializer(scheme, scheme).Encode(list, &data); err != nil {
+		if err := protobufserializer.NewSerializer(everyType, everyType).Encode(list, &data); err != nil {
 			t.Fatal(err)
 		}
 		nodes, next, err := p.nodePageOf(data.Bytes())

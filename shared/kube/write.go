@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,14 +20,17 @@ import (
 // empty uid as no condition at all.
 var errIncomplete = errors.New("a change needs the name and the uid of its object")
 
-const applicationJSON = "application/json"
+const (
+	applicationJSON   = "application/json"
+	taintOutOfService = "node.kubernetes.io/out-of-service"
+)
 
 // Cordon keeps new pods off the node and notes the order on it. A node that is already cordoned is
 // left unchanged, including its note: the owner of a cordon decides who lifts it. The errors are
 // ErrChanged, ErrGone and those of the API server.
 func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "cordon node " + node, noun: "cordoning of node " + node, verb: "patch", target: "nodes", writes: true}
-	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
+	return op.failed(c.changeNode(ctx, node, uid, func(n *Node) (change, error) {
 		if n.Spec.Unschedulable {
 			return nil, nil
 		}
@@ -40,7 +42,7 @@ func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 // note. For a node without the note the error is ErrChanged; the other errors are those of Cordon.
 func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "uncordon node " + node, noun: "uncordoning of node " + node, verb: "patch", target: "nodes", writes: true}
-	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
+	return op.failed(c.changeNode(ctx, node, uid, func(n *Node) (change, error) {
 		if order == "" || n.Annotations[roll.AnnotationCordoned] != order {
 			return nil, fmt.Errorf("%w: it carries no annotation %s=%s, so the cordon is not Rollcall's", ErrChanged, roll.AnnotationCordoned, order)
 		}
@@ -57,19 +59,19 @@ func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 // https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-out-of-service
 func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
 	op := operation{what: "taint node " + node, noun: "tainting of node " + node, verb: "patch", target: "nodes", writes: true}
-	return op.failed(c.changeNode(ctx, node, uid, func(n *corev1.Node) (change, error) {
-		if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	return op.failed(c.changeNode(ctx, node, uid, func(n *Node) (change, error) {
+		if slices.ContainsFunc(n.Status.Conditions, func(c NodeCondition) bool {
+			return c.Type == conditionReady && c.Status == conditionTrue
 		}) {
 			return nil, fmt.Errorf("%w: it is Ready", ErrChanged)
 		}
-		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-			return t.Key == corev1.TaintNodeOutOfService && t.Effect == corev1.TaintEffectNoExecute
+		if slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool {
+			return t.Key == taintOutOfService && t.Effect == effectNoExecute
 		}) {
 			return nil, nil
 		}
 		// A merge patch replaces the list. The resource version ensures that the list is complete.
-		taints := append(slices.Clone(n.Spec.Taints), corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		taints := append(slices.Clone(n.Spec.Taints), Taint{Key: taintOutOfService, Value: "nodeshutdown", Effect: effectNoExecute})
 		return change{"metadata": change{}, "spec": change{"taints": taints}}, nil
 	}))
 }
@@ -86,14 +88,18 @@ const changeTries = 5
 // version is another by then, and 422 on metadata.uid if only the uid is (uid is immutable:
 // ValidateObjectMetaAccessorUpdate in apimachinery), so it never changes a node that was not
 // checked.
-func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*corev1.Node) (change, error)) error {
+func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*Node) (change, error)) error {
 	if node == "" || uid == "" {
 		return errIncomplete
 	}
 	for try := 1; ; try++ {
-		var n corev1.Node
-		if err := c.rest.Get().Resource("nodes").Name(node).Do(ctx).Into(&n); err != nil {
+		var n Node
+		path := resourceNode.path("", node)
+		if err := c.getObject(ctx, path, &n); err != nil {
 			return met(err)
+		}
+		if n.Kind != resourceNode.kind {
+			return unexpected(path, fmt.Errorf("it is a %q", n.Kind))
 		}
 		if string(n.UID) != uid {
 			return fmt.Errorf("%w: it has the uid %s, not %s", ErrChanged, n.UID, uid)

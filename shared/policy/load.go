@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // maxSize is the maximum size of a document in bytes. An SSM parameter holds at most 8 KiB; a
@@ -74,8 +75,8 @@ func notText(data []byte) *Fault {
 }
 
 var (
-	yamlError     = regexp.MustCompile(`(?s)^(?:yaml: )?(?:line (\d+): )?(.*)$`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+	yamlError     = pattern.New(`(?s)^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+	unknownAnchor = pattern.New(`^unknown anchor '(.*)' referenced$`)
 )
 
 // notYAML returns the fault for an error of the YAML library. The library gives the line only in

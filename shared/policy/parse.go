@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // apiVersion is the only supported version.
@@ -212,7 +212,7 @@ func (r *reader) condition(item field) (Condition, bool) {
 	return c, read == 3
 }
 
-var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+var camelCase = pattern.New(`^[A-Z][A-Za-z0-9]*$`)
 
 func (r *reader) conditionType(f field) (string, bool) {
 	s, ok := r.text(f)

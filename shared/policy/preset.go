@@ -2,11 +2,11 @@ package policy
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // builtIn returns the presets that every document has, for instances that start slowly. A document
@@ -42,7 +42,7 @@ func (d *Document) presets() map[string][]setting {
 func (d *Document) Presets() []string { return slices.Sorted(maps.Keys(d.presets())) }
 
 // presetName matches a valid preset name, which must also fit in the value of an EC2 tag.
-var presetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+var presetName = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // presets reads the document's own presets. It includes those with faults, without the faulty
 // parts, so that references to them are not reported too.

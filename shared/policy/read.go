@@ -3,13 +3,14 @@ package policy
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // maxDuration is the maximum of every duration of a policy, and of all waits of a ladder together.
@@ -197,8 +198,8 @@ func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
 // Units below the second are left out on purpose: nothing here happens that fast, and 5ms instead
 // of 5m would terminate instances at once.
 var (
-	goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?[hms])+$`)
-	bareNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+	goDuration = pattern.New(`^([0-9]+(\.[0-9]+)?[hms])+$`)
+	bareNumber = pattern.New(`^[0-9]+(\.[0-9]+)?$`)
 )
 
 // likeDuration describes a valid duration.
@@ -259,7 +260,7 @@ func withUnit(number string) string {
 	return "15m"
 }
 
-var percentage = regexp.MustCompile(`^(100|[0-9]{1,2})%$`)
+var percentage = pattern.New(`^(100|[0-9]{1,2})%$`)
 
 // percent reads a whole percentage.
 func (r *reader) percent(f field) (Percent, bool) {
@@ -281,7 +282,7 @@ func (r *reader) percent(f field) (Percent, bool) {
 	return 0, false
 }
 
-var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
+var wholeNumber = pattern.New(`^(0|[1-9][0-9]*)$`)
 
 // count reads a whole number in plain decimal digits only: YAML would read 010 as 8.
 func (r *reader) count(f field) (int, bool) {

@@ -1,16 +1,16 @@
 package policy
 
 import (
-	"regexp"
 	"strings"
 
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // taintKey matches what Kubernetes allows as the key of a taint: a name of at most 63 characters,
 // optionally after a DNS subdomain of at most 253 and a slash (IsQualifiedName in
 // k8s.io/apimachinery/pkg/util/validation).
-var taintKey = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+var taintKey = pattern.New(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // lateTaint reports whether Kubernetes or one of its agents sets a taint with the key on nodes of
 // any age. As a startup taint, it would make every node that is cordoned, silent or about to be

@@ -1,10 +1,11 @@
 package policy
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // oneOf lists the allowed words: "observe, notify or remediate".
@@ -24,7 +25,7 @@ func oneOf[S ~string](words []S) string {
 }
 
 // plain matches text that can appear in a message unchanged.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.%+*/-]{1,40}$`)
+var plain = pattern.New(`^[A-Za-z0-9_.%+*/-]{1,40}$`)
 
 // quote makes a value from a document safe for one line of a message: it escapes unusual characters
 // and cuts a long value.

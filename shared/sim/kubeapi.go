@@ -122,27 +122,41 @@ func (q *kubeQuery) dice() dice {
 }
 
 // nodePage returns a page of nodes; it is a kube.NodePages.
-func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (*corev1.NodeList, error) {
+func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (nodes []*kube.Node, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
-	var page *corev1.NodeList
-	err := q.send(ctx, func() error {
+	var page []corev1.Node
+	err = q.send(ctx, func() error {
 		if token == "" {
 			k.nodes = listing[corev1.Node]{of: q.c, rest: q.c.listNodes()}
 		} else if err := k.nodes.resume(q, token); err != nil {
 			return err
 		}
-		page = &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version)}}
-		page.Items, page.Continue = k.nodes.page(k.v.pageSize(int(limit), len(q.c.nodes)))
+		page, next = k.nodes.page(k.v.pageSize(int(limit), len(q.c.nodes)))
 		return nil
 	})
 	if c := k.v.a.byName[k.name]; err != nil {
 		if c != nil {
 			k.v.inv.sawNodes(c, nil, token == "", false, false)
 		}
-		return nil, err
+		return nil, "", err
 	}
-	k.v.inv.sawNodes(q.c, page.Items, token == "", page.Continue == "", true)
-	return page, nil
+	k.v.inv.sawNodes(q.c, page, token == "", next == "", true)
+	for i := range page {
+		nodes = append(nodes, nodeOf(&page[i]))
+	}
+	return nodes, next, nil
+}
+
+// nodeOf returns the fields of a node that the product reads.
+func nodeOf(n *corev1.Node) *kube.Node {
+	out := &kube.Node{ObjectMeta: n.ObjectMeta, Spec: kube.NodeSpec{ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable}}
+	for _, t := range n.Spec.Taints {
+		out.Spec.Taints = append(out.Spec.Taints, kube.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect), TimeAdded: t.TimeAdded})
+	}
+	for _, c := range n.Status.Conditions {
+		out.Status.Conditions = append(out.Status.Conditions, kube.NodeCondition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: c.LastTransitionTime, Reason: c.Reason})
+	}
+	return out
 }
 
 // itemPage returns a page of a list of any other kind, or one object; it is a kube.ItemPages.

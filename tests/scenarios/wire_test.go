@@ -141,10 +141,7 @@ func config(bed *testbed.Bed, id testbed.Identity) aws.Config {
 
 // newObserver returns an observer and its dialer for clusters.
 func newObserver(cfg aws.Config) (*observe.Observer, *kube.Dialer, error) {
-	tokens, err := kube.NewTokenSource(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
+	tokens := kube.NewTokenSource(cfg)
 	dialer := kube.NewDialer(tokens, "rollcall/scenarios")
 	return observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: principal, PageInterval: time.Millisecond}), dialer, nil
 }

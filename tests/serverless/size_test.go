@@ -2,6 +2,7 @@ package serverless
 
 import (
 	"archive/zip"
+	"compress/flate"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +17,21 @@ type countingWriter struct{ n int64 }
 func (w *countingWriter) Write(p []byte) (int, error) {
 	w.n += int64(len(p))
 	return len(p), nil
+}
+
+// The largest that a function's package may be, in bytes: what a function links it loads at each
+// cold start. A package that grows past it most likely imports a whole API for one of its types.
+var largest = map[string]int64{StateChange: 5e6, Sweep: 5e6, Inspect: 9e6, Remediate: 9e6}
+
+func TestFunctionsAreSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the functions for another machine")
+	}
+	for name, most := range largest {
+		if size := zipped(t, name); size > most {
+			t.Errorf("%s has %.2f MB, zipped; at most %.2f: see what it links with go list -deps", name, float64(size)/1e6, float64(most)/1e6)
+		}
+	}
 }
 
 // BenchmarkFunctions reports two figures for each function: the size of its package as
@@ -52,10 +68,10 @@ func BenchmarkFunctions(b *testing.B) {
 	}
 }
 
-func zipped(b *testing.B, name string) int64 {
+func zipped(b testing.TB, name string) int64 {
 	b.Helper()
 	bootstrap := filepath.Join(b.TempDir(), "bootstrap")
-	cmd := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bootstrap, "./functions/"+name)
+	cmd := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bootstrap, "./functions/"+name)
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -68,6 +84,7 @@ func zipped(b *testing.B, name string) int64 {
 	defer func() { _ = file.Close() }()
 	var counted countingWriter
 	archive := zip.NewWriter(&counted)
+	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) }) // as small as the SAM CLI's
 	entry, err := archive.Create("bootstrap")
 	if err != nil {
 		b.Fatal(err)

@@ -205,10 +205,7 @@ reason: Registered
 // dial returns a client like the functions'.
 func dial(t *testing.T, id Identity) *kube.Client {
 	t.Helper()
-	tokens, err := kube.NewTokenSource(bed.AWSConfigFor(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := kube.NewTokenSource(bed.AWSConfigFor(id))
 	client, err := kube.NewDialer(tokens, "rollcall/test").Dial(roll.Cluster{ID: roll.ClusterID{Name: ClusterName}, Endpoint: bed.APIServer(), CA: bed.CA()})
 	if err != nil {
 		t.Fatal(err)

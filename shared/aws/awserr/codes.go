@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // IsNotFound reports whether the resource does not exist, as far as AWS knows. EC2 is
@@ -177,8 +178,8 @@ func IsIncorrectState(err error) bool {
 }
 
 var (
-	instanceID = regexp.MustCompile(`\bi-[0-9a-z]+`)
-	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	instanceID = pattern.New(`\bi-[0-9a-z]+`)
+	quotedText = pattern.New(`"[^"]*"|'[^']*'`)
 )
 
 // InvalidInstanceIDs returns the ids in an InvalidInstanceID.NotFound or .Malformed error, as

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/aws/smithy-go"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // Describe returns a sentence that says what went wrong with a call and what to do. call is
@@ -68,10 +69,10 @@ func Describe(err error, call, principal string) string {
 // notAuthorized is the message of an access denied error (IAM User Guide,
 // Troubleshoot access denied error messages). The resource and the reason are
 // not always there.
-var notAuthorized = regexp.MustCompile(`User: (\S+) is not authorized to perform: (\S+?)[.,]?(?: on resource: (\S+?)[.,]?)?(?: ((?:because|with an explicit deny) .+))?$`)
+var notAuthorized = pattern.New(`User: (\S+) is not authorized to perform: (\S+?)[.,]?(?: on resource: (\S+?)[.,]?)?(?: ((?:because|with an explicit deny) .+))?$`)
 
 // noPolicy is the reason of an implicit denial.
-var noPolicy = regexp.MustCompile(`^because no (.+?) allows `)
+var noPolicy = pattern.New(`^because no (.+?) allows `)
 
 func describeDenied(err error, call, principal string) string {
 	action, resource, why := call, "", ""
@@ -123,9 +124,9 @@ func kind(arn string) string {
 
 var (
 	// Parts of a message that are about the message itself and not about the error.
-	trailer = regexp.MustCompile(`(?s)[\s.]*(Encoded authorization failure message:|Go to https?://|\(Service: ).*$`)
-	ids     = regexp.MustCompile(`,? ?\b(?:RequestID|Request ID|request id|HostID): ?[^\s,)]*`)
-	blob    = regexp.MustCompile(`[A-Za-z0-9_+=-]{130,}`) // no name that IAM or EKS allows is as long
+	trailer = pattern.New(`(?s)[\s.]*(Encoded authorization failure message:|Go to https?://|\(Service: ).*$`)
+	ids     = pattern.New(`,? ?\b(?:RequestID|Request ID|request id|HostID): ?[^\s,)]*`)
+	blob    = pattern.New(`[A-Za-z0-9_+=-]{130,}`) // no name that IAM or EKS allows is as long
 )
 
 // clean returns a message as one line, without its unreadable parts.

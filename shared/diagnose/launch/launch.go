@@ -5,7 +5,6 @@
 package launch
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // rule is one cause and the words in messages that name it, in lower case: EC2's error codes
@@ -230,10 +230,10 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 }
 
 var (
-	action       = regexp.MustCompile(`\b(?:perform(?: this operation)?:? ?|action:? ?)([a-z0-9-]+:[A-Za-z]+)`)
-	policyARN    = regexp.MustCompile(`arn:aws[a-z-]*:organizations::[0-9]{12}:policy/[a-zA-Z0-9/_-]+|\bp-[a-z0-9]{8,}\b`)
-	byPolicy     = regexp.MustCompile(`(?i)explicit deny in an? ([a-z -]+policy|permissions boundary)`)
-	instanceType = regexp.MustCompile(`\b([a-z]+)[0-9]+[a-z0-9-]*\.(?:nano|micro|small|medium|metal[a-z0-9-]*|[0-9]*x?large)\b`)
+	action       = pattern.New(`\b(?:perform(?: this operation)?:? ?|action:? ?)([a-z0-9-]+:[A-Za-z]+)`)
+	policyARN    = pattern.New(`arn:aws[a-z-]*:organizations::[0-9]{12}:policy/[a-zA-Z0-9/_-]+|\bp-[a-z0-9]{8,}\b`)
+	byPolicy     = pattern.New(`(?i)explicit deny in an? ([a-z -]+policy|permissions boundary)`)
+	instanceType = pattern.New(`\b([a-z]+)[0-9]+[a-z0-9-]*\.(?:nano|micro|small|medium|metal[a-z0-9-]*|[0-9]*x?large)\b`)
 )
 
 // named returns the action that is denied and what denies it, as far as the message says.
@@ -271,11 +271,11 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	case cause.LaunchKmsDenied:
 		return paste.Lines("# the key's policy must let the role that launches create grants; ALIAS is the key of the volume", paste.Command("aws", "kms", "get-key-policy", "--region", region, "--key-id", "ALIAS", "--policy-name", "default", "--output", "text"))
 	case cause.LaunchAmiInvalid:
-		if id := regexp.MustCompile(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
+		if id := pattern.New(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-images", "--region", region, "--image-ids", id)
 		}
 	case cause.LaunchSnapshotMissing:
-		if id := regexp.MustCompile(`snap-[0-9a-f]{8,17}`).FindString(message); id != "" {
+		if id := pattern.New(`snap-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-snapshots", "--region", region, "--snapshot-ids", id)
 		}
 	case cause.LaunchTypeUnavailable:

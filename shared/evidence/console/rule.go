@@ -3,9 +3,10 @@ package console
 import (
 	"encoding/json"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // rule recognizes a sign in a segment.
@@ -15,8 +16,8 @@ type rule struct {
 	needle string
 	sign   Sign
 	by     func(segment) bool // reports whether the writer is the right one; nil: any writer
-	says   *regexp.Regexp     // must match the message; nil: the needle is enough
-	not    *regexp.Regexp     // must not match
+	says   *pattern.Pattern   // must match the message; nil: the needle is enough
+	not    *pattern.Pattern   // must not match
 	// detail is the sign's detail, in which $1 is the first group of says and {tag} the program.
 	detail string
 	// read returns the sign and its detail, or "". It replaces the fields above.
@@ -47,7 +48,7 @@ func (r rule) apply(s segment) (Sign, string) {
 
 // words compiles the pattern of a message. A pattern that begins with ^ does not match a program
 // that quotes another one's message.
-func words(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
+func words(expression string) *pattern.Pattern { return pattern.New(expression) }
 
 // rules are all rules. Each is tried on each segment. The sources of the texts are documented at
 // the signs.

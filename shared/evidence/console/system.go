@@ -1,8 +1,9 @@
 package console
 
 import (
-	"regexp"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // facts reads facts about the system from a segment.
@@ -43,7 +44,7 @@ func (r *reader) boots(s segment) {
 // hint is what a message that contains a needle shows.
 type hint struct {
 	needle string
-	says   *regexp.Regexp
+	says   *pattern.Pattern
 	shows  string
 }
 

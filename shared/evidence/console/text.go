@@ -1,19 +1,20 @@
 package console
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // escape matches an escape sequence (ECMA-48), cut off after some characters if it does not end. It
 // also matches a colour that lost its escape character, as in text copied from web pages.
-var escape = regexp.MustCompile(`\x1b\[[ -?]{0,125}[@-~]?|\x1b[\]P^_][^\x07\x1b\n]{0,125}(?:\x07|\x1b.?)?|\x1b[ -/][^\n]|\x1b[^\n]?|` + lost)
+var escape = pattern.New(`\x1b\[[ -?]{0,125}[@-~]?|\x1b[\]P^_][^\x07\x1b\n]{0,125}(?:\x07|\x1b.?)?|\x1b[ -/][^\n]|\x1b[^\n]?|` + lost)
 
 const lost = `\[[0-9;:]{1,22}m`
 
-var lostColour = regexp.MustCompile(lost)
+var lostColour = pattern.New(lost)
 
 // printable removes what a terminal does not show: colours and other escape sequences, and control
 // characters except tabs and line breaks. It runs before matching and redaction, so that no text
@@ -44,7 +45,7 @@ func (s segment) kernel() bool { return s.tag == "" || s.tag == "kernel" }
 
 // stamp matches the kernel's timestamp, with the task or processor that may follow: "[   13.226001]
 // ", "[   13.226001][    T1] ".
-var stamp = regexp.MustCompile(`\[ {0,11}\d{1,10}\.\d{6}\](?:\[[^\]]{0,11}\])? ?`)
+var stamp = pattern.New(`\[ {0,11}\d{1,10}\.\d{6}\](?:\[[^\]]{0,11}\])? ?`)
 
 // segments splits a line into separately written messages: at carriage returns, and where the
 // kernel wrote into the middle of a line, which its timestamp shows.
@@ -86,7 +87,7 @@ func newSegment(raw string) segment {
 
 // tagged matches the writer of a message: "systemd[1]: ...", "kernel: ...", also after the date and
 // host of a system log.
-var tagged = regexp.MustCompile(`^(?:\w{3} .. ..:..:.. \S+ )?(?:(kernel)|([^\s\[]{0,60})\[\d*\]): `)
+var tagged = pattern.New(`^(?:\w{3} .. ..:..:.. \S+ )?(?:(kernel)|([^\s\[]{0,60})\[\d*\]): `)
 
 // traced reports whether a message is the trace of a shell: "+ command", "++ command".
 func traced(message string) bool {

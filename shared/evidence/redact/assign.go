@@ -1,9 +1,10 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // maxNesting bounds how far the end of a bracket or a quote is searched for.
@@ -109,7 +110,7 @@ func (s *scan) spoken(from int) Kind {
 
 var (
 	// logged matches what a console or system log puts before a message.
-	logged   = regexp.MustCompile(`^(?:\[[ .0-9T]{3,20}\] ?|\w{3} [ \d]\d [\d:]{8} \S+ )?(?:[\w.-]+\[\d+\]: )?`)
+	logged   = pattern.New(`^(?:\[[ .0-9T]{3,20}\] ?|\w{3} [ \d]\d [\d:]{8} \S+ )?(?:[\w.-]+\[\d+\]: )?`)
 	declares = words(`export set local readonly declare typeset default var let const env setx val final
 		string securestring global script -x -r -g -gx -a global: script: env: + args: - ? #`)
 	sets    = words(`set setx setenv env put login user machine`)
@@ -249,10 +250,10 @@ func (s *scan) joined(p int) int {
 }
 
 var (
-	hereEnd = regexp.MustCompile(`\n[ \t]*["']@`)
-	tagged  = regexp.MustCompile(`^(?:(?:!\S*|&\w+)[ \t]+)+`)
-	head    = regexp.MustCompile(`^(?:[|>][-+0-9]*)?(?:[ \t]*|[ \t]+#.*)$|^#(?: .*)?$`)
-	cmdlet  = regexp.MustCompile(`^\(?[A-Z][a-z]+-[A-Z]\w+`)
+	hereEnd = pattern.New(`\n[ \t]*["']@`)
+	tagged  = pattern.New(`^(?:(?:!\S*|&\w+)[ \t]+)+`)
+	head    = pattern.New(`^(?:[|>][-+0-9]*)?(?:[ \t]*|[ \t]+#.*)$|^#(?: .*)?$`)
+	cmdlet  = pattern.New(`^\(?[A-Z][a-z]+-[A-Z]\w+`)
 )
 
 // given removes the value that begins at a position, unless it is harmless: a text in quotes, or
@@ -471,7 +472,7 @@ func (s *scan) element(n name) int {
 	return p + end
 }
 
-var pair = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*([\w./\\-]+)`)
+var pair = pattern.New(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*([\w./\\-]+)`)
 
 // paired returns the kind of a "value" or a "content" next to which a "name" or a "path" is
 // secret-like: in the same brackets or element, or in the same item of a list.

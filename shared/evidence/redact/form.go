@@ -2,9 +2,10 @@ package redact
 
 import (
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // form is the form of a secret by itself, or in the command that takes it. The first group of the
@@ -12,7 +13,7 @@ import (
 type form struct {
 	kind    Kind
 	needles []string // every matching text contains one of them, in lower case
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 	ok      func(v string) bool // nil: any value that is not harmless
 }
 
@@ -29,11 +30,11 @@ func anything(string) bool { return true }
 
 // token returns a form for words with a known prefix.
 func token(kind Kind, needles, prefix, tail string) form {
-	return form{kind, strings.Fields(needles), regexp.MustCompile(begin + `(` + prefix + tail + `)`), anything}
+	return form{kind, strings.Fields(needles), pattern.New(begin + `(` + prefix + tail + `)`), anything}
 }
 
-func command(needles, pattern string) form {
-	return form{Password, strings.Fields(needles), regexp.MustCompile(`(?i)` + pattern), nil}
+func command(needles, said string) form {
+	return form{Password, strings.Fields(needles), pattern.New(`(?i)` + said), nil}
 }
 
 var forms = []form{
@@ -50,24 +51,24 @@ var forms = []form{
 	token(APIToken, "aiza hf_ _v1_ glsa_ glc_ rubygems_ shpat_ pmak- atatt3 lin_api_ pul- fo1_ dapi", `(?:AIza|hf_|do[op]_v1_|gls?[ac]_|rubygems_|shpat_|PMAK-|ATATT3|lin_api_|pul-|fo1_|dapi)`, `[\w./+=~-]{24,}`),
 	token(APIToken, "sg. k10", `(?:SG\.[\w-]{16,}\.|K10[\w.-]{48,}::)`, `[\w:.-]{16,}`),
 	token(PrivateKey, "age-secret-key-1", `AGE-SECRET-KEY-1`, `\w{20,}`),
-	{SlackToken, []string{"hooks.slack.com/"}, regexp.MustCompile(`(?i)hooks\.slack\.com/([\w/-]{17,})`), anything},
-	{APIToken, []string{"webhooks/"}, regexp.MustCompile(`(?i)discord\.com/api/webhooks/([\w/-]{17,})`), anything},
-	{PasswordHash, []string{"$1$", "$5$", "$6$", "$7$", "y$", "$2", "$apr1", "$argon2", "$scrypt", "$pbkdf2", "$sha1"}, regexp.MustCompile(`(\$(?i:1|5|6|7|g?y|2[aby]|apr1|argon2[a-z]+|scrypt|pbkdf2|sha1)\$[\w./$=,+-]{20,})`), anything},
+	{SlackToken, []string{"hooks.slack.com/"}, pattern.New(`(?i)hooks\.slack\.com/([\w/-]{17,})`), anything},
+	{APIToken, []string{"webhooks/"}, pattern.New(`(?i)discord\.com/api/webhooks/([\w/-]{17,})`), anything},
+	{PasswordHash, []string{"$1$", "$5$", "$6$", "$7$", "y$", "$2", "$apr1", "$argon2", "$scrypt", "$pbkdf2", "$sha1"}, pattern.New(`(\$(?i:1|5|6|7|g?y|2[aby]|apr1|argon2[a-z]+|scrypt|pbkdf2|sha1)\$[\w./$=,+-]{20,})`), anything},
 
-	{URLPassword, []string{"@"}, regexp.MustCompile("://[^\\s:/@\"'<>`]*:([^\\s\"'<>`]+)@"), func(v string) bool {
+	{URLPassword, []string{"@"}, pattern.New("://[^\\s:/@\"'<>`]*:([^\\s\"'<>`]+)@"), func(v string) bool {
 		host, _, path := strings.Cut(v, "/")
 		return !harmless(v, Password, true) && (!path || !numeral.MatchString(host)) // host:port/path@version
 	}},
-	{URLPassword, []string{"@"}, regexp.MustCompile(`://([\w-]{16,})@`), random},
-	{URLPassword, []string{"@tcp("}, regexp.MustCompile(`[^\s'"=/:]*:([^\s'"]+)@tcp\(`), nil},
+	{URLPassword, []string{"@"}, pattern.New(`://([\w-]{16,})@`), random},
+	{URLPassword, []string{"@tcp("}, pattern.New(`[^\s'"=/:]*:([^\s'"]+)@tcp\(`), nil},
 
-	{Authorization, []string{"authorization"}, regexp.MustCompile(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+)?([^"'\s\\][^"'\n]*)`), func(v string) bool {
+	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+)?([^"'\s\\][^"'\n]*)`), func(v string) bool {
 		return !harmless(v, Authorization, true) && !wordy(strings.TrimRight(firstWord(v), ".,;:"))
 	}},
-	{Authorization, []string{"bearer"}, regexp.MustCompile(`(?i)\bbearer[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
+	{Authorization, []string{"bearer"}, pattern.New(`(?i)\bbearer[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
 		return !wordy(strings.Trim(v, ".")) && (len(v) >= 20 || strings.ContainsAny(v, "0123456789"))
 	}},
-	{Authorization, []string{"basic"}, regexp.MustCompile(`(?i)\bbasic[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
+	{Authorization, []string{"basic"}, pattern.New(`(?i)\bbasic[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
 		plain, err := base64.StdEncoding.DecodeString(v)
 		return err == nil && strings.Contains(string(plain), ":")
 	}},
@@ -148,10 +149,10 @@ func (s *scan) echoes() {
 }
 
 var (
-	echo    = regexp.MustCompile(`\b(?:echo|printf) [^\n]*`)
-	target  = regexp.MustCompile(`(?:>[>|]?[ \t]*|\btee[ \t]+(?:-\w+[ \t]+)*|\bof=)["']?([^\s"';|)&]+)`)
-	opener  = regexp.MustCompile(`<<-?[ \t]*["'\\]?(\w{1,64})`)
-	nameRun = regexp.MustCompile(`[\w.-]+`)
+	echo    = pattern.New(`\b(?:echo|printf) [^\n]*`)
+	target  = pattern.New(`(?:>[>|]?[ \t]*|\btee[ \t]+(?:-\w+[ \t]+)*|\bof=)["']?([^\s"';|)&]+)`)
+	opener  = pattern.New(`<<-?[ \t]*["'\\]?(\w{1,64})`)
+	nameRun = pattern.New(`[\w.-]+`)
 )
 
 // heredocs removes the documents passed to a line with a secret-like name, or to a command that
@@ -220,10 +221,10 @@ func (s *scan) tables() {
 }
 
 var (
-	secretKind = regexp.MustCompile(`(?m)^[ \t]*kind:[ \t]*["']?Secret["']?[ \t\r]*$`)
-	secretData = regexp.MustCompile(`(?m)^[ \t]*(?:data|stringData):[ \t\r]*$`)
-	jsonKind   = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret\\*"`)
-	jsonData   = regexp.MustCompile(`\\*"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)`)
+	secretKind = pattern.New(`(?m)^[ \t]*kind:[ \t]*["']?Secret["']?[ \t\r]*$`)
+	secretData = pattern.New(`(?m)^[ \t]*(?:data|stringData):[ \t\r]*$`)
+	jsonKind   = pattern.New(`\\*"kind\\*"\s*:\s*\\*"Secret\\*"`)
+	jsonData   = pattern.New(`\\*"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)`)
 )
 
 // manifests removes the data of Kubernetes Secrets, whose keys may have any name.

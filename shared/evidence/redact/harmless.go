@@ -1,8 +1,9 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 var (
@@ -13,16 +14,16 @@ var (
 		kerberos negotiate ntlm x509 bearer cert certificate bootstrap pam sso oauth oauth2 sha256 scram
 		failed failure success ok serviceaccount sigv4 trust md5 peer ident password token`)
 
-	numeral = regexp.MustCompile(`^\d{1,5}$`)
+	numeral = pattern.New(`^\d{1,5}$`)
 	// number matches a small number, with or without a unit.
-	number = regexp.MustCompile(`^[0-9][0-9.]{0,5}(?:s|m|h|d|ms|%|m0s|h0m0s)?$`)
+	number = pattern.New(`^[0-9][0-9.]{0,5}(?:s|m|h|d|ms|%|m0s|h0m0s)?$`)
 	// path matches a path under a well-known root whose parts look written by a person.
-	path = regexp.MustCompile(`^(?i:~|\.{1,2}|[cd]:|file://|/secrets|/(?:etc|var|usr|opt|run|home|root|mnt|tmp|dev|proc|srv|sys))[/\\](?:[\w.${}@%*~-]{0,48}[/\\])*[\w.${}@%*~-]{0,48}$`)
-	arn  = regexp.MustCompile(`^arn:aws[^\s=]*$`)
+	path = pattern.New(`^(?i:~|\.{1,2}|[cd]:|file://|/secrets|/(?:etc|var|usr|opt|run|home|root|mnt|tmp|dev|proc|srv|sys))[/\\](?:[\w.${}@%*~-]{0,48}[/\\])*[\w.${}@%*~-]{0,48}$`)
+	arn  = pattern.New(`^arn:aws[^\s=]*$`)
 	// address matches a URL without user information and without a query.
-	address = regexp.MustCompile(`^[\w+]{1,12}://[^\s@?#=&"'/]+((?:/[^\s@?#=&"'/]*)*)$`)
+	address = pattern.New(`^[\w+]{1,12}://[^\s@?#=&"'/]+((?:/[^\s@?#=&"'/]*)*)$`)
 	// placeholder matches a text in place of a value that is to be filled in, or was removed.
-	placeholder = regexp.MustCompile(`^(?:<[A-Za-z _-]+>|\*+|[xX]+|\.+)$`)
+	placeholder = pattern.New(`^(?:<[A-Za-z _-]+>|\*+|[xX]+|\.+)$`)
 )
 
 // harmless reports whether a value in the place of a secret is not one. If the value is expanded,
@@ -69,8 +70,8 @@ func unquote(v string) string {
 
 var (
 	// inQuotes matches references that are also used in templates and in shells' single quotes.
-	inQuotes  = regexp.MustCompile(`\$\{\{[^}"']*\}\}|\$\{[^}"':]*\}|\{\{[^}"']*\}\}|%[A-Z_][A-Z0-9_]*%|\$[A-Z][A-Z_]{2,}\b|^\*[A-Za-z]+$`)
-	reference = regexp.MustCompile(`^\$(?:(?i:env:)?[A-Za-z_]\w*|[0-9@*#?!$])`)
+	inQuotes  = pattern.New(`\$\{\{[^}"']*\}\}|\$\{[^}"':]*\}|\{\{[^}"']*\}\}|%[A-Z_][A-Z0-9_]*%|\$[A-Z][A-Z_]{2,}\b|^\*[A-Za-z]+$`)
+	reference = pattern.New(`^\$(?:(?i:env:)?[A-Za-z_]\w*|[0-9@*#?!$])`)
 )
 
 // dereference removes the references from a value: $NAME, ${NAME}, $(command), $env:NAME, %NAME%,
@@ -129,4 +130,4 @@ func fetches(command string) bool {
 	return true
 }
 
-var fetcher = regexp.MustCompile(`get[_-]|fetch|read_|load_`)
+var fetcher = pattern.New(`get[_-]|fetch|read_|load_`)

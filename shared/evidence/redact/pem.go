@@ -1,15 +1,16 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 var (
-	pemEdge = regexp.MustCompile(`-----(BEGIN|END) ([^-\n"']{0,48})-----`)
-	pemHead = regexp.MustCompile(`^(?:Proc-Type|DEK-Info|Comment):`)
+	pemEdge = pattern.New(`-----(BEGIN|END) ([^-\n"']{0,48})-----`)
+	pemHead = pattern.New(`^(?:Proc-Type|DEK-Info|Comment):`)
 	// public matches the labels of blocks that are not secret.
-	public = regexp.MustCompile(`CERTIFICATE|PUBLIC KEY|PARAMETERS|CRL|HOST KEY|PKCS7|CMS|SIGNATURE|SIGNED MESSAGE`)
+	public = pattern.New(`CERTIFICATE|PUBLIC KEY|PARAMETERS|CRL|HOST KEY|PKCS7|CMS|SIGNATURE|SIGNED MESSAGE`)
 )
 
 // pem removes PEM blocks, complete or cut at either end, on lines of their own or in a string with

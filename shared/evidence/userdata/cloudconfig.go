@@ -2,10 +2,11 @@ package userdata
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // cloudConfig reads the cloud-init modules that can bootstrap a node: bootcmd and runcmd are
@@ -42,7 +43,7 @@ func commandLines(commands []*yaml.Node) string {
 }
 
 // runByCloudInit matches the directories whose scripts cloud-init runs by itself.
-var runByCloudInit = regexp.MustCompile(`^/var/lib/cloud/scripts/per-(?:boot|instance|once)/`)
+var runByCloudInit = pattern.New(`^/var/lib/cloud/scripts/per-(?:boot|instance|once)/`)
 
 func (r *reader) writeFile(file *yaml.Node, part string) {
 	path := scalar(lookup(file, "path"))

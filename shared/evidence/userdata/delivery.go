@@ -1,9 +1,10 @@
 package userdata
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // delivery is a document as the instance receives it.
@@ -72,7 +73,7 @@ func (r *reader) delivered(d delivery) {
 }
 
 // returned matches a line with a carriage return that is neither empty nor a comment.
-var returned = regexp.MustCompile(`(?m)^[ \t]*[^#\s][^\n]*\r$`)
+var returned = pattern.New(`(?m)^[ \t]*[^#\s][^\n]*\r$`)
 
 // misplaced reports whether nodeadm does not see the NodeConfig: it reads the whole user data,
 // or the parts of a MIME document that have its media type, and no parts within parts

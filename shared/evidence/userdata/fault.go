@@ -3,11 +3,12 @@ package userdata
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"github.com/BurntSushi/toml"
 	"mvdan.cc/sh/v3/syntax"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // Problem is a part that could not be read completely. It holds no text of the user data.
@@ -161,7 +162,7 @@ func (r *reader) fault(f Fault) {
 // yamlLine matches yaml's errors, which have no type: "yaml: line 3: did not find ...". Errors of
 // its parser count lines from 0, those of its scanner from 1 (yaml/v3, parserc.go; decode.go,
 // parser.fail).
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (did not find expected (?:key|'-'|','|node content|<))?`)
+var yamlLine = pattern.New(`^yaml: line (\d+): (did not find expected (?:key|'-'|','|node content|<))?`)
 
 // errorLine returns the line that a parser's error names, 0 if none. The rest of the error is not
 // kept, because it may quote the text.

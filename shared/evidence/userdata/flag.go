@@ -1,9 +1,10 @@
 package userdata
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // Flag is one flag as the kubelet would receive it.
@@ -123,7 +124,7 @@ func (f *Flag) quotes(w word) {
 }
 
 // shortFlag matches -v, -v=2 and -v2, the only one-letter flag that has a value.
-var shortFlag = regexp.MustCompile(`^-v(?:=?([0-9]{1,9}))?$`)
+var shortFlag = pattern.New(`^-v(?:=?([0-9]{1,9}))?$`)
 
 // begin splits a word into name and value. name is "" if the word is not a flag.
 func (f *Flag) begin(w word) (name, value string, joined bool) {

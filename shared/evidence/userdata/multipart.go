@@ -8,8 +8,9 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/textproto"
-	"regexp"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 const maxParts = 64
@@ -40,7 +41,7 @@ func (r *reader) multipart(text, part string, depth int) {
 
 // headerLine matches a line that Python's parser, and so cloud-init, takes for one of a header.
 // https://github.com/python/cpython/blob/3.9/Lib/email/feedparser.py
-var headerLine = regexp.MustCompile(`^(?:From |[!-9;-~]*:|[\t ])`)
+var headerLine = pattern.New(`^(?:From |[!-9;-~]*:|[\t ])`)
 
 // separated adds the empty lines that are missing between headers and bodies. cloud-init does
 // without: to it, a body begins with the first line that is not one of a header. nodeadm rejects
@@ -75,7 +76,7 @@ func (r *reader) separated(text, part string) string {
 }
 
 // givenBoundary matches the boundary that the header of a document gives, with or without quotes.
-var givenBoundary = regexp.MustCompile(`(?im)\A(?:[^\n]+\n)*?content-type:[^\n]*(?:\n[ \t][^\n]*)*?boundary=(?:"([^"\n]*)"|([^\s;"]+))`)
+var givenBoundary = pattern.New(`(?im)\A(?:[^\n]+\n)*?content-type:[^\n]*(?:\n[ \t][^\n]*)*?boundary=(?:"([^"\n]*)"|([^\s;"]+))`)
 
 func (r *reader) parts(parts *multipart.Reader, part string, depth int) {
 	for i := 1; ; i++ {
@@ -124,7 +125,7 @@ func (r *reader) body(content []byte, header textproto.MIMEHeader, mediaType, pa
 	r.document(content, mediaType, part, depth+1)
 }
 
-var unquotedBoundary = regexp.MustCompile(`(?i)boundary=([^;]*)`)
+var unquotedBoundary = pattern.New(`(?i)boundary=([^;]*)`)
 
 // contentType returns the media type, in lower case, and the boundary. cloud-init accepts an
 // unquoted boundary with any character in it. nodeadm's parser does not, and rejects the whole

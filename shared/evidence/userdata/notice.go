@@ -2,11 +2,12 @@ package userdata
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // proxy records that a proxy variable is set. Programs read the names in either case.
@@ -21,7 +22,7 @@ func (r *reader) proxy(name string) {
 	}
 }
 
-var proxyAssignment = regexp.MustCompile(`(?i)\b((?:https?|all|no)_proxy)\b["']?\s*[=:,]`)
+var proxyAssignment = pattern.New(`(?i)\b((?:https?|all|no)_proxy)\b["']?\s*[=:,]`)
 
 // proxies finds the variables in text that is not a script, such as a systemd drop-in or
 // /etc/environment.
@@ -116,11 +117,11 @@ func installs(st *syntax.Stmt) bool {
 
 var (
 	validFile = form(`[A-Za-z0-9][A-Za-z0-9._+~-]{0,79}`)
-	archForm  = regexp.MustCompile(`(?i)\b(?:(amd64|x86[ -]64)|(arm64|aarch64))\b`)
+	archForm  = pattern.New(`(?i)\b(?:(amd64|x86[ -]64)|(arm64|aarch64))\b`)
 	// outputOption matches the option that names the output file, in the same word or in the next.
-	outputOption = map[string]*regexp.Regexp{
-		"curl": regexp.MustCompile(`^(?:-[a-zA-Z]*o|--output(?:=(.*))?)$`),
-		"wget": regexp.MustCompile(`^(?:-[a-zA-Z]*O|--output-document(?:=(.*))?)$`),
+	outputOption = map[string]*pattern.Pattern{
+		"curl": pattern.New(`^(?:-[a-zA-Z]*o|--output(?:=(.*))?)$`),
+		"wget": pattern.New(`^(?:-[a-zA-Z]*O|--output-document(?:=(.*))?)$`),
 	}
 )
 

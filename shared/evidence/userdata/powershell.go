@@ -2,9 +2,10 @@ package userdata
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // windowsScript joins a Windows node.
@@ -33,16 +34,16 @@ const (
 )
 
 var (
-	powershellTag = regexp.MustCompile(`(?is)<powershell>(.*?)(</powershell>|\z)`)
-	psHereString  = regexp.MustCompile(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
+	powershellTag = pattern.New(`(?is)<powershell>(.*?)(</powershell>|\z)`)
+	psHereString  = pattern.New(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
 	// psToken matches a comment, a separator, or a word. A word may consist of texts in quotes,
 	// groups in brackets and plain characters.
-	psToken = regexp.MustCompile("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
+	psToken = pattern.New("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
 	// psReference matches an escaped character, a command within a text, or a variable.
-	psReference = regexp.MustCompile("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
-	psAssign    = regexp.MustCompile(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
-	psProxy     = regexp.MustCompile(`(?i)^netsh winhttp \S+ proxy`)
-	psParameter = regexp.MustCompile(`^-[A-Za-z_?]`) // a negative number is not a parameter
+	psReference = pattern.New("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
+	psAssign    = pattern.New(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
+	psProxy     = pattern.New(`(?i)^netsh winhttp \S+ proxy`)
+	psParameter = pattern.New(`^-[A-Za-z_?]`) // a negative number is not a parameter
 )
 
 // windows reads what EC2Launch reads: scripts in <powershell> tags, or the YAML

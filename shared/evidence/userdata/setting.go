@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
-	"regexp"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // CertificateOf reads a certificate authority in base64, as in eks:DescribeCluster and user data.
@@ -44,5 +45,5 @@ var (
 
 // form returns a function that reports whether a whole text matches the expression.
 func form(expression string) func(string) bool {
-	return regexp.MustCompile(`\A(?:` + expression + `)\z`).MatchString
+	return pattern.New(`\A(?:` + expression + `)\z`).MatchString
 }

@@ -1,9 +1,10 @@
 package userdata
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // Trace is a joining tool named in text that does not parse.
@@ -83,7 +84,7 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 
 // nameGiven matches where a text gives the cluster's name: to a script, in a field or in a
 // variable.
-var nameGiven = regexp.MustCompile(`(?i)` +
+var nameGiven = pattern.New(`(?i)` +
 	`(?:/etc/eks/bootstrap\.sh|start-eksbootstrap\S*)["']?\s+(?:-eksclustername\s+)?["']?([\w-]+)` +
 	`|-eksclustername\s+["']?([\w-]+)` +
 	`|(?:^|[\s"'{,])(?:name|cluster-name|cluster_?name|cluster)["']?\s*[:=]\s*["']?([\w-]+)`)

@@ -1,7 +1,7 @@
 // Package awsauth reads the ConfigMap kube-system/aws-auth as the authenticator of EKS reads it. It
-// calls the authenticator's own code to parse, drop, keep and compare entries and does not
-// reimplement it (https://github.com/kubernetes-sigs/aws-iam-authenticator, pkg/mapper/configmap,
-// pkg/config and pkg/arn).
+// calls the authenticator's own code to canonicalize ARNs
+// (https://github.com/kubernetes-sigs/aws-iam-authenticator, pkg/arn). It decodes and checks entries
+// as pkg/mapper/configmap and pkg/config do, and the tests compare it with these.
 //
 // That code behaves as follows:
 //

@@ -1,14 +1,32 @@
 package awsauth
 
 import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/sirupsen/logrus"
 	"sigs.k8s.io/aws-iam-authenticator/pkg/config"
+	"sigs.k8s.io/aws-iam-authenticator/pkg/mapper/configmap"
 )
 
+// asRejected decodes one entry as the authenticator does.
+func asRejected(t *testing.T, text string, index int) *config.RoleMapping {
+	t.Helper()
+	list, _ := entries(text)
+	m := new(config.RoleMapping)
+	_ = json.Unmarshal(list[index], m)
+	return m
+}
+
+// What is kept, dropped and rejected is what the authenticator's ParseMap keeps, drops and rejects.
 func FuzzParse(f *testing.F) {
+	logger := logrus.StandardLogger().Out
+	logrus.SetOutput(io.Discard) // ParseMap logs what it drops
+	f.Cleanup(func() { logrus.SetOutput(logger) })
 	for _, text := range []string{
 		node,
 		node + "- username: a\n" + node,
@@ -18,8 +36,13 @@ func FuzzParse(f *testing.F) {
 		"- &a [*a]\n",
 		"- ? [a]\n  : b\n",
 		"- sso: {permissionSetName: View, accountID: '111122223333'}\n-\n",
+		"- sso: {permissionSetName: View, accountID: '1'}\n- sso: {permissionSetName: '', accountID: '111122223333'}\n- sso: {permissionSetName: A, accountID: '111122223333', partition: aws-cn}\n",
+		"- sso: {permissionSetName: A, accountID: '111122223333', partition: nowhere}\n- sso: {}\n  rolearn: a\n- sso: []\n- userid: []\n",
 		"- rolearn: a\n  RoleArn: b\n  groups: c\n- 1e999\n",
+		"- userarn: arn:aws:iam::111122223333:user/A\n- userarn: [b]\n- {}\n- userarn: c\n  groups: d\n",
 		"''",
+		" \"\"\n",
+		"``",
 	} {
 		f.Add(text)
 	}
@@ -29,7 +52,7 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(got, Parse(data)); diff != "" {
 			t.Errorf("not stable: %s", diff)
 		}
-		_, kept, err := parseMap(data)
+		_, kept, _, err := configmap.ParseMap(data)
 		if (err == nil) && (got.Unparseable != "" || len(got.Rejected) > 0) {
 			t.Errorf("the authenticator has nothing against %q: %+v", text, got)
 		}
@@ -45,6 +68,9 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("rejected %+v", r)
 			}
 			index[r.Index] = true
+			if m := asRejected(t, text, r.Index); m.Validate() == nil || !strings.HasPrefix(r.Why, "it is not a mapping but ") && !strings.HasPrefix(r.Why, shortened(m.Validate().Error())) {
+				t.Errorf("rejected %+v, the authenticator: %v", r, m.Validate())
+			}
 		}
 		effective := map[string]config.RoleMapping{} // as the authenticator's saveMap
 		for i, m := range got.Roles {
@@ -69,6 +95,14 @@ func FuzzParse(f *testing.F) {
 		}
 		if len(effective) > 0 {
 			t.Errorf("not effective: %v", effective)
+		}
+		users, _, _, _ := configmap.ParseMap(map[string]string{"mapUsers": text})
+		var want []string
+		for _, u := range users {
+			want = append(want, strings.ToLower(u.Key()))
+		}
+		if got := Parse(map[string]string{"mapUsers": text}).Users; !slices.Equal(got, want) {
+			t.Errorf("users %q, the authenticator has %q", got, want)
 		}
 	})
 }

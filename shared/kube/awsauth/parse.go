@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/aws-iam-authenticator/pkg/config"
 
 	"rollcall/shared/evidence"
 )
@@ -22,57 +21,49 @@ const (
 // mapRoles the authenticator rejects. It never fails and prints nothing: faults are in the result.
 // Data without mapRoles maps no role.
 func Parse(data map[string]string) evidence.AwsAuth {
-	text := data[mapRoles]
-	// Parsed separately, so that an error is known to be of mapRoles.
-	_, kept, err := parseMap(map[string]string{mapRoles: text})
-	var result evidence.AwsAuth
-	var taken []int
-	if err != nil {
-		taken, result.Rejected, result.Unparseable = entries(text)
-	}
-	for n, m := range kept {
-		index := n // without an error, every entry is kept
-		if n < len(taken) {
-			index = taken[n]
+	list, unparseable := entries(data[mapRoles])
+	result := evidence.AwsAuth{Unparseable: unparseable, Users: users(data[mapUsers])}
+	for i, entry := range list {
+		var m roleMapping
+		decoding := json.Unmarshal(entry, &m) // a value of the wrong type leaves its key empty
+		if err := m.fault(); err != nil {
+			result.Rejected = append(result.Rejected, evidence.RejectedMapping{Index: i, ARN: m.RoleARN, Why: why(entry, err, decoding)})
+			continue
 		}
-		result.Roles = append(result.Roles, mapping(index, m))
+		result.Roles = append(result.Roles, mapping(i, m))
 	}
 	effective(result.Roles)
-	result.Users = users(data[mapUsers])
 	return result
 }
 
 // users returns the ARNs that mapUsers maps. Unreadable parts map nobody and do not affect nodes.
 func users(text string) (arns []string) {
-	mapped, _, _ := parseMap(map[string]string{mapUsers: text})
-	for _, u := range mapped {
-		arns = append(arns, strings.ToLower(u.Key()))
+	list, _ := entries(text)
+	for _, entry := range list {
+		var m userMapping
+		if _ = json.Unmarshal(entry, &m); m.UserARN != "" {
+			arns = append(arns, strings.ToLower(m.UserARN))
+		}
 	}
 	return arns
 }
 
-// entries checks each entry of mapRoles separately, because ParseMap does not report which entries
-// it dropped. It returns the indexes of the accepted entries, the rejected ones, and the reason if
-// none can be read.
-func entries(text string) (taken []int, rejected []evidence.RejectedMapping, unparseable string) {
+// entries splits the text of a key into its mappings, as ParseMap of the authenticator does, or
+// returns why none can be read. ParseMap itself would link the clients of every API group of
+// Kubernetes; FuzzParse compares with it.
+func entries(text string) (list []json.RawMessage, unparseable string) {
+	switch strings.TrimSpace(text) {
+	case "", "``", `""`, "''": // skipped without a word
+		return nil, ""
+	}
 	asJSON, err := utilyaml.ToJSON([]byte(text))
 	if err != nil {
-		return nil, nil, shortened(err.Error())
+		return nil, shortened(err.Error())
 	}
-	var list []json.RawMessage
 	if err := json.Unmarshal(asJSON, &list); err != nil {
-		return nil, nil, notAList(err)
+		return nil, notAList(err)
 	}
-	for i, entry := range list {
-		var m config.RoleMapping
-		decoding := json.Unmarshal(entry, &m) // a value of the wrong type leaves its key empty
-		if err := m.Validate(); err != nil {
-			rejected = append(rejected, evidence.RejectedMapping{Index: i, ARN: m.RoleARN, Why: why(entry, err, decoding)})
-			continue
-		}
-		taken = append(taken, i)
-	}
-	return taken, rejected, ""
+	return list, ""
 }
 
 // notAList returns what mapRoles is instead of a list.
@@ -123,8 +114,8 @@ func shortened(message string) string {
 }
 
 // mapping converts an entry that the authenticator accepts.
-func mapping(index int, m config.RoleMapping) evidence.RoleMapping {
-	canonical := m.Key()
+func mapping(index int, m roleMapping) evidence.RoleMapping {
+	canonical := m.key()
 	return evidence.RoleMapping{
 		Index:           index,
 		ARN:             m.RoleARN,

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"rollcall/shared/policy"
+	"rollcall/shared/roll/pattern"
 )
 
 // The names of the variables. The template sets those that a function needs.
@@ -194,7 +194,7 @@ func arn(value, service string) (string, error) {
 
 // bucketName is the pattern of names of general purpose buckets:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+var bucketName = pattern.New(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func bucket(value string) (string, error) {
 	if !bucketName.MatchString(value) {

@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"regexp"
 	"time"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // Check is the request to check one cluster: a message in a FIFO queue, and the input of a
@@ -23,7 +24,7 @@ const dueLayout = "2006-01-02T15:04:05Z"
 
 // clusterForm is the pattern of eks:CreateCluster, with its length of 1 to 100:
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html.
-var clusterForm = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
+var clusterForm = pattern.New(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 // ValidCluster reports whether EKS allows the name for a cluster.
 func ValidCluster(name string) bool { return clusterForm.MatchString(name) }

@@ -3,11 +3,11 @@ package trigger
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // An EventBridge event is identified by its version, source and detail-type:
@@ -87,7 +87,7 @@ type Home struct {
 	Region  string
 }
 
-var eventIDForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`) // a UUID, or an emulator's form of it
+var eventIDForm = pattern.New(`^[0-9A-Za-z-]{1,64}$`) // a UUID, or an emulator's form of it
 
 var states = []roll.InstanceState{
 	roll.StatePending, roll.StateRunning, roll.StateStopping, roll.StateStopped, roll.StateShuttingDown, roll.StateTerminated,

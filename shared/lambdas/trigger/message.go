@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // MaxBody is the maximum size of a message in bytes. The queues accept four times that
@@ -28,8 +29,8 @@ func (m *Malformed) Error() string {
 }
 
 var (
-	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
-	regionForm  = regexp.MustCompile(`^[a-z][a-z0-9-]{1,30}[a-z0-9]$`)
+	accountForm = pattern.New(`^[0-9]{12}$`)
+	regionForm  = pattern.New(`^[a-z][a-z0-9-]{1,30}[a-z0-9]$`)
 )
 
 // decode reads a message as JSON.
@@ -72,7 +73,7 @@ func (f *faults) add(field, format string, args ...any) {
 }
 
 // form checks a required text against a pattern. words describes the pattern.
-func (f *faults) form(field, s string, form *regexp.Regexp, words string) {
+func (f *faults) form(field, s string, form *pattern.Pattern, words string) {
 	if f.given(field, s) && !form.MatchString(s) {
 		f.add(field, "%+.40q is not %s", s, words)
 	}

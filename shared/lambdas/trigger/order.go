@@ -3,21 +3,21 @@ package trigger
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 var (
-	orderIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)                       // as package plan makes them
-	groupForm   = regexp.MustCompile(`^(none|(nodepool|nodegroup|asg)/.+)$`) // see roll.Group
+	orderIDForm = pattern.New(`^[0-9a-f]{16}$`)                       // as package plan makes them
+	groupForm   = pattern.New(`^(none|(nodepool|nodegroup|asg)/.+)$`) // see roll.Group
 	// A DNS subdomain, as the names of Kubernetes objects are:
 	// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/.
-	claimForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	claimForm = pattern.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
 // orderActions are the acts that can be ordered.

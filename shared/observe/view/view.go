@@ -104,10 +104,7 @@ func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
 	if o.Tokens != nil {
 		signing = *o.Tokens
 	}
-	tokens, err := kube.NewTokenSource(signing)
-	if err != nil {
-		return nil, err
-	}
+	tokens := kube.NewTokenSource(signing)
 	a := &Account{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(tokens, agent)}
 	if o.Calls != nil {
 		a.Kube.Wrap = o.Calls.Transport
