@@ -209,7 +209,6 @@ func (s *story) clusterMarks(cluster string) []page.Mark {
 // brief returns the subject of a notice without its prefix and the part before the first
 // colon, which its position makes clear.
 func brief(subject string) string {
-	subject = strings.TrimPrefix(subject, "[rollcall] ")
 	if _, rest, ok := strings.Cut(subject, ": "); ok {
 		return rest
 	}
