@@ -20,10 +20,10 @@ var everyType = func() *runtime.Scheme {
 }()
 
 // nodeOf returns the fields of a node that are read.
-func nodeOf(n *corev1.Node) *Node {
-	out := &Node{ObjectMeta: n.ObjectMeta, Spec: NodeSpec{ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable}}
+func nodeOf(n *corev1.Node) *NodeObject {
+	out := &NodeObject{ObjectMeta: n.ObjectMeta, Spec: NodeSpec{ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable}}
 	for _, t := range n.Spec.Taints {
-		out.Spec.Taints = append(out.Spec.Taints, Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect), TimeAdded: t.TimeAdded})
+		out.Spec.Taints = append(out.Spec.Taints, NodeTaint{Key: t.Key, Value: t.Value, Effect: string(t.Effect), TimeAdded: t.TimeAdded})
 	}
 	for _, c := range n.Status.Conditions {
 		out.Status.Conditions = append(out.Status.Conditions, NodeCondition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: c.LastTransitionTime, Reason: c.Reason})
@@ -34,12 +34,12 @@ func nodeOf(n *corev1.Node) *Node {
 // Each field that is decoded is one of the full type, of the same kind, under the same name.
 func TestObjectsAreThoseOfKubernetes(t *testing.T) {
 	for of, full := range map[reflect.Type]reflect.Type{
-		reflect.TypeFor[Node](): reflect.TypeFor[corev1.Node](), reflect.TypeFor[podObject](): reflect.TypeFor[corev1.Pod](),
+		reflect.TypeFor[NodeObject](): reflect.TypeFor[corev1.Node](), reflect.TypeFor[podObject](): reflect.TypeFor[corev1.Pod](),
 		reflect.TypeFor[volumeObject](): reflect.TypeFor[corev1.PersistentVolume](), reflect.TypeFor[budgetObject](): reflect.TypeFor[policyv1.PodDisruptionBudget](),
 	} {
 		compare(t, full.Name(), of, full)
 	}
-	if got, want := reflect.TypeFor[Taint]().NumField(), reflect.TypeFor[corev1.Taint]().NumField(); got != want {
+	if got, want := reflect.TypeFor[NodeTaint]().NumField(), reflect.TypeFor[corev1.Taint]().NumField(); got != want {
 		t.Errorf("a taint has %d fields, %d are kept: a change of a node's taints would lose the others", want, got)
 	}
 }

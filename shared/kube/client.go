@@ -143,7 +143,7 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 			return "", err
 		}
 	}
-	page, next, err := listOf[Node](data, resourceNode)
+	page, next, err := listOf[NodeObject](data, resourceNode)
 	if err != nil {
 		return "", unexpected(resourceNode.path("", ""), err)
 	}

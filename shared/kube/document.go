@@ -29,8 +29,8 @@ const annotationLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // items, as in NodeList.
 const kindList = "List"
 
-// listing is one page of a list, of either form.
-type listing[T any] struct {
+// listObject is one page of a list, of either form.
+type listObject[T any] struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -53,7 +53,7 @@ func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListO
 // listOf decodes one page of a list. An answer that is not a list of the resource is an error: it
 // must not count as an empty list.
 func listOf[T any](data []byte, r resource) (items []T, next string, err error) {
-	var page listing[T]
+	var page listObject[T]
 	if err = json.Unmarshal(data, &page); err == nil && page.Kind != kindList && page.Kind != r.kind+kindList {
 		err = fmt.Errorf("it is a %q, not a list of %s", page.Kind, r.plural)
 	}

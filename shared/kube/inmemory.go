@@ -75,7 +75,7 @@ func inMemory(rt http.RoundTripper, timeout time.Duration) *rest.Config {
 // reads the nodes.
 //
 // [errors]: https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors
-type NodePages func(ctx context.Context, limit int64, continueToken string) (nodes []*Node, next string, err error)
+type NodePages func(ctx context.Context, limit int64, continueToken string) (nodes []*NodeObject, next string, err error)
 
 // ItemPages answers a request for the path: for one page of a list, selected by the options, or for
 // one object, if the path names it. Each item is as "kubectl get --output json" prints it, without
@@ -102,7 +102,7 @@ func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) 
 }
 
 // page returns the result of the request for the page.
-func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (nodes []*Node, next string, err error) {
+func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (nodes []*NodeObject, next string, err error) {
 	if err = ctx.Err(); err == nil {
 		nodes, next, err = p(ctx, o.Limit, o.Continue)
 	}

@@ -8,8 +8,8 @@ import (
 // package would link every type of the core group; TestObjectsAreThoseOfKubernetes compares them.
 // https://kubernetes.io/docs/reference/kubernetes-api/
 
-// Node has the fields of a node that are read.
-type Node struct {
+// NodeObject has the fields of a node that are read.
+type NodeObject struct {
 	Kind              string `json:"kind"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              NodeSpec   `json:"spec"`
@@ -18,13 +18,13 @@ type Node struct {
 
 // NodeSpec has those of its spec.
 type NodeSpec struct {
-	ProviderID    string  `json:"providerID"`
-	Unschedulable bool    `json:"unschedulable"`
-	Taints        []Taint `json:"taints"`
+	ProviderID    string      `json:"providerID"`
+	Unschedulable bool        `json:"unschedulable"`
+	Taints        []NodeTaint `json:"taints"`
 }
 
-// Taint has all fields of a taint: a patch replaces the list.
-type Taint struct {
+// NodeTaint has all fields of a taint: a patch replaces the list.
+type NodeTaint struct {
 	Key       string       `json:"key"`
 	Value     string       `json:"value,omitempty"`
 	Effect    string       `json:"effect"`

@@ -30,7 +30,7 @@ type paged struct {
 	asked []string
 }
 
-func (p *paged) page(_ context.Context, limit int64, token string) (nodes []*Node, next string, err error) {
+func (p *paged) page(_ context.Context, limit int64, token string) (nodes []*NodeObject, next string, err error) {
 	p.asked = append(p.asked, fmt.Sprintf("%d after %q", limit, token))
 	if err := p.fails[len(p.asked)]; err != nil {
 		return nil, "", err

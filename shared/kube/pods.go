@@ -121,7 +121,7 @@ func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 // pods, as of a time. Budgets and volumes that are nil were not read. The errors are those of
 // [Client.ReadEach].
 func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budgets *Budgets, volumes *Volumes) (roll.NodePods, error) {
-	nodes, err := decoded[Node](ctx, c, ANode(name))
+	nodes, err := decoded[NodeObject](ctx, c, ANode(name))
 	if err != nil {
 		return roll.NodePods{}, err
 	}
@@ -163,7 +163,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 
 // keepsNode returns the annotation that protects the node from disruption, "" if none.
 // https://karpenter.sh/docs/concepts/disruption/#node-level-controls
-func keepsNode(n *Node) string {
+func keepsNode(n *NodeObject) string {
 	for _, key := range []string{annotationDoNotDisrupt, annotationScaleDown} {
 		if n.Annotations[key] == "true" {
 			return key + "=true"
@@ -177,7 +177,7 @@ func keepsNode(n *Node) string {
 
 // attached returns the ids of the volumes that are attached to the node, as far as the control
 // plane knows. Their names have the form kubernetes.io/csi/ebs.csi.aws.com^vol-0abc.
-func attached(n *Node) []string {
+func attached(n *NodeObject) []string {
 	var out []string
 	for _, v := range n.Status.VolumesAttached {
 		out = append(out, v.Name[strings.LastIndexAny(v.Name, "^/")+1:])
@@ -296,7 +296,7 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 // returns none if the volumes were not read. Drivers that attach nothing, such as those of network
 // file systems, are not in the node's status.
 // https://kubernetes-csi.github.io/docs/skip-attach.html
-func (v *Volumes) attachedTo(n *Node) map[string]bool {
+func (v *Volumes) attachedTo(n *NodeObject) map[string]bool {
 	if v == nil {
 		return nil
 	}
@@ -347,7 +347,7 @@ func uncounted(pdb *budgetObject) bool {
 
 // on returns the volumes on the node's own disks: those that can be used only there, and those with
 // a path on any node that a pod of this one uses.
-func (v *Volumes) on(n *Node, claims map[string]bool) []roll.LocalVolume {
+func (v *Volumes) on(n *NodeObject, claims map[string]bool) []roll.LocalVolume {
 	var out []roll.LocalVolume
 	for _, pv := range v.all {
 		claim := ""
@@ -366,7 +366,7 @@ func (v *Volumes) on(n *Node, claims map[string]bool) []roll.LocalVolume {
 
 // usable reports whether an affinity allows a volume on the node, and whether it names the node: by
 // its hostname, or by its name, as drivers for local disks do under keys of their own.
-func usable(affinity *volumeAffinity, n *Node) (named, here bool) {
+func usable(affinity *volumeAffinity, n *NodeObject) (named, here bool) {
 	if affinity == nil || affinity.Required == nil {
 		return false, false
 	}
@@ -391,7 +391,7 @@ var operators = map[string]selection.Operator{
 
 // matches reports whether the node satisfies all of a term. An empty term matches no node. A term
 // that cannot be parsed counts as met, so that its volume holds the act.
-func matches(term nodeTerm, n *Node) bool {
+func matches(term nodeTerm, n *NodeObject) bool {
 	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
 		return false
 	}

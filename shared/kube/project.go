@@ -15,7 +15,7 @@ type projector struct {
 	page  []roll.Node // reused for each page
 }
 
-func (p *projector) node(n *Node) roll.Node {
+func (p *projector) node(n *NodeObject) roll.Node {
 	out := roll.Node{
 		Name:    n.Name,
 		UID:     string(n.UID),
@@ -25,7 +25,7 @@ func (p *projector) node(n *Node) roll.Node {
 		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
-		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool { return t.Key == taintShutdown }),
+		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t NodeTaint) bool { return t.Key == taintShutdown }),
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 	}
 	if n.DeletionTimestamp != nil {
@@ -91,7 +91,7 @@ func (p *projector) wants(c *NodeCondition) bool {
 
 // startupTaint returns the first taint that an agent has yet to remove: a well-known one, or else
 // one that any part of the policy names, even if that part is not about this node.
-func (p *projector) startupTaint(taints []Taint) string {
+func (p *projector) startupTaint(taints []NodeTaint) string {
 	for _, extra := range [][]string{nil, p.watch.Taints} {
 		for i := range taints {
 			if t := &taints[i]; roll.StartupTaint(t.Key, extra) {

@@ -83,14 +83,14 @@ func (p *projector) nodePageOf(data []byte) (nodes []roll.Node, next string, err
 
 // wire reads one node after the other into the same one. Only fields that the projector uses are
 // set.
-type wire struct{ node Node }
+type wire struct{ node NodeObject }
 
 func (w *wire) read(data []byte) error {
 	n := &w.node
 	labels, annotations := n.Labels, n.Annotations
 	clear(labels)
 	clear(annotations)
-	*n = Node{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: NodeSpec{Taints: n.Spec.Taints[:0]}, Status: NodeStatus{Conditions: n.Status.Conditions[:0]}}
+	*n = NodeObject{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: NodeSpec{Taints: n.Spec.Taints[:0]}, Status: NodeStatus{Conditions: n.Status.Conditions[:0]}}
 	return eachField(data, ofNode, func(number protowire.Number, value []byte) error {
 		switch number {
 		case 1:
@@ -140,7 +140,7 @@ func (w *wire) spec(number protowire.Number, value []byte) error {
 		}
 		spec.Unschedulable = on != 0
 	case 5:
-		var t Taint
+		var t NodeTaint
 		err := eachField(value, ofTaint, func(n protowire.Number, value []byte) error {
 			switch n {
 			case 1:

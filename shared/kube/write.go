@@ -30,7 +30,7 @@ const (
 // ErrChanged, ErrGone and those of the API server.
 func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "cordon node " + node, noun: "cordoning of node " + node, verb: "patch", target: "nodes", writes: true}
-	return op.failed(c.changeNode(ctx, node, uid, func(n *Node) (change, error) {
+	return op.failed(c.changeNode(ctx, node, uid, func(n *NodeObject) (change, error) {
 		if n.Spec.Unschedulable {
 			return nil, nil
 		}
@@ -42,7 +42,7 @@ func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 // note. For a node without the note the error is ErrChanged; the other errors are those of Cordon.
 func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "uncordon node " + node, noun: "uncordoning of node " + node, verb: "patch", target: "nodes", writes: true}
-	return op.failed(c.changeNode(ctx, node, uid, func(n *Node) (change, error) {
+	return op.failed(c.changeNode(ctx, node, uid, func(n *NodeObject) (change, error) {
 		if order == "" || n.Annotations[roll.AnnotationCordoned] != order {
 			return nil, fmt.Errorf("%w: it carries no annotation %s=%s, so the cordon is not Rollcall's", ErrChanged, roll.AnnotationCordoned, order)
 		}
@@ -59,19 +59,19 @@ func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 // https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-out-of-service
 func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
 	op := operation{what: "taint node " + node, noun: "tainting of node " + node, verb: "patch", target: "nodes", writes: true}
-	return op.failed(c.changeNode(ctx, node, uid, func(n *Node) (change, error) {
+	return op.failed(c.changeNode(ctx, node, uid, func(n *NodeObject) (change, error) {
 		if slices.ContainsFunc(n.Status.Conditions, func(c NodeCondition) bool {
 			return c.Type == conditionReady && c.Status == conditionTrue
 		}) {
 			return nil, fmt.Errorf("%w: it is Ready", ErrChanged)
 		}
-		if slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool {
+		if slices.ContainsFunc(n.Spec.Taints, func(t NodeTaint) bool {
 			return t.Key == taintOutOfService && t.Effect == effectNoExecute
 		}) {
 			return nil, nil
 		}
 		// A merge patch replaces the list. The resource version ensures that the list is complete.
-		taints := append(slices.Clone(n.Spec.Taints), Taint{Key: taintOutOfService, Value: "nodeshutdown", Effect: effectNoExecute})
+		taints := append(slices.Clone(n.Spec.Taints), NodeTaint{Key: taintOutOfService, Value: "nodeshutdown", Effect: effectNoExecute})
 		return change{"metadata": change{}, "spec": change{"taints": taints}}, nil
 	}))
 }
@@ -88,12 +88,12 @@ const changeTries = 5
 // version is another by then, and 422 on metadata.uid if only the uid is (uid is immutable:
 // ValidateObjectMetaAccessorUpdate in apimachinery), so it never changes a node that was not
 // checked.
-func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*Node) (change, error)) error {
+func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*NodeObject) (change, error)) error {
 	if node == "" || uid == "" {
 		return errIncomplete
 	}
 	for try := 1; ; try++ {
-		var n Node
+		var n NodeObject
 		path := resourceNode.path("", node)
 		if err := c.getObject(ctx, path, &n); err != nil {
 			return met(err)

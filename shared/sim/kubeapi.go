@@ -122,7 +122,7 @@ func (q *kubeQuery) dice() dice {
 }
 
 // nodePage returns a page of nodes; it is a kube.NodePages.
-func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (nodes []*kube.Node, next string, err error) {
+func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (nodes []*kube.NodeObject, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
 	var page []corev1.Node
 	err = q.send(ctx, func() error {
@@ -148,10 +148,10 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (node
 }
 
 // nodeOf returns the fields of a node that the product reads.
-func nodeOf(n *corev1.Node) *kube.Node {
-	out := &kube.Node{ObjectMeta: n.ObjectMeta, Spec: kube.NodeSpec{ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable}}
+func nodeOf(n *corev1.Node) *kube.NodeObject {
+	out := &kube.NodeObject{ObjectMeta: n.ObjectMeta, Spec: kube.NodeSpec{ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable}}
 	for _, t := range n.Spec.Taints {
-		out.Spec.Taints = append(out.Spec.Taints, kube.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect), TimeAdded: t.TimeAdded})
+		out.Spec.Taints = append(out.Spec.Taints, kube.NodeTaint{Key: t.Key, Value: t.Value, Effect: string(t.Effect), TimeAdded: t.TimeAdded})
 	}
 	for _, c := range n.Status.Conditions {
 		out.Status.Conditions = append(out.Status.Conditions, kube.NodeCondition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: c.LastTransitionTime, Reason: c.Reason})

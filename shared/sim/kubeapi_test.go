@@ -211,7 +211,7 @@ func TestFaultsOfAnAPIServer(t *testing.T) {
 	fault := func(what string, i int) (roll.GapKind, string, bool) {
 		q.d = c.d.nth(i)
 		err := q.told(kubernetesFault(what))
-		k, dialErr := kube.NewClientOverPages(nil, func(context.Context, int64, string) ([]*kube.Node, string, error) { return nil, "", err }, nil)
+		k, dialErr := kube.NewClientOverPages(nil, func(context.Context, int64, string) ([]*kube.NodeObject, string, error) { return nil, "", err }, nil)
 		if dialErr != nil {
 			t.Fatal(dialErr)
 		}
