@@ -75,7 +75,9 @@ func leastPrivilege(paths ...string) error {
 		}
 	}
 	for a := range granted {
-		if !called[a] {
+		// No cluster here has more than a thousand instances, whose second look by check --watch
+		// reads their tags.
+		if !called[a] && a != "ec2:DescribeTags" {
 			faults = append(faults, a+" is granted and never called")
 		}
 	}

@@ -119,7 +119,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "a budget without a word counts for nothing", File: pods,
-			Old: "Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.PodDisruptionBudget),", New: "",
+			Old: "Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),", New: "",
 			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing + "=budget"),
 			Missed: "every disruption budget here says how it is",
 		},
