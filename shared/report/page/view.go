@@ -51,17 +51,21 @@ func parsePages() *template.Template {
 	}).Parse(markup))
 }
 
-// sheet is the style sheet: the palette, the sizes that the layout uses, then the rules.
-var sheet = declarations() + sizes() + rules
+// sheet returns the style sheet: the palette, the sizes that the layout uses, then the rules. It
+// is made when a page is, as is all else here: the functions link this package and render no page.
+func sheet() string { return declarations() + sizes() + rules }
 
-// head is the Content-Security-Policy of the page and its style sheet. Nothing is loaded, and no
-// other script runs and no other style applies than the page's own.
-var head = template.HTML(fmt.Sprintf(
-	`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
-	fingerprint(sheet), fingerprint(search), sheet))
+// head returns the Content-Security-Policy of the page and its style sheet. Nothing is loaded, and
+// no other script runs and no other style applies than the page's own.
+func head() template.HTML {
+	sheet := sheet()
+	return template.HTML(fmt.Sprintf(
+		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
+		fingerprint(sheet), fingerprint(search), sheet))
+}
 
-// script is the search. It adds to the page, which is whole without it.
-var script = template.HTML("<script>" + search + "</script>\n")
+// script returns the search. It adds to the page, which is whole without it.
+func script() template.HTML { return template.HTML("<script>" + search + "</script>\n") }
 
 func fingerprint(s string) string {
 	sum := sha256.Sum256([]byte(s))
@@ -106,14 +110,14 @@ type clusterView struct {
 }
 
 func compose(d Document) view {
-	v := view{Document: d, Head: head, Period: period(d.From, d.To), Links: map[string]string{}}
+	v := view{Document: d, Head: head(), Period: period(d.From, d.To), Links: map[string]string{}}
 	for i, c := range d.Clusters {
 		v.Clusters = append(v.Clusters, arrange(fmt.Sprintf("c%d", i+1), c))
 		v.Clusters[i].Rest = d.Rest
 		v.Links[c.Name] = v.Clusters[i].ID
 	}
 	if len(d.Clusters) > 0 {
-		v.Script = script
+		v.Script = script()
 	}
 	v.Sparks = slices.ContainsFunc(v.Clusters, func(c clusterView) bool { return c.Spark != "" })
 	return v
