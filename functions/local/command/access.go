@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/kube/kubeconfig"
 	"rollcall/shared/observe/view"
 )
@@ -120,6 +121,10 @@ func (a access) within(ctx context.Context, env Environment, do func(context.Con
 	return fmt.Errorf("--timeout %s is over while %s: %s", a.timeout, cmp.Or(p.doing, "beginning"), unattended(err.Error()))
 }
 
+// readTime limits the reading of one cluster. If an API server hangs, the rest of the time is
+// for the diagnosis of what was read, and for notices.
+func (a access) readTime() time.Duration { return a.timeout * 3 / 4 }
+
 // unattended removes what is true only where checks follow one another.
 func unattended(s string) string { return strings.ReplaceAll(s, ": the next check tries again", "") }
 
@@ -195,7 +200,7 @@ func (a access) profileName() string { return cmp.Or(a.profile, os.Getenv("AWS_P
 // forProfile returns the option of an aws command for the profile in use.
 func (a access) forProfile() string {
 	if name := a.profileName(); name != "" {
-		return " --profile " + quoted(name)
+		return " --profile " + paste.Word(name)
 	}
 	return ""
 }
@@ -268,12 +273,4 @@ func (a access) only(ctx context.Context, env Environment, p *progress) (*accoun
 		return nil, err
 	}
 	return all[0], nil
-}
-
-// quoted returns a word for a shell.
-func quoted(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

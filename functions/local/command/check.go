@@ -331,10 +331,6 @@ func regions(accounts []*account) string {
 	return strings.Join(names, ", ")
 }
 
-// readTime limits the reading of one cluster. If an API server hangs, the rest of the time is
-// for the diagnosis of what was read, and for notices.
-func (f checkFlags) readTime() time.Duration { return f.timeout * 3 / 4 }
-
 // checkAll checks the clusters in parallel. After an interruption it returns the clusters
 // that were checked by then, and those on which something was done. After the time limit it
 // also returns those that were begun: they say what was not read.

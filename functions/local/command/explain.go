@@ -172,7 +172,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	}
 	var c report.Check
 	err = f.within(ctx, env, func(ctx context.Context, p *progress) (err error) {
-		runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.timeout * 3 / 4, Progress: p.tell}
+		runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.readTime(), Progress: p.tell}
 		if q.bundle != nil {
 			c, err = f.ofBundle(ctx, runner, q)
 		} else {

@@ -81,9 +81,9 @@ func (f uninstallFlags) run(ctx context.Context, env Environment) error {
 		}
 		switch {
 		case len(left.Faults) > 0:
-			return exit(1)
+			return exit(ExitError)
 		case slices.ContainsFunc(left.Items, func(i leftover) bool { return !i.Removed }):
-			return exit(2)
+			return exit(ExitFindings)
 		}
 		return nil
 	})

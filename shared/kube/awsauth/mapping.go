@@ -3,11 +3,12 @@ package awsauth
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/aws-iam-authenticator/pkg/endpoints"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // roleMapping is an entry of mapRoles. It accepts and refuses what RoleMapping of the
@@ -57,9 +58,9 @@ func (m *roleMapping) fault() error {
 		return errors.New("only one of rolearn or SSO can be supplied")
 	case s == nil:
 		return nil
-	case !matches(`[0-9]{12}`, s.AccountID):
+	case !accountID.MatchString(s.AccountID):
 		return fmt.Errorf("AccountID '%s' is not a valid AWS Account ID", s.AccountID)
-	case !matches(`[\w+=,.@-]{1,32}`, s.PermissionSetName):
+	case !permissionSet.MatchString(s.PermissionSetName):
 		return fmt.Errorf("PermissionSetName '%s' is not a valid AWS SSO PermissionSet Name", s.PermissionSetName)
 	case s.Partition != "" && !slices.Contains(endpoints.PARTITIONS, s.Partition):
 		return fmt.Errorf("partition '%s' is not a valid AWS partition", s.Partition)
@@ -67,6 +68,7 @@ func (m *roleMapping) fault() error {
 	return nil
 }
 
-func matches(pattern, text string) bool {
-	return regexp.MustCompile(`^` + pattern + `$`).MatchString(text) // entries of this kind are rare
-}
+var (
+	accountID     = pattern.New(`^[0-9]{12}$`)
+	permissionSet = pattern.New(`^[\w+=,.@-]{1,32}$`)
+)
