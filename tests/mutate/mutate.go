@@ -122,14 +122,14 @@ const everybody = 100
 // Seeds is the number of runs in which a harmful mutation must be caught.
 const Seeds = 50
 
-// Runs returns the runs in which a mutation is tried, in order: half of them with its
-// faults.
-func Runs(faults []sim.FaultKind) (all []Run) {
+// Runs returns the first n runs in which a mutation is tried. Of the first Seeds, half have
+// its faults; all later ones are random.
+func Runs(faults []sim.FaultKind, n int) (all []Run) {
 	certain := 0
 	if len(faults) > 0 {
 		certain = Seeds / 2
 	}
-	for i := range Seeds {
+	for i := range n {
 		if i < certain {
 			all = append(all, Run{uint64(i + 1), faults})
 		} else {

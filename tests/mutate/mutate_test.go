@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -138,11 +139,15 @@ func G__2[T any](v T) { println("new", v) }
 }
 
 func TestRunsBeginWithTheFaults(t *testing.T) {
-	runs := Runs(faults(sim.FaultZone))
+	runs := Runs(faults(sim.FaultZone), Seeds)
 	if len(runs) != 50 || runs[0].Faults[0] != sim.FaultZone || runs[24].Seed != 25 || runs[25].Faults != nil || runs[25].Seed != 1 {
 		t.Errorf("the runs are %v", runs)
 	}
-	if runs := Runs(nil); len(runs) != 50 || runs[49].Faults != nil || runs[49].Seed != 50 {
+	long := Runs(faults(sim.FaultZone), Seeds+10)
+	if len(long) != Seeds+10 || !reflect.DeepEqual(long[:Seeds], runs) || long[Seeds].Faults != nil || long[Seeds].Seed != 26 {
+		t.Errorf("the runs beyond the usual number are %v", long[Seeds:])
+	}
+	if runs := Runs(nil, Seeds); len(runs) != 50 || runs[49].Faults != nil || runs[49].Seed != 50 {
 		t.Errorf("the runs without faults are %v", runs)
 	}
 }

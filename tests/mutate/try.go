@@ -37,7 +37,7 @@ type Verdict struct {
 // runs.
 func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Verdict, error) {
 	v := Verdict{Mutation: m}
-	outcomes, err := b.run(ctx, number, Runs(m.Faults)[:seeds])
+	outcomes, err := b.run(ctx, number, Runs(m.Faults, seeds))
 	if err != nil && ctx.Err() == nil {
 		v.Fault = err.Error() // such as a panic: a version that crashes proves nothing
 		return v, nil

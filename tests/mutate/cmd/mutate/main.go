@@ -21,6 +21,10 @@ func main() {
 	atOnce := flag.Int("j", runtime.GOMAXPROCS(0), "how many are tried at once")
 	seeds := flag.Int("seeds", mutate.Seeds, "in how many runs each is tried")
 	flag.Parse()
+	if *seeds < 1 {
+		fmt.Fprintf(os.Stderr, "-seeds %d: at least one run is needed to try a mutation\n", *seeds)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ok, err := try(ctx, *only, *atOnce, *seeds)
