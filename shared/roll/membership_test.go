@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"rollcall/shared/roll"
@@ -153,5 +154,21 @@ func TestALaunchTemplateIsItsIDAndItsVersion(t *testing.T) {
 	}
 	if got := tagSet(version, "3").LaunchTemplate(); got != "" {
 		t.Errorf("a version alone: %q", got)
+	}
+}
+
+// Each key by which instances of any cluster are looked for must name the cluster of an
+// instance that has no other tag.
+func TestEachClusterTagKeyNamesACluster(t *testing.T) {
+	keys := roll.ClusterTagKeys()
+	for _, key := range append(keys, byAWS, byEKS, byOperator, byEksctl, claims+"*") {
+		if !slices.Contains(keys, key) {
+			t.Errorf("%q is not looked for", key)
+		}
+		var tags roll.TagSet
+		tags.Add(strings.Replace(key, "*", "shop", 1), "shop")
+		if got := tags.Clusters(); !slices.Equal(got, []string{"shop"}) {
+			t.Errorf("an instance with %q is of the clusters %q, want shop", key, got)
+		}
 	}
 }

@@ -65,6 +65,12 @@ var clusterNameKeys = []string{
 	"alpha.eksctl.io/cluster-name", // eksctl's self-managed node groups
 }
 
+// ClusterTagKeys returns patterns for the filter tag-key of DescribeInstances that match an
+// instance with the tag of any cluster.
+func ClusterTagKeys() []string {
+	return append([]string{ClusterTagPrefix + "*", tagClusterByAWS}, clusterNameKeys...)
+}
+
 const (
 	tagAutoModePool      = "eks:kubernetes-node-pool-name"
 	tagKarpenterPool     = "karpenter.sh/nodepool"

@@ -100,7 +100,7 @@ func (a *access) namesOfClusters(ctx context.Context, _ []string) (names []strin
 
 // tagged finds the instances with the tag of any cluster.
 var tagged = []types.Filter{
-	{Name: aws.String("tag-key"), Values: []string{"kubernetes.io/cluster/*", "eks:cluster-name", "eks:eks-cluster-name", "aws:eks:cluster-name"}},
+	{Name: aws.String("tag-key"), Values: roll.ClusterTagKeys()},
 	{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"}},
 }
 
