@@ -309,6 +309,15 @@ type ExplanationDocument struct {
 	Budgets []BudgetDocument  `json:"budgets,omitempty"`
 	// EvidenceFolder is where all evidence about the instance is stored.
 	EvidenceFolder string `json:"evidenceFolder,omitempty"`
+	// Commands can be copied: to investigate the first finding, to keep its instance, to stop
+	// all acts on the cluster, and to fetch the evidence. The fixes are with the causes.
+	Commands []CommandsDocument `json:"commands,omitempty"`
+}
+
+// CommandsDocument is a list of shell commands in JSON, to be run in order.
+type CommandsDocument struct {
+	Title string   `json:"title"` // what they are for, such as "To investigate"
+	Lines []string `json:"lines"`
 }
 
 // Explanation returns the JSON form of an explanation of the check. Its findings are those
@@ -316,6 +325,9 @@ type ExplanationDocument struct {
 func (c Check) Explanation() ExplanationDocument {
 	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Summary: c.Gist(), Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
 	d.Findings = c.findings(c.Explained())
+	for _, r := range c.commands() {
+		d.Commands = append(d.Commands, CommandsDocument{Title: r.title, Lines: r.commands})
+	}
 	if c.Asked != nil {
 		d.Instance = string(c.Asked.ID)
 	}
