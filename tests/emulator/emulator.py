@@ -35,6 +35,7 @@ can be rebooted; events carry their account; and a crash of moto is answered wit
 
 import argparse
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -54,7 +55,9 @@ parser.add_argument("--exempt", default="", help="access key id whose calls suff
 OPTIONS = parser.parse_args()
 os.environ["MOTO_PORT"] = str(OPTIONS.port)  # moto reads it when it is imported
 
+from moto import backends  # noqa: E402
 from moto.autoscaling.models import autoscaling_backends  # noqa: E402
+from moto.core import responses  # noqa: E402
 from moto.core.responses import ActionResult  # noqa: E402
 from moto.core.routing import get_service_router  # noqa: E402
 from moto.core.request import Request  # noqa: E402
@@ -315,22 +318,36 @@ def has_param(params, key, value):
     return params.get(key) == value
 
 
-class Emulator:
-    """The WSGI application."""
+class Handler(MotoRequestHandler):
+    """Serves a connection for as long as its client keeps it; werkzeug's own closes it after each answer."""
 
-    def __init__(self):
-        self.moto = DomainDispatcherApplication(create_backend_app)
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-    def __call__(self, environ, start_response):
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    def run_wsgi(self):
+        environ = self.make_environ()
+        whole = -1 if environ.get("wsgi.input_terminated") else int(environ.get("CONTENT_LENGTH") or 0)
+        body = environ["wsgi.input"].read(whole)
         path = environ.get("PATH_INFO", "/")
         if path.startswith("/_rollcall/"):
             answer = control(environ["REQUEST_METHOD"], path.removeprefix("/_rollcall/"), body)
         else:
-            answer = self.call(Call(environ, body))
-        headers = [(k, v) for k, v in answer.headers if k.lower() != "content-length"]
-        start_response(f"{answer.status} -", headers + [("Content-Length", str(len(answer.body)))])
-        return [answer.body]
+            answer = self.server.app.call(Call(environ, body))
+        self.send_response_only(answer.status)
+        for name, value in answer.headers:
+            if name.lower() not in ("content-length", "connection", "transfer-encoding"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+
+class Emulator:
+    """What answers the calls: faults, its own answers, moto."""
+
+    def __init__(self):
+        self.moto = DomainDispatcherApplication(create_backend_app)
 
     def call(self, call):
         record = call.record()
@@ -875,6 +892,11 @@ def node_policies():
 
 
 def patch_moto():
+    modules = list(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: modules  # moto looks into its folder at each call
+    for_host = DomainDispatcherApplication.get_backend_for_host
+    DomainDispatcherApplication.get_backend_for_host = functools.cache(for_host)
+    responses.method_names_from_class = functools.cache(responses.method_names_from_class)
     IAMBackend._init_aws_policies = node_policies()
     image_models.AMIS.append(NODE_IMAGE)
     XFormedAttributePicker.get_possible_keys = remembered(XFormedAttributePicker.get_possible_keys)
@@ -900,7 +922,7 @@ def main():
     for sig in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sig, lambda *_: sys.exit(0))
     patch_moto()
-    run_simple("127.0.0.1", OPTIONS.port, Emulator(), threaded=True, request_handler=MotoRequestHandler)
+    run_simple("127.0.0.1", OPTIONS.port, Emulator(), threaded=True, request_handler=Handler)
 
 
 if __name__ == "__main__":
