@@ -340,6 +340,10 @@ func TestIntentIsShownBy(t *testing.T) {
 	bare.LaunchTemplate = ""
 	managed := worker(id, time.Hour)
 	managed.Owner, managed.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	scaled := worker(id, time.Hour)
+	scaled.Scaled = true
+	stray := bare
+	stray.Scaled = true
 	version := func(v string) roll.Instance { i := template; i.LaunchTemplate = v; return i }
 	had := func(o roll.Origin, ago time.Duration) ledger.State {
 		return ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{o: now.Add(-ago)}}
@@ -365,6 +369,11 @@ func TestIntentIsShownBy(t *testing.T) {
 		{name: "its Auto Scaling group had one 100 days ago, and has one", instance: asg, state: had("asg/w", ledger.IntentRetention), sibling: true, want: true},
 		{name: "its Auto Scaling group had one 100 days ago, and its user data bootstraps a node", instance: asg, detail: yes, state: had("asg/w", ledger.IntentRetention), want: true},
 		{name: "its Auto Scaling group has a node, and it joins another cluster", instance: asg, detail: elsewhere, sibling: true, want: true}, // a finding that package plan holds
+		{name: "this cluster's autoscaler scales its group, and it joins another cluster", instance: scaled, detail: elsewhere, want: true},    // a finding that package plan holds
+		{name: "this cluster's autoscaler scales its group, and nothing else is known", instance: scaled, want: false},
+		{name: "this cluster's autoscaler scales its group, and its user data joins none", instance: scaled, detail: no, want: false},
+		{name: "it has the autoscaler's tag and no group, and joins another cluster", instance: stray, detail: elsewhere, want: false},
+		{name: "no autoscaler scales its group, and it joins another cluster", instance: asg, detail: elsewhere, want: false},
 		{name: "a launch template of which nothing is known", instance: template, want: false},
 		{name: "its launch template has a node", instance: template, sibling: true, want: true},
 		{name: "another version of its launch template has a node", instance: version("lt-1:4"), detail: no, sibling: true, want: false},

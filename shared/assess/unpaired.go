@@ -159,7 +159,9 @@ const clusterAPINode = "node"
 // intent returns the evidence that an instance should be a node, or why there is none. The
 // cluster's tag alone is not enough: bastions and NAT instances get it from default tags. Nor is
 // the launch template alone, which has versions for other purposes. User data that joins another
-// cluster outweighs everything except an owner or a group that creates nodes of this one.
+// cluster outweighs everything except an owner, a group that creates nodes of this one, and a group
+// that this one's autoscaler scales: then either its tags or its user data are wrong, which is told,
+// and package plan holds every act.
 func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why string) {
 	switch i.Owner {
 	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:
@@ -171,7 +173,7 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	}
 	group := roll.Origin(roll.AutoScalingGroup(i.ASG))
 	switch {
-	case i.ASG != "" && a.hadNodes(group), d.Bootstraps == roll.Yes:
+	case i.ASG != "" && a.hadNodes(group), d.Bootstraps == roll.Yes, i.ASG != "" && i.Scaled && d.OtherCluster != "":
 		return intentShown, ""
 	case d.OtherCluster != "":
 		return noIntent, fmt.Sprintf("its user data bootstraps a node of cluster %s, and none of this one", d.OtherCluster)

@@ -291,6 +291,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		Unclaimed:      belongs == roll.BelongsNot,
 		PrivateDNS:     aws.ToString(i.PrivateDnsName),
 		Named:          tags.NamedBy(cluster),
+		Scaled:         tags.ScaledBy(cluster),
 		OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),
 		Hold:           p.texts.One(tags.Hold),
 		ClusterAPIRole: tags.ClusterAPIRole,

@@ -91,6 +91,7 @@ type Instance struct {
 	Ambiguous      bool   // its tags name several clusters, and no other tag decides
 	Unclaimed      bool   // its tags do not claim it for the cluster; only a node names it
 	Named          bool   // a tag that EKS or eksctl writes names the cluster, not kubernetes.io/cluster/ alone
+	Scaled         bool   // the autoscaler of this cluster, and of no other, scales its Auto Scaling group
 	OtherCluster   string // the cluster that its tags name, if it is another one
 	ClusterAPIRole string // what Cluster API made it for, such as node or bastion, "" if it did not
 	Hold           string // value of rollcall:hold, "true" if the tag has none

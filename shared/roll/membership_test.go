@@ -38,6 +38,29 @@ func tagsIn(pairs [][2]string) *roll.TagSet {
 	return &t
 }
 
+func TestWhichAutoscalerScales(t *testing.T) {
+	const prefix = "k8s.io/cluster-autoscaler/"
+	for _, tt := range []struct {
+		keys []string
+		want bool
+	}{
+		{nil, false},
+		{[]string{prefix + "enabled", prefix + "demo"}, true},
+		{[]string{prefix + "enabled"}, false},
+		{[]string{prefix + "demo", prefix + "other"}, false},
+		{[]string{prefix + "demo", prefix + "node-template/label/team"}, true},
+		{[]string{prefix + "Demo"}, false},
+	} {
+		var tags roll.TagSet
+		for _, key := range tt.keys {
+			tags.Add(key, "owned")
+		}
+		if got := tags.ScaledBy("demo"); got != tt.want {
+			t.Errorf("%q: scaled by demo %v, want %v", tt.keys, got, tt.want)
+		}
+	}
+}
+
 // The cluster of every case is demo. Each case is tried with its tags in every order.
 func TestWhichClusterTheTagsProve(t *testing.T) {
 	claim := func(cluster string) [2]string { return [2]string{claims + cluster, "owned"} }

@@ -65,6 +65,12 @@ var clusterNameKeys = []string{
 	"alpha.eksctl.io/cluster-name", // eksctl's self-managed node groups
 }
 
+// autoscalerPrefix begins the key of the tag on an Auto Scaling group by which a cluster's Cluster
+// Autoscaler finds the groups that it scales: k8s.io/cluster-autoscaler/<cluster>. Tools that write
+// it have it propagated to the instances.
+// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+const autoscalerPrefix = "k8s.io/cluster-autoscaler/"
+
 // ClusterTagKeys returns patterns for the filter tag-key of DescribeInstances that match an
 // instance with the tag of any cluster.
 func ClusterTagKeys() []string {
@@ -139,6 +145,7 @@ type TagSet struct {
 
 	proven string   // cluster named by the tag that only AWS can write
 	named  []string // clusters named by the other tags of EKS and eksctl, sorted
+	scaled []string // clusters whose autoscaler scales its group, sorted
 
 	template, templateVersion                                     string
 	autoModePool, karpenterPool, karpenterOldPool, nodeGroup, asg string
@@ -202,6 +209,8 @@ func (t *TagSet) Add(key, value string) {
 			t.named = insert(t.named, value)
 		} else if strings.HasPrefix(key, tagClusterAPIPrefix) {
 			t.clusterAPI = true
+		} else if name, ok := strings.CutPrefix(key, autoscalerPrefix); ok && name != "enabled" && !strings.Contains(name, "/") {
+			t.scaled = insert(t.scaled, name)
 		}
 	}
 }
@@ -254,6 +263,9 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 // AutoScalingGroupName returns the Auto Scaling group of the instance, "" if none. Members of
 // managed node groups have one too.
 func (t *TagSet) AutoScalingGroupName() string { return t.asg }
+
+// ScaledBy reports whether the autoscaler of this cluster, and of no other, scales its group.
+func (t *TagSet) ScaledBy(cluster string) bool { return slices.Equal(t.scaled, []string{cluster}) }
 
 // LaunchTemplate returns the launch template of the instance as id:version, "" unless both are
 // known. Versions of one template may launch different things.
