@@ -1,20 +1,21 @@
-// Command demo shows Rollcall's main task. In a small fleet one instance never registers
-// and one node becomes silent. The demo runs from the first check to the reboot that does
-// not help, the terminations, and the Node object that remains.
+// Command demo shows Rollcall at work in an account, from the first look to "resolved". The node role
+// of a small fleet is removed from aws-auth, so that what is launched cannot join. A person looks;
+// Rollcall is deployed; its notice says what is wrong, what it holds back and the fix; the fix is made.
+// Then a node becomes silent, which is repaired without a person.
 //
-// The Kubernetes control plane and the authentication are real; the AWS account is
-// emulated. The demo's own clock skips the waiting hours.
+// The Kubernetes control plane and the authentication are real, the functions are the compiled ones,
+// the AWS account is emulated. The demo's own clock skips the waiting hours.
 package main
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -22,8 +23,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/functions/local/command"
-	"rollcall/shared/ledger"
-	"rollcall/shared/roll"
+	"rollcall/tests/serverless"
+	"rollcall/tests/template"
 	"rollcall/tests/testbed"
 )
 
@@ -39,15 +40,14 @@ func main() {
 
 // show is a running demo.
 type show struct {
-	w      io.Writer
-	err    error // the first failure to write
-	bed    *testbed.Bed
-	clock  time.Duration // how far the demo's clock is ahead
-	ledger string
-	// evidence is the folder for evidence.
-	evidence string
-	topic    string
-	read     func(context.Context) ([]testbed.Notice, error)
+	w     io.Writer
+	err   error // the first failure to write
+	bed   *testbed.Bed
+	stack *serverless.Stack
+	// deploy deploys the functions.
+	deploy func(context.Context) error
+	told   int // the calls whose notices were shown
+	scenes int
 }
 
 // say writes to the person who watches.
@@ -57,162 +57,251 @@ func (s *show) say(format string, args ...any) {
 	}
 }
 
+// scene begins a part of the demo.
+func (s *show) scene(text string) {
+	s.scenes++
+	line := strings.Repeat("=", 80)
+	s.say("\n%s\n%d. %s\n%s\n\n", line, s.scenes, text, line)
+}
+
 func run(ctx context.Context, w io.Writer) (err error) {
+	began := time.Now()
 	s := &show{w: w}
-	s.say("Starting a Kubernetes control plane and an emulated AWS account ...\n")
-	bed, err := testbed.Start(ctx, testbed.Options{RBAC: "infra/rbac.yaml"})
+	dir, err := os.MkdirTemp("", "rollcall-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the functions: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s.say("Compiling the four functions, reading template.yaml, and starting a Kubernetes control\nplane and an emulated AWS account ...\n")
+	if err := serverless.Build(ctx, ".", dir); err != nil {
+		return err
+	}
+	tmpl, err := template.Read(ctx, ".", map[string]string{"Mode": "remediate"})
 	if err != nil {
 		return err
 	}
+	bed, err := testbed.Start(ctx, testbed.Options{
+		RBAC: "infra/rbac.yaml", Identities: serverless.Identities(), Viewers: serverless.Viewers(), Remediators: serverless.Remediators(),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	s.bed = bed
+	s.deploy = func(ctx context.Context) (err error) {
+		s.stack, err = serverless.Deploy(ctx, bed, tmpl, dir, dir, "remediate")
+		return err
+	}
 	defer func() {
-		if closeErr := bed.Close(); err == nil {
-			err = closeErr
+		if s.stack != nil {
+			s.stack.Close()
 		}
 	}()
-	dir, err := os.MkdirTemp("", "rollcall-demo-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the ledger and the evidence: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	for _, pair := range bed.EnvFor(testbed.Operator) {
 		name, value, _ := strings.Cut(pair, "=")
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
-	s.bed, s.ledger, s.evidence = bed, filepath.Join(dir, "ledger.json"), filepath.Join(dir, "evidence")
-	if s.topic, s.read, err = bed.Topic(ctx); err != nil {
+	if err := s.play(ctx); err != nil {
 		return err
 	}
-	// Rollcall has watched the cluster since yesterday, so no finding counts as older than its
-	// checks.
-	file, err := ledger.OpenFile(s.ledger)
-	if err != nil {
-		return err
-	}
-	cluster := roll.ClusterID{Account: testbed.AccountID, Region: testbed.Region, Name: testbed.ClusterName}
-	if err := file.Record(ctx, cluster, ledger.Changes{Put: ledger.State{First: time.Now().Add(-24 * time.Hour)}}); err != nil {
-		return err
-	}
-	return errors.Join(s.play(ctx), s.err)
+	s.say("\nThe demo took %.0f s.\n", time.Since(began).Seconds())
+	return s.err
 }
 
 func (s *show) play(ctx context.Context) error {
-	silent, err := s.seed(ctx)
+	silent, err := s.fleet(ctx)
 	if err != nil {
 		return err
 	}
-	observe := []string{"--mode", "observe"}
-	remediate := []string{"--mode", "remediate", "--ledger", s.ledger, "--evidence", s.evidence, "--topic", s.topic}
-	scenes := []struct {
-		after time.Duration
-		say   string
-		args  []string
-		do    func() error
-	}{
-		{0, "One look, read-only. One instance of the group has been up for 7 minutes and is\nno node yet: a warning. The bastion carries the cluster's tag and is left alone.", observe, nil},
-		{0, "The same look with everything allowed: the instance is tagged, and a notice goes\nout. Nothing is terminated within the tolerance of 15 minutes.", remediate, nil},
-		{9 * time.Minute, "Nine minutes later the deadline has passed, and two looks more than a minute\napart have seen the same. Its tag, a notice, the intent on record, then the act.", remediate, nil},
-		{5 * time.Minute, "Five minutes later the group has launched a replacement, and its node is Ready.\nThere is nothing to do or to say.", remediate, func() error {
-			_, err := s.join(ctx, s.clock-3*time.Minute, s.clock-2*time.Minute)
-			return err
-		}},
-		{0, "Now the kubelet of " + silent + " goes silent. The real node\nlifecycle controller turns the node Unknown (this takes some seconds) ...", remediate, func() error {
-			s.bed.Silence(silent)
-			return s.bed.WaitUnknown(ctx, silent)
-		}},
-		// The demo's clock is 14 minutes ahead of the clock by which the node became silent.
-		{17 * time.Minute, "After 30 minutes of silence the node is past its tolerance. A silent node cannot\nbe drained, and what it runs may still be at work: its instance is rebooted, once.\nThe first trouble is long over, which a notice says.", remediate, nil},
-		{10 * time.Minute, "The reboot has not brought it back within ten minutes. The last step of its\nladder: the instance is terminated. Its group works, so nothing else is in the way.", remediate, nil},
-		{2 * time.Minute, "EC2 says that the instance is terminated. Its node is left over, which is\nno news for the first minutes.", remediate, nil},
-		{6 * time.Minute, "Six minutes later nobody has deleted it, not even the cluster's own controller:\nit is a Ghost, and Rollcall deletes the Node object.", remediate, nil},
+	late, err := s.strand(ctx)
+	if err != nil {
+		return err
 	}
-	for i, scene := range scenes {
-		s.clock += scene.after
-		s.say("\n%s\n%d. %s\n%s\n", strings.Repeat("=", 80), i+1, scene.say, strings.Repeat("=", 80))
-		if scene.do != nil {
-			if err := scene.do(); err != nil {
+	for _, part := range []func() error{
+		func() error {
+			s.scene("One look, read-only, with a person's credentials. Two instances have been up for\n7 minutes and are no nodes yet. The bastion carries the cluster's tag and is left alone.")
+			return s.check(ctx)
+		},
+		func() error {
+			s.scene("Rollcall is deployed, with Mode=remediate. EC2's events say that the instances run,\nand the first mail arrives.")
+			return s.meet(ctx, late)
+		},
+		func() error {
+			s.scene("Ten minutes later the deadline has passed. What replaced the instances could not join\neither, so nothing is terminated, and a person is asked.")
+			return s.advance(ctx, 10*time.Minute, whole)
+		},
+		func() error {
+			s.scene("The person runs the command of the mail. The instances join, and when they have been\nnodes for ten minutes, a mail says that it is over.")
+			return s.fix(ctx, late)
+		},
+		func() error {
+			s.scene("At night the kubelet of " + silent + " goes silent. The real node lifecycle\ncontroller turns the node Unknown. After 30 minutes its instance is rebooted, once; ten\nminutes later it is terminated; and the Node object that nobody removes is deleted.")
+			s.bed.Silence(silent)
+			if err := s.bed.WaitUnknown(ctx, silent); err != nil {
 				return err
 			}
-		}
-		if err := s.check(ctx, scene.args); err != nil {
+			return s.advance(ctx, time.Hour, subjects)
+		},
+		func() error {
+			s.scene("Every call that changed anything in the account or in the cluster, and the role that made it.")
+			return s.changes(ctx)
+		},
+	} {
+		if err := part(); err != nil {
 			return err
 		}
-	}
-	return s.calls(ctx)
-}
-
-// seed runs the fleet and returns the node that will become silent.
-func (s *show) seed(ctx context.Context) (string, error) {
-	var last string
-	for i := range 4 {
-		var err error
-		launched := -6*time.Hour - time.Duration(i)*time.Minute
-		if last, err = s.join(ctx, launched, launched+time.Duration(45+5*i)*time.Second); err != nil {
-			return "", err
-		}
-	}
-	if _, err := s.bed.RunInstance(ctx, worker(-7*time.Minute)); err != nil {
-		return "", err
-	}
-	_, err := s.bed.RunInstance(ctx, testbed.InstanceSpec{Name: "bastion", Cluster: testbed.ClusterName, LaunchedAgo: 48 * time.Hour})
-	return last, err
-}
-
-// worker describes a member of the demo's group, launched at a time relative to now.
-func worker(launched time.Duration) testbed.InstanceSpec {
-	return testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchTime: time.Now().Add(launched)}
-}
-
-// join runs a worker whose node is created, and Ready at once, at a time relative to now.
-func (s *show) join(ctx context.Context, launched, joined time.Duration) (string, error) {
-	at := time.Now().Add(joined)
-	id, err := s.bed.RunInstance(ctx, worker(launched))
-	if err != nil {
-		return "", err
-	}
-	_, err = s.bed.JoinNode(ctx, testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: at, Created: at})
-	return id, err
-}
-
-// check runs rollcall check as a person would, and shows what it published.
-func (s *show) check(ctx context.Context, args []string) error {
-	s.say("\n$ rollcall check %s\n\n", strings.NewReplacer(s.ledger, "ledger.json", s.evidence, "evidence", s.topic, "arn:aws:sns:eu-west-1:123456789012:rollcall").Replace(strings.Join(args, " ")))
-	var stderr bytes.Buffer
-	code := command.Run(ctx, append([]string{"check"}, args...), command.Environment{
-		Stdout: s.w, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(s.clock) },
-	})
-	if code == command.ExitError {
-		return fmt.Errorf("rollcall check exited with %d: %s", code, stderr.String())
-	}
-	notices, err := s.read(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range notices {
-		s.say("\n  notice: %s\n", n.Subject)
 	}
 	return nil
 }
 
-// calls shows all writes in the account.
-func (s *show) calls(ctx context.Context) error {
+// fleet runs four nodes that are in order, and a bastion. It returns the node that will become silent.
+func (s *show) fleet(ctx context.Context) (last string, err error) {
+	for i := range 4 {
+		launched := time.Now().Add(-6*time.Hour - time.Duration(i)*time.Minute)
+		if last, err = s.bed.RunInstance(ctx, worker(launched)); err != nil {
+			return "", err
+		}
+		if err := s.join(ctx, last, launched.Add(time.Duration(45+5*i)*time.Second)); err != nil {
+			return "", err
+		}
+	}
+	_, err = s.bed.RunInstance(ctx, testbed.InstanceSpec{Name: "bastion", Cluster: testbed.ClusterName, LaunchedAgo: 48 * time.Hour})
+	return last, err
+}
+
+// strand removes the node role from aws-auth and launches two instances, which then cannot join.
+func (s *show) strand(ctx context.Context) (late []string, err error) {
+	if err := s.bed.UnmapNodes(ctx); err != nil {
+		return nil, err
+	}
+	for range 2 {
+		id, err := s.bed.RunInstance(ctx, worker(time.Now().Add(-7*time.Minute)))
+		if err != nil {
+			return nil, err
+		}
+		late = append(late, id)
+	}
+	return late, nil
+}
+
+// worker describes a member of the demo's group.
+func worker(launched time.Time) testbed.InstanceSpec {
+	return testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchTime: launched}
+}
+
+// join creates the node of an instance, Ready at once.
+func (s *show) join(ctx context.Context, id string, at time.Time) error {
+	_, err := s.bed.JoinNode(ctx, testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: at, Created: at})
+	return err
+}
+
+// check runs rollcall check as a person would.
+func (s *show) check(ctx context.Context) error {
+	s.say("$ rollcall check\n\n")
+	var stderr bytes.Buffer
+	if code := command.Run(ctx, []string{"check"}, command.Environment{Stdout: s.w, Stderr: &stderr, Now: time.Now}); code == command.ExitError {
+		return fmt.Errorf("rollcall check exited with %d: %s", code, stderr.String())
+	}
+	return nil
+}
+
+// meet deploys Rollcall and sends it the events of the instances.
+func (s *show) meet(ctx context.Context, ids []string) error {
+	if err := s.deploy(ctx); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := s.bed.EmitStateChange(ctx, id, "running"); err != nil {
+			return err
+		}
+	}
+	return s.advance(ctx, time.Minute, whole)
+}
+
+// fix gives the node role the access entry that the mail asks for, and has the instances join.
+func (s *show) fix(ctx context.Context, ids []string) error {
+	entry := testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2_LINUX"}
+	if err := s.bed.SetAccessEntries(ctx, testbed.ClusterName, entry); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := s.join(ctx, id, s.stack.Now()); err != nil {
+			return err
+		}
+	}
+	return s.advance(ctx, 16*time.Minute, whole)
+}
+
+// How much of a mail is shown.
+const (
+	subjects = false
+	whole    = true
+)
+
+// advance lets time pass, and shows the mails that arrive.
+func (s *show) advance(ctx context.Context, d time.Duration, text bool) error {
+	if err := s.stack.Advance(ctx, d); err != nil {
+		return err
+	}
 	calls, err := s.bed.Calls(ctx)
 	if err != nil {
 		return err
 	}
-	s.say("\n%s\nEvery call that changed anything in the account:\n\n", strings.Repeat("=", 80))
-	for _, c := range calls {
-		if strings.HasPrefix(c.Action, "Describe") || strings.HasPrefix(c.Action, "List") || strings.HasPrefix(c.Action, "Get") {
+	for _, c := range calls[s.told:] {
+		if c.Action != "Publish" || c.Params["TopicArn"] != s.stack.Topic {
 			continue
 		}
-		about := ""
-		for _, r := range c.Resources {
-			if strings.HasPrefix(r, "i-") {
-				about = " " + r
-			}
+		var message struct{ Email string }
+		if err := json.Unmarshal([]byte(c.Params["Message"]), &message); err != nil {
+			return fmt.Errorf("a notice is no JSON document: %w", err)
 		}
-		s.say("  %s:%s%s\n", c.Service, c.Action, about)
+		s.say("  | Subject: %s\n", c.Params["Subject"])
+		if !text {
+			continue
+		}
+		s.say("  |\n")
+		for line := range strings.Lines(strings.TrimSpace(message.Email)) {
+			s.say("  | %s\n", strings.TrimRight(line, "\n"))
+		}
+		s.say("\n")
+	}
+	s.told = len(calls)
+	return nil
+}
+
+// changes shows every write outside of Rollcall's own stores.
+func (s *show) changes(ctx context.Context) error {
+	calls, err := s.bed.Calls(ctx)
+	if err != nil {
+		return err
+	}
+	role := map[string]string{}
+	for _, id := range serverless.Identities() {
+		role[id.AccessKeyID] = id.ARN[strings.LastIndex(id.ARN, "/")+1:]
+	}
+	for _, c := range calls {
+		if c.Service == "ec2" && !strings.HasPrefix(c.Action, "Describe") && !strings.HasPrefix(c.Action, "Get") {
+			s.say("  %-20s ec2:%s %s\n", role[c.AccessKeyID], c.Action, strings.Join(instances(c.Resources), " "))
+		}
+	}
+	inCluster, err := s.bed.KubeCalls(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range testbed.Changing(inCluster) {
+		s.say("  %-20s %s %s %s\n", c.User, c.Verb, c.Resource, c.Name)
 	}
 	return nil
+}
+
+// instances returns the ids of instances among the ids of resources.
+func instances(resources []string) (ids []string) {
+	for _, r := range resources {
+		if strings.HasPrefix(r, "i-") {
+			ids = append(ids, r)
+		}
+	}
+	return ids
 }
