@@ -49,7 +49,7 @@ func main() {
 			Why:      look.Check,
 			Ledger:   table,
 			Tags:     tags.New(look.EC2, start.Nobody),
-			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
+			Notices:  report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody).From(start.Version),
 			Stack:    f.Settings.Stack,
 			Clock:    start.Clock,
 			ReadTime: lambdas.ReadTime, WhyTime: view.WhyTime,

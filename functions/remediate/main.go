@@ -53,7 +53,7 @@ func main() {
 	h := &lambdas.Remediate{
 		Ambient:    f.Ambient(),
 		Remediator: remediator,
-		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody),
+		Notices:    report.NewTopic(sns.NewFromConfig(f.AWS), f.Settings.Topic, f.Settings.ChatTopic, start.Nobody).From(start.Version),
 		Events:     bus.New(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 		Stack:      f.Settings.Stack,
 	}

@@ -23,12 +23,20 @@ type Topic struct {
 	sns       snsAPI
 	arn, chat string
 	principal func(context.Context) string
+	release   string
 }
 
 // NewTopic returns a Topic that publishes to the topic arn, and for chats to the topic chat
 // if it is not "". principal returns whose credentials are used, for error messages.
 func NewTopic(api snsAPI, arn, chat string, principal func(context.Context) string) *Topic {
 	return &Topic{sns: api, arn: arn, chat: chat, principal: principal}
+}
+
+// From has the mails end with the version of the release that sends them, and their messages
+// have it as the attribute release.
+func (t *Topic) From(release string) *Topic {
+	t.release = release
+	return t
 }
 
 // ChatError means that a notice was published, but not to the chat topic.
@@ -52,13 +60,18 @@ func Sent(err error) bool {
 // Publish sends a message: as text to email subscriptions, as JSON to all others, and then
 // to the chat topic. If only the chat topic failed, the error is a *ChatError.
 func (t *Topic) Publish(ctx context.Context, m Message) error {
+	attributes := m.Attributes.values()
+	if t.release != "" {
+		m.Text += "Sent by: Rollcall " + t.release + "\n"
+		attributes["release"] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(t.release)}
+	}
 	body, err := encoded(map[string]string{"default": string(m.JSON), "email": m.Text})
 	if err != nil {
 		return fmt.Errorf("encode a notice: %w", err)
 	}
 	in := &sns.PublishInput{
 		TopicArn: aws.String(t.arn), Subject: aws.String(m.Subject),
-		Message: aws.String(string(body)), MessageStructure: aws.String("json"), MessageAttributes: m.Attributes.values(),
+		Message: aws.String(string(body)), MessageStructure: aws.String("json"), MessageAttributes: attributes,
 	}
 	if _, err := t.sns.Publish(ctx, in); err != nil {
 		return errors.New(awserr.Describe(err, "sns:Publish", t.principal(ctx)))
@@ -66,7 +79,7 @@ func (t *Topic) Publish(ctx context.Context, m Message) error {
 	if t.chat == "" {
 		return nil
 	}
-	in = &sns.PublishInput{TopicArn: aws.String(t.chat), Message: aws.String(string(m.Chat)), MessageAttributes: m.Attributes.values()}
+	in = &sns.PublishInput{TopicArn: aws.String(t.chat), Message: aws.String(string(m.Chat)), MessageAttributes: attributes}
 	if _, err := t.sns.Publish(ctx, in); err != nil {
 		return &ChatError{errors.New(awserr.Describe(err, "sns:Publish", t.principal(ctx)))}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,6 +73,34 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 			t.Errorf("%s: attributes (-want +got)\n%s", name, diff)
 		}
 	}
+}
+
+func TestTheReleaseIsNamed(t *testing.T) {
+	fake := &topicFake{}
+	m := messages(t)["notice-ordered"]
+	if err := NewTopic(fake, topic, chatTopic, nobody).From("1.4.0").Publish(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	var body map[string]string
+	if err := json.Unmarshal([]byte(aws.ToString(fake.published[0].Message)), &body); err != nil {
+		t.Fatal(err)
+	}
+	if want := m.Text + "Sent by: Rollcall 1.4.0\n"; body["email"] != want || body["default"] != string(m.JSON) {
+		t.Errorf("the mail ends %q, want %q; the JSON form is unchanged: %v", last(body["email"]), last(want), body["default"] == string(m.JSON))
+	}
+	for _, in := range fake.published {
+		if got := in.MessageAttributes["release"]; aws.ToString(got.StringValue) != "1.4.0" {
+			t.Errorf("%s: the attribute release is %q", aws.ToString(in.TopicArn), aws.ToString(got.StringValue))
+		}
+		if n := len(in.MessageAttributes); n > 10 {
+			t.Errorf("%d attributes: raw delivery to a queue takes ten", n)
+		}
+	}
+}
+
+// last returns the last line of a text.
+func last(text string) string {
+	return text[strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n")+1:]
 }
 
 func TestAFailedPublishNamesCallAndCaller(t *testing.T) {

@@ -78,7 +78,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 		Tags:     tags.New(a.view.EC2, a.principal),
 	}
 	if s.mode.Allows(policy.Notify) && f.topic != "" {
-		r.Notices = report.NewTopic(sns.NewFromConfig(a.cfg), f.topic, f.chat, a.principal)
+		r.Notices = report.NewTopic(sns.NewFromConfig(a.cfg), f.topic, f.chat, a.principal).From(version())
 	}
 	if s.mode.Allows(policy.Remediate) {
 		remediator, err := remediate.New(remediate.Options{
