@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -27,11 +26,6 @@ const (
 
 var verbs = []Do{DoWarn, DoTag, DoNotify, DoCordon, DoDrain, DoReboot, DoTerminate, DoDeleteNode}
 
-// Available reports whether this version carries out the verb: all of those above, and no other. A
-// ladder stops before the first step that is not available. To continue without it would take the
-// harsher step without the milder one before it.
-func (d Do) Available() bool { return slices.Contains(thisVersion.does, d) }
-
 // Acts reports whether the verb interrupts something. The others only report.
 func (d Do) Acts() bool {
 	switch d {
@@ -54,17 +48,6 @@ type Step struct {
 	// Doubt is set only by [Policy.Ladder]. The act must be held because the cause with this code
 	// may exist, and its ladder has another act here, or none.
 	Doubt string
-}
-
-// Usable returns the part of a ladder that this version carries out: the steps before the first one
-// that is not available.
-func Usable(steps []Step) []Step {
-	for i, s := range steps {
-		if !s.Do.Available() {
-			return steps[:i:i]
-		}
-	}
-	return steps
 }
 
 // StepAt returns the earliest time of step i of a ladder if the tolerance ends at due: due plus the
