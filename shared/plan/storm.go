@@ -52,7 +52,8 @@ func (p *planner) storm() {
 		p.stormSince()
 		return
 	}
-	if p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
+	unread := slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLedger })
+	if p.Snapshot.Cluster.ID.Account == "" || unread {
 		return // the ledger is of another cluster, or unreadable
 	}
 	now, known := p.clusterTrouble(), p.State.Trouble
@@ -273,9 +274,4 @@ func (p *planner) troubleLasts() bool {
 
 func cooledDown(t *ledger.Trouble, wait time.Duration, now time.Time) bool {
 	return now.Sub(t.Last) >= wait
-}
-
-// ledgerFault reports whether the ledger could not be read.
-func ledgerFault(s *roll.Snapshot) bool {
-	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLedger })
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 // Do is what a step of a ladder does.
@@ -72,7 +74,7 @@ func ladderText(steps []Step) string {
 			words[i] += " once"
 		}
 		if s.After > 0 {
-			words[i] += " after " + durationText(s.After)
+			words[i] += " after " + roll.Span(s.After)
 		}
 	}
 	return strings.Join(words, ", ")
