@@ -49,16 +49,15 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 			w.proven = cmp.Or(known.Proven, known.Since).UTC()
 		}
 	}
-	a.out.NotReady[n.Instance] = ledger.NotReady{
+	record := ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: began,
 		Known: m.Instance != nil || known.Known, // once known, always known
 		Told:  told,
 	}
 	if !w.proven.Equal(w.since) {
-		record := a.out.NotReady[n.Instance]
 		record.Proven = w.proven
-		a.out.NotReady[n.Instance] = record
 	}
+	a.out.NotReady[n.Instance] = record
 	return w
 }
 

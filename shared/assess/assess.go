@@ -116,11 +116,11 @@ type Assessment struct {
 	Next time.Time
 }
 
-// NotNode is an instance that carries the cluster's tag but is not a node.
+// NotNode is an instance that carries the cluster's tag but is not a node. Its JSON is that of reports.
 type NotNode struct {
-	Instance roll.InstanceID
-	Name     string
-	Why      string
+	Instance roll.InstanceID `json:"instance"`
+	Name     string          `json:"name,omitempty"`
+	Why      string          `json:"why"`
 }
 
 // Assess returns the assessment of a snapshot.
@@ -369,7 +369,9 @@ func (a *assessor) add(f roll.Finding, m roll.Member) {
 		a.ask(roll.Question{Instance: f.Instance, Whole: true}, f.Group) // its tags decide what is done
 	}
 	if f.Stage == roll.Overdue {
-		a.countOverdue(f)
+		if f.Instance.IsInstance() && countsAsOverdue(f.Kind) {
+			a.countLate(f.Group)
+		}
 		if !f.Kind.OnlyTold() {
 			a.askOverdue(f, m)
 		}

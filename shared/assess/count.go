@@ -85,12 +85,7 @@ func (a *assessor) countInZone(m roll.Member) {
 	case !a.starting(m):
 		z.Silent++
 		left := a.firstKnown(m.Node.Ready.Since, m.Node.Created)
-		if z.Silent == 1 || left.Before(z.First) {
-			z.First = left
-		}
-		if left.After(z.Last) {
-			z.Last = left
-		}
+		z.First, z.Last = roll.Earlier(z.First, left), roll.Later(z.Last, left)
 	}
 }
 
@@ -142,13 +137,6 @@ func (a *assessor) join(g *groupTally) {
 func (a *assessor) overdueIn(g *groupTally) {
 	a.total.Overdue++
 	g.count.Overdue++
-}
-
-// countOverdue counts the member of an overdue finding, once.
-func (a *assessor) countOverdue(f roll.Finding) {
-	if f.Instance.IsInstance() && countsAsOverdue(f.Kind) {
-		a.countLate(f.Group)
-	}
 }
 
 // countLate counts the current member as overdue, once.

@@ -101,9 +101,7 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 	// A node may have been unready long before its instance went. Its time as a ghost begins after
 	// the last check that saw no ghost.
 	since, _ := a.began(roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}, w.since, 0)
-	if ended, ok := a.endedBy(n.Instance); ok && ended.After(since) {
-		since = ended // the controller that removes such nodes starts counting then
-	}
+	since = roll.Later(since, a.endedBy(n.Instance)) // the controller that removes such nodes starts counting then
 	began := w.began
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
 		since, began = known.Since.UTC(), known.Began.UTC()
@@ -114,15 +112,15 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 	a.add(f, m)
 }
 
-// endedBy returns when Rollcall itself terminated the instance.
-func (a *assessor) endedBy(id roll.InstanceID) (time.Time, bool) {
+// endedBy returns when Rollcall itself terminated the instance, zero if it did not.
+func (a *assessor) endedBy(id roll.InstanceID) time.Time {
 	for _, act := range slices.Backward(a.State.Actions) {
 		ends := act.Do == "terminate" || act.Do == "delete-nodeclaim" // the names in package plan
 		if act.Instance == id && ends && act.Outcome != nil && act.Outcome.Result == ledger.Done {
-			return act.Outcome.At.UTC(), true
+			return act.Outcome.At.UTC()
 		}
 	}
-	return time.Time{}, false
+	return time.Time{}
 }
 
 // conflict finds a node that is Ready although its instance is gone, which is normal for a moment

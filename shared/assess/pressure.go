@@ -87,9 +87,7 @@ func (a *assessor) pressed(n *roll.Node) ledger.Pressure {
 			continue
 		}
 		p.Types = append(p.Types, c.Type)
-		if since := a.firstKnown(c.Since, n.Created); p.Since.IsZero() || since.Before(p.Since) {
-			p.Since = since
-		}
+		p.Since = roll.Earlier(p.Since, a.firstKnown(c.Since, n.Created))
 	}
 	slices.Sort(p.Types)
 	return p

@@ -52,10 +52,11 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		return
 	}
 	ladder := a.Policy(f.Selector).Steps(f) // the causes later decide which of them applies
-	acting := acts(ladder)
+	acting := slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
 	silent := ""
-	if m.Node != nil && m.Node.Ready.Status == roll.ConditionUnknown && stopsPods(ladder) && !a.gone {
+	stopsPods := slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
+	if m.Node != nil && m.Node.Ready.Status == roll.ConditionUnknown && stopsPods && !a.gone {
 		silent = m.Node.Name
 	}
 	a.ask(roll.Question{
@@ -67,16 +68,6 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		Lease:       acting && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned) && !a.gone,
 		Pods:        silent,
 	}, f.Group)
-}
-
-// stopsPods reports whether a ladder has a step that would interrupt the pods of a silent node.
-func stopsPods(ladder []policy.Step) bool {
-	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
-}
-
-// acts reports whether a ladder has a step that acts.
-func acts(ladder []policy.Step) bool {
-	return slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
 }
 
 // sortQuestions puts the suspects of the most urgent findings first, since the number of answers

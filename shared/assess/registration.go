@@ -66,9 +66,7 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	if !n.Created.After(g.memory.Counted) {
 		return
 	}
-	if n.Created.After(g.seen) {
-		g.seen = n.Created.UTC()
-	}
+	g.seen = roll.Later(g.seen, n.Created.UTC())
 	if _, rested := a.State.Rests[i.ID]; rested || a.cameBack(m) {
 		return
 	}

@@ -22,10 +22,7 @@ func (a *assessor) scheduled(m roll.Member) {
 	if known, ok := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Scheduled}]; ok && !known.Since.Before(i.Launched) {
 		since = known.Since.UTC()
 	}
-	due := e.NotBefore.Add(-a.Policy(m.Selector()).Scheduled.Lead)
-	if due.Before(since) {
-		due = since
-	}
+	due := roll.Later(e.NotBefore.Add(-a.Policy(m.Selector()).Scheduled.Lead), since)
 	f := a.finding(m, roll.Scheduled, since, due)
 	f.Began, f.Event = e.NotBefore, e
 	if f.Stage == roll.Watching {

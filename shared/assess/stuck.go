@@ -91,7 +91,11 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	} else if n != nil && a.Snapshot.DeletingRead != roll.Yes && a.keepOfNode(n.Name) {
 		return
 	}
-	r.State, r.Gone = a.machineOf(m.Instance, r.Machine)
+	if m.Instance != nil {
+		r.State = m.Instance.State
+	} else {
+		r.Gone = a.instancesRead && a.Snapshot.NotFound[r.Machine]
+	}
 	if c != nil && m.Instance == nil && n == nil {
 		m.Node = &roll.Node{Owner: roll.OwnerKarpenter, Group: c.Group} // for its owner and group
 	}
@@ -119,14 +123,6 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 
 // addObject adds a finding that is not about an instance.
 func (a *assessor) addObject(f roll.Finding) { a.out.Findings = append(a.out.Findings, f) }
-
-// machineOf returns the EC2 state of the instance, and whether it is gone.
-func (a *assessor) machineOf(i *roll.Instance, id roll.InstanceID) (roll.InstanceState, bool) {
-	if i != nil {
-		return i.State, false
-	}
-	return "", a.instancesRead && id != "" && a.Snapshot.NotFound[id]
-}
 
 // keepOfNode keeps a finding about a node's NodeClaim while the NodeClaim is unreadable, so that it
 // is not reported again as one about the Node.
@@ -157,7 +153,7 @@ func removalSummary(f roll.Finding) string {
 	s := fmt.Sprintf("%s has been deleting since %s", what, roll.Clock(f.Since))
 	switch {
 	case r.Claim != "" && f.Node != "" && r.NodeFinalizers != "":
-		s += fmt.Sprintf(", kept by its finalizer %s, which waits for its Node %s (finalizer %s)", orNone(finalizers), f.Node, r.NodeFinalizers)
+		s += fmt.Sprintf(", kept by its finalizer %s, which waits for its Node %s (finalizer %s)", cmp.Or(finalizers, "(none)"), f.Node, r.NodeFinalizers)
 	case finalizers != "":
 		s += ", kept by " + roll.Plural(len(roll.Finalizers(finalizers)), "its finalizer ", "its finalizers ") + finalizers
 	default:
@@ -171,5 +167,3 @@ func removalSummary(f roll.Finding) string {
 	}
 	return s
 }
-
-func orNone(finalizers string) string { return cmp.Or(finalizers, "(none)") }

@@ -54,7 +54,8 @@ func (a *assessor) unpaired(m roll.Member) {
 		began := a.silentSince(i.ID, since)
 		f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
 		f.Began = began
-		f.Worked = later || a.knownToWork(f)
+		known := a.State.Findings[f.Key()]
+		f.Worked = later || known.Worked && !known.Since.After(f.Since) // an earlier check knew its Node
 		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
 		if later {
 			f.Summary = fmt.Sprintf("instance %s, launched at %s, has had no node since %s", i.ID, roll.Clock(i.Launched), roll.Clock(since))

@@ -35,9 +35,3 @@ func (a *assessor) vanished(m roll.Member, since time.Time) bool {
 	a.add(f, m)
 	return true
 }
-
-// knownToWork reports whether an earlier check knew that the instance had a Node.
-func (a *assessor) knownToWork(f roll.Finding) bool {
-	known, ok := a.State.Findings[f.Key()]
-	return ok && known.Worked && !known.Since.After(f.Since)
-}

@@ -2,7 +2,6 @@ package lambdas
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -92,10 +91,7 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 		h.Count(metric.Sample{Of: metric.ChecksSkipped, By: metric.By{metric.ByCluster: c.Cluster}, Value: 1})
 		return
 	}
-	at := started
-	if at.Before(c.Due) {
-		at = c.Due // the scheduler's clock is ahead
-	}
+	at := roll.Later(started, c.Due) // the scheduler's clock may be ahead
 	doc, permitted, err := h.Policies.Usable(ctx, h.Permitted, started, config.PolicyAge)
 	if err != nil {
 		// The mode is lowered: nothing is destroyed.
@@ -134,23 +130,20 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 // check could not read everything.
 func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
 	next := result.Plan.Next
-	if !result.Snapshot.Whole() && !missing(result) && (next.IsZero() || now.Add(retryAfter).Before(next)) {
+	if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone() && (next.IsZero() || now.Add(retryAfter).Before(next)) {
 		next = now.Add(retryAfter)
 	}
 	sweep := h.SweepInterval * time.Duration(ledger.SweepFactor(len(result.Snapshot.Nodes)))
-	if missing(result) {
+	if result.Snapshot.ClusterGone() {
 		sweep = max(sweep, sweepGone)
 	}
 	// The number of nodes in an incomplete snapshot does not tell how often the sweep comes by.
-	relies := result.Snapshot.Whole() || missing(result)
+	relies := result.Snapshot.Whole() || result.Snapshot.ClusterGone()
 	if next.IsZero() || relies && !next.Before(now.Add(sweep)) {
 		return
 	}
-	at := trigger.DueAt(next)
-	if soonest := trigger.Soonest(h.Clock()); at.Before(soonest) {
-		at = soonest // a schedule in the past may never run
-	}
-	due := trigger.Check{Cluster: c.Cluster, Due: at}
+	// A schedule in the past may never run.
+	due := trigger.Check{Cluster: c.Cluster, Due: roll.Later(trigger.DueAt(next), trigger.Soonest(h.Clock()))}
 	if _, err := h.Schedules.At(ctx, due); err != nil {
 		h.Log.Error("check not scheduled", "cluster", c.Cluster, "due", due.Due, "error", err.Error())
 	}
@@ -178,12 +171,6 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 		return
 	}
 	h.known[id.Name] = nodes
-}
-
-// missing reports whether EKS does not know the cluster. Only tags name it then, and an
-// early repetition would not help.
-func missing(result report.Check) bool {
-	return slices.ContainsFunc(result.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
 // sender sends orders to the function that carries them out.

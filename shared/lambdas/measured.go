@@ -45,7 +45,7 @@ func measure(before ledger.State, events []emit.Event, result report.Check, took
 // cluster that EKS does not know has nothing to judge.
 func unreadFor(before ledger.State, result report.Check) time.Duration {
 	t := cmp.Or(result.Plan.Changes.Put.Trouble, before.Trouble)
-	if t == nil || t.Outage.Since.IsZero() || missing(result) {
+	if t == nil || t.Outage.Since.IsZero() || result.Snapshot.ClusterGone() {
 		return 0
 	}
 	return result.Snapshot.At.Sub(t.Outage.Since)

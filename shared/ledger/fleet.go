@@ -11,14 +11,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Fleet stores the sizes of clusters: the sweep checks large ones less often.
-type Fleet interface {
-	// Sizes returns the number of nodes of the region's clusters, by name.
-	Sizes(ctx context.Context, region string) (map[string]int, error)
-	// PutSize stores a cluster's number of nodes.
-	PutSize(ctx context.Context, region, cluster string, nodes int) error
-}
-
 const (
 	// sweptEverySweep is the size up to which every sweep checks a cluster: two pages of
 	// instances and four of nodes.
@@ -42,7 +34,8 @@ const (
 
 func fleetPartition(region string) string { return "fleet#" + region }
 
-// Sizes implements Fleet.
+// Sizes returns the number of nodes of the region's clusters, by name. The sweep checks large ones
+// less often.
 func (b *book) Sizes(ctx context.Context, region string) (map[string]int, error) {
 	sizes := map[string]int{}
 	records, err := b.store.read(ctx, fleetPartition(region), sizePrefix)
@@ -59,7 +52,7 @@ func (b *book) Sizes(ctx context.Context, region string) (map[string]int, error)
 	return sizes, nil
 }
 
-// PutSize implements Fleet.
+// PutSize stores a cluster's number of nodes.
 func (b *book) PutSize(ctx context.Context, region, cluster string, nodes int) error {
 	if err := b.put(ctx, fleetPartition(region), sizePrefix+cluster, nodes); err != nil {
 		return fmt.Errorf("record the size of %s: %w", cluster, err)

@@ -173,12 +173,7 @@ type Refusal struct {
 }
 
 // Latest returns when the refusal was reported, or its order repeated if that was later.
-func (r Refusal) Latest() time.Time {
-	if r.Given.After(r.At) {
-		return r.Given
-	}
-	return r.At
-}
+func (r Refusal) Latest() time.Time { return roll.Later(r.At, r.Given) }
 
 // Pressure is the latest pressure that a node reported.
 type Pressure struct {

@@ -105,20 +105,12 @@ func wasReplaced(actions []ledger.Action, id roll.InstanceID) bool {
 
 // lastGood returns the latest launch time among the group's instances that became a Ready node.
 func (p *planner) lastGood(g roll.Group) time.Time {
-	good := p.State.Groups[g].Good
-	if seen := p.Assessment.Groups[g].Good; seen.After(good) {
-		good = seen
-	}
-	return good
+	return roll.Later(p.State.Groups[g].Good, p.Assessment.Groups[g].Good)
 }
 
 // lastProven returns the latest launch time among the group's instances whose node stayed Ready.
 func (p *planner) lastProven(g roll.Group) time.Time {
-	proven := p.State.Groups[g].Proven
-	if seen := p.Assessment.Groups[g].Proven; seen.After(proven) {
-		proven = seen
-	}
-	return proven
+	return roll.Later(p.State.Groups[g].Proven, p.Assessment.Groups[g].Proven)
 }
 
 // diagnosedRepeats is how many replacements in a row must fail before a diagnosis proves
@@ -160,12 +152,8 @@ func (p *planner) replacementRepeats(f roll.Finding, limits policy.Limits) *Refu
 		if a.Group != f.Group || !Action(a.Do).replaced() || !a.At.After(proven) || p.Now.Sub(a.At) >= repeatsMemory || !a.Interrupted() {
 			continue
 		}
-		if n++; first.IsZero() || a.At.Before(first) {
-			first = a.At
-		}
-		if a.Launched.After(latest) {
-			latest = a.Launched
-		}
+		n++
+		first, latest = roll.Earlier(first, a.At), roll.Later(latest, a.Launched)
 	}
 	if n < limits.Replacements {
 		return nil

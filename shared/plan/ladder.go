@@ -207,10 +207,7 @@ func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drai
 	force := pol.Force == policy.ForceAfterBudgetTimeout
 	switch {
 	case force && !p.Now.Before(forced):
-		if forced.Before(last.Outcome.At) {
-			forced = last.Outcome.At
-		}
-		return forced, false
+		return roll.Later(forced, last.Outcome.At), false
 	case !p.Now.Before(again):
 		return time.Time{}, false
 	}
@@ -229,8 +226,8 @@ func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drai
 func firstBegun(actions []ledger.Action, id string) time.Time {
 	var first time.Time
 	for _, a := range actions {
-		if a.ID == id && (first.IsZero() || a.At.Before(first)) {
-			first = a.At
+		if a.ID == id {
+			first = roll.Earlier(first, a.At)
 		}
 	}
 	return first
@@ -272,9 +269,8 @@ func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
 // longer.
 func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time {
 	if f.Owner == roll.OwnerKarpenter {
-		if until, _ := p.karpenterActs(f, act); until.After(at) {
-			return until
-		}
+		until, _ := p.karpenterActs(f, act)
+		return roll.Later(at, until)
 	}
 	return at
 }

@@ -110,11 +110,6 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	return refuse(FoundBeforeRemediate, "found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince))
 }
 
-// clusterGone reports whether EKS has no such cluster.
-func clusterGone(s *roll.Snapshot) bool {
-	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
-}
-
 // zoneOut checks for a zone outage. Either at least the share limits.zone of the zone's nodes, and
 // 3, are not ready. Or all of them, and at least 2, left Ready together. The Kubernetes node
 // lifecycle controller uses the same numbers (--unhealthy-zone-threshold 0.55).
@@ -159,7 +154,7 @@ func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Perce
 
 // snapshotFault returns why the whole snapshot is unfit to act on.
 func snapshotFault(s *roll.Snapshot) *Refusal {
-	if clusterGone(s) {
+	if s.ClusterGone() {
 		return refuse(ClusterNotActive, "EKS knows no cluster %s in this account and region", s.Cluster.ID.Name)
 	}
 	if s.Cluster.Status != roll.ClusterActive {

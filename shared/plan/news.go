@@ -124,7 +124,9 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 	f := e.Finding
 	m := p.memory(f, before)
 	e.was, e.told = m.Last, m.Told
-	e.rebooted = p.rebootDone(e.told.Order)
+	// The outcome of a reboot has its own notice, and a held act is now a later step.
+	told, known := p.State.Action(e.told.Order)
+	e.rebooted = known && told.Do == string(Reboot) && told.Outcome != nil && told.Outcome.Result == ledger.Done
 	lasts := p.lasts(f, e.was)
 	e.says = p.statement(f, lasts)
 	waits := e.was != (ledger.Statement{}) && e.was.Stage != roll.Warned && p.waits(f, e.was, lasts) // nothing lasting has changed
@@ -140,14 +142,6 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 			break
 		}
 	}
-}
-
-// rebootDone reports whether an order was a reboot that was carried out. Its outcome has its own
-// notice, and a held act is now a later step.
-func (p *planner) rebootDone(order string) bool {
-	return order != "" && slices.ContainsFunc(p.State.Actions, func(a ledger.Action) bool {
-		return a.ID == order && a.Do == string(Reboot) && a.Outcome != nil && a.Outcome.Result == ledger.Done
-	})
 }
 
 // memory returns what is remembered of a finding's instance: in its incident, or else in its

@@ -41,9 +41,7 @@ type Notice struct {
 func (n Notice) Earliest() time.Time {
 	var t time.Time
 	for _, e := range n.Entries {
-		if t.IsZero() || e.Finding.Since.Before(t) {
-			t = e.Finding.Since
-		}
+		t = roll.Earlier(t, e.Finding.Since)
 	}
 	return t
 }

@@ -60,13 +60,13 @@ type Order struct {
 	Incident string `json:"incident,omitempty"`
 }
 
-// Held is an act that is held, and why.
+// Held is an act that is held, and why. Its JSON is that of reports.
 type Held struct {
-	Instance roll.InstanceID
-	Node     string
-	Group    roll.Group
-	Kind     roll.Kind
-	Action   Action
+	Instance roll.InstanceID `json:"instance"`
+	Node     string          `json:"node"`
+	Group    roll.Group      `json:"group"`
+	Kind     roll.Kind       `json:"kind"`
+	Action   Action          `json:"action"`
 	Refusal
 }
 

@@ -79,16 +79,14 @@ type TagChange struct {
 func Make(in Input) Plan {
 	p := &planner{Input: in}
 	p.Now = in.Now.UTC().Round(0) // the ledger's times are compared with it later; see remember
-	if p.SeenAt = in.SeenAt.UTC().Round(0); p.SeenAt.Before(p.Now) {
-		p.SeenAt = p.Now
-	}
+	p.SeenAt = roll.Later(p.Now, in.SeenAt.UTC().Round(0))
 	p.would = map[policy.Mode]*ordered{}
 	p.out.Steps = map[roll.FindingKey]Step{}
 	p.out.Changes.Put = ledger.NewState()
 	p.verdicts = map[roll.FindingKey]verdict{}
 	p.next(in.Assessment.Next)
 	p.fault = snapshotFault(in.Snapshot)
-	p.gone = clusterGone(in.Snapshot)
+	p.gone = in.Snapshot.ClusterGone()
 	p.suspects()
 	p.shares = sharesOf(in.Assessment.Findings, p.allowedRepeats(), p.instances, p.unjudged())
 	p.strangers = strangersOf(in.Diagnoses)

@@ -10,10 +10,10 @@ type Reason string
 
 // Refusal is why an act is not ordered; nil means that nothing objects.
 type Refusal struct {
-	Reason Reason
-	Detail string // a sentence for a person
+	Reason Reason `json:"reason"`
+	Detail string `json:"detail"` // a sentence for a person
 	// Until is when the reason passes by itself, if that is known; zero otherwise.
-	Until time.Time
+	Until time.Time `json:"-"`
 }
 
 func refuse(reason Reason, format string, args ...any) *Refusal {

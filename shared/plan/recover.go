@@ -61,13 +61,7 @@ func (p *planner) recover() {
 
 // uncordon orders the uncordon of a node, or holds it.
 func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
-	m := roll.Member{Node: n}
-	for i := range p.Snapshot.Instances {
-		if p.Snapshot.Instances[i].ID == n.Instance {
-			m.Instance = &p.Snapshot.Instances[i]
-			break
-		}
-	}
+	m := roll.Member{Instance: p.Snapshot.Instance(n.Instance), Node: n}
 	hold := func(no *Refusal) {
 		p.out.Held = append(p.out.Held, Held{Instance: n.Instance, Node: n.Name, Group: m.Group(), Kind: cordon.Kind, Action: Uncordon, Refusal: *no})
 	}

@@ -161,6 +161,9 @@ func (p *planner) rememberGroups() {
 	for g, m := range memory {
 		known := p.State.Groups[g]
 		m.Ended = lastEnded(p.State, g)
+		samePressure := func(a, b ledger.GroupPressure) bool {
+			return a.Instance == b.Instance && a.Node == b.Node && a.Type == b.Type && a.Since.Equal(b.Since)
+		}
 		if known.Good.Equal(m.Good) && known.Proven.Equal(m.Proven) && slices.EqualFunc(known.Pressed, m.Pressed, samePressure) && known.Counted.Equal(m.Counted) && slices.Equal(known.Seconds, m.Seconds) && known.Ended.Done.Equal(m.Ended.Done) {
 			continue
 		}
@@ -174,13 +177,6 @@ func (p *planner) rememberGroups() {
 		}
 	}
 	slices.Sort(p.out.Changes.Drop.Groups)
-}
-
-// samePressure compares times as instants, whatever their location.
-func samePressure(a, b ledger.GroupPressure) bool {
-	same := a.Since.Equal(b.Since)
-	a.Since = b.Since
-	return same && a == b
 }
 
 // sameFinding compares times as instants: the same instant read from JSON and from an API differs

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,7 +52,8 @@ func (p *planner) storm() {
 		p.stormSince()
 		return
 	}
-	if p.Snapshot.Cluster.ID.Account == "" || ledgerFault(p.Snapshot) {
+	unread := slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLedger })
+	if p.Snapshot.Cluster.ID.Account == "" || unread {
 		return // the ledger is of another cluster, or unreadable
 	}
 	now, known := p.clusterTrouble(), p.State.Trouble
@@ -144,7 +146,7 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	var o ledger.Outage
 	if known != nil {
-		o = outageOf(*known)
+		o = known.Outage
 	}
 	if !unreadable(reason) {
 		return o
@@ -157,32 +159,17 @@ func (p *planner) outage(known *ledger.Trouble, reason Reason) ledger.Outage {
 	return o
 }
 
-// outageOf returns the outage in a record of trouble. Older records store its time with the other
-// trouble.
-func outageOf(t ledger.Trouble) ledger.Outage {
-	switch {
-	case !t.Outage.Since.IsZero():
-		return t.Outage
-	case unreadable(Reason(t.Reason)):
-		return ledger.Outage{Reason: t.Reason, Since: t.Since, Last: t.Last}
-	case !t.Told.IsZero():
-		return ledger.Outage{Reason: string(ClusterUnreachable), Since: t.Told, Last: t.Told}
-	}
-	return ledger.Outage{}
-}
-
 // reportReadable reports the end of an outage once it has lasted, if its beginning was reported,
 // whatever else is wrong. It returns whether the end is reported now or later.
 func (p *planner) reportReadable(t ledger.Trouble) bool {
 	if t.Told.IsZero() || !p.reportsCluster() {
 		return !t.Told.IsZero() && p.Lowered // notices were not turned off
 	}
-	o := outageOf(t)
+	o := t.Outage
 	if end := o.Last.Add(overAfter); p.Now.Before(end) {
 		p.next(end)
 		return true
 	}
-	t.Outage = o
 	var said *ledger.Trouble // nil: no cooldown remains
 	if !cooledDown(&t, p.Policy(roll.Selector{}).Limits.StormCooldown, p.Now) {
 		still := t
@@ -201,7 +188,7 @@ func (p *planner) reportReadable(t ledger.Trouble) bool {
 // forgetReported forgets that an outage was reported, once its end could be reported but the policy
 // no longer allows that. It returns whether it did.
 func (p *planner) forgetReported(t *ledger.Trouble, reason Reason) bool {
-	if unreadable(reason) || t.Told.IsZero() || p.reportsCluster() || p.Lowered || p.Now.Before(outageOf(*t).Last.Add(overAfter)) {
+	if unreadable(reason) || t.Told.IsZero() || p.reportsCluster() || p.Lowered || p.Now.Before(t.Outage.Last.Add(overAfter)) {
 		return false
 	}
 	t.Told, t.Outage = time.Time{}, ledger.Outage{}
@@ -229,12 +216,7 @@ func (p *planner) clusterTrouble() *Refusal {
 		return p.fault
 	}
 	limits := p.Policy(roll.Selector{}).Limits
-	zones := make([]string, 0, len(p.Assessment.Zones))
-	for z := range p.Assessment.Zones {
-		zones = append(zones, z)
-	}
-	slices.Sort(zones)
-	for _, z := range zones {
+	for _, z := range slices.Sorted(maps.Keys(p.Assessment.Zones)) {
 		if no := zoneOut(z, p.Assessment.Zones[z], limits.Zone); no != nil {
 			return no
 		}
@@ -292,9 +274,4 @@ func (p *planner) troubleLasts() bool {
 
 func cooledDown(t *ledger.Trouble, wait time.Duration, now time.Time) bool {
 	return now.Sub(t.Last) >= wait
-}
-
-// ledgerFault reports whether the ledger could not be read.
-func ledgerFault(s *roll.Snapshot) bool {
-	return slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLedger })
 }

@@ -344,25 +344,6 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 	}
 }
 
-// Ledgers from before outages were separate from other trouble.
-func TestTheFormerMemoryOfAnOutageIsUnderstood(t *testing.T) {
-	began := now.Add(-72 * time.Hour)
-	for reason, want := range map[Reason]time.Time{ClusterUnreachable: began, UnhealthyShare: now.Add(-time.Hour)} {
-		c := blinking{world: healthy(20)}
-		for n := 1; n <= 9; n++ {
-			c.silent(n, time.Duration(2+n)*time.Hour)
-		}
-		c.state.Trouble = &ledger.Trouble{Reason: string(reason), Since: began, Last: now.Add(-time.Minute), Told: now.Add(-time.Hour)}
-		var over *Alarm
-		for minute := 0; minute < 20 && over == nil; minute++ {
-			over = c.look(minute, false, false).Alarm
-		}
-		if over == nil || !over.Over || !unreadable(over.Reason) || !over.Since.Equal(want) {
-			t.Errorf("%s: told %+v, want since %s", reason, over, want)
-		}
-	}
-}
-
 func TestAnIncompleteLookCoolsNothingDown(t *testing.T) {
 	w := sick()
 	w.state.Trouble = &ledger.Trouble{Reason: string(SnapshotIncomplete), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}

@@ -2,23 +2,14 @@ package policy
 
 import "rollcall/shared/roll"
 
-// thisVersion is the part of the policy language that this version of Rollcall supports. A version
-// that supports more changes only this table (and roll.Kinds) in this package.
-var thisVersion = struct {
-	finds []roll.Kind                // kinds that it finds, and so the possible ladders
-	does  []Do                       // verbs that it carries out
-	rules map[roll.Owner][]OwnerRule // what may happen to an owner's instances
-}{
-	finds: roll.Kinds(),
-	does:  verbs,
-	rules: map[roll.Owner][]OwnerRule{
-		roll.OwnerAutoMode:         {OwnerNotify},
-		roll.OwnerKarpenter:        {OwnerNotify, OwnerTerminate, OwnerDeleteNodeClaim},
-		roll.OwnerManagedNodeGroup: {OwnerNotify, OwnerTerminate},
-		roll.OwnerAutoScalingGroup: {OwnerNotify, OwnerTerminate},
-		roll.OwnerClusterAPI:       {OwnerNotify},
-		roll.OwnerNone:             {OwnerNotify, OwnerTerminate},
-	},
+// allowedRules has what may happen to the instances of each owner.
+var allowedRules = map[roll.Owner][]OwnerRule{
+	roll.OwnerAutoMode:         {OwnerNotify},
+	roll.OwnerKarpenter:        {OwnerNotify, OwnerTerminate, OwnerDeleteNodeClaim},
+	roll.OwnerManagedNodeGroup: {OwnerNotify, OwnerTerminate},
+	roll.OwnerAutoScalingGroup: {OwnerNotify, OwnerTerminate},
+	roll.OwnerClusterAPI:       {OwnerNotify},
+	roll.OwnerNone:             {OwnerNotify, OwnerTerminate},
 }
 
 // notifyOnly is why an owner has no rule but notify.

@@ -56,11 +56,11 @@ type Setting struct {
 	// Key is for example registration.deadline, conditions.Ready=False or ladders.Unknown. It is
 	// preset for the preset in use, or the name of an instance tag without effect, such as
 	// rollcall:deadline.
-	Key   string
-	Value string // for a person
+	Key   string `json:"key"`
+	Value string `json:"value"` // for a person
 	// From is "default", "deployment", "line 3", "preset gpu", "override at line 12",
 	// the cluster tag or an instance tag.
-	From string
+	From string `json:"from"`
 }
 
 // Explain returns all values of the policy that For returns for the same arguments, in the order of
@@ -113,7 +113,7 @@ func lowerWarning(warn *time.Duration, deadline time.Duration, told []Setting, w
 	}
 	*warn = deadline
 	i := slices.IndexFunc(told, func(s Setting) bool { return s.Key == warnKey })
-	told[i].Value = durationText(deadline)
+	told[i].Value = roll.Span(deadline)
 	told[i].From += ", lowered to " + deadlineKey
 }
 

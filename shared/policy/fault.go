@@ -9,9 +9,10 @@ import (
 
 // Fault is one error in a document, or a setting without effect.
 type Fault struct {
-	Line, Column int    // both start at 1
-	Key          string // path, such as overrides[1].registration.deadline; "" for the whole document
-	Problem      string // what is wrong and what is allowed, for a person
+	Line    int    `json:"line"`    // starts at 1
+	Column  int    `json:"column"`  // starts at 1
+	Key     string `json:"key"`     // path, such as overrides[1].registration.deadline; "" for the whole document
+	Problem string `json:"problem"` // what is wrong and what is allowed, for a person
 }
 
 // String returns the fault on one line: "line 7: limits.unhealthy: 120% is over 100%".

@@ -135,7 +135,7 @@ func settingOf[T any](key string, v T, set func(*Policy, T)) setting {
 	s := setting{key: key, value: fmt.Sprint(v), set: func(p *Policy) { set(p, v) }}
 	switch v := any(v).(type) {
 	case time.Duration:
-		s.value, s.time = durationText(v), v
+		s.value, s.time = roll.Span(v), v
 	case []Step:
 		s.value = ladderText(v)
 	case []string:

@@ -1,9 +1,10 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 // Do is what a step of a ladder does.
@@ -26,11 +27,6 @@ const (
 )
 
 var verbs = []Do{DoWarn, DoTag, DoNotify, DoCordon, DoDrain, DoReboot, DoTerminate, DoDeleteNode}
-
-// Available reports whether this version carries out the verb: all of those above, and no other. A
-// ladder stops before the first step that is not available. To continue without it would take the
-// harsher step without the milder one before it.
-func (d Do) Available() bool { return slices.Contains(thisVersion.does, d) }
 
 // Acts reports whether the verb interrupts something. The others only report.
 func (d Do) Acts() bool {
@@ -56,17 +52,6 @@ type Step struct {
 	Doubt string
 }
 
-// Usable returns the part of a ladder that this version carries out: the steps before the first one
-// that is not available.
-func Usable(steps []Step) []Step {
-	for i, s := range steps {
-		if !s.Do.Available() {
-			return steps[:i:i]
-		}
-	}
-	return steps
-}
-
 // StepAt returns the earliest time of step i of a ladder if the tolerance ends at due: due plus the
 // waits of steps 0 to i. Before the first step it is due, after the last one the time of the last.
 // Acts themselves take time, and the wait after an act starts at its outcome.
@@ -89,7 +74,7 @@ func ladderText(steps []Step) string {
 			words[i] += " once"
 		}
 		if s.After > 0 {
-			words[i] += " after " + durationText(s.After)
+			words[i] += " after " + roll.Span(s.After)
 		}
 	}
 	return strings.Join(words, ", ")

@@ -5,41 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/roll"
 )
-
-func TestAvailableVerbs(t *testing.T) {
-	for _, do := range []Do{DoWarn, DoTag, DoNotify, DoCordon, DoDrain, DoReboot, DoTerminate, DoDeleteNode} {
-		if !do.Available() {
-			t.Errorf("%s is not available", do)
-		}
-	}
-	for _, do := range []Do{"", "Terminate", "uncordon"} {
-		if do.Available() {
-			t.Errorf("%q is available", do)
-		}
-	}
-}
-
-func TestLadderStopsBeforeWhatIsNotAvailable(t *testing.T) {
-	notify, other, terminate := Step{Do: DoNotify}, Step{}, Step{Do: DoTerminate}
-	for _, c := range []struct {
-		name        string
-		steps, want []Step
-	}{
-		{"no ladder", nil, nil},
-		{"all available", []Step{notify, terminate}, []Step{notify, terminate}},
-		{"the middle is not", []Step{notify, other, terminate}, []Step{notify}},
-		{"the first is not", []Step{other, terminate}, []Step{}},
-		{"the last is not", []Step{notify, other}, []Step{notify}},
-	} {
-		if diff := cmp.Diff(c.want, Usable(c.steps)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
-	}
-}
 
 // Steps that are carried out (x), valid but without effect (-) or refused (.) in the ladder of each
 // kind.
@@ -108,7 +75,7 @@ func TestDurationText(t *testing.T) {
 		"0s": 0, "1s": time.Second, "10s": 10 * time.Second, "10m": 10 * time.Minute, "1m30s": 90 * time.Second,
 		"20h": 20 * time.Hour, "1h30m": 90 * time.Minute, "1h0m5s": time.Hour + 5*time.Second, "720h": 720 * time.Hour,
 	} {
-		if got := durationText(d); got != want {
+		if got := roll.Span(d); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -255,17 +255,17 @@ func (r *reader) ladders(section field) []setting {
 // fault.
 func (r *reader) ladderKey(f field) bool {
 	kind, code, byCause := strings.Cut(f.name, "/")
-	switch known := slices.Contains(thisVersion.finds, roll.Kind(kind)); {
+	switch known := slices.Contains(roll.Kinds(), roll.Kind(kind)); {
 	case known && (!byCause || cause.Known(code)):
 		return true
 	case known:
 		r.fault(f.key, f.path, "%s is not a code of the catalogue of causes%s", quote(code), didYouMean(code, cause.Codes()))
 	case byCause:
-		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(thisVersion.finds), didYouMean(kind, thisVersion.finds))
+		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(roll.Kinds()), didYouMean(kind, roll.Kinds()))
 	case cause.Known(kind):
 		r.fault(f.key, f.path, "is a cause: name the kind of finding before it, such as Unknown/%s", kind)
 	default:
-		r.unknown(f, didYouMean(f.name, thisVersion.finds), oneOf(thisVersion.finds))
+		r.unknown(f, didYouMean(f.name, roll.Kinds()), oneOf(roll.Kinds()))
 	}
 	return false
 }
@@ -359,7 +359,7 @@ func (r *reader) step(item field) (Step, bool) {
 func (r *reader) owners(section field) []setting {
 	return r.settings(section, among(r, roll.Owners()), func(f field) (setting, bool) {
 		owner := roll.Owner(f.name)
-		allowed := thisVersion.rules[owner]
+		allowed := allowedRules[owner]
 		if rule := OwnerRule(f.value.Value); slices.Contains(ownerRules, rule) && !slices.Contains(allowed, rule) {
 			r.fault(f.value, f.path, "%s", notForOwner(owner, rule))
 			return setting{}, false
@@ -374,5 +374,5 @@ func notForOwner(owner roll.Owner, rule OwnerRule) string {
 	if why := notifyOnly[owner]; why != "" {
 		return string(rule) + " is not possible: " + why + ", so only notify is allowed"
 	}
-	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + oneOf(thisVersion.rules[owner])
+	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + oneOf(allowedRules[owner])
 }

@@ -68,7 +68,7 @@ func TestReadmeHasEveryKeyAndDefault(t *testing.T) {
 			row = "| `" + name + "` | " + s.Value + " |"
 		case "owners":
 			row = "| `" + name + "` | `" + s.Value + "` | `" + string(OwnerNotify) + "`"
-			for _, rule := range thisVersion.rules[roll.Owner(name)][1:] {
+			for _, rule := range allowedRules[roll.Owner(name)][1:] {
 				row += ", `" + string(rule) + "`"
 			}
 		}

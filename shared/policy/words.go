@@ -3,7 +3,6 @@ package policy
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"rollcall/shared/roll/pattern"
 )
@@ -77,16 +76,4 @@ func edits(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// durationText returns a duration as a policy writes it: 15m rather than 15m0s.
-func durationText(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -293,11 +292,14 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	}
 	intent := ledger.Action{
 		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
-		Desired: v.seen.Snapshot.Groups[o.Group].Desired, Launched: v.launched(),
-		Why: short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
+		Desired: v.seen.Snapshot.Groups[o.Group].Desired,
+		Why:     short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
 	}
-	if o.Action == plan.Terminate || o.Action == plan.DeleteNodeClaim {
-		intent.Outlives = outlives(v.seen.Snapshot, o.Instance)
+	if i := v.seen.Snapshot.Instance(o.Instance); i != nil {
+		intent.Launched = i.Launched
+		if o.Action == plan.Terminate || o.Action == plan.DeleteNodeClaim {
+			intent.Outlives = i.Outlives
+		}
 	}
 	err := r.ledger.Begin(ctx, o.ClusterID, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
@@ -316,23 +318,12 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	return nil
 }
 
-// outlives returns the volumes and interfaces that EC2 keeps when the instance is gone.
-func outlives(s *roll.Snapshot, id roll.InstanceID) []string {
-	if i := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }); i >= 0 {
-		return s.Instances[i].Outlives
-	}
-	return nil
-}
-
 // later returns the current time, but at least the given one.
 func (r *Remediator) later(now time.Time) time.Time {
 	if r.clock == nil {
 		return now
 	}
-	if t := r.clock(); t.After(now) {
-		return t
-	}
-	return now
+	return roll.Later(now, r.clock())
 }
 
 // finish records the outcome, unless the act is still open.

@@ -48,16 +48,6 @@ func (v verified) cause() string {
 	return c.Code
 }
 
-// launched returns the launch time of the order's instance, zero if unknown.
-func (v verified) launched() time.Time {
-	for i := range v.seen.Snapshot.Instances {
-		if v.seen.Snapshot.Instances[i].ID == v.order.Instance {
-			return v.seen.Snapshot.Instances[i].Launched
-		}
-	}
-	return time.Time{}
-}
-
 // look holds everything that an order depends on, read and judged again.
 type look struct {
 	snapshot   *roll.Snapshot

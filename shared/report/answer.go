@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -196,7 +195,7 @@ func (c Check) presence(acted bool) AnswerDocument {
 			return c.ofNode(s.Nodes[i])
 		}
 	}
-	if slices.ContainsFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id }) {
+	if s.Instance(id) != nil {
 		return c.ofInstance()
 	}
 	return c.absent(acted)

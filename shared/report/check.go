@@ -87,9 +87,9 @@ type Document struct {
 	Findings []FindingDocument `json:"findings"`
 	Watching []FindingDocument `json:"watching"`
 	Orders   []OrderDocument   `json:"orders"`
-	Held     []HeldDocument    `json:"held"`
+	Held     []plan.Held       `json:"held"`
 	Outcomes []OutcomeDocument `json:"outcomes"`
-	NotNodes []NotNodeDocument `json:"taggedNotNodes"`
+	NotNodes []assess.NotNode  `json:"taggedNotNodes"`
 	// Unjudged are the instances past their warning time that may or may not be failed nodes,
 	// because something was unreadable.
 	Unjudged []roll.InstanceID `json:"unjudged,omitempty"`
@@ -162,17 +162,6 @@ type OrderDocument struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// HeldDocument is a held act, in JSON.
-type HeldDocument struct {
-	Instance string `json:"instance"`
-	Node     string `json:"node"`
-	Group    string `json:"group"`
-	Kind     string `json:"kind"`
-	Action   string `json:"action"`
-	Reason   string `json:"reason"`
-	Detail   string `json:"detail"`
-}
-
 // OutcomeDocument is the outcome of an order, in JSON.
 type OutcomeDocument struct {
 	Order    string `json:"order"`
@@ -183,13 +172,6 @@ type OutcomeDocument struct {
 	Detail   string `json:"detail"`
 }
 
-// NotNodeDocument is an instance that has the cluster's tag and is not a node, in JSON.
-type NotNodeDocument struct {
-	Instance string `json:"instance"`
-	Name     string `json:"name,omitempty"`
-	Why      string `json:"why"`
-}
-
 // Document returns the JSON form of the check. Every list is present, even if empty.
 func (c Check) Document() Document {
 	d := Document{
@@ -197,7 +179,8 @@ func (c Check) Document() Document {
 		Complete: c.Complete(), Notes: c.Notes(),
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Findings: c.findings(c.Findings()), Watching: c.findings(c.Watching()),
-		Orders: []OrderDocument{}, Held: []HeldDocument{}, Outcomes: []OutcomeDocument{}, NotNodes: []NotNodeDocument{},
+		Orders: []OrderDocument{}, Outcomes: []OutcomeDocument{},
+		Held: append([]plan.Held{}, c.Plan.Held...), NotNodes: append([]assess.NotNode{}, c.Assessment.NotNodes...),
 		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(), Evidence: c.Evidence, Unjudged: c.Assessment.Unjudged,
 	}
 	if c.Plan.Next.IsZero() {
@@ -206,14 +189,8 @@ func (c Check) Document() Document {
 	for _, o := range c.Plan.Orders {
 		d.Orders = append(d.Orders, OrderDocument{ID: o.ID, Instance: string(o.Instance), Node: o.Node, Claim: o.Claim, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action), At: o.At.UTC(), Expires: o.Expires.UTC()})
 	}
-	for _, h := range c.Plan.Held {
-		d.Held = append(d.Held, HeldDocument{Instance: string(h.Instance), Node: h.Node, Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
-	}
 	for _, o := range c.Outcomes {
 		d.Outcomes = append(d.Outcomes, OutcomeDocument{Order: o.Order.ID, Instance: string(o.Order.Instance), Action: string(o.Order.Action), Result: string(o.Result), Reason: string(o.Reason), Detail: o.Detail})
-	}
-	for _, n := range c.Assessment.NotNodes {
-		d.NotNodes = append(d.NotNodes, NotNodeDocument{Instance: string(n.Instance), Name: n.Name, Why: n.Why})
 	}
 	return d
 }

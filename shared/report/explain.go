@@ -68,10 +68,8 @@ func (c Check) commands() (out []recipe) {
 	f := explained[0]
 	x := c.fate(f)
 	e := plan.Entry{Finding: f, Order: x.order, Held: x.held, Step: x.step, Causes: c.Diagnoses[f.Key()].Causes}
-	for _, i := range c.Snapshot.Instances {
-		if i.ID == f.Instance {
-			e.Hold = i.Hold
-		}
+	if i := c.Snapshot.Instance(f.Instance); i != nil {
+		e.Hold = i.Hold
 	}
 	at := c.Snapshot.At
 	if commands := look(id, e); len(commands) > 0 {
@@ -343,7 +341,7 @@ func (c Check) Only(id roll.InstanceID) Check {
 	if c.Memory != nil && c.Memory.State.Knows(id) {
 		return c // its history is known
 	}
-	if !slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id }) && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
+	if c.Snapshot.Instance(id) == nil && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
 		if c.Asked != nil && c.Asked.Known == roll.No {
 			return c // the answer says so
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -20,23 +21,14 @@ type fate struct {
 
 func (c Check) fate(f roll.Finding) fate {
 	out := fate{step: c.Plan.Steps[f.Key()]}
-	for i, o := range c.Outcomes {
-		if o.Order.Instance == f.Instance && o.Order.Kind == f.Kind {
-			out.outcome = &c.Outcomes[i]
-			break
-		}
+	if i := slices.IndexFunc(c.Outcomes, func(o remediate.Outcome) bool { return o.Order.Instance == f.Instance && o.Order.Kind == f.Kind }); i >= 0 {
+		out.outcome = &c.Outcomes[i]
 	}
-	for i, o := range c.Plan.Orders {
-		if o.Instance == f.Instance && o.Kind == f.Kind {
-			out.order = &c.Plan.Orders[i]
-			break
-		}
+	if i := slices.IndexFunc(c.Plan.Orders, func(o plan.Order) bool { return o.Instance == f.Instance && o.Kind == f.Kind }); i >= 0 {
+		out.order = &c.Plan.Orders[i]
 	}
-	for i, h := range c.Plan.Held {
-		if h.Instance == f.Instance && h.Kind == f.Kind {
-			out.held = &c.Plan.Held[i]
-			break
-		}
+	if i := slices.IndexFunc(c.Plan.Held, func(h plan.Held) bool { return h.Instance == f.Instance && h.Kind == f.Kind }); i >= 0 {
+		out.held = &c.Plan.Held[i]
 	}
 	return out
 }

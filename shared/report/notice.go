@@ -190,20 +190,14 @@ func (d *NoticeDocument) bound() {
 	for i := range d.Instances {
 		d.Instances[i].Detail = clip(d.Instances[i].Detail, lineBytes)
 	}
+	most := causeBytes
 	for i := range d.Causes {
 		c := &d.Causes[i]
-		if c.Summary = clip(c.Summary, causeLength(i)); len(c.Fix) > fixBytes {
+		if c.Summary = clip(c.Summary, most); len(c.Fix) > fixBytes {
 			c.Fix = "" // half of it would be something else
 		}
+		most = lineBytes
 	}
-}
-
-// causeLength returns the most bytes that the summary of the i-th cause may have.
-func causeLength(i int) int {
-	if i == 0 {
-		return causeBytes
-	}
-	return lineBytes
 }
 
 // place says in which group, cluster, account and region it is, and how many nodes are Ready,

@@ -43,7 +43,7 @@ func Page(checks []Check) page.Document {
 func (c Check) urgency() int {
 	findings := c.Findings()
 	switch {
-	case !c.Snapshot.Has(roll.ScopeNodes) && !c.clusterGone():
+	case !c.Snapshot.Has(roll.ScopeNodes) && !c.Snapshot.ClusterGone():
 		return 0
 	case slices.ContainsFunc(findings, func(f roll.Finding) bool { return f.Stage == roll.Overdue }):
 		return 1
@@ -99,16 +99,14 @@ func sumUp(checks []Check) total {
 		if id.Region != t.region {
 			t.region = ""
 		}
-		if c.Snapshot.At.After(t.at) {
-			t.at = c.Snapshot.At
-		}
+		t.at = roll.Later(t.at, c.Snapshot.At)
 		t.nodes += c.Assessment.Nodes
 		t.ready += c.Assessment.Ready
 		t.held += len(c.Plan.Held)
 		switch {
-		case !c.Snapshot.Has(roll.ScopeNodes) && !c.clusterGone():
+		case !c.Snapshot.Has(roll.ScopeNodes) && !c.Snapshot.ClusterGone():
 			t.unread++
-		case !c.Complete() && !c.clusterGone():
+		case !c.Complete() && !c.Snapshot.ClusterGone():
 			t.partial++
 		}
 		findings := c.Findings()
@@ -277,7 +275,7 @@ func (c Check) summary() string {
 	case len(findings) > 0:
 		long := Age(c.Snapshot.At.Sub(oldest(findings).Since))
 		return fmt.Sprintf("%d %s %s.", len(findings), roll.Plural(len(findings), "finding, for", "findings, the oldest for"), long)
-	case c.clusterGone(), !c.Snapshot.Has(roll.ScopeNodes):
+	case c.Snapshot.ClusterGone(), !c.Snapshot.Has(roll.ScopeNodes):
 		return "Its nodes could not be judged."
 	case !c.Complete():
 		return "No finding, but not all could be read or done."

@@ -102,13 +102,13 @@ func TestAPageTellsWhatTheJSONTells(t *testing.T) {
 				}
 			}
 			for _, h := range d.Held {
-				want = append(want, h.Instance, h.Group, h.Action, h.Reason, h.Detail)
+				want = append(want, string(h.Instance), string(h.Group), string(h.Action), string(h.Reason), h.Detail)
 			}
 			for _, o := range d.Outcomes {
 				want = append(want, o.Instance, o.Action, o.Reason, o.Detail)
 			}
 			for _, n := range d.NotNodes {
-				want = append(want, n.Instance, n.Name, n.Why)
+				want = append(want, string(n.Instance), n.Name, n.Why)
 			}
 			for _, w := range want {
 				if !strings.Contains(got, w) {

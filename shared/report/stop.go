@@ -20,7 +20,9 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 		out = hold(id, entries, at)
 	}
 	if mode == policy.Remediate {
-		out = append(out, stopAll(id)...)
+		out = append(out,
+			recipe{"To stop all acts on this cluster", []string{paste.Format("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, string(policy.Notify))}},
+			recipe{"To let it act again", []string{paste.Format("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}})
 	}
 	return out
 }
@@ -33,14 +35,6 @@ func halt(recipes []recipe) *recipe {
 		}
 	}
 	return nil
-}
-
-// stopAll returns the commands that keep Rollcall from all acts on the cluster.
-func stopAll(id roll.ClusterID) []recipe {
-	return []recipe{
-		{"To stop all acts on this cluster", []string{paste.Format("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, string(policy.Notify))}},
-		{"To let it act again", []string{paste.Format("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}},
-	}
 }
 
 // acting reports whether an act on an entry is ordered, or follows if nothing changes.

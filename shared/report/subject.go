@@ -7,13 +7,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-func groupInWords(g roll.Group, n int) string {
-	if g == roll.GroupNone {
-		return "no group"
-	}
-	return short(string(g), n)
-}
-
 // subject returns the subject of a notice, which reads like a headline: what is wrong, in which
 // group, why, and what is done. It is ASCII with fewer than 100 characters, as SNS requires. If it is too long, the
 // group's name is cut and then left out, then the cause. The cluster's name is cut last.
@@ -43,8 +36,11 @@ func subjectOver(cluster, what string, group roll.Group, how string) string {
 // inGroup returns what is wrong in a group and what is done, with more and more of the
 // group's name cut.
 func inGroup(what string, group roll.Group, doing string) (says []string) {
+	if group == roll.GroupNone {
+		group = "no group"
+	}
 	for n := subjectGroup; n >= subjectLeast; n-- {
-		says = append(says, fmt.Sprintf("%s in %s%s", what, groupInWords(group, n), doing))
+		says = append(says, fmt.Sprintf("%s in %s%s", what, short(string(group), n), doing))
 	}
 	return says
 }

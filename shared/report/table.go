@@ -375,7 +375,7 @@ func inBrackets(s string) string {
 func (c Check) headline() string {
 	id := c.Snapshot.Cluster.ID
 	name := short(id.Name, 50) + inBrackets(id.Region)
-	if c.clusterGone() {
+	if c.Snapshot.ClusterGone() {
 		return fmt.Sprintf("%s: there is no such EKS cluster; mode %s", name, c.Mode)
 	}
 	if !c.Snapshot.Has(roll.ScopeNodes) {
@@ -389,11 +389,6 @@ func (c Check) headline() string {
 		s += ", not all could be read or done"
 	}
 	return s + "; mode " + string(c.Mode)
-}
-
-// clusterGone reports whether EKS has no such cluster, and only tags name it.
-func (c Check) clusterGone() bool {
-	return slices.ContainsFunc(c.Snapshot.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 }
 
 func (c Check) calm() string {

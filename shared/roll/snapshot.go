@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -178,6 +179,21 @@ func (s *Snapshot) Has(scope Scope) bool {
 		}
 	}
 	return true
+}
+
+// ClusterGone reports whether EKS has no such cluster, and only tags name it.
+func (s *Snapshot) ClusterGone() bool {
+	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.Kind == GapClusterGone })
+}
+
+// Instance returns the instance with the id, nil if the snapshot has none.
+func (s *Snapshot) Instance(id InstanceID) *Instance {
+	for i := range s.Instances {
+		if s.Instances[i].ID == id {
+			return &s.Instances[i]
+		}
+	}
+	return nil
 }
 
 // Answer is the answer to a question about one instance.

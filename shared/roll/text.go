@@ -1,12 +1,25 @@
 package roll
 
 import (
+	"strings"
 	"time"
 	"unicode"
 )
 
 // Clock formats a time for a sentence, in UTC to the second.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// Span formats a duration without its zero parts: 15m rather than 15m0s.
+func Span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
 
 // Plural returns one or many, depending on n.
 func Plural(n int, one, many string) string {

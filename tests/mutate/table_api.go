@@ -228,7 +228,7 @@ func handled() []Mutation {
 		},
 		{
 			Name: "a check that could not read is not repeated", File: inspect,
-			Old: "if !result.Snapshot.Whole() && !missing(result)", New: "if result.Snapshot.Whole() && missing(result)",
+			Old: "if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone()", New: "if result.Snapshot.Whole() && result.Snapshot.ClusterGone()",
 			Harm: "after each hiccup a cluster is not looked at until the next sweep", Faults: faults(sim.FaultAPIErrors + "=0.6"),
 			Rules: rules(sim.RuleChecked),
 		},
@@ -252,7 +252,7 @@ func handled() []Mutation {
 		},
 		{
 			Name: "a schedule may be for a moment that has passed", File: inspect,
-			Old: "if soonest := trigger.Soonest(h.Clock()); at.Before(soonest) {", New: "if soonest := trigger.Soonest(h.Clock()); at.After(soonest.AddDate(1, 0, 0)) {",
+			Old: "roll.Later(trigger.DueAt(next), trigger.Soonest(h.Clock()))", New: "roll.Earlier(time.Time{}, trigger.DueAt(next))",
 			Harm: "a check never comes", Faults: faults(sim.FaultSilence),
 			Missed: "a check takes seconds, and what falls due in them is rounded up; the rule schedule asks",
 		},

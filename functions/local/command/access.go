@@ -118,15 +118,12 @@ func (a access) within(ctx context.Context, env Environment, do func(context.Con
 	if _, printed := errors.AsType[exit](err); err == nil || printed || limited.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("--timeout %s is over while %s: %s", a.timeout, cmp.Or(p.doing, "beginning"), unattended(err.Error()))
+	return fmt.Errorf("--timeout %s is over while %s: %s", a.timeout, cmp.Or(p.doing, "beginning"), strings.ReplaceAll(err.Error(), ": the next check tries again", "")) // no check follows
 }
 
 // readTime limits the reading of one cluster. If an API server hangs, the rest of the time is
 // for the diagnosis of what was read, and for notices.
 func (a access) readTime() time.Duration { return a.timeout * 3 / 4 }
-
-// unattended removes what is true only where checks follow one another.
-func unattended(s string) string { return strings.ReplaceAll(s, ": the next check tries again", "") }
 
 // attemptTime limits one attempt of a call, so that an answer that is lost leaves time for
 // another attempt.

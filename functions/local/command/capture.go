@@ -56,11 +56,8 @@ are captured for at most 3 instances of a group.`,
 }
 
 func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
-	var faults []error
 	named, err := f.access.settle(f.cluster)
-	if err != nil {
-		faults = append(faults, err)
-	}
+	faults := []error{err} // errors.Join leaves out nil
 	if f.cluster = named; named == "" && f.context == "" && f.kubeconfig == "" {
 		faults = append(faults, errors.New("--cluster: name the cluster, or give --context"))
 	}
@@ -72,17 +69,9 @@ func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
 	} else if err != nil && f.out != "" && !errors.Is(err, os.ErrNotExist) {
 		faults = append(faults, fmt.Errorf("--out: %w", err))
 	}
-	doc, err := readPolicy(f.policy)
-	if err != nil {
-		faults = append(faults, err)
-	}
-	var memory ledger.Ledger = ledger.NewMemory()
-	if f.ledger != "" {
-		if memory, err = ledger.OpenFile(f.ledger); err != nil {
-			faults = append(faults, fmt.Errorf("--ledger: %w", err))
-		}
-	}
-	return doc, memory, errors.Join(faults...)
+	doc, wrong := readPolicy(f.policy)
+	memory, err := openLedger(f.ledger)
+	return doc, memory, errors.Join(append(faults, wrong, err)...)
 }
 
 func capture(ctx context.Context, env Environment, f captureFlags) error {

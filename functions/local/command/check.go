@@ -107,16 +107,10 @@ type settings struct {
 func (f *checkFlags) settle() (settings, error) {
 	var s settings
 	var faults []error
-	keep := func(err error) {
-		if err != nil {
-			faults = append(faults, err)
-		}
-	}
+	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
 	var err error
 	s.mode, err = policy.ParseMode(f.mode)
-	if err != nil {
-		keep(fmt.Errorf("--mode: %w", err))
-	}
+	keep(ofFlag("--mode", err))
 	keep(f.output.check())
 	if f.watch != 0 && f.watch < leastWatch {
 		keep(fmt.Errorf("--watch=%s: it takes %s or more", f.watch, leastWatch))
@@ -140,20 +134,32 @@ func (f *checkFlags) settle() (settings, error) {
 	keep(placeable(f.html))
 	s.policy, err = readPolicy(f.policy)
 	keep(err)
-	s.ledger = ledger.NewMemory()
-	if f.ledger != "" {
-		if file, err := ledger.OpenFile(f.ledger); err != nil {
-			keep(fmt.Errorf("--ledger: %w", err))
-		} else {
-			s.ledger = file
-		}
-	} else if s.mode == policy.Remediate {
+	s.ledger, err = openLedger(f.ledger)
+	keep(err)
+	if f.ledger == "" && s.mode == policy.Remediate {
 		keep(errors.New("--mode remediate needs --ledger FILE: an act requires an earlier check, and is recorded before it happens"))
 	}
 	if f.evidence == "" && s.mode == policy.Remediate {
 		keep(errors.New("--mode remediate needs --evidence DIR: evidence is saved before an act can destroy it"))
 	}
 	return s, errors.Join(faults...)
+}
+
+// ofFlag names the flag to which an error belongs, if there is one.
+func ofFlag(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// openLedger opens the ledger in a file; no file is one in memory.
+func openLedger(path string) (ledger.Ledger, error) {
+	if path == "" {
+		return ledger.NewMemory(), nil
+	}
+	file, err := ledger.OpenFile(path)
+	return file, ofFlag("--ledger", err)
 }
 
 // readPolicy reads a policy file; no file is the built-in policy.
@@ -381,16 +387,12 @@ func (f checkFlags) print(env Environment, results []report.Check) error {
 	return nil
 }
 
-// notDone reports whether an act failed, or its effect is unknown. A refusal after the
-// second look is no failure: the act was not needed any more.
-func notDone(o remediate.Outcome) bool {
-	return o.Result == remediate.Failed || o.Result == remediate.Unclear
-}
-
 // verdict returns the exit code of the results as an error. An incomplete answer, or an act
 // that was not done, takes precedence over findings: a caller that reads only the code must
 // not take the list as complete.
 func verdict(results []report.Check) error {
+	// A refusal after the second look is no failure: the act was not needed any more.
+	notDone := func(o remediate.Outcome) bool { return o.Result == remediate.Failed || o.Result == remediate.Unclear }
 	code := ExitOK
 	for _, c := range results {
 		if !c.Complete() || slices.ContainsFunc(c.Outcomes, notDone) {

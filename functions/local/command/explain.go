@@ -101,11 +101,7 @@ type question struct {
 func (f *explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error
-	keep := func(err error) {
-		if err != nil {
-			faults = append(faults, err)
-		}
-	}
+	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
 	if len(args) > 0 {
 		var ok bool
 		if q.instance, ok = roll.ParseInstanceID(args[0]); !ok {
@@ -117,9 +113,8 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 	}
 	var err error
 	if f.mode != "" || f.stack == "" {
-		if q.mode, err = policy.ParseMode(cmp.Or(f.mode, string(policy.Observe))); err != nil {
-			keep(fmt.Errorf("--mode: %w", err))
-		}
+		q.mode, err = policy.ParseMode(cmp.Or(f.mode, string(policy.Observe)))
+		keep(ofFlag("--mode", err))
 	}
 	keep(f.output.check())
 	keep(placeable(f.html))
@@ -133,9 +128,8 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 	f.cluster, err = f.access.settle(f.cluster)
 	keep(err)
 	if f.at != "" {
-		if q.at, err = bundle.ParseAt(f.at); err != nil {
-			keep(fmt.Errorf("--at: %w", err))
-		}
+		q.at, err = bundle.ParseAt(f.at)
+		keep(ofFlag("--at", err))
 	}
 	switch {
 	case f.bundle != "":
@@ -162,7 +156,7 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 			keep(fmt.Errorf("--bundle %s has no at.txt: give the time of the capture with --at", f.bundle))
 		}
 	}
-	return q, errors.Join(slices.DeleteFunc(faults, func(err error) bool { return err == nil })...)
+	return q, errors.Join(faults...)
 }
 
 func explain(ctx context.Context, env Environment, f explainFlags, args []string) error {
@@ -297,7 +291,7 @@ func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runn
 	if err != nil {
 		return nil, fmt.Errorf("--ledger: %w", err)
 	}
-	p := &past{ledger: file, from: "the ledger " + f.ledger, region: a.region, fault: func(err error) error { return fmt.Errorf("--ledger: %w", err) }}
+	p := &past{ledger: file, from: "the ledger " + f.ledger, region: a.region, fault: func(err error) error { return ofFlag("--ledger", err) }}
 	if who, err := arn.Parse(a.principal(ctx)); err == nil {
 		p.account = who.AccountID
 	}
@@ -447,9 +441,7 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 			continue
 		}
 		p.Types = append(p.Types, kind)
-		if p.Since.IsZero() || c.Since.Before(p.Since) {
-			p.Since = c.Since
-		}
+		p.Since = roll.Earlier(p.Since, c.Since)
 	}
 	return p, len(p.Types) > 0
 }

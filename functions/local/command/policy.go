@@ -165,22 +165,6 @@ func fitsParameter(text []byte) error {
 	return fmt.Errorf("the policy has %d bytes, and an SSM parameter holds %d at most, in the advanced tier: shorten it, for example with patterns in match instead of a list", len(text), advancedParameter)
 }
 
-// remark is a fault or a warning as JSON.
-type remark struct {
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Key     string `json:"key"` // "" for the whole document
-	Problem string `json:"problem"`
-}
-
-func remarks(of []policy.Fault) []remark {
-	all := make([]remark, len(of))
-	for i, f := range of {
-		all[i] = remark{f.Line, f.Column, f.Key, f.Problem}
-	}
-	return all
-}
-
 // invalidPolicy prints the faults of a file. The exit code is ExitError in either form.
 func invalidPolicy(env Environment, form form, file string, err error) error {
 	var faults policy.Faults
@@ -188,20 +172,15 @@ func invalidPolicy(env Environment, form form, file string, err error) error {
 		return fmt.Errorf("%s:\n%w", file, err)
 	}
 	if err := form.print(env.Stdout, struct {
-		Valid  bool     `json:"valid"`
-		Faults []remark `json:"faults"`
-	}{false, remarks(faults)}); err != nil {
+		Valid  bool          `json:"valid"`
+		Faults policy.Faults `json:"faults"`
+	}{false, faults}); err != nil {
 		return err
 	}
 	return exit(ExitError)
 }
 
 func printPolicyData(env Environment, form form, doc *policy.Document, whose subject) error {
-	type setting struct {
-		Key   string `json:"key"`
-		Value string `json:"value"`
-		From  string `json:"from"`
-	}
 	type selected struct {
 		Cluster      string            `json:"cluster,omitempty"`
 		ClusterMode  string            `json:"clusterMode,omitempty"`
@@ -209,20 +188,17 @@ func printPolicyData(env Environment, form form, doc *policy.Document, whose sub
 		Preset       string            `json:"preset,omitempty"`
 		InstanceTags map[string]string `json:"instanceTags,omitempty"`
 	}
-	out := struct {
-		Valid    bool      `json:"valid"`
-		For      selected  `json:"for"`
-		Presets  []string  `json:"presets"`
-		Warnings []remark  `json:"warnings"`
-		Settings []setting `json:"settings"`
+	return form.print(env.Stdout, struct {
+		Valid    bool             `json:"valid"`
+		For      selected         `json:"for"`
+		Presets  []string         `json:"presets"`
+		Warnings []policy.Fault   `json:"warnings"`
+		Settings []policy.Setting `json:"settings"`
 	}{
-		Valid: true, Presets: doc.Presets(), Warnings: remarks(doc.Warnings()),
-		For: selected{whose.cluster, whose.clusterMode, whose.of.Group, whose.of.Preset, whose.tags()},
-	}
-	for _, s := range doc.Explain(whose.cluster, whose.clusterMode, whose.of) {
-		out.Settings = append(out.Settings, setting(s))
-	}
-	return form.print(env.Stdout, out)
+		Valid: true, Presets: doc.Presets(), Warnings: append([]policy.Fault{}, doc.Warnings()...),
+		For:      selected{whose.cluster, whose.clusterMode, whose.of.Group, whose.of.Preset, whose.tags()},
+		Settings: doc.Explain(whose.cluster, whose.clusterMode, whose.of),
+	})
 }
 
 // tags returns the instance tags that were given.

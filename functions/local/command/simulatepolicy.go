@@ -18,9 +18,8 @@ import (
 func simulatedPolicy(path, mode string) (string, error) {
 	var faults []error
 	if mode != "" {
-		if _, err := policy.ParseMode(mode); err != nil {
-			faults = append(faults, fmt.Errorf("--mode: %w", err))
-		}
+		_, err := policy.ParseMode(mode)
+		faults = append(faults, ofFlag("--mode", err))
 		if path == "" {
 			faults = append(faults, errors.New("--mode needs --policy FILE"))
 		}
@@ -29,11 +28,8 @@ func simulatedPolicy(path, mode string) (string, error) {
 		return "", errors.Join(faults...)
 	}
 	_, data, err := policyFile(path)
-	if err != nil {
-		faults = append(faults, err)
-	}
-	if len(faults) > 0 {
-		return "", errors.Join(faults...)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return "", err
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

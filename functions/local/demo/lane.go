@@ -80,9 +80,7 @@ func groupName(g sim.GroupSpec) string {
 func first(l page.Lane) time.Time {
 	var at time.Time
 	for _, m := range l.Marks {
-		if at.IsZero() || m.At.Before(at) {
-			at = m.At
-		}
+		at = roll.Earlier(at, m.At)
 	}
 	return at
 }

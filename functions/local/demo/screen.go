@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/report"
 	"rollcall/shared/report/page"
+	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
 
@@ -190,9 +191,7 @@ func ended(troubles []*trouble) (last time.Time) {
 		if t.until.IsZero() {
 			return time.Time{}
 		}
-		if t.until.After(last) {
-			last = t.until
-		}
+		last = roll.Later(last, t.until)
 	}
 	return last
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,13 +46,13 @@ func (s *story) own(u sim.Usage) page.Table {
 	}
 	var functions []string
 	runs := 0
-	for _, name := range sorted(u.Invocations) {
+	for _, name := range slices.Sorted(maps.Keys(u.Invocations)) {
 		runs += u.Invocations[name]
 		functions = append(functions, fmt.Sprintf("%s %d", name, u.Invocations[name]))
 	}
 	t.Rows = append(t.Rows, []string{"invocations", fmt.Sprint(runs), "", strings.Join(functions, ", ")})
 	calls, writes, services := map[string]int{}, map[string]int{}, map[string][]string{}
-	for _, name := range sorted(u.Calls) {
+	for _, name := range slices.Sorted(maps.Keys(u.Calls)) {
 		service, operation, _ := strings.Cut(name, ":")
 		calls[service] += u.Calls[name]
 		if !reads(operation) {
@@ -59,7 +60,7 @@ func (s *story) own(u sim.Usage) page.Table {
 		}
 		services[service] = append(services[service], fmt.Sprintf("%s %d", operation, u.Calls[name]))
 	}
-	for _, service := range sorted(calls) {
+	for _, service := range slices.Sorted(maps.Keys(calls)) {
 		t.Rows = append(t.Rows, []string{service, fmt.Sprint(calls[service]), fmt.Sprint(writes[service]), strings.Join(services[service], ", ")})
 	}
 	return t
@@ -68,13 +69,4 @@ func (s *story) own(u sim.Usage) page.Table {
 // reads reports whether an operation only reads.
 func reads(operation string) bool {
 	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Query", "get", "list"}, func(verb string) bool { return strings.HasPrefix(operation, verb) })
-}
-
-func sorted(counts map[string]int) []string {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -3,7 +3,11 @@ package awserr
 import (
 	"strings"
 
+	"net/http"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // NotCaptured is the error of a client that answers from captured files and has no answer.
@@ -28,4 +32,17 @@ func UnknownInstances(ids []string) error {
 		text = "The instance IDs '" + strings.Join(ids, ", ") + "' do not exist"
 	}
 	return &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound", Message: text}
+}
+
+// Made returns the error of a service in the form of the SDK, for clients that stand in for
+// AWS. status is the HTTP status, such as 400.
+func Made(code, message string, status int) error {
+	fault := smithy.FaultClient
+	if status >= http.StatusInternalServerError {
+		fault = smithy.FaultServer
+	}
+	return &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: message, Fault: fault},
+	}}
 }

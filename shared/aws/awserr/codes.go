@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"rollcall/shared/roll/pattern"
@@ -255,4 +256,68 @@ func mentions(err error, texts ...string) bool {
 	}
 	all := err.Error()
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(all, text) })
+}
+
+// IsConflict reports whether the resource to create exists already: EventBridge Scheduler's
+// ConflictException.
+func IsConflict(err error) bool {
+	return errorCode(err) == "ConflictException"
+}
+
+// IsPreconditionFailed reports whether S3 wrote nothing because the call's condition failed:
+// with If-None-Match, the object exists already.
+func IsPreconditionFailed(err error) bool {
+	return errorCode(err) == "PreconditionFailed"
+}
+
+// IsWriteConflict reports whether S3 wrote nothing because of a concurrent write or deletion
+// of the object. A retry may succeed.
+func IsWriteConflict(err error) bool {
+	return errorCode(err) == "ConditionalRequestConflict"
+}
+
+// IsInvalid reports whether a service rejects the content of the call: Systems Manager's
+// ValidationException, such as for a value that is too long for the parameter's tier.
+func IsInvalid(err error) bool {
+	return errorCode(err) == "ValidationException"
+}
+
+// resourceID is the id of an EC2 resource: the short form of its kind, and 8 or 17
+// hexadecimal digits.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html
+var resourceID = pattern.New(`\b[a-z]+-(?:[0-9a-f]{17}|[0-9a-f]{8})\b`)
+
+// MissingIDs returns the ids that do not exist according to an error of EC2, as in "The image
+// ids '[ami-0123456789abcdef0, ami-0fedcba9876543210]' do not exist"; nil for any other
+// error. EC2 refuses the whole request for one such id.
+func MissingIDs(err error) []string {
+	if err == nil || !IsNotFound(err) {
+		return nil
+	}
+	return resourceID.FindAllString(errorMessage(err), -1)
+}
+
+// IsUnsupported reports whether the resource does not support the request: for
+// ec2:GetConsoleOutput, that the instance type has no latest output, which requires the Nitro
+// hypervisor.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html
+func IsUnsupported(err error) bool {
+	return errorCode(err) == "UnsupportedOperation"
+}
+
+// IsConditionFailed reports whether DynamoDB did not write a transaction because one of its
+// conditions failed.
+func IsConditionFailed(err error) bool { return cancelledFor(err, "ConditionalCheckFailed") }
+
+// IsTransactionConflict reports whether DynamoDB did not write a transaction because of a
+// concurrent write to one of its items. A retry may succeed.
+func IsTransactionConflict(err error) bool { return cancelledFor(err, "TransactionConflict") }
+
+// cancelledFor reports whether a DynamoDB transaction was cancelled for one of the reasons.
+// The error itself has one code for all.
+func cancelledFor(err error, reasons ...string) bool {
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	return ok && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
+		return r.Code != nil && slices.Contains(reasons, *r.Code)
+	})
 }

@@ -93,12 +93,12 @@ func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledg
 // ask looks up an instance that is not in the snapshot. The verdict does not depend on the
 // answer.
 func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.ClusterID, id roll.InstanceID) *report.Asked {
-	asked := &report.Asked{ID: id, Known: roll.Unreadable}
-	apart := &roll.Snapshot{At: s.At, Cluster: roll.Cluster{ID: cluster}, Instances: of(s.Instances, id)}
-	if len(apart.Instances) == 0 || apart.Instances[0].Vouched {
-		apart.Instances = nil
-		r.Observer.LookUp(ctx, apart, []roll.InstanceID{id})
+	if i := s.Instance(id); i != nil && !i.Vouched {
+		return &report.Asked{ID: id, Known: roll.Yes, Instance: *i}
 	}
+	asked := &report.Asked{ID: id, Known: roll.Unreadable}
+	apart := &roll.Snapshot{At: s.At, Cluster: roll.Cluster{ID: cluster}}
+	r.Observer.LookUp(ctx, apart, []roll.InstanceID{id})
 	switch {
 	case len(apart.Instances) > 0:
 		asked.Known, asked.Instance = roll.Yes, apart.Instances[0]
@@ -106,14 +106,6 @@ func (r *Runner) ask(ctx context.Context, s *roll.Snapshot, cluster roll.Cluster
 		asked.Known = roll.No
 	}
 	return asked
-}
-
-// of returns a list of the instance with the id, nil if there is none.
-func of(instances []roll.Instance, id roll.InstanceID) []roll.Instance {
-	if i := slices.IndexFunc(instances, func(i roll.Instance) bool { return i.ID == id }); i >= 0 {
-		return instances[i : i+1 : i+1]
-	}
-	return nil
 }
 
 // perHour returns the limits on acts per hour for an instance: the cluster's and its group's.
@@ -143,10 +135,7 @@ func (r *Runner) remembered(ctx context.Context, s *roll.Snapshot) (ledger.State
 // opened when remediate had long been on: since the creation of the cluster.
 func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) ledger.State {
 	s = s.Clone()
-	long := now.Add(-policyOn)
-	if long.Before(created) {
-		long = created // earlier times belong to another cluster
-	}
+	long := roll.Later(now.Add(-policyOn), created) // earlier times belong to another cluster
 	if s.First.IsZero() || s.First.Before(created) {
 		s.First = cmp.Or(created, time.Unix(0, 0)).UTC() // so that every fault began after it
 	}

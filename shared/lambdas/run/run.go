@@ -124,7 +124,10 @@ func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report
 // assess assesses the snapshot, and returns the input of a plan without the diagnoses.
 func (r *Runner) assess(ctx context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
 	cluster := c.Snapshot.Cluster.ID.Name
-	r.left(ctx, c.Snapshot, state, now)
+	// A cluster that is gone has no PersistentVolumes to ask for what its instances left.
+	if subjects := assess.AskLeft(state, now); len(subjects) > 0 && c.Snapshot.Whole() {
+		r.Observer.Left(ctx, c.Snapshot, subjects)
+	}
 	pol := r.Policy.Cluster(cluster, c.Snapshot.Cluster.ModeTag, r.Permitted)
 	c.Assessment = assess.Thoroughly(assess.Input{Snapshot: c.Snapshot, Policy: pol, State: state, Now: now, Presume: c.WhatIf},
 		func(q []roll.Question) {
@@ -159,14 +162,6 @@ func unresolved(s ledger.State) (ids []roll.InstanceID) {
 		}
 	}
 	return ids
-}
-
-// left reads volumes and interfaces that outlived their instances, if the ledger has any.
-// It skips a cluster that is gone, whose PersistentVolumes are unknown.
-func (r *Runner) left(ctx context.Context, s *roll.Snapshot, state ledger.State, now time.Time) {
-	if subjects := assess.AskLeft(state, now); len(subjects) > 0 && s.Whole() {
-		r.Observer.Left(ctx, s, subjects)
-	}
 }
 
 // highest returns the highest mode of the cluster and of groups with findings: a headline
@@ -302,10 +297,7 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 		r.tell(id.Name, fmt.Sprintf("%s %s", o.Action, o.Instance))
 		// The check may have taken minutes. The act is dated now, but never before the
 		// check's own time.
-		at := r.Clock()
-		if at.Before(c.Snapshot.At) {
-			at = c.Snapshot.At
-		}
+		at := roll.Later(r.Clock(), c.Snapshot.At)
 		acting, cancel := bounded(ctx, r.ActTime)
 		out := r.Orders.Act(acting, o, at)
 		cancel()

@@ -112,9 +112,7 @@ func (h *Handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 	}
 	for _, c := range ordered(w.checks) {
 		wanted := w.checks[c]
-		if soonest := trigger.Soonest(h.Clock()); c.Due.Before(soonest) {
-			c.Due = soonest // a schedule in the past may never run
-		}
+		c.Due = roll.Later(c.Due, trigger.Soonest(h.Clock())) // a schedule in the past may never run
 		made, err := h.Schedules.At(ctx, c)
 		switch {
 		case err != nil:
@@ -258,21 +256,12 @@ func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
 	if c.State == "" {
 		return []time.Time{trigger.Soonest(now)} // the scheduled event is readable now
 	}
-	due := trigger.DueAt(c.At.Add(goneAfter))
-	if soonest := trigger.Soonest(now); due.Before(soonest) {
-		due = soonest // a schedule in the past may never run
-	}
-	return []time.Time{due}
+	return []time.Time{roll.Later(trigger.DueAt(c.At.Add(goneAfter)), trigger.Soonest(now))}
 }
 
 // ordered returns the checks in a fixed order.
 func ordered(checks map[trigger.Check][]string) []trigger.Check {
-	all := make([]trigger.Check, 0, len(checks))
-	for c := range checks {
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b trigger.Check) int {
+	return slices.SortedFunc(maps.Keys(checks), func(a, b trigger.Check) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), a.Due.Compare(b.Due))
 	})
-	return all
 }

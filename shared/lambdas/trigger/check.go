@@ -94,9 +94,6 @@ func (c Check) ScheduleName() string {
 	return "check-" + hex.EncodeToString(sum[:16]) + "-" + DueAt(c.Due).Format("20060102T1504Z")
 }
 
-// ScheduleTimezone is the time zone of ScheduleExpression.
-const ScheduleTimezone = "UTC"
-
 // ScheduleExpression returns when the schedule fires, such as at(2026-03-10T12:05:00). The
 // Scheduler fires within that minute:
 // https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html.

@@ -3,6 +3,8 @@ package trigger
 import (
 	"slices"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 // scheduleLead is the time allowed from reading the clock to creating the schedule. A
@@ -25,11 +27,7 @@ func Deadlines(launch time.Time, warnAfter, deadline time.Duration, now time.Tim
 	soonest := Soonest(now)
 	var out []time.Time
 	for _, after := range []time.Duration{warnAfter, deadline} {
-		at := DueAt(launch.Add(after))
-		if at.Before(soonest) {
-			at = soonest
-		}
-		out = append(out, at)
+		out = append(out, roll.Later(DueAt(launch.Add(after)), soonest))
 	}
 	slices.SortFunc(out, time.Time.Compare)
 	return slices.CompactFunc(out, time.Time.Equal)

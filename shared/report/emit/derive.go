@@ -54,7 +54,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	a := Action{
 		Head: head(id, at), Subject: subject(id, o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind, o.Order.Since),
 		Owner: string(o.Order.Owner), Action: string(o.Order.Action), Order: o.Order.ID,
-		Result: Result(o.Result), Reason: string(o.Reason), Detail: sentence(o.Detail), Summary: sentence(o.Order.Why), Since: o.Order.Since.UTC(),
+		Result: o.Result, Reason: string(o.Reason), Detail: sentence(o.Detail), Summary: sentence(o.Order.Why), Since: o.Order.Since.UTC(),
 		Cause: o.Cause, Evidence: o.Evidence,
 	}
 	if o.Order.Action == plan.Uncordon || o.Order.Action == plan.OutOfService {
@@ -301,17 +301,17 @@ func (d *derived) settled(before ledger.State) {
 		known := before.Findings[roll.FindingKey{Instance: was.Instance, Kind: was.Kind}]
 		a := Action{
 			Head: d.head, Subject: subject(d.id, was.Instance, was.Node, was.Group, was.Kind, known.Since),
-			Action: was.Do, Order: was.ID, Result: Acted, Detail: sentence(r.Outcome.Detail), Since: known.Since.UTC(), Evidence: known.Evidence,
+			Action: was.Do, Order: was.ID, Result: remediate.Acted, Detail: sentence(r.Outcome.Detail), Since: known.Since.UTC(), Evidence: known.Evidence,
 		}
 		told := ActionTaken
 		switch {
 		case r.Outcome.Result != ledger.Failed:
 		case r.Moot:
-			a.Result, a.Reason, told = Refused, string(plan.VerdictChanged), ActionHeld
+			a.Result, a.Reason, told = remediate.Refused, string(plan.VerdictChanged), ActionHeld
 		case was.Do == string(plan.Drain):
-			a.Result, a.Reason, told = Failed, string(plan.DrainUnfinished), ActionFailed
+			a.Result, a.Reason, told = remediate.Failed, string(plan.DrainUnfinished), ActionFailed
 		default:
-			a.Result, told = Failed, ActionFailed
+			a.Result, told = remediate.Failed, ActionFailed
 		}
 		d.events = append(d.events, act(d.id, told, a))
 	}
@@ -342,9 +342,7 @@ func (d *derived) completed() Completed {
 		if cause, ok := c.Diagnoses[f.Key()].Decisive(); ok {
 			out.Causes[cause.Code]++
 		}
-		if out.Oldest.IsZero() || f.Since.Before(out.Oldest) {
-			out.Oldest = f.Since.UTC()
-		}
+		out.Oldest = roll.Earlier(out.Oldest, f.Since.UTC())
 	}
 	for _, g := range c.Snapshot.Gaps {
 		out.Gaps[string(g.Kind)]++

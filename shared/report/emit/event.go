@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 )
 
@@ -154,35 +155,27 @@ type Resolved struct {
 	Evidence  string    `json:"evidence,omitempty"`
 }
 
-// Result is the result of an act.
-type Result string
-
-// The results.
-const (
-	Acted   Result = "acted"   // Action Taken: the call was accepted
-	Failed  Result = "failed"  // Action Failed: the call was refused without effect, or a drain left pods
-	Unclear Result = "unclear" // Action Failed: the call broke off; a later check finds out
-	Held    Result = "held"    // Action Held: no order was given
-	Refused Result = "refused" // Action Held: an order was given, and a second check refused it or its continuation
-)
+// Held is the Result of an act for which no order was given. Those of an order are of package
+// remediate: acted is Action Taken, failed and unclear are Action Failed, refused is Action Held.
+const Held remediate.Result = "held"
 
 // Action is the detail of Action Taken, Action Held and Action Failed.
 type Action struct {
 	Head
 	Subject
 	Message
-	Owner    string    `json:"owner,omitempty"`
-	Action   string    `json:"action"`
-	Order    string    `json:"order,omitempty"` // the order's id; missing if none was given
-	Result   Result    `json:"result"`
-	Reason   string    `json:"reason,omitempty"`   // why it was held or refused: a plan.Reason; DrainUnfinished of a failure
-	Detail   string    `json:"detail"`             // a sentence for a person
-	Ends     string    `json:"ends,omitempty"`     // what ends the reason
-	Until    time.Time `json:"until,omitzero"`     // when the reason passes by itself, if known
-	Summary  string    `json:"summary,omitempty"`  // what is wrong, a sentence for a person
-	Since    time.Time `json:"since,omitzero"`     // when the fault began; missing if Finding is
-	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause
-	Evidence string    `json:"evidence,omitempty"` // where the evidence read before the act is stored
+	Owner    string           `json:"owner,omitempty"`
+	Action   string           `json:"action"`
+	Order    string           `json:"order,omitempty"` // the order's id; missing if none was given
+	Result   remediate.Result `json:"result"`
+	Reason   string           `json:"reason,omitempty"`   // why it was held or refused: a plan.Reason; DrainUnfinished of a failure
+	Detail   string           `json:"detail"`             // a sentence for a person
+	Ends     string           `json:"ends,omitempty"`     // what ends the reason
+	Until    time.Time        `json:"until,omitzero"`     // when the reason passes by itself, if known
+	Summary  string           `json:"summary,omitempty"`  // what is wrong, a sentence for a person
+	Since    time.Time        `json:"since,omitzero"`     // when the fault began; missing if Finding is
+	Cause    string           `json:"cause,omitempty"`    // code of the first decisive cause
+	Evidence string           `json:"evidence,omitempty"` // where the evidence read before the act is stored
 }
 
 // Completed is the detail of Check Completed. Its counts include what causes no event of

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"rollcall/shared/plan"
+	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
@@ -169,13 +170,13 @@ func (a Action) message() Message {
 		wrong = "What is wrong: " + a.Summary
 	}
 	switch a.Result {
-	case Acted:
+	case remediate.Acted:
 		return about(report.SeverityInfo, "done", wrong)
 	case Held:
 		return about(report.SeverityWarning, "held back: "+a.Reason, ends("", a.Ends, a.Until), wrong)
-	case Refused:
+	case remediate.Refused:
 		return about(report.SeverityInfo, "refused: "+a.Reason, wrong)
-	case Unclear:
+	case remediate.Unclear:
 		return about(report.SeverityCritical, "unclear", "It is unclear whether it took effect; a later check will tell", wrong)
 	}
 	return about(report.SeverityCritical, "failed", wrong)

@@ -16,6 +16,7 @@ import (
 
 	"rollcall/shared/plan/plantest"
 	"rollcall/shared/policy"
+	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
@@ -248,7 +249,7 @@ func TestSchemaKnowsEveryWord(t *testing.T) {
 		roll.GapClusterNotActive, roll.GapClusterGone, roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapDenied, roll.GapThrottled, roll.GapTimeout, roll.GapUnavailable, roll.GapLater, roll.GapFailed,
 	}))
 	same("reason", words("$defs", "reason", "enum"), plantest.Constants(t, "Reason"))
-	same("result", words("$defs", "action", "properties", "result", "enum"), texts([]emit.Result{emit.Acted, emit.Failed, emit.Unclear, emit.Held, emit.Refused}))
+	same("result", words("$defs", "action", "properties", "result", "enum"), texts([]remediate.Result{remediate.Acted, remediate.Failed, remediate.Unclear, emit.Held, remediate.Refused}))
 }
 
 func texts[S ~string](words []S) (out []string) {
@@ -263,12 +264,12 @@ func TestSchemaRefusesWhatNobodyEmits(t *testing.T) {
 	head := emit.Head{Version: emit.Version, At: noon, Account: "111122223333", Region: "eu-west-1", Cluster: "demo"}
 	subject := emit.Subject{Instance: "i-0a1b2c3d4e5f60718", Group: "none", Kind: "Unknown"}
 	message := emit.Message{Severity: report.SeverityInfo, Title: "demo: terminate", Text: "Done."}
-	action := emit.Action{Head: head, Subject: subject, Message: message, Action: "terminate", Order: "3f9a0c5d7e1b2468", Result: emit.Acted, Detail: "done", Since: noon}
+	action := emit.Action{Head: head, Subject: subject, Message: message, Action: "terminate", Order: "3f9a0c5d7e1b2468", Result: remediate.Acted, Detail: "done", Since: noon}
 	if err := s.event.Validate(received(t, emit.ActionTaken, action)); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*emit.Action){
-		"another result":       func(a *emit.Action) { a.Result = emit.Failed },
+		"another result":       func(a *emit.Action) { a.Result = remediate.Failed },
 		"no order":             func(a *emit.Action) { a.Order = "" },
 		"no instance":          func(a *emit.Action) { a.Instance = "" },
 		"a reason to act":      func(a *emit.Action) { a.Reason = "UnhealthyShare" },

@@ -2,6 +2,7 @@ package page
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -88,13 +89,7 @@ func (a axis) clock(t time.Time) string {
 
 // number formats a coordinate. Two decimals are finer than a pixel.
 func number(x float64) string {
-	s := strconv.FormatFloat(x, 'f', 2, 64)
-	for s[len(s)-1] == '0' {
-		s = s[:len(s)-1]
-	}
-	if s[len(s)-1] == '.' {
-		s = s[:len(s)-1]
-	}
+	s := strings.TrimRight(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
 	if s == "-0" {
 		return "0"
 	}

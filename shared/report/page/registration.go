@@ -8,10 +8,9 @@ import (
 
 // Size of the box in which a distribution is drawn.
 const (
-	distributionWidth  = 300
-	distributionHeight = 84
-	distributionBase   = 66 // y of the base of the bars
-	distributionTop    = 16 // room for the count above the highest bar
+	distributionWidth = 300
+	distributionBase  = 66 // y of the base of the bars
+	distributionTop   = 16 // room for the count above the highest bar
 )
 
 // distribution is the registration times of a group, laid out.
@@ -64,7 +63,10 @@ func distribute(id string, g Group) *distribution {
 			X: number(x + 1.5), Width: number(max(1, width-3)), Y: number(distributionBase - height), Height: number(height),
 			Middle: number(x + width/2), Above: number(distributionBase - height - 3), Count: b.Count, Late: r.Deadline > 0 && (b.UpTo == 0 || b.UpTo > r.Deadline),
 		}
-		bound := upTo(b, lower)
+		bound := took(b.UpTo)
+		if b.UpTo == 0 {
+			bound = ">" + took(lower)
+		}
 		if (len(r.Buckets)-1-i)%each == 0 {
 			c.Label = bound
 		}
@@ -80,12 +82,4 @@ func distribute(id string, g Group) *distribution {
 	}
 	d.Words = strings.Join(words, ", ")
 	return d
-}
-
-// upTo returns the label of a bucket: its upper bound.
-func upTo(b Bucket, lower time.Duration) string {
-	if b.UpTo == 0 {
-		return ">" + took(lower)
-	}
-	return took(b.UpTo)
 }

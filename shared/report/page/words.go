@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -11,14 +10,7 @@ import (
 
 // took formats a duration: 48s, 1m12s, 1h5m.
 func took(d time.Duration) string {
-	s := d.Round(time.Second).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return roll.Span(d.Round(time.Second))
 }
 
 // plain returns the page as valid UTF-8 without misleading characters. Characters such as
