@@ -16,6 +16,18 @@ type Cluster struct {
 	Controllers Fact[[]ServiceAccount]
 	// Webhooks are the admission webhooks that are called for nodes.
 	Webhooks Fact[[]Webhook]
+	// Networked is a Ready node that has its network plugin from the cluster; "" if none is known.
+	// Nodes of EKS Auto Mode, Fargate and hybrid nodes do not count.
+	Networked string
+	// DaemonSets are those of all namespaces. They are read only where a node waits for its network
+	// plugin, all nodes are known, and none has a plugin.
+	DaemonSets Fact[[]DaemonSet]
+}
+
+// DaemonSet is a DaemonSet.
+type DaemonSet struct {
+	Namespace, Name string
+	HostPaths       []string // paths of the host that its pods mount
 }
 
 // ClusterConfig is an EKS cluster as eks:DescribeCluster returns it.
