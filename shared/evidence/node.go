@@ -166,6 +166,22 @@ func (n NodeObject) AwaitsNetwork() bool {
 	})
 }
 
+// plugins are words in the names of the DaemonSets of network plugins.
+// https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html
+// https://kubernetes.io/docs/concepts/cluster-administration/addons/#networking-and-network-policy
+var plugins = []string{"aws-node", "cilium", "calico", "canal", "antrea", "weave", "kube-router", "flannel", "ovn", "kindnet", "terway", "contiv", "romana", "nsx"}
+
+// IsNetworkPlugin reports whether a DaemonSet of that name is a network plugin.
+func IsNetworkPlugin(daemonSet string) bool {
+	return slices.ContainsFunc(plugins, func(word string) bool { return strings.Contains(daemonSet, word) })
+}
+
+// OfNetworkPlugin reports whether the pod is that of a network plugin.
+func (p Pod) OfNetworkPlugin() bool {
+	name, owned := strings.CutPrefix(p.Owner, "DaemonSet/")
+	return owned && IsNetworkPlugin(name)
+}
+
 func find(conditions []Condition, kind string) (Condition, bool) {
 	for _, c := range conditions {
 		if c.Type == kind {

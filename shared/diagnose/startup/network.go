@@ -51,11 +51,6 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", podsOf(n.Name))
 }
 
-// families are words in the names of the DaemonSets of network plugins.
-// https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html
-// https://kubernetes.io/docs/concepts/cluster-administration/addons/#networking-and-network-policy
-var families = []string{"aws-node", "cilium", "calico", "canal", "antrea", "weave", "kube-router", "flannel", "ovn", "kindnet", "terway", "contiv", "romana", "nsx"}
-
 // cniFolders are the folders of a host into which a network plugin installs itself.
 // https://github.com/containerd/containerd/blob/main/docs/cri/config.md#cni-config
 var cniFolders = []string{"/etc/cni/net.d", "/opt/cni/bin"}
@@ -75,7 +70,7 @@ func (l *look) missing() cause.Verdict {
 	switch {
 	case !n.AwaitsNetwork(), l.Finding.Owner == roll.OwnerAutoMode, n.Labels["kubernetes.io/os"] == "windows":
 		return cause.RuledOut // or its plugin is a part of its AMI
-	case l.Cluster.Networked != "", slices.ContainsFunc(pods.Value, runsPlugin):
+	case l.Cluster.Networked != "", slices.ContainsFunc(pods.Value, evidence.Pod.OfNetworkPlugin):
 		return cause.RuledOut // the cluster has one
 	case !pods.Settled():
 		return cause.Missing(pods, "pods of node "+n.Name)
@@ -84,7 +79,7 @@ func (l *look) missing() cause.Verdict {
 	}
 	var names []string
 	for _, d := range sets.Value {
-		if ofFamily(d.Name) {
+		if evidence.IsNetworkPlugin(d.Name) {
 			return cause.RuledOut
 		}
 		names = append(names, d.Namespace+"/"+d.Name)
@@ -108,16 +103,6 @@ func (l *look) noPlugin(n evidence.NodeObject, others []string) cause.Verdict {
 		Saw("node", "status.conditions[Ready]", reason(ready(n)), "True").
 		Fix(l.AWS("eks", "create-addon", "--cluster-name", l.ClusterID.Name, "--addon-name", "vpc-cni"),
 			"# or install the network plugin that the cluster is to use, before its node groups")
-}
-
-// runsPlugin reports whether the pod is that of a network plugin.
-func runsPlugin(p evidence.Pod) bool {
-	name, owned := strings.CutPrefix(p.Owner, "DaemonSet/")
-	return owned && ofFamily(name)
-}
-
-func ofFamily(name string) bool {
-	return slices.ContainsFunc(families, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // mayInstall reports whether the DaemonSet may be a network plugin that is not known: by its
