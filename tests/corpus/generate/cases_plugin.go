@@ -10,6 +10,8 @@ func pluginCases() []Case {
 		report      = "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3446"
 		alternative = "https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html"
 		autoMode    = "https://docs.aws.amazon.com/eks/latest/userguide/auto-networking.html"
+		gmsa        = "https://github.com/kubernetes-sigs/windows-gmsa/issues/113"
+		admission   = "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy"
 		hybrid      = "https://docs.aws.amazon.com/eks/latest/userguide/hybrid-nodes-cni.html"
 	)
 	// waiting lets two nodes of the node group wait for a plugin, and no other node is there.
@@ -25,6 +27,13 @@ func pluginCases() []Case {
 	// unnamed is the verdict that a plugin may be there.
 	unnamed := func(m, other *Machine) *verdict {
 		return finds(m, "Uninitialized", "CniNotReady").misses("CniMissing").and(other, "Uninitialized", "CniNotReady").misses("CniMissing").holds("")
+	}
+	// starved lets a node wait for the VPC CNI, which gets no pod there, beside a webhook on pods.
+	starved := func(b *Bundle, endpoints int) *Machine {
+		m := b.cniWaits(Workers)
+		b.daemonSet("aws-node", "/opt/cni/bin", "/etc/cni/net.d")
+		b.webhook("Fail", "pods", endpoints)
+		return m
 	}
 	return []Case{
 		broken("cluster-without-a-network-plugin", "kube-proxy is there and no network plugin, since the module that made the cluster installs the add-on after the node group.",
@@ -99,6 +108,33 @@ func pluginCases() []Case {
 				b.daemonSet("cilium", "/opt/cni/bin", "/etc/cni/net.d")
 				return finds(m, "Uninitialized", "CniNotReady").rulesOut("CniMissing").and(other, "Uninitialized", "CniNotReady").rulesOut("CniMissing").holds("")
 			}),
+		broken("webhook-without-endpoints-and-no-pod-of-the-plugin", "A webhook without endpoints must approve each new pod, that of the network plugin too, which this node therefore has not got.",
+			from(gmsa, admission), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				return finds(m, "Uninitialized", "AdmissionWebhookBlocks", "CniNotReady").rulesOut("CniMissing").holds("CauseOutside")
+			}),
+		misleading("webhook-on-pods-of-some-namespaces", "The webhook asks about namespaces with a label. Whether kube-system has it is not known.",
+			from(gmsa, admission), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				b.lastWebhook()["namespaceSelector"] = object{"matchLabels": object{"team": "payments"}}
+				return finds(m, "Uninitialized", "").suggests("AdmissionWebhookBlocks", "CniNotReady")
+			}),
+		broken("webhook-on-pods-that-leaves-kube-system-alone", "The webhook has no endpoints, and excludes kube-system, as guides tell: it does not concern the network plugin.",
+			from(gmsa, "https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name"), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				b.lastWebhook()["namespaceSelector"] = object{"matchExpressions": []object{{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": []string{"kube-system"}}}}
+				return finds(m, "Uninitialized", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
+			}),
+		broken("webhook-on-pods-that-answers", "The same webhook, and it has endpoints.",
+			from(gmsa, admission), func(b *Bundle) *verdict {
+				return finds(starved(b, 2), "Uninitialized", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
+			}),
+		broken("webhook-on-pods-and-the-plugin-crashes", "The webhook has no endpoints, and the network plugin's pod is on the node, where it crashes for another reason.",
+			from(gmsa, docTroubleshooting), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				return finds(m, "Uninitialized", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
+			}),
 		broken("memory-ran-out-and-the-status-check-fails", "The kubelet's last events tell of too little memory. EC2's check of the instance fails minutes later, for the same reason.",
 			from("https://github.com/aws/karpenter-provider-aws/issues/6670", docStatusChecks), func(b *Bundle) *verdict {
 				m := silentWorker(b)
@@ -166,4 +202,9 @@ func (b *Bundle) hybrid(name string) {
 		"spec":     object{"providerID": "eks-hybrid:///" + Region + "/" + Cluster + "/" + name},
 		"status":   object{"conditions": []object{b.condition("Ready", "True", "KubeletReady", "kubelet is posting ready status", day)}},
 	})
+}
+
+// lastWebhook returns the webhook that was added last.
+func (b *Bundle) lastWebhook() object {
+	return b.Validating[len(b.Validating)-1]["webhooks"].([]object)[0]
 }
