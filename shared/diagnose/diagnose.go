@@ -48,15 +48,28 @@ func about(k roll.Kind) []func(*evidence.Case, *cause.Sheet) {
 // Diagnose returns the diagnosis of every finding in the evidence.
 func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 	out := make(map[roll.FindingKey]roll.Diagnosis, len(e.Findings))
-	secrets := newScrubber()
+	byInstance := make(map[roll.InstanceID][]roll.Finding, len(e.Findings))
 	for _, f := range e.Findings {
-		out[f.Key()] = one(e, f, secrets)
+		byInstance[f.Instance] = append(byInstance[f.Instance], f)
+	}
+	secrets := newScrubber()
+	for id, findings := range byInstance {
+		sheets := make([]*cause.Sheet, len(findings))
+		for i, f := range findings {
+			sheets[i] = judge(e, f)
+		}
+		if id.IsInstance() {
+			cause.Share(sheets)
+		}
+		for i, f := range findings {
+			out[f.Key()] = conclude(e, f, sheets[i], secrets)
+		}
 	}
 	return out
 }
 
-// one returns the diagnosis of one finding.
-func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis {
+// judge returns the verdicts about one finding, seen by itself.
+func judge(e *evidence.Evidence, f roll.Finding) *cause.Sheet {
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
 	broken := ""
@@ -69,9 +82,15 @@ func one(e *evidence.Evidence, f roll.Finding, secrets *scrubber) roll.Diagnosis
 		s.NotChecked(broken, undecided(s)...)
 	}
 	remembered(s, e.Proven[f.Key()])
+	return s
+}
+
+// conclude returns the diagnosis of one finding.
+func conclude(e *evidence.Evidence, f roll.Finding, s *cause.Sheet, secrets *scrubber) roll.Diagnosis {
 	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
-	unexplained(&d, c)
+	unexplained(&d, &evidence.Case{Evidence: e, Finding: f})
 	unread(&d, e.Unread)
+	doubted(&d)
 	secrets.scrub(&d)
 	return d
 }
@@ -104,6 +123,21 @@ func unread(d *roll.Diagnosis, failed map[string]bool) {
 	for i := range d.Causes {
 		c := &d.Causes[i]
 		c.Passing, c.Unread = told(c.Unsettled)
+	}
+}
+
+// doubted marks a symptom as suggestive where something that explains it is only suggested, shows
+// elsewhere as another symptom, or could not be read. Behind a proven root it stays decisive: the
+// root comes first.
+func doubted(d *roll.Diagnosis) {
+	for i := range d.Causes {
+		s := &d.Causes[i]
+		s.Shown = s.Symptom && s.Confidence == roll.Decisive && cause.InDoubt(*s, *d)
+	}
+	for i := range d.Causes {
+		if d.Causes[i].Shown {
+			d.Causes[i].Confidence = roll.Suggestive
+		}
 	}
 }
 

@@ -125,3 +125,76 @@ func TestWithoutEvidenceNothingIsDecisive(t *testing.T) {
 		}
 	}
 }
+
+// A symptom says how the trouble shows. What is only suggested, or unread, may be its root.
+func TestASymptomIsDecisiveUnlessSomethingElseMayExplainIt(t *testing.T) {
+	found := func(code cause.Code, sure roll.Confidence) func(*cause.Sheet) {
+		return func(s *cause.Sheet) { s.Found(roll.Cause{Code: code, Confidence: sure}) }
+	}
+	open := func(reason string, code cause.Code) func(*cause.Sheet) {
+		return func(s *cause.Sheet) { s.NotChecked(reason, code) }
+	}
+	for name, tt := range map[string]struct {
+		symptom cause.Code
+		also    func(*cause.Sheet)
+		want    roll.Confidence
+	}{
+		"nothing explains it":              {cause.KubeletSilent, func(s *cause.Sheet) { s.RuledOut(cause.NodeRoleNotMapped) }, roll.Decisive},
+		"a root is suggested":              {cause.KubeletSilent, found(cause.AwsAuthWrongUsername, roll.Suggestive), roll.Suggestive},
+		"a root is proven":                 {cause.KubeletSilent, found(cause.NodeRoleNotMapped, roll.Decisive), roll.Decisive},
+		"a root could not be read":         {cause.KubeletSilent, open(denied, cause.NodeRoleNotMapped), roll.Suggestive},
+		"the console could not be read":    {cause.KubeletSilent, open(denied, cause.KernelPanic), roll.Decisive},
+		"there was nothing to read":        {cause.KubeletSilent, open("the console is empty", cause.NodeRoleNotMapped), roll.Decisive},
+		"what is suggested has other ends": {cause.KubeletSilent, found(cause.LaunchTemplateDrift, roll.Suggestive), roll.Decisive},
+		"another symptom is nearer":        {cause.NodeGroupUnhealthy, found(cause.CniNotReady, roll.Decisive), roll.Suggestive},
+		"another symptom is farther":       {cause.CniNotReady, found(cause.NodeGroupUnhealthy, roll.Decisive), roll.Decisive},
+		"another symptom was not read":     {cause.NodeGroupUnhealthy, open(denied, cause.CniNotReady), roll.Suggestive},
+		"two claims show nowhere else":     {cause.DuplicateLaunch, found(cause.UndeclaredStartupTaint, roll.Suggestive), roll.Decisive},
+	} {
+		with(t, func(_ *evidence.Case, s *cause.Sheet) { tt.also(s); found(tt.symptom, roll.Decisive)(s) })
+		e := &evidence.Evidence{Findings: []roll.Finding{finding}, Unread: map[string]bool{denied: false}}
+		for _, c := range Diagnose(e)[finding.Key()].Causes {
+			if c.Code == tt.symptom && (c.Confidence != tt.want || !c.Proven()) {
+				t.Errorf("%s: %s is %s, want %s", name, c.Code, c.Confidence, tt.want)
+			}
+		}
+	}
+}
+
+const denied = "iam:GetRole is denied"
+
+// Each kind of finding has its own checks, and the instance is the same.
+func TestFindingsOfOneInstanceShareTheirRoots(t *testing.T) {
+	silent, impaired := finding, finding
+	silent.Kind, impaired.Kind = roll.Unknown, roll.Impaired
+	other := impaired
+	other.Instance = "i-0fedcba9876543210"
+	for name, tt := range map[string]struct {
+		root func(*cause.Sheet)
+		want string
+	}{
+		"a proven root": {func(s *cause.Sheet) {
+			s.Found(roll.Cause{Code: cause.MemoryPressurePreceded, Confidence: roll.Decisive})
+		}, "MemoryPressurePreceded decisive"},
+		"a suggested root":               {func(s *cause.Sheet) { s.Found(roll.Cause{Code: cause.AcceleratorFault, Confidence: roll.Suggestive}) }, "AcceleratorFault suggestive"},
+		"what explains no status check":  {func(s *cause.Sheet) { s.Found(roll.Cause{Code: cause.NodeRoleNotMapped, Confidence: roll.Decisive}) }, "InstanceStatusImpaired decisive"},
+		"a symptom":                      {func(s *cause.Sheet) { s.Found(roll.Cause{Code: cause.KubeletSilent, Confidence: roll.Decisive}) }, "InstanceStatusImpaired decisive"},
+		"a root that could not be read":  {func(s *cause.Sheet) { s.NotChecked(denied, cause.ClusterUnhealthy) }, "InstanceStatusImpaired suggestive"},
+		"a root that only one ruled out": {func(s *cause.Sheet) { s.RuledOut(cause.MemoryPressurePreceded) }, "InstanceStatusImpaired decisive"},
+	} {
+		with(t, func(c *evidence.Case, s *cause.Sheet) {
+			if c.Finding.Kind == roll.Unknown {
+				tt.root(s)
+				return
+			}
+			s.Found(roll.Cause{Code: cause.InstanceStatusImpaired, Confidence: roll.Decisive})
+		})
+		got := Diagnose(&evidence.Evidence{Findings: []roll.Finding{silent, impaired, other}, Unread: map[string]bool{denied: false}})
+		if c := got[impaired.Key()].Causes[0]; c.Code+" "+string(c.Confidence) != tt.want {
+			t.Errorf("%s: %s %s is first, want %s", name, c.Code, c.Confidence, tt.want)
+		}
+		if c := got[other.Key()].Causes; len(c) != 1 || c[0].Confidence != roll.Decisive {
+			t.Errorf("%s: another instance has %+v", name, c)
+		}
+	}
+}

@@ -42,7 +42,9 @@ func TestADiagnosisQuotesNoSecretOfACondition(t *testing.T) {
 		{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Since: now.Add(-30 * time.Minute), Message: "container runtime network not ready: cni plugin not initialized: password=" + secret},
 	}}
 	e := &evidence.Evidence{At: now, Nodes: map[string]evidence.Node{node.Name: {Object: evidence.Read(node)}}}
-	d := one(e, roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue}, newScrubber())
+	f := roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue}
+	e.Findings = []roll.Finding{f}
+	d := Diagnose(e)[f.Key()]
 	if c, ok := d.Decisive(); !ok || c.Code != cause.CniNotReady || !strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized") {
 		t.Fatalf("the condition is not quoted at all: %+v", d.Causes)
 	}

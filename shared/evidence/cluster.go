@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strings"
 
 	"rollcall/shared/roll"
 )
@@ -16,6 +17,21 @@ type Cluster struct {
 	Controllers Fact[[]ServiceAccount]
 	// Webhooks are the admission webhooks that are called for nodes.
 	Webhooks Fact[[]Webhook]
+	// PodWebhooks are the admission webhooks that are called for new pods of kube-system. They are
+	// read only where a node waits for its network plugin and has no pod of one.
+	PodWebhooks Fact[[]Webhook]
+	// Networked is a Ready node that has its network plugin from the cluster; "" if none is known.
+	// Nodes of EKS Auto Mode, Fargate and hybrid nodes do not count.
+	Networked string
+	// DaemonSets are those of all namespaces. They are read only where a node waits for its network
+	// plugin, all nodes are known, and none has a plugin.
+	DaemonSets Fact[[]DaemonSet]
+}
+
+// DaemonSet is a DaemonSet.
+type DaemonSet struct {
+	Namespace, Name string
+	HostPaths       []string // paths of the host that its pods mount
 }
 
 // ClusterConfig is an EKS cluster as eks:DescribeCluster returns it.
@@ -43,7 +59,7 @@ type ClusterConfig struct {
 	Issues []roll.HealthIssue
 }
 
-// Webhook is an admission webhook of the cluster that matches nodes or their status.
+// Webhook is an admission webhook of the cluster that matches nodes, their status, or pods.
 type Webhook struct {
 	Configuration string // name of the configuration
 	Kind          string // MutatingWebhookConfiguration or ValidatingWebhookConfiguration
@@ -61,7 +77,7 @@ type Webhook struct {
 }
 
 // MustApprove reports whether requests of that operation on the resource fail while no endpoint
-// of the webhook's service answers. The resource is nodes or nodes/status.
+// of the webhook's service answers. The resource is nodes, nodes/status or pods.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
 func (w Webhook) MustApprove(resource, operation string) bool {
 	return w.FailurePolicy == "Fail" && w.Service != "" && matches(w.Resources, resource) && (slices.Contains(w.Operations, operation) || slices.Contains(w.Operations, "*"))
@@ -75,9 +91,9 @@ func matches(rules []string, resource string) bool {
 		case resource, "*/*":
 			return true
 		case "*":
-			return resource == "nodes"
+			return !strings.Contains(resource, "/")
 		case "nodes/*":
-			return resource != "nodes"
+			return resource == "nodes/status"
 		}
 		return r == "*/status" && resource == "nodes/status"
 	})

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -151,6 +152,35 @@ func (n NodeObject) Condition(kind string) (Condition, bool) { return find(n.Con
 
 // Condition returns the condition of a type, and whether there is one.
 func (r Remembered) Condition(kind string) (Condition, bool) { return find(r.Conditions, kind) }
+
+// noNetwork are the kubelet's words for a network plugin that has not started: those of container
+// runtimes since 1.24, and Docker's before.
+// https://kubernetes.io/docs/reference/node/node-status/#condition
+var noNetwork = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized", "network plugin is not ready"}
+
+// AwaitsNetwork reports whether the node is not Ready because no network plugin has started on it.
+func (n NodeObject) AwaitsNetwork() bool {
+	r, ok := n.Condition("Ready")
+	return ok && r.Status == string(roll.ConditionFalse) && slices.ContainsFunc(noNetwork, func(words string) bool {
+		return strings.Contains(r.Message, words) || strings.Contains(r.Reason, words)
+	})
+}
+
+// plugins are words in the names of the DaemonSets of network plugins.
+// https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html
+// https://kubernetes.io/docs/concepts/cluster-administration/addons/#networking-and-network-policy
+var plugins = []string{"aws-node", "cilium", "calico", "canal", "antrea", "weave", "kube-router", "flannel", "ovn", "kindnet", "terway", "contiv", "romana", "nsx"}
+
+// IsNetworkPlugin reports whether a DaemonSet of that name is a network plugin.
+func IsNetworkPlugin(daemonSet string) bool {
+	return slices.ContainsFunc(plugins, func(word string) bool { return strings.Contains(daemonSet, word) })
+}
+
+// OfNetworkPlugin reports whether the pod is that of a network plugin.
+func (p Pod) OfNetworkPlugin() bool {
+	name, owned := strings.CutPrefix(p.Owner, "DaemonSet/")
+	return owned && IsNetworkPlugin(name)
+}
 
 func find(conditions []Condition, kind string) (Condition, bool) {
 	for _, c := range conditions {

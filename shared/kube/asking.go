@@ -73,6 +73,7 @@ var (
 	resourceBudget     = resource{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}
 	resourceVolume     = resource{"", "v1", "persistentvolumes", "PersistentVolume"}
 	resourceAccount    = resource{"", "v1", "serviceaccounts", "ServiceAccount"}
+	resourceDaemonSet  = resource{"apps", "v1", "daemonsets", "DaemonSet"}
 	resourceSlice      = resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}
 )
 
@@ -95,6 +96,7 @@ var askings = map[topic]asking{
 	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: segment},
 	topicAccounts:        {of: []resource{resourceAccount}, sel: called, thing: "service accounts called %s", trim: trimAccount, nameable: segment},
 	topicWebhooks:        {of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"},
+	topicDaemonSets:      {of: []resource{resourceDaemonSet}, thing: "DaemonSets", trim: trimDaemonSet},
 	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
 }
 

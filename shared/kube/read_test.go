@@ -37,6 +37,7 @@ var asked = map[Question]string{
 	ANodePool("default"):               "/apis/karpenter.sh/v1/nodepools/default",
 	AnEC2NodeClass("default"):          "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default",
 	Webhooks():                         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+	DaemonSets():                       "/apis/apps/v1/daemonsets",
 	EndpointSlicesOf("team", "policy"): "/apis/discovery.k8s.io/v1/namespaces/team/endpointslices?labelSelector=kubernetes.io/service-name=policy",
 }
 
@@ -294,6 +295,7 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 		ANodePool("default"):               "get nodepools.karpenter.sh",
 		AnEC2NodeClass("default"):          "get ec2nodeclasses.karpenter.k8s.aws",
 		Webhooks():                         "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
+		DaemonSets():                       "list daemonsets.apps",
 		EndpointSlicesOf("team", "policy"): "list endpointslices.discovery.k8s.io in team",
 	}
 	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}

@@ -17,7 +17,7 @@ var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, ann
 // Trim removes from an object of a kind, as JSON, what never leaves this package: see
 // [Client.ReadEach]. Objects of most kinds stay unchanged.
 func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
-	trim := map[string]func(object) error{resourcePod.kind: trimPod, resourceBudget.kind: trimAnnotations, resourceVolume.kind: trimVolume}[kind]
+	trim := map[string]func(object) error{resourcePod.kind: trimPod, resourceDaemonSet.kind: trimDaemonSet, resourceBudget.kind: trimAnnotations, resourceVolume.kind: trimVolume}[kind]
 	if trim == nil {
 		return data, nil
 	}
@@ -78,6 +78,34 @@ func trimVolume(volume object) error {
 			}
 		}
 		return nil
+	})
+}
+
+// trimDaemonSet keeps of a DaemonSet what it is called, what its pods run, on which nodes, and what
+// of the host they mount.
+func trimDaemonSet(set object) error {
+	if err := trimAnnotations(set); err != nil {
+		return err
+	}
+	return alter(set, "spec", func(spec object) error {
+		only(spec, []string{"selector", "template"})
+		return alter(spec, "template", func(template object) error {
+			only(template, []string{"spec"})
+			return alter(template, "spec", func(pod object) error {
+				only(pod, []string{"hostNetwork", "nodeSelector", "affinity", "tolerations", "volumes", "containers", "initContainers"})
+				for _, field := range []string{"containers", "initContainers"} {
+					if err := alter(pod, field, trimContainers); err != nil {
+						return err
+					}
+				}
+				return alter(pod, "volumes", func(all []object) error {
+					for _, v := range all {
+						only(v, []string{"name", "hostPath"})
+					}
+					return nil
+				})
+			})
+		})
 	})
 }
 

@@ -65,6 +65,38 @@ const trimmedPod = `{
   }
 }`
 
+const fullDaemonSet = `{
+  "metadata": {"name": "aws-node", "namespace": "kube-system", "labels": {"k8s-app": "aws-node"}, "managedFields": [{"manager": "SECRET"}],
+    "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "SECRET"}},
+  "spec": {
+    "selector": {"matchLabels": {"k8s-app": "aws-node"}}, "comes later": "SECRET",
+    "template": {"metadata": {"annotations": {"token": "SECRET"}}, "spec": {
+      "hostNetwork": true, "imagePullSecrets": [{"name": "SECRET"}], "tolerations": [{"operator": "Exists"}],
+      "volumes": [{"name": "conf", "hostPath": {"path": "/etc/cni/net.d"}}, {"name": "v", "csi": {"volumeAttributes": {"password": "SECRET"}}}],
+      "containers": [{"name": "aws-node", "image": "cni:1", "env": [{"name": "PASSWORD", "value": "SECRET"}], "args": ["SECRET"]}],
+      "initContainers": [{"name": "init", "image": "init:1", "command": ["SECRET"]}]
+    }}
+  },
+  "status": {"desiredNumberScheduled": 2}
+}`
+
+const trimmedDaemonSet = `{"metadata":{"labels":{"k8s-app":"aws-node"},"name":"aws-node","namespace":"kube-system"},"spec":{"selector":{"matchLabels":{"k8s-app":"aws-node"}},"template":{"spec":{"containers":[{"image":"cni:1","name":"aws-node"}],"hostNetwork":true,"initContainers":[{"image":"init:1","name":"init"}],"tolerations":[{"operator":"Exists"}],"volumes":[{"hostPath":{"path":"/etc/cni/net.d"},"name":"conf"},{"name":"v"}]}}},"status":{"desiredNumberScheduled":2}}`
+
+func TestDaemonSetsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
+	c, _ := over(t, saying(http.StatusOK, `{"kind":"DaemonSetList","apiVersion":"apps/v1","items":[`+strings.ReplaceAll(fullDaemonSet, "SECRET", planted)+`]}`))
+	got, err := c.Read(t.Context(), DaemonSets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(got), planted) || !strings.Contains(string(got), "/etc/cni/net.d") {
+		t.Errorf("%s", got)
+	}
+	trimmed, err := Trim("DaemonSet", json.RawMessage(fullDaemonSet))
+	if diff := cmp.Diff(trimmedDaemonSet, strings.Replace(string(trimmed), `,"managedFields":[{"manager":"SECRET"}]`, "", 1)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
 func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 	pod := strings.ReplaceAll(fullPod, "SECRET", planted)
 	for _, body := range []string{

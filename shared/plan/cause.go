@@ -9,12 +9,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// outside returns the decisive causes outside the instance. Each one breaks the instance by itself,
+// outside returns the proven causes outside the instance. Each one breaks the instance by itself,
 // so one shared cause is enough. A symptom counts only if nothing explains it.
 func outside(causes []roll.Cause) (out []roll.Cause) {
 	first := true
 	for _, c := range causes {
-		if c.Confidence != roll.Decisive {
+		if !c.Proven() {
 			continue
 		}
 		if c.Subject != "" && (first || !c.Symptom) {
@@ -93,7 +93,7 @@ func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis, i
 		s.ties[f.Key()] = roll.Ties(f.Group, instances[f.Instance])
 		found := why[f.Key()].Causes
 		for _, c := range found {
-			if c.Confidence == roll.Decisive && c.Subject != "" {
+			if c.Proven() && c.Subject != "" {
 				has(s.instances, common{c.Code, c.Subject}, f.Instance)
 			}
 		}
@@ -146,7 +146,7 @@ func (s shares) prove(f roll.Finding, c common) {
 func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]bool, causes map[common]bool) {
 	for _, c := range why.Causes {
 		lies := common{c.Code, c.Subject}
-		if c.Confidence != roll.Decisive && causes[lies] && !s.instances[lies][f.Instance] {
+		if !c.Proven() && causes[lies] && !s.instances[lies][f.Instance] {
 			has(s.perhaps, lies, f.Instance)
 		}
 	}
@@ -183,7 +183,7 @@ func aboutUserData(code string) bool {
 // have it too.
 func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 	for _, c := range why.Causes {
-		if c.Confidence == roll.Decisive {
+		if c.Proven() {
 			continue
 		}
 		if no := s.shared(f.Instance, common{c.Code, c.Subject}); no != nil {

@@ -118,7 +118,7 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	}
 	for _, c := range why.Causes {
 		switch {
-		case c.Confidence != roll.Decisive:
+		case !c.Proven():
 		case c.Code == string(ReplacementRepeats):
 			if p.toleratesRepeats(f) {
 				continue // limits.replacements decides
@@ -162,7 +162,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 		if c.Confidence == roll.Decisive && !c.Symptom {
 			return nil
 		}
-		if c.Confidence == roll.Decisive {
+		if c.Proven() {
 			first = cmp.Or(first, c.Code)
 		}
 		// A suggested cause counts even if only the console output could prove it.

@@ -25,6 +25,13 @@ func shows(c roll.Cause) roll.Cause {
 	return c
 }
 
+// doubted is a symptom that something suggested or unread may explain.
+func doubted(c roll.Cause) roll.Cause {
+	c = shows(perhaps(c))
+	c.Shown = true
+	return c
+}
+
 func TestSharedCauses(t *testing.T) {
 	role, subnet, panics := lies("NodeRoleNotMapped", "role/x"), lies("SubnetIpsExhausted", "subnet/x"), lies("KernelPanic", "")
 	group := shows(lies("NodeGroupUnhealthy", "nodegroup/w"))
@@ -47,6 +54,8 @@ func TestSharedCauses(t *testing.T) {
 		{"it is told second of both", []roll.Cause{role, subnet}, []roll.Cause{lies("NodeRoleNotMapped", "role/y"), subnet}, nil, "SubnetIpsExhausted"},
 		{"it is told after one of the instance alone", []roll.Cause{panics, subnet}, []roll.Cause{subnet}, nil, "SubnetIpsExhausted"},
 		{"it only shows, and nothing explains it", []roll.Cause{group}, []roll.Cause{panics, group}, nil, "NodeGroupUnhealthy"},
+		{"it only shows, and something else may explain it", []roll.Cause{perhaps(role), doubted(group)}, []roll.Cause{doubted(group)}, nil, "NodeGroupUnhealthy"},
+		{"it only shows what is explained, and may be explained there", []roll.Cause{panics, group}, []roll.Cause{doubted(group)}, nil, ""},
 		{"it only shows what is explained", []roll.Cause{panics, group}, []roll.Cause{group}, nil, ""},
 		{"another of the group has it, and here it was not looked for", nil, []roll.Cause{role}, []string{"X", "NodeRoleNotMapped"}, "has the cause NodeRoleNotMapped (role/x), which could not be checked"},
 		{"another of the group perhaps has it", nil, []roll.Cause{perhaps(role)}, []string{"NodeRoleNotMapped"}, ""},

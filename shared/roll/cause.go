@@ -31,6 +31,9 @@ type Cause struct {
 	// Symptom: the cause only describes how the fault shows, which is normal for a while at the
 	// start of a node. It is no news within the finding's tolerance.
 	Symptom bool `json:"-"`
+	// Shown: the evidence proves that the symptom is there, and yet it is only suggested as the
+	// cause, because something that explains it was found or could not be read.
+	Shown bool `json:"-"`
 	// NotChecked are the codes of causes that would explain this symptom but could not be checked.
 	// It is set only if nothing proven explains the symptom. The diagnosis has the reasons.
 	NotChecked []string `json:"notChecked,omitempty"`
@@ -104,6 +107,10 @@ type Proof struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Fix      string     `json:"fix,omitempty"`
 }
+
+// Proven reports whether the evidence proves what the code says: a decisive cause, or a symptom that
+// something else explains.
+func (c Cause) Proven() bool { return c.Confidence == Decisive || c.Shown }
 
 // Lasts reports whether a cause stays true until it is ruled out: its cure is a change, a
 // replacement or a reboot. Causes that pass, and symptoms, are checked again each time.

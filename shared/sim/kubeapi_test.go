@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -574,6 +575,9 @@ func TestWhatAClusterIsSetUpWith(t *testing.T) {
 		c.mapped = []string{}
 		if auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data); auth.Unparseable != "" || len(auth.Roles) != 0 {
 			t.Errorf("%+v", auth)
+		}
+		if sets := read[listOf[appsv1.DaemonSet]](t, k, kube.DaemonSets()).Items; len(sets) != 1 || sets[0].Name != "aws-node" {
+			t.Errorf("%+v", sets)
 		}
 		for _, q := range []kube.Question{kube.Webhooks(), kube.EndpointSlicesOf("kube-system", "hooks")} {
 			if list := read[listOf[any]](t, k, q); len(list.Items) != 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,12 @@ var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   none,
 	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": none,
 	"discovery.k8s.io/v1/endpointslices":                              none,
+	"apps/v1/daemonsets":                                              (*kubeQuery).listDaemonSets,
+}
+
+// listDaemonSets lists the network plugin, which the cluster has.
+func (q *kubeQuery) listDaemonSets(l *kubeList) {
+	l.object(appsv1.DaemonSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"}, ObjectMeta: metav1.ObjectMeta{Name: "aws-node", Namespace: metav1.NamespaceSystem}})
 }
 
 func none(*kubeQuery, *kubeList) {}

@@ -24,6 +24,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"go.yaml.in/yaml/v3"
 	admission "k8s.io/api/admissionregistration/v1"
+	apps "k8s.io/api/apps/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
@@ -74,6 +75,7 @@ var shapes = map[string]func() any{
 	"k8s-events.json":             func() any { return &list[core.Event]{} },
 	"pods.json":                   func() any { return &list[core.Pod]{} },
 	"poddisruptionbudgets.json":   func() any { return &list[disruption.PodDisruptionBudget]{} },
+	"daemonsets.json":             func() any { return &list[apps.DaemonSet]{} },
 	"endpointslices.json":         func() any { return &list[discovery.EndpointSlice]{} },
 	"webhooks.json":               func() any { return &list[admission.ValidatingWebhookConfiguration]{} },
 	"aws-auth.json":               func() any { return &core.ConfigMap{} },

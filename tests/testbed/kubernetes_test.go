@@ -177,6 +177,17 @@ metadata: {name: testbed-validating}
 webhooks:
   - {name: validating.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {url: "https://127.0.0.1:1/"}, failurePolicy: Ignore, rules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [nothing]}]}
 ---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: network, namespace: kube-system, annotations: {example.com/last-applied: planted}}
+spec:
+  selector: {matchLabels: {app: network}}
+  template:
+    metadata: {labels: {app: network}}
+    spec:
+      containers: [{name: network, image: "registry.example/network:1", env: [{name: PASSWORD, value: planted}], volumeMounts: [{name: conf, mountPath: /host}]}]
+      volumes: [{name: conf, hostPath: {path: /etc/cni/net.d}}]
+---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: policy-1, namespace: kube-system, labels: {kubernetes.io/service-name: policy}}
@@ -273,6 +284,7 @@ func seedDiagnosed(t *testing.T, ctx context.Context) {
 			"node pool":          bed.claims.Resource(nodeClaims.GroupVersion().WithResource("nodepools")).Delete(ctx, "default", gone),
 			"mutating webhook":   all.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(ctx, "testbed-mutating", gone),
 			"validating webhook": all.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, "testbed-validating", gone),
+			"daemon set":         all.AppsV1().DaemonSets(metav1.NamespaceSystem).Delete(ctx, "network", gone),
 			"endpoint slice":     all.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).Delete(ctx, "policy-1", gone),
 			"event 1":            all.CoreV1().Events(metav1.NamespaceDefault).Delete(ctx, "made.1", gone),
 			"event 2":            all.CoreV1().Events(metav1.NamespaceSystem).Delete(ctx, "made.2", gone),
@@ -327,6 +339,7 @@ func TestEveryQuestionOfADiagnosisIsAnswered(t *testing.T) {
 		kube.NodeClaimsOf("another"):                    "v1 List",
 		kube.ANodePool("default"):                       "karpenter.sh/v1 NodePool NodePool/default",
 		kube.Webhooks():                                 "v1 List MutatingWebhookConfiguration/testbed-mutating ValidatingWebhookConfiguration/testbed-validating",
+		kube.DaemonSets():                               "v1 List DaemonSet/network",
 		kube.EndpointSlicesOf("kube-system", "policy"):  "v1 List EndpointSlice/policy-1",
 		kube.EndpointSlicesOf("kube-system", "another"): "v1 List",
 	}

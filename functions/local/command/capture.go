@@ -149,7 +149,7 @@ func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
 	if err != nil {
 		return // nothing can be read; the bundle shows it by the missing files
 	}
-	questions := []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.AwsAuth(), kube.Webhooks()}
+	questions := []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.AwsAuth(), kube.Webhooks(), kube.DaemonSets()}
 	asked := map[string]bool{}
 	for _, m := range roll.Pair(s) {
 		if pool, ok := m.Group().NodePool(); ok && !asked[pool] && kube.ValidPool(pool) {

@@ -129,6 +129,9 @@ func (b *start) joinless() cause.Verdict {
 	if b.os.family == "" && !b.Image().Settled() {
 		return cause.NotChecked(b.Image().Gap())
 	}
+	if b.Finding.Owner == roll.OwnerClusterAPI {
+		return cause.NotChecked("what joins the instance may be in a secret that Cluster API's user data fetches, and is not read")
+	}
 	if b.os.family == "" || b.os.family == windows || len(d.Joins)+len(d.Faults)+len(d.Edits) > 0 || other || b.withoutNodeConfig() {
 		return cause.RuledOut
 	}

@@ -77,6 +77,7 @@ var catalogue = []entry{
 	{LaunchNoCapacity, roll.CureWait},
 	{LaunchInternalError, roll.CureWait},
 	{AdmissionWebhookBlocks, roll.CureChange},
+	{CniMissing, roll.CureChange},
 
 	{UndeclaredStartupTaint, roll.CureChange},
 	{KubeletRestartedDuringStartup, roll.CureWait},
@@ -202,7 +203,7 @@ var (
 	notStarted = slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost)
 	// neverJoined: whatever keeps an instance from becoming a working node.
 	neverJoined = slices.Concat(notStarted,
-		[]Code{KubeletVersionSkew, AmiFamilyUnsupported, UserDataTaintConflict, SubnetIpsExhausted, ClusterTagMissing, AdmissionWebhookBlocks, ImdsHopLimit, StartupTaintNotRemoved, ResourceNotRegistered})
+		[]Code{KubeletVersionSkew, AmiFamilyUnsupported, UserDataTaintConflict, SubnetIpsExhausted, ClusterTagMissing, AdmissionWebhookBlocks, CniMissing, ImdsHopLimit, StartupTaintNotRemoved, ResourceNotRegistered})
 	// ofOneNode lists the symptoms of single nodes; they explain those of a group.
 	ofOneNode = []Code{InstanceStatusImpaired, NodeadmFailed, CloudInitFailed, CniNotReady, NeverReported, KubeletSilent}
 )
@@ -215,7 +216,7 @@ var explainedBy = map[Code][]Code{
 	NodeadmFailed:          notStarted,
 	CloudInitFailed:        slices.Concat(notStarted, []Code{NodeadmFailed}),
 	CniNotReady: slices.Concat(aboveTheNode, cutOff, brokenHost,
-		[]Code{SubnetIpsExhausted, RolePoliciesMissing, ImdsHopLimit, KubeletVersionSkew, UndeclaredStartupTaint, KubeletRestartedDuringStartup, AdmissionWebhookBlocks}),
+		[]Code{SubnetIpsExhausted, RolePoliciesMissing, ImdsHopLimit, KubeletVersionSkew, UndeclaredStartupTaint, KubeletRestartedDuringStartup, AdmissionWebhookBlocks, CniMissing}),
 	NeverReported:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired}),
 	KubeletSilent:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired, NeverReported}),
 	ReplacementRepeats: slices.Concat(neverJoined, notLaunched, ofOneNode),
@@ -283,4 +284,18 @@ func explained(symptom Code, by []roll.Cause) bool {
 	return slices.ContainsFunc(by, func(r roll.Cause) bool {
 		return r.Confidence == roll.Decisive && !Symptom(r.Code) && Explains(r.Code, symptom)
 	})
+}
+
+// InDoubt reports whether a symptom of the diagnosis may be another cause's: no proven root
+// explains it, and what may is only suggested, is another symptom, or could not be read. Of unread
+// roots those count that an answer of AWS or Kubernetes would show: console and events prove no
+// absence.
+func InDoubt(symptom roll.Cause, d roll.Diagnosis) bool {
+	if explained(symptom.Code, d.Causes) {
+		return false
+	}
+	return slices.ContainsFunc(d.Causes, func(c roll.Cause) bool { return Explains(c.Code, symptom.Code) }) ||
+		slices.ContainsFunc(d.NotChecked, func(n roll.NotChecked) bool {
+			return n.Unread && Explains(n.Code, symptom.Code) && (Spares(n.Code) || Symptom(n.Code))
+		})
 }

@@ -121,6 +121,8 @@ const (
 	// ClusterUnhealthy: eks:DescribeCluster reports health issues of the cluster itself,
 	// such as a cluster role that is gone or an STS endpoint that is off.
 	ClusterUnhealthy Code = "ClusterUnhealthy"
+	// CniMissing: the cluster has no network plugin at all.
+	CniMissing Code = "CniMissing"
 	// ImdsDisabled: the instance's metadata service is off; nothing on it can join.
 	ImdsDisabled Code = "ImdsDisabled"
 	// ResourceNotRegistered: Karpenter waits for an extended resource, such as nvidia.com/gpu,

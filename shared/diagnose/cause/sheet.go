@@ -88,3 +88,37 @@ func (s *Sheet) Open() (out []roll.NotChecked) {
 	}
 	return out
 }
+
+// Share notes on each sheet what the others of the same instance say about the roots of its
+// symptoms. Each kind of finding has its own checks: memory that ran out before a node went
+// silent is also why EC2's status check fails.
+func Share(sheets []*Sheet) {
+	type note struct {
+		on   *Sheet
+		code Code
+		v    Verdict
+	}
+	var notes []note
+	for _, s := range sheets {
+		for _, other := range sheets {
+			for code, v := range other.verdicts {
+				if other != s && !Symptom(code) && s.shows(code) {
+					notes = append(notes, note{s, code, v})
+				}
+			}
+		}
+	}
+	for _, n := range notes {
+		n.on.Note(n.code, n.v)
+	}
+}
+
+// shows reports whether a symptom of the code was found.
+func (s *Sheet) shows(root Code) bool {
+	for code, v := range s.verdicts {
+		if v.cause != nil && Symptom(code) && Explains(root, code) {
+			return true
+		}
+	}
+	return false
+}

@@ -186,7 +186,7 @@ var needs = map[roll.Kind]struct{ resource, operation, what string }{
 }
 
 // webhooks checks for an admission webhook without endpoints that must approve a node's
-// request.
+// request, or the pod of its network plugin.
 func (l *look) webhooks() {
 	need, ok := needs[l.Finding.Kind]
 	if !ok {
@@ -203,19 +203,54 @@ func (l *look) webhooks() {
 		case !w.Endpoints.Settled():
 			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
 		case w.Endpoints.Value == 0:
-			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, need.what))
+			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, "nodes", need.what))
 		}
+	}
+	if l.Finding.Kind != roll.Unregistered {
+		l.starved()
 	}
 	l.RuledOut(cause.AdmissionWebhookBlocks) // unless one of them was found or could not be checked
 }
 
-func (l *look) blocks(w evidence.Webhook, what string) cause.Verdict {
+// starved checks for an admission webhook without endpoints that must approve new pods, where a
+// node has no pod of a network plugin. DaemonSets are no exception.
+// https://github.com/kubernetes-sigs/windows-gmsa/issues/113
+func (l *look) starved() {
+	object, pods, hooks := l.Node().Object, l.Node().Pods, l.Cluster.PodWebhooks
+	switch gap := l.Unexplained(); {
+	case !object.Known():
+		l.Note(cause.AdmissionWebhookBlocks, l.NoNode())
+		return
+	case gap != "":
+		l.NotChecked(gap, cause.AdmissionWebhookBlocks)
+		return
+	case !object.Value.AwaitsNetwork(), slices.ContainsFunc(pods.Value, evidence.Pod.OfNetworkPlugin):
+		return
+	case !pods.Settled():
+		l.Note(cause.AdmissionWebhookBlocks, cause.Missing(pods, "pods of node "+object.Value.Name))
+		return
+	case !hooks.Settled():
+		l.NotChecked(hooks.Gap(), cause.AdmissionWebhookBlocks)
+		return
+	}
+	for _, w := range hooks.Value {
+		switch {
+		case !w.MustApprove("pods", "CREATE"):
+		case !w.Endpoints.Settled():
+			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
+		case w.Endpoints.Value == 0:
+			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, "new pods", "so the node gets no pod of a network plugin"))
+		}
+	}
+}
+
+func (l *look) blocks(w evidence.Webhook, resources, what string) cause.Verdict {
 	perhaps := ""
 	if w.Selective {
 		perhaps = " if its selectors match"
 	}
 	return cause.DecisiveIf(!w.Selective).In("webhook/"+w.Configuration+"/"+w.Name).
-		Says("the webhook %s (%s) must approve nodes of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, l.ClusterID.Name, perhaps, w.Namespace, w.Service, what).
+		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, resources, l.ClusterID.Name, perhaps, w.Namespace, w.Service, what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").
 		Fix(paste.Format("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring the webhook's pods back\n"+

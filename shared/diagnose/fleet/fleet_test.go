@@ -270,6 +270,47 @@ func TestWhatIsFound(t *testing.T) {
 	}
 }
 
+// A webhook without endpoints that must approve new pods keeps a node's network plugin from getting
+// its pod.
+func TestAWebhookThatKeepsTheNetworkPluginAway(t *testing.T) {
+	const pending = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+	pods := func(change ...func(*evidence.Webhook)) evidence.Fact[[]evidence.Webhook] {
+		return webhook(append([]func(*evidence.Webhook){func(h *evidence.Webhook) { h.Resources = []string{"pods"} }}, change...)...)
+	}
+	for name, tt := range map[string]struct {
+		message string
+		pods    evidence.Fact[[]evidence.Pod]
+		hooks   evidence.Fact[[]evidence.Webhook]
+		want    string // "open" for not checked
+	}{
+		"nobody answers":                 {pending, evidence.Read([]evidence.Pod{{Owner: "DaemonSet/kube-proxy"}}), pods(), "AdmissionWebhookBlocks"},
+		"it is asked about everything":   {pending, evidence.Read([]evidence.Pod{}), webhook(func(h *evidence.Webhook) { h.Resources = []string{"*"} }), "AdmissionWebhookBlocks"},
+		"it may not be meant":            {pending, evidence.Read([]evidence.Pod{}), pods(func(h *evidence.Webhook) { h.Selective = true }), "AdmissionWebhookBlocks?"},
+		"it is asked of changes alone":   {pending, evidence.Read([]evidence.Pod{}), pods(func(h *evidence.Webhook) { h.Operations = []string{"UPDATE"} }), ""},
+		"somebody answers":               {pending, evidence.Read([]evidence.Pod{}), pods(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }), ""},
+		"its service was not read":       {pending, evidence.Read([]evidence.Pod{}), pods(func(h *evidence.Webhook) { h.Endpoints = evidence.Failed[int]("denied") }), "open"},
+		"the plugin has its pod":         {pending, evidence.Read([]evidence.Pod{{Owner: "DaemonSet/aws-node"}}), pods(), ""},
+		"the node has another trouble":   {"PLEG is not healthy", evidence.Read([]evidence.Pod{}), pods(), ""},
+		"the node does not say why":      {"", evidence.Read([]evidence.Pod{}), pods(), "open"},
+		"its pods were not read":         {pending, evidence.Failed[[]evidence.Pod]("denied"), pods(), "open"},
+		"the webhooks were not read":     {pending, evidence.Read([]evidence.Pod{}), evidence.Failed[[]evidence.Webhook]("denied"), "open"},
+		"there is none":                  {pending, evidence.Read([]evidence.Pod{}), evidence.Read([]evidence.Webhook{}), ""},
+		"it is about nodes' subresource": {pending, evidence.Read([]evidence.Pod{}), webhook(func(h *evidence.Webhook) { h.Resources = []string{"nodes/*"} }), ""},
+	} {
+		for _, kind := range []roll.Kind{roll.NotReady, roll.Uninitialized} {
+			c := world(kind, roll.OwnerManagedNodeGroup, "nodegroup/web")
+			c.Finding.Node = "n"
+			c.Nodes = map[string]evidence.Node{"n": {Pods: tt.pods, Object: evidence.Read(evidence.NodeObject{Name: "n", Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: tt.message}}})}}
+			c.Cluster.PodWebhooks = tt.hooks
+			s := analyze(c)
+			open := s.Noted(cause.AdmissionWebhookBlocks) && !s.Decided(cause.AdmissionWebhookBlocks)
+			if got := told(s); open != (tt.want == "open") || !open && got != tt.want {
+				t.Errorf("%s: %s: %q, not checked: %t, want %q", name, kind, got, open, tt.want)
+			}
+		}
+	}
+}
+
 // A notice reports what several instances share once, if it is said of all in the same words. A
 // subject would hold their termination, which nothing here forbids.
 func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {

@@ -76,7 +76,11 @@ var issues = map[string]cause.Code{
 
 // afterLaunch are the health issues about instances that were launched. EKS may report one long
 // after the nodes have joined, or for what joining does not need.
-var afterLaunch = []string{"AccessDenied", "ClusterUnreachable", "NodeCreationFailure"}
+var afterLaunch = []string{"AccessDenied", "ClusterUnreachable", creationFailure}
+
+// creationFailure is the issue that instances do not join or are not healthy, without a reason. It
+// repeats what the findings of those instances say.
+const creationFailure = "NodeCreationFailure"
 
 // troubled reports whether an instance of the finding's group is in trouble itself.
 func troubled(c *evidence.Case) bool {
@@ -94,7 +98,7 @@ func OfIssue(code string) (cause.Code, bool) {
 type reported struct {
 	rule
 	source, field, message string
-	after                  bool // it is about instances that were launched
+	after, repeats         bool // it is about instances that were launched; it names no reason
 }
 
 // causesOf returns the causes of failed launches: those of the message, then those of a managed
@@ -125,6 +129,7 @@ func causesOf(l roll.Launch) (out []reported) {
 			}
 		case i.Code != launchFailures || len(out) == 0:
 			t.rule, t.after = ruleOf(cause.NodeGroupUnhealthy), slices.Contains(afterLaunch, i.Code)
+			t.repeats = i.Code == creationFailure
 			add(t)
 		}
 	}
@@ -221,7 +226,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		sure := t.code != cause.LaunchKmsDenied || strings.Contains(strings.ToLower(t.message), "kms")
 		what := "launches of %s fail: %s%s"
 		if t.after {
-			sure, what = troubled(c), "instances of %s were launched, and %s%s"
+			sure, what = troubled(c) && !t.repeats, "instances of %s were launched, and %s%s"
 		}
 		s.Note(t.code, cause.DecisiveIf(sure).In(string(c.Finding.Group)).
 			Says(what, c.Finding.Group, t.says, named(t.code, t.message)).

@@ -113,7 +113,7 @@ func TestAnIssueOfWhatWasLaunched(t *testing.T) {
 		members []evidence.Member
 		want    roll.Confidence
 	}{
-		"nodes that do not join":          {"NodeCreationFailure", []evidence.Member{{Instance: "i-1", Healthy: true}, {Instance: "i-2", Finding: roll.Unregistered}}, roll.Decisive},
+		"nodes that do not join":          {"NodeCreationFailure", []evidence.Member{{Instance: "i-1", Healthy: true}, {Instance: "i-2", Finding: roll.Unregistered}}, roll.Suggestive},
 		"nodes that the API refuses":      {"AccessDenied", []evidence.Member{{Instance: "i-1", Finding: roll.Unregistered}}, roll.Decisive},
 		"nodes that all work":             {"NodeCreationFailure", []evidence.Member{{Instance: "i-1", Healthy: true}, {Instance: "i-2", Healthy: true}}, roll.Suggestive},
 		"an instance that is still young": {"ClusterUnreachable", []evidence.Member{{Instance: "i-1"}}, roll.Suggestive},

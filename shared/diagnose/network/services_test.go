@@ -220,6 +220,12 @@ func TestSubnetIpsExhausted(t *testing.T) {
 	run(t, []scenario{
 		{name: "none left", change: left(0), hint: codes(code), says: []string{"[subnet/" + nodeSubnet + "]", "WARM_IP_TARGET=1"}},
 		{name: "four left", change: left(4), hint: codes(code)},
+		{name: "none left of IPv4, and pods take IPv6", change: func(w *world) {
+			left(0)(w)
+			w.cluster.IPFamily = "ipv6"
+			w.waitsForCNI(roll.NotReady)
+		}, clear: codes(code)},
+		{name: "none left of IPv4, and pods take those", change: func(w *world) { left(0)(w); w.waitsForCNI(roll.NotReady) }, hint: codes(code)},
 		{name: "five left", change: left(5), clear: codes(code)},
 		{name: "an instance that does not register has its address", change: func(w *world) { left(0)(w); failed(nodeSubnet)(w) }, hint: codes(code), says: []string{"scaling activities"}},
 		{

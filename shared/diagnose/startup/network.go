@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -9,19 +10,6 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
-
-// unready are the kubelet's messages for a network plugin that has not started: those of
-// container runtimes since 1.24, and Docker's before.
-// https://kubernetes.io/docs/reference/node/node-status/#condition
-var unready = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized", "network plugin is not ready"}
-
-// networkMissing reports whether a node's Ready condition says so.
-func networkMissing(r evidence.Condition) bool {
-	return r.Status == string(roll.ConditionFalse) &&
-		slices.ContainsFunc(unready, func(words string) bool {
-			return strings.Contains(r.Message, words) || strings.Contains(r.Reason, words)
-		})
-}
 
 // plugins are the DaemonSets of network plugins used on EKS, with their pods' labels.
 // https://docs.aws.amazon.com/eks/latest/userguide/alternate-cni-plugins.html
@@ -38,14 +26,13 @@ func (l *look) network() cause.Verdict {
 	if gap := l.Unexplained(); gap != "" {
 		return cause.NotChecked(gap)
 	}
-	r := ready(n)
-	if !networkMissing(r) {
+	if !n.AwaitsNetwork() {
 		return cause.RuledOut
 	}
 	text, more, fix := l.plugin(n)
 	return cause.Decisive().In("cni/"+l.ClusterID.Name).
 		Says("node %s is not ready because no network plugin (CNI) has started on it%s", n.Name, text).
-		Saw("node", "status.conditions[Ready]", reason(r), "True").Shows(more...).Fix(fix)
+		Saw("node", "status.conditions[Ready]", reason(ready(n)), "True").Shows(more...).Fix(fix)
 }
 
 // plugin checks the network plugin's pod on the node.
@@ -62,4 +49,69 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	seen = []roll.Evidence{l.absent("aws-node, cilium, calico-node or antrea-agent", "a pod that is ready")}
 	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
 		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", podsOf(n.Name))
+}
+
+// cniFolders are the folders of a host into which a network plugin installs itself.
+// https://github.com/containerd/containerd/blob/main/docs/cri/config.md#cni-config
+var cniFolders = []string{"/etc/cni/net.d", "/opt/cni/bin"}
+
+// missing checks whether the cluster has no network plugin at all. A cluster that was created
+// without its default add-ons has none until somebody installs one.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
+func (l *look) missing() cause.Verdict {
+	n, ok := l.node()
+	if !ok {
+		return l.NoNode()
+	}
+	if gap := l.Unexplained(); gap != "" {
+		return cause.NotChecked(gap)
+	}
+	pods, sets := l.Node().Pods, l.Cluster.DaemonSets
+	switch {
+	case !n.AwaitsNetwork(), l.Finding.Owner == roll.OwnerAutoMode, n.Labels["kubernetes.io/os"] == "windows":
+		return cause.RuledOut // or its plugin is a part of its AMI
+	case l.Cluster.Networked != "", slices.ContainsFunc(pods.Value, evidence.Pod.OfNetworkPlugin):
+		return cause.RuledOut // the cluster has one
+	case !pods.Settled():
+		return cause.Missing(pods, "pods of node "+n.Name)
+	case !sets.Settled():
+		return cause.Missing(sets, "DaemonSets of "+l.ClusterID.Name)
+	}
+	var names []string
+	for _, d := range sets.Value {
+		if evidence.IsNetworkPlugin(d.Name) {
+			return cause.RuledOut
+		}
+		names = append(names, d.Namespace+"/"+d.Name)
+	}
+	for _, d := range sets.Value {
+		if mayInstall(d) {
+			return cause.NotChecked("the DaemonSet " + d.Namespace + "/" + d.Name + " may install a network plugin of its own")
+		}
+	}
+	return l.noPlugin(n, names)
+}
+
+func (l *look) noPlugin(n evidence.NodeObject, others []string) cause.Verdict {
+	observed := "none"
+	if len(others) > 0 {
+		observed = strings.Join(others[:min(5, len(others))], ", ")
+	}
+	return cause.Decisive().In("cluster/"+l.ClusterID.Name).
+		Says("cluster %s has no network plugin (CNI): none of its %d DaemonSets is one, and without one no node becomes Ready", l.ClusterID.Name, len(others)).
+		Saw("DaemonSets", "metadata.name", observed, "aws-node, or that of another network plugin").
+		Saw("node", "status.conditions[Ready]", reason(ready(n)), "True").
+		Fix(l.AWS("eks", "create-addon", "--cluster-name", l.ClusterID.Name, "--addon-name", "vpc-cni"),
+			"# or install the network plugin that the cluster is to use, before its node groups")
+}
+
+// mayInstall reports whether the DaemonSet may be a network plugin that is not known: by its
+// name, or because it mounts a folder of network plugins or one around it.
+func mayInstall(d evidence.DaemonSet) bool {
+	return strings.Contains(d.Name, "cni") || slices.ContainsFunc(d.HostPaths, func(mounted string) bool {
+		mounted = path.Clean(mounted)
+		return slices.ContainsFunc(cniFolders, func(folder string) bool {
+			return mounted == folder || strings.HasPrefix(folder, strings.TrimSuffix(mounted, "/")+"/") || strings.HasPrefix(mounted, folder+"/")
+		})
+	})
 }

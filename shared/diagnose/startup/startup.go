@@ -72,11 +72,11 @@ func minutes(d time.Duration) string { return fmt.Sprintf("%.0f min", d.Minutes(
 var rules = map[roll.Kind]cause.Rules[*look]{
 	roll.Uninitialized: {
 		cause.StartupTaintNotRemoved: (*look).taints, cause.ResourceNotRegistered: (*look).resources, cause.NodeLabelsMismatch: (*look).labels,
-		cause.CniNotReady: (*look).network, cause.UndeclaredStartupTaint: (*look).undeclared, cause.KubeletRestartedDuringStartup: (*look).restarts,
+		cause.CniNotReady: (*look).network, cause.CniMissing: (*look).missing, cause.UndeclaredStartupTaint: (*look).undeclared, cause.KubeletRestartedDuringStartup: (*look).restarts,
 		cause.DuplicateLaunch: (*look).duplicates,
 	},
 	roll.NotReady: {
-		cause.NodeLabelsMismatch: (*look).labels, cause.CniNotReady: (*look).network, cause.UndeclaredStartupTaint: (*look).undeclared,
+		cause.NodeLabelsMismatch: (*look).labels, cause.CniNotReady: (*look).network, cause.CniMissing: (*look).missing, cause.UndeclaredStartupTaint: (*look).undeclared,
 		cause.KubeletRestartedDuringStartup: (*look).restarts, cause.DuplicateLaunch: (*look).duplicates,
 	},
 	roll.Flapping: {

@@ -46,6 +46,8 @@ type world struct {
 
 	templates map[string]evidence.Fact[evidence.LaunchTemplate]
 	webhooks  evidence.Fact[[]evidence.Webhook]
+	networked string
+	sets      evidence.Fact[[]evidence.DaemonSet]
 	findings  []roll.Finding // of other instances
 }
 
@@ -145,7 +147,7 @@ func (w *world) analyze() *cause.Sheet {
 		Instances: map[roll.InstanceID]evidence.Instance{instance: {UserData: w.data, Config: evidence.Read(evidence.InstanceConfig{
 			ASG: "payments", LaunchTemplate: "lt-0123456789abcdef0", LaunchTemplateVersion: "3", Type: "m7i.large",
 		})}},
-		Templates: w.templates, Findings: append(w.findings, w.finding), Cluster: evidence.Cluster{Webhooks: w.webhooks},
+		Templates: w.templates, Findings: append(w.findings, w.finding), Cluster: evidence.Cluster{Webhooks: w.webhooks, Networked: w.networked, DaemonSets: w.sets},
 	}
 	s := &cause.Sheet{}
 	startup.Analyze(&evidence.Case{Evidence: e, Finding: w.finding}, s)
@@ -556,6 +558,50 @@ func TestANodeWithoutANetwork(t *testing.T) {
 	check(t, roll.Uninitialized, tests)
 }
 
+// A cluster without any network plugin: no node has one, and no DaemonSet may be one.
+func TestAClusterWithoutANetworkPlugin(t *testing.T) {
+	sets := func(all ...evidence.DaemonSet) func(*world) {
+		return func(w *world) {
+			w.unready(noNetwork)
+			w.sets = evidence.Read(append([]evidence.DaemonSet{}, all...))
+		}
+	}
+	with := func(name string, paths ...string) evidence.DaemonSet {
+		return evidence.DaemonSet{Namespace: "kube-system", Name: name, HostPaths: paths}
+	}
+	but := func(change func(*world), all ...evidence.DaemonSet) func(*world) {
+		return func(w *world) { sets(all...)(w); change(w) }
+	}
+	tests := []test{
+		{"there is no DaemonSet", sets(), "CniMissing CniNotReady", "aws eks create-addon --cluster-name payments --addon-name vpc-cni --region eu-west-1"},
+		{"others are there", sets(with("kube-proxy", "/lib/modules", "/run/xtables.lock"), with("ebs-csi-node", "/var/lib/kubelet", "/dev")), "CniMissing CniNotReady", "none of its 2 DaemonSets is one"},
+		{"an older node says it in other words", but(func(w *world) { w.unready("docker: network plugin is not ready: cni config uninitialized") }), "CniMissing CniNotReady", ""},
+		{"the VPC CNI is there, and has no pod", sets(with("kube-proxy"), with("aws-node", "/opt/cni/bin", "/etc/cni/net.d")), "CniNotReady", ""},
+		{"Cilium is there", sets(with("cilium")), "CniNotReady", ""},
+		{"Calico is there, in Windows' name", sets(with("calico-node-windows")), "CniNotReady", ""},
+		{"another node is Ready", but(func(w *world) { w.networked = "ip-10-0-0-9" }), "CniNotReady", ""},
+		{"it is Auto Mode's", but(func(w *world) { w.finding.Owner = roll.OwnerAutoMode }), "CniNotReady", ""},
+		{"it is a Windows node", but(func(w *world) { w.object().Labels["kubernetes.io/os"] = "windows" }), "CniNotReady", ""},
+		{"it is not ready for another reason", but(func(w *world) { w.unready("container runtime is down") }), "", ""},
+		{"a pod of the plugin is left", but(func(w *world) { w.pod("aws-node", func(p *evidence.Pod) { p.Ready = false }) }), "CniNotReady", ""},
+		{"an unknown one installs itself", sets(with("netd", "/etc/cni/net.d")), "CniNotReady", ""},
+		{"an unknown one mounts the host", sets(with("net-agent", "/")), "CniNotReady", ""},
+		{"an unknown one is called so", sets(with("acme-cni")), "CniNotReady", ""},
+		{"the DaemonSets were not read", but(func(w *world) { w.sets = evidence.Failed[[]evidence.DaemonSet]("denied") }), "CniNotReady", ""},
+		{"its pods were not read", but(func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("denied") }), "CniNotReady", ""},
+		{"the nodes were not all read", but(func(w *world) { w.sets = evidence.Skipped[[]evidence.DaemonSet]("410") }), "CniNotReady", ""},
+	}
+	check(t, roll.NotReady, tests)
+	check(t, roll.Uninitialized, tests)
+	for _, tt := range tests[11:] {
+		w := of(roll.NotReady)
+		tt.spoil(w)
+		if s := w.analyze(); s.Decided(cause.CniMissing) || !s.Noted(cause.CniMissing) {
+			t.Errorf("%s: it is not told that it was not checked", tt.name)
+		}
+	}
+}
+
 func TestKubeletsThatStartTwice(t *testing.T) {
 	const minute, second = time.Minute, time.Second
 	young := func(age time.Duration, starts ...time.Duration) func(*world) {
@@ -804,9 +850,9 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		want  []cause.Code
 	}{
 		{roll.Uninitialized, roll.OwnerKarpenter, []cause.Code{
-			cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.ResourceNotRegistered, cause.StartupTaintNotRemoved, cause.NodeLabelsMismatch, cause.CniNotReady, cause.DuplicateLaunch}},
-		{roll.Uninitialized, roll.OwnerManagedNodeGroup, []cause.Code{cause.KubeletRestartedDuringStartup, cause.StartupTaintNotRemoved, cause.NodeLabelsMismatch, cause.CniNotReady}},
-		{roll.NotReady, roll.OwnerKarpenter, []cause.Code{cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.NodeLabelsMismatch, cause.CniNotReady, cause.DuplicateLaunch}},
+			cause.CniMissing, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.ResourceNotRegistered, cause.StartupTaintNotRemoved, cause.NodeLabelsMismatch, cause.CniNotReady, cause.DuplicateLaunch}},
+		{roll.Uninitialized, roll.OwnerManagedNodeGroup, []cause.Code{cause.CniMissing, cause.KubeletRestartedDuringStartup, cause.StartupTaintNotRemoved, cause.NodeLabelsMismatch, cause.CniNotReady}},
+		{roll.NotReady, roll.OwnerKarpenter, []cause.Code{cause.CniMissing, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.NodeLabelsMismatch, cause.CniNotReady, cause.DuplicateLaunch}},
 		{roll.Ghost, roll.OwnerKarpenter, nil},
 	}
 	for _, tt := range tests {
@@ -827,7 +873,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		words string
 	}{
 		{"the node", func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("no permission") },
-			[]cause.Code{cause.StartupTaintNotRemoved, cause.CniNotReady, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.NodeLabelsMismatch}, "no permission"},
+			[]cause.Code{cause.StartupTaintNotRemoved, cause.CniNotReady, cause.CniMissing, cause.UndeclaredStartupTaint, cause.KubeletRestartedDuringStartup, cause.NodeLabelsMismatch}, "no permission"},
 		{"the node is gone", func(w *world) { w.node.Object = evidence.None[evidence.NodeObject]() }, []cause.Code{cause.StartupTaintNotRemoved}, "there is no node"},
 		{"the events", func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("no permission") }, []cause.Code{cause.KubeletRestartedDuringStartup}, "no permission"},
 		{"the events tell nothing", func(*world) {}, []cause.Code{cause.KubeletRestartedDuringStartup}, "proves nothing"},

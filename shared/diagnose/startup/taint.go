@@ -87,7 +87,7 @@ func (t left) explains(n evidence.NodeObject) bool {
 	case t.agent == nil:
 		return false
 	}
-	return t.agent.early || t.agent.network && networkMissing(r)
+	return t.agent.early || t.agent.network && n.AwaitsNetwork()
 }
 
 func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Verdict {

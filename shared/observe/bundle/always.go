@@ -93,7 +93,8 @@ var always = map[string][]member{
 		{has: "involvedObject"}, {in: "involvedObject", has: "kind"}, {in: "involvedObject", has: "name"}, {in: "metadata", has: "namespace"},
 		{has: "reason"}, {has: "type"},
 	},
-	filePods: {{has: "spec"}, {has: "status"}, {in: "metadata", has: "namespace"}},
+	fileDaemonSets: {{in: "metadata", has: "namespace"}, {has: "spec"}, {in: "spec", has: "template"}, {in: "spec.template", has: "spec"}},
+	filePods:       {{has: "spec"}, {has: "status"}, {in: "metadata", has: "namespace"}},
 	fileNodeClaims: {
 		{in: "metadata", has: "labels"}, {in: "metadata.labels", has: "karpenter.sh/nodepool"}, {in: "metadata", has: "creationTimestamp"},
 		{in: "status", has: "conditions", list: true}, {in: "status.conditions[]", has: "reason"},

@@ -32,6 +32,7 @@ var served = []resource{
 	{fileBudgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"},
 	{fileVolumes, "", "v1", "persistentvolumes", "PersistentVolume"},
 	{fileAccounts, "", "v1", "serviceaccounts", "ServiceAccount"},
+	{fileDaemonSets, "apps", "v1", "daemonsets", "DaemonSet"},
 	{fileEndpointSlices, "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"},
 	{fileWebhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
 	{fileWebhooks, "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
@@ -50,6 +51,7 @@ var kubectl = map[string]string{
 	fileBudgets:        "get poddisruptionbudgets -A",
 	fileVolumes:        "get persistentvolumes",
 	fileAccounts:       "get serviceaccounts -A",
+	fileDaemonSets:     "get daemonsets -A",
 	fileEndpointSlices: "get endpointslices -A",
 	fileWebhooks:       "get mutatingwebhookconfigurations,validatingwebhookconfigurations",
 }
@@ -66,9 +68,10 @@ func kubernetesSpecs() []spec {
 			// would take a gigabyte.
 			read: readObjects, folded: true,
 			blank: func(c *contents) { c.objects[r.file].empty = true },
-			// Without these every finding is still explained. Missing are only what runs on a
-			// silent node, and whose a role is that no node has.
-			beyond: r.file == fileBudgets || r.file == fileVolumes || r.file == fileAccounts,
+			// Without these almost every finding is still explained. Missing are only what runs on
+			// a silent node, whose a role is that no node has, and whether there is any network
+			// plugin.
+			beyond: r.file == fileBudgets || r.file == fileVolumes || r.file == fileAccounts || r.file == fileDaemonSets,
 		})
 	}
 	return out

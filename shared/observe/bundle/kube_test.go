@@ -71,6 +71,7 @@ func TestAnswersEveryQuestionOfADiagnosis(t *testing.T) {
 		{kube.AllBudgets(), "PodDisruptionBudget/db"},
 		{kube.AllVolumes(), "PersistentVolume/local-1"},
 		{kube.ControllerAccounts(), "ServiceAccount/karpenter"},
+		{kube.DaemonSets(), "DaemonSet/aws-node"},
 		{kube.ANodePool("default"), "NodePool/default"},
 		{kube.AnEC2NodeClass("default"), "EC2NodeClass/default"},
 		{kube.Webhooks(), "MutatingWebhookConfiguration/m ValidatingWebhookConfiguration/guard"},
@@ -96,7 +97,7 @@ func TestAnswersEveryQuestionOfADiagnosis(t *testing.T) {
 func TestAMissingFileIsNotAnEmptyList(t *testing.T) {
 	c := client(t, opened(t, least(t)))
 	for file, q := range map[string]kube.Question{
-		"leases.json": kube.LeaseOf(node), "aws-auth.json": kube.AwsAuth(), "k8s-events.json": kube.EventsOfNode(node), "pods.json": kube.PodsOf(node), "poddisruptionbudgets.json": kube.AllBudgets(), "persistentvolumes.json": kube.AllVolumes(), "serviceaccounts.json": kube.ControllerAccounts(),
+		"leases.json": kube.LeaseOf(node), "aws-auth.json": kube.AwsAuth(), "k8s-events.json": kube.EventsOfNode(node), "pods.json": kube.PodsOf(node), "poddisruptionbudgets.json": kube.AllBudgets(), "persistentvolumes.json": kube.AllVolumes(), "serviceaccounts.json": kube.ControllerAccounts(), "daemonsets.json": kube.DaemonSets(),
 		"nodeclaims.json": kube.NodeClaimsOf("default"), "nodepools.json": kube.ANodePool("default"), "ec2nodeclasses.json": kube.AnEC2NodeClass("default"),
 		"webhooks.json": kube.Webhooks(), "endpointslices.json": kube.EndpointSlicesOf("a", "b"),
 	} {

@@ -111,7 +111,7 @@ func (c clients) askAll(t *testing.T) map[string]any {
 		t.Fatal(err)
 	}
 	for _, q := range []kube.Question{
-		kube.AllNodes(), kube.ANode(node), kube.AllLeases(), kube.AwsAuth(), kube.EventsOfNode(node), kube.EventsOfNodeClaim("default-abc12"), kube.PodsOf(node), kube.PodsLike("shop", map[string]string{"app": "db"}), kube.AllBudgets(), kube.AllVolumes(), kube.ControllerAccounts(),
+		kube.AllNodes(), kube.ANode(node), kube.AllLeases(), kube.AwsAuth(), kube.EventsOfNode(node), kube.EventsOfNodeClaim("default-abc12"), kube.PodsOf(node), kube.PodsLike("shop", map[string]string{"app": "db"}), kube.AllBudgets(), kube.AllVolumes(), kube.ControllerAccounts(), kube.DaemonSets(),
 		kube.NodeClaimsOf("default"), kube.NodeClaimsOf("gpu"), kube.ANodePool("default"), kube.ANodePool("gone"), kube.AnEC2NodeClass("default"), kube.Webhooks(), kube.EndpointSlicesOf("policy", "guard"),
 	} {
 		answer, err := k.Read(ctx, q)

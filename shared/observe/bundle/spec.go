@@ -61,6 +61,7 @@ const (
 	fileBudgets        = "poddisruptionbudgets.json"
 	fileVolumes        = "persistentvolumes.json"
 	fileAccounts       = "serviceaccounts.json"
+	fileDaemonSets     = "daemonsets.json"
 )
 
 // spec defines how one JSON file is read.

@@ -82,7 +82,7 @@ func status(code int, reason, message string) thing {
 }
 
 var versions = map[string][2]string{
-	"nodes": {"v1", "Node"}, "configmaps": {"v1", "ConfigMap"}, "events": {"v1", "Event"}, "pods": {"v1", "Pod"}, "serviceaccounts": {"v1", "ServiceAccount"},
+	"nodes": {"v1", "Node"}, "configmaps": {"v1", "ConfigMap"}, "events": {"v1", "Event"}, "pods": {"v1", "Pod"}, "serviceaccounts": {"v1", "ServiceAccount"}, "daemonsets": {"apps/v1", "DaemonSet"},
 	"leases":     {"coordination.k8s.io/v1", "Lease"},
 	"nodeclaims": {"karpenter.sh/v1", "NodeClaim"}, "nodepools": {"karpenter.sh/v1", "NodePool"}, "ec2nodeclasses": {"karpenter.k8s.aws/v1", "EC2NodeClass"},
 	"mutatingwebhookconfigurations":   {"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"},
@@ -90,7 +90,7 @@ var versions = map[string][2]string{
 	"endpointslices":                  {"discovery.k8s.io/v1", "EndpointSlice"},
 }
 
-var plurals = []string{"nodes", "leases", "configmaps", "events", "pods", "nodeclaims", "nodepools", "ec2nodeclasses", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "endpointslices", "serviceaccounts"}
+var plurals = []string{"nodes", "leases", "configmaps", "events", "pods", "nodeclaims", "nodepools", "ec2nodeclasses", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "endpointslices", "serviceaccounts", "daemonsets"}
 
 func resourceOf(path string) string {
 	parts := strings.Split(path, "/")

@@ -128,7 +128,7 @@ func (l *look) steps() [][]func() {
 			l.readIdentity, l.readAwsAuth,
 			inTurn(l.readRouteTables, l.readNATGateways), inTurn(l.readEndpoints, l.readSubnets, l.readSecurityGroups), l.readACLs, l.readDHCP, l.readDNS,
 			l.readNodeGroups, l.readAutoScaling, l.readActivities,
-			l.readNodeClasses, l.readClaimEvents, inTurn(l.readPodEvents, l.readBudgets), l.readServices,
+			l.readNodeClasses, l.readClaimEvents, inTurn(l.readPodEvents, l.readBudgets), l.readServices, l.readDaemonSets,
 		},
 		{l.readAccessEntries},
 		{l.placeTables, l.readControllerRoles},

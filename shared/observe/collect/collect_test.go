@@ -29,6 +29,8 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 	got := unknown(a.collector().Collect(t.Context(), in))
 	want := []string{
 		".Cluster.Controllers: not asked",
+		".Cluster.DaemonSets: not asked",
+		".Cluster.PodWebhooks: not asked",
 		".Groups[nodegroup/workers].NodeClaims: not asked",
 		".Groups[nodegroup/workers].NodeClass: not asked",
 		".Groups[nodegroup/workers].NodePool: not asked",
@@ -299,7 +301,7 @@ func TestBoundsOfACheck(t *testing.T) {
 		findings = append(findings, found(n, roll.Unknown, group))
 	}
 	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
-	if n := len(a.api.requests); n > 61 { // both kinds of webhooks are one question
+	if n := len(a.api.requests); n > 62 { // both kinds of webhooks are one question
 		t.Errorf("%d requests to the Kubernetes API, want at most 60 questions", n)
 	}
 	if a.calls["ec2:DescribeInstances"] != 5 || a.calls["ec2:GetConsoleOutput"] != 20 || a.calls["ec2:DescribeInstanceStatus"] != 1 {

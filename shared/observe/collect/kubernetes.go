@@ -12,9 +12,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The maximum number of questions to the Kubernetes API per check, 61 in all:
+// The maximum number of questions to the Kubernetes API per check, 62 in all:
 //
-//	1 aws-auth, 1 webhooks, 1 disruption budgets, 4 services, 5 events of NodeClaims, 4 events of pods,
+//	1 aws-auth, 1 webhooks, 1 disruption budgets, 1 DaemonSets, 4 services, 5 events of NodeClaims, 4 events of pods,
 //	4 node pools with their NodeClaims and NodeClasses (12),
 //	8 nodes with their leases, events and pods (32)
 const (

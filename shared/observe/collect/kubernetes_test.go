@@ -158,6 +158,66 @@ func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
 	}
 }
 
+func TestWebhooksThatAreAskedAboutPods(t *testing.T) {
+	const pods = `"rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["pods"]}]`
+	for name, tt := range map[string]struct {
+		webhook   string
+		resources []string
+		selective bool
+	}{
+		"pods":                         {`{` + pods + `}`, []string{"pods"}, false},
+		"all that there is":            {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*/*"]}]}`, []string{"*/*"}, false},
+		"what has a namespace":         {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Namespaced"}]}`, []string{"*"}, false},
+		"what has none":                {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Cluster"}]}`, nil, false},
+		"changes of pods":              {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["pods"]}]}`, nil, false},
+		"their subresources":           {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["pods/*"]}]}`, nil, false},
+		"deployments":                  {`{"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["*"]}]}`, nil, false},
+		"some pods by label":           {`{"objectSelector": {"matchLabels": {"a": "b"}}, ` + pods + `}`, []string{"pods"}, true},
+		"some namespaces by label":     {`{"namespaceSelector": {"matchLabels": {"a": "b"}}, ` + pods + `}`, []string{"pods"}, true},
+		"all namespaces":               {`{"namespaceSelector": {}, ` + pods + `}`, []string{"pods"}, false},
+		"all but kube-system":          {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}, ` + pods + `}`, nil, false},
+		"all but another namespace":    {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team"]}]}, ` + pods + `}`, []string{"pods"}, true},
+		"another namespace":            {`{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "team"}}, ` + pods + `}`, nil, false},
+		"kube-system alone, by a list": {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}]}, ` + pods + `}`, []string{"pods"}, true},
+	} {
+		var w webhook
+		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
+			t.Fatal(err)
+		}
+		got, ok := podsOnly(w)
+		if ok != (tt.resources != nil) || ok && (!reflect.DeepEqual(got.Resources, tt.resources) || got.Selective != tt.selective) {
+			t.Errorf("%s: got %v, %+v", name, ok, got)
+		}
+	}
+}
+
+// The services of webhooks about pods are read only for a node that has no network plugin's pod.
+func TestWebhooksAboutPodsAreReadForANodeWithoutANetwork(t *testing.T) {
+	for name, tt := range map[string]struct {
+		message, daemonSet string
+		read               bool
+	}{
+		"it has none":              {awaits, "kube-proxy", true},
+		"it has one":               {awaits, "cilium", false},
+		"it has another complaint": {"PLEG is not healthy", "kube-proxy", false},
+	} {
+		a := unnetworked(tt.message)
+		for path := range a.api.objects {
+			if strings.Contains(path, "/pods/") {
+				delete(a.api.objects, path)
+			}
+		}
+		a.api.put("/api/v1/namespaces/kube-system/pods/a", thing{
+			"metadata": thing{"namespace": "kube-system", "ownerReferences": []any{thing{"kind": "DaemonSet", "name": tt.daemonSet, "controller": true}}},
+			"spec":     thing{"nodeName": nodeName(1)},
+		})
+		got := checked(t, a, roll.NotReady, workers, 1).Cluster.PodWebhooks
+		if got.Known() != tt.read || tt.read && (len(got.Value) != 1 || got.Value[0].Name != "pods.gate.example" || got.Value[0].Endpoints.Value != 2) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestReadyAddressesOfAWebhooksService(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)

@@ -26,6 +26,8 @@ type look struct {
 	// The results that one step leaves for the next, each written by one task.
 	tables fetched[types.RouteTable]
 	acls   fetched[types.NetworkAcl]
+	// podHooks are the webhooks that concern pods.
+	podHooks evidence.Fact[[]evidence.Webhook]
 }
 
 // fetched is the result of a listing, or why there is none.

@@ -23,6 +23,7 @@ const (
 	needEvents                    // events about the node
 	needPods                      // pods on the node
 	needWebhooks                  // admission webhooks that are called for nodes
+	needPlugin                    // DaemonSets, where no node has a network plugin
 	needBudgets                   // disruption budgets of the pods on the node
 	needOwner                     // what launched it: node group, Auto Scaling group, node pool, NodeClaim
 )
@@ -35,8 +36,8 @@ const (
 // data is not the cause, but shows whether the path leads through a proxy.
 var needs = map[roll.Kind]need{
 	roll.Unregistered:    needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needWebhooks | needOwner,
-	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
-	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
+	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needPlugin | needOwner,
+	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needPlugin | needOwner,
 	roll.Unknown:         needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
 	roll.ConditionFailed: needStatus | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Flapping:        needStatus | needUserData | needConsole | needNode | needEvents | needPods | needOwner,

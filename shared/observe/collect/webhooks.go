@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
+	"rollcall/shared/roll"
 )
 
 // webhookConfiguration has the fields of webhook configurations of both kinds that are read.
@@ -28,8 +29,9 @@ type webhook struct {
 			Name      string `json:"name"`
 		} `json:"service"`
 	} `json:"clientConfig"`
-	ObjectSelector  json.RawMessage   `json:"objectSelector"`
-	MatchConditions []json.RawMessage `json:"matchConditions"`
+	NamespaceSelector json.RawMessage   `json:"namespaceSelector"`
+	ObjectSelector    json.RawMessage   `json:"objectSelector"`
+	MatchConditions   []json.RawMessage `json:"matchConditions"`
 }
 
 type rule struct {
@@ -39,35 +41,65 @@ type rule struct {
 	Scope      string   `json:"scope"`
 }
 
+// hooks are the webhooks of a configuration that concern nodes, and those that concern pods.
+type hooks struct{ nodes, pods []evidence.Webhook }
+
 // readWebhooks reads the admission webhooks that are called when a node is created or reports its
-// status.
+// status, and when a pod is created.
 func (l *look) readWebhooks() {
 	if len(l.needing(needWebhooks)) == 0 {
 		return
 	}
-	l.ev.Cluster.Webhooks = evidence.Then(items(l.kube.topic(), kube.Webhooks(), webhooksOfNodes), func(each [][]evidence.Webhook) evidence.Fact[[]evidence.Webhook] {
-		return evidence.Read(append([]evidence.Webhook{}, slices.Concat(each...)...))
-	})
+	all := items(l.kube.topic(), kube.Webhooks(), hooksOf)
+	some := func(of func(hooks) []evidence.Webhook) evidence.Fact[[]evidence.Webhook] {
+		return evidence.Then(all, func(each []hooks) evidence.Fact[[]evidence.Webhook] {
+			out := []evidence.Webhook{}
+			for _, h := range each {
+				out = append(out, of(h)...)
+			}
+			return evidence.Read(out)
+		})
+	}
+	l.ev.Cluster.Webhooks = some(func(h hooks) []evidence.Webhook { return h.nodes })
+	l.podHooks = some(func(h hooks) []evidence.Webhook { return h.pods })
 }
 
-func webhooksOfNodes(c *webhookConfiguration) (out []evidence.Webhook) {
-	for _, w := range c.Webhooks {
-		if found, ok := nodesOnly(w); ok {
+func hooksOf(c *webhookConfiguration) (out hooks) {
+	add := func(to *[]evidence.Webhook, found evidence.Webhook, ok bool) {
+		if ok {
 			found.Configuration, found.Kind = c.Metadata.Name, c.Kind
-			out = append(out, found)
+			*to = append(*to, found)
 		}
+	}
+	for _, w := range c.Webhooks {
+		found, ok := nodesOnly(w)
+		add(&out.nodes, found, ok)
+		found, ok = podsOnly(w)
+		add(&out.pods, found, ok)
 	}
 	return out
 }
 
 // nodesOnly reduces a webhook to its rules about nodes; false if it has none.
 func nodesOnly(w webhook) (evidence.Webhook, bool) {
-	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: selects(w.ObjectSelector) || len(w.MatchConditions) > 0}
+	return w.only(rule.nodes, selects(w.ObjectSelector))
+}
+
+// podsOnly reduces a webhook to its rules about new pods; false if it has none, or excludes those
+// of kube-system.
+func podsOnly(w webhook) (evidence.Webhook, bool) {
+	found, ok := w.only(rule.pods, selects(w.ObjectSelector) || selects(w.NamespaceSelector))
+	return found, ok && !excludes(w.NamespaceSelector, "kube-system")
+}
+
+// only reduces a webhook to the given resources of its rules; false if there are none.
+func (w webhook) only(of func(rule) []string, selective bool) (evidence.Webhook, bool) {
+	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: selective || len(w.MatchConditions) > 0}
 	if w.FailurePolicy != nil {
 		out.FailurePolicy = *w.FailurePolicy
 	}
 	for _, r := range w.Rules {
-		if resources := r.nodes(); len(resources) > 0 {
+		if resources := of(r); len(resources) > 0 {
 			out.Resources = distinct(append(out.Resources, resources...))
 			out.Operations = distinct(append(out.Operations, r.Operations...))
 		}
@@ -80,14 +112,44 @@ func nodesOnly(w webhook) (evidence.Webhook, bool) {
 	return out, len(out.Resources) > 0
 }
 
+// excludes reports whether a namespace selector certainly excludes a namespace. Of the namespace
+// only labelNamespace is known.
+func excludes(selector json.RawMessage, namespace string) bool {
+	var s labelSelector
+	if len(selector) == 0 || json.Unmarshal(selector, &s) != nil {
+		return false
+	}
+	if name, ok := s.MatchLabels[labelNamespace]; ok && name != namespace {
+		return true
+	}
+	return slices.ContainsFunc(s.MatchExpressions, func(e requirement) bool {
+		listed := slices.Contains(e.Values, namespace)
+		return e.Key == labelNamespace && (e.Operator == "NotIn" && listed || e.Operator == "In" && !listed || e.Operator == "DoesNotExist")
+	})
+}
+
+// labelNamespace is the label that the API server sets to a namespace's name.
+// https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name
+const labelNamespace = "kubernetes.io/metadata.name"
+
+// labelSelector is a label selector.
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
+type labelSelector struct {
+	MatchLabels      map[string]string `json:"matchLabels"`
+	MatchExpressions []requirement     `json:"matchExpressions"`
+}
+
+type requirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
+}
+
 // selects reports whether a selector excludes objects. A namespace selector excludes no node, since
 // nodes have no namespace.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-namespaceselector
 func selects(selector json.RawMessage) bool {
-	var s struct {
-		MatchLabels      map[string]string `json:"matchLabels"`
-		MatchExpressions []json.RawMessage `json:"matchExpressions"`
-	}
+	var s labelSelector
 	if len(selector) == 0 {
 		return false
 	}
@@ -109,13 +171,40 @@ func (r rule) nodes() []string {
 	})
 }
 
-// readServices counts the ready addresses of the services behind the webhooks, each once. A webhook
-// whose failures are ignored blocks nothing.
+// pods returns the resources of the rule that mean pods, as written, if the rule is about creating
+// them.
+func (r rule) pods() []string {
+	named := func(all []string, wanted ...string) bool {
+		return slices.ContainsFunc(all, func(s string) bool { return slices.Contains(wanted, s) })
+	}
+	if !named(r.APIGroups, "", "*") || !named(r.Operations, "CREATE", "*") || r.Scope == "Cluster" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool { return s != "pods" && s != "*" && s != "*/*" })
+}
+
+// service is the service behind a webhook.
+type service struct{ namespace, name string }
+
+// readServices counts the ready addresses of the services behind the webhooks, each once: those
+// that concern nodes, and those that concern pods if a node waits for its network plugin and has no
+// pod of one.
 func (l *look) readServices() {
-	type service struct{ namespace, name string }
-	t := l.kube.topic()
-	known := map[service]evidence.Fact[int]{}
-	hooks := l.ev.Cluster.Webhooks.Value
+	t, known := l.kube.topic(), map[service]evidence.Fact[int]{}
+	l.serve(t, known, l.ev.Cluster.Webhooks.Value)
+	starved := func(f roll.Finding) bool {
+		n := l.nodeOf(f.Node)
+		return n.Object.Value.AwaitsNetwork() && !slices.ContainsFunc(n.Pods.Value, evidence.Pod.OfNetworkPlugin)
+	}
+	if slices.ContainsFunc(l.needing(needPlugin), starved) {
+		l.serve(t, known, l.podHooks.Value)
+		l.ev.Cluster.PodWebhooks = l.podHooks
+	}
+}
+
+// serve sets the ready addresses of each webhook's service. A webhook whose failures are ignored
+// blocks nothing.
+func (l *look) serve(t *topic, known map[service]evidence.Fact[int], hooks []evidence.Webhook) {
 	for i := range hooks {
 		w := &hooks[i]
 		s := service{w.Namespace, w.Service}

@@ -33,6 +33,7 @@ type Bundle struct {
 	Gateways, DHCP                                        []object
 	Attributes, Ledger                                    object
 	Mutating, Validating, Budgets                         []object
+	DaemonSets                                            []object // written only where a case has a list of them
 
 	// MapRoles are the entries of aws-auth's mapRoles; a non-empty RawMapRoles is its text
 	// instead.
@@ -89,6 +90,9 @@ func (b *Bundle) Files() map[string][]byte {
 	}
 	if len(b.Budgets) > 0 {
 		files["poddisruptionbudgets.json"] = kubernetes(b.Budgets)
+	}
+	if b.DaemonSets != nil {
+		files["daemonsets.json"] = kubernetes(b.DaemonSets)
 	}
 	b.controllers(files)
 	if b.Ledger != nil {

@@ -102,7 +102,7 @@ func endpointCases() []Case {
 				b.neverReady(m)
 				p := b.pod(m, "ebs-csi-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=ebs-plugin")
 				b.podEvent(p, "BackOff", "Back-off restarting failed container ebs-plugin in pod", time.Minute, 12)
-				return finds(m, "Uninitialized", "CniNotReady").suggests("ImdsHopLimit")
+				return finds(m, "Uninitialized", "").suggests("ImdsHopLimit", "CniNotReady")
 			}),
 	}
 }
@@ -188,11 +188,11 @@ func registryCases() []Case {
 			append(services, docNodeRole), func(b *Bundle) *verdict {
 				m := pulls(b, noToken, "ec2", "sts", "eks", "s3", "ecr.api", "ecr.dkr")
 				b.Policies[m.Group.Role] = policies("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy")
-				return finds(m, "Uninitialized", "CniNotReady").suggests("RolePoliciesMissing").rulesOut("VpcEndpointMissing")
+				return finds(m, "Uninitialized", "").suggests("RolePoliciesMissing", "CniNotReady").rulesOut("VpcEndpointMissing")
 			}),
 		misleading("no-token-and-no-endpoint-of-s3", "What is missing is the endpoint of S3, which would show once there is a token; that there is none has another reason.",
 			services, func(b *Bundle) *verdict {
-				return finds(pulls(b, noToken, "ec2", "sts", "eks", "ecr.api", "ecr.dkr"), "Uninitialized", "CniNotReady").suggests("VpcEndpointMissing")
+				return finds(pulls(b, noToken, "ec2", "sts", "eks", "ecr.api", "ecr.dkr"), "Uninitialized", "").suggests("VpcEndpointMissing", "CniNotReady")
 			}),
 		broken("self-managed-and-silent-since-a-rule-was-removed", "The cluster's security group no longer admits the nodes of an Auto Scaling group of one's own, whose template's user data sets no proxy.",
 			from(docFirewall, docNodes), func(b *Bundle) *verdict {
@@ -212,7 +212,7 @@ func registryCases() []Case {
 			from(docFirewall, docNodes), func(b *Bundle) *verdict {
 				m := refused(b, Legacy)
 				b.Lacks("launch-template-versions.json")
-				return finds(m, "Unknown", "KubeletSilent").suggests("SecurityGroupBlocksApi").holds("CauseNotChecked")
+				return finds(m, "Unknown", "").suggests("SecurityGroupBlocksApi", "KubeletSilent").holds("CauseNotChecked")
 			}),
 	}
 }

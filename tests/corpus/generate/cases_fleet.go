@@ -50,6 +50,7 @@ func fleetCases() []Case {
 			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-scaling-activities-view.html", "https://github.com/aws/karpenter-provider-aws/issues/7469"), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
 				b.UserData[m.ID] = UserData(Edge)
+				b.Console[m.ID] = console(booted()...)
 				b.replaced(Edge)
 				b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
 				return unregistered(m, "ReplacementRepeats").holds("")
@@ -146,9 +147,10 @@ func fleetCases() []Case {
 				delete(b.template(Edge)["LaunchTemplateData"].(object), "IamInstanceProfile")
 				return unregistered(m, "InstanceProfileMissing").and(other, "Unregistered", "InstanceProfileMissing").holds("SharedCause")
 			}),
-		broken("node-group-says-it-is-unwell", "The node group reports that its instances do not join, and nothing that was captured tells why.",
+		broken("node-group-says-it-is-unwell", "The node group reports that its instances do not join, and nothing tells why, the console least.",
 			from(docNodegroupIssue, repostNodeGroup), func(b *Bundle) *verdict {
 				m := b.Unregistered(Workers)
+				b.Console[m.ID] = console(booted()...)
 				b.unhealthyGroup(m, "NodeCreationFailure", "Instances failed to join the kubernetes cluster")
 				return unregistered(m, "NodeGroupUnhealthy")
 			}),

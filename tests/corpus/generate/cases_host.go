@@ -171,7 +171,7 @@ func hostCases() []Case {
 				m := gpu(b)
 				b.silent(m, 45*time.Minute)
 				b.xid(m, 74, 50*time.Minute)
-				return finds(m, "Unknown", "KubeletSilent").suggests("AcceleratorFault")
+				return finds(m, "Unknown", "").suggests("AcceleratorFault", "KubeletSilent")
 			}),
 		well("gpu-error-that-was-contained", "Xid 94: an error of the memory hit one application and was contained. The agent writes an event and leaves its condition as it is.",
 			from(docXids), func(b *Bundle) *verdict {
@@ -207,7 +207,7 @@ func hostCases() []Case {
 				m := gpu(b)
 				b.silent(m, 45*time.Minute)
 				b.prints(m, "[430411.110231] NVRM: Xid (PCI:0000:00:1e.0): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
-				return finds(m, "Unknown", "KubeletSilent").suggests("AcceleratorFault")
+				return finds(m, "Unknown", "").suggests("AcceleratorFault", "KubeletSilent")
 			}),
 		well("gpu-well-after-a-reboot", "A GPU failed, the instance was rebooted, and the agent says since then that the accelerators are in order.",
 			from(docAccelerators), func(b *Bundle) *verdict {

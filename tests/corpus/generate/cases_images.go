@@ -173,8 +173,8 @@ func ownImageCases() []Case {
 			m := b.Unregistered(own)
 			b.retext(m, text)
 			b.Console[m.ID] = console(lines...)
-			if first == "NodeadmFailed" {
-				return unregistered(m, first)
+			if first == "" {
+				return unregistered(m, "").suggests("NodeadmFailed")
 			}
 			return unregistered(m, first, "NodeadmFailed").holds("")
 		}
@@ -190,11 +190,11 @@ func ownImageCases() []Case {
 		broken("own-ami-whose-nodeconfig-lacks-its-cluster", "The NodeConfig has settings of the kubelet alone, and nodeadm says that the cluster's name is missing.",
 			from(validation, provider), says("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n    - --v=2\n", "UserDataUnparseable", fatal("Name is missing in cluster configuration"), config)),
 		misleading("own-ami-without-user-data-whose-nodeadm-asks-ec2", "No user data, and nodeadm asks EC2 in vain, which it does with a NodeConfig alone: the AMI brought one.",
-			from(docTemplates, provider), says("", "NodeadmFailed", retries, config)),
+			from(docTemplates, provider), says("", "", retries, config)),
 		misleading("own-ami-without-user-data-whose-nodeadm-fails-later", "No user data, and nodeadm fails to start the kubelet, for which it had a NodeConfig.",
-			from(docTemplates, provider), says("", "NodeadmFailed", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.", "[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run.")),
+			from(docTemplates, provider), says("", "", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.", "[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run.")),
 		misleading("own-ami-that-completes-the-nodeconfig", "The NodeConfig has no service CIDR, and nodeadm fails later, for what EC2 says: the AMI completed it.",
-			from(validation, provider), says(half, "NodeadmFailed", retries, fatal("operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30"), config)),
+			from(validation, provider), says(half, "", retries, fatal("operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30"), config)),
 		misleading("own-ami-without-user-data-and-no-console", "No user data, and a console that is still empty: the AMI may know its cluster.",
 			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)

@@ -236,7 +236,7 @@ func readerCases() []Case {
 		misleading("sandbox-of-another-registry", "The sandbox's image is to come from a registry of the company's own, which an endpoint of ECR has nothing to do with: a hint.",
 			from(docPrivate), func(b *Bundle) *verdict {
 				m := noSandbox(b, "registry.example.com/pause:3.10", "dial tcp 203.0.113.5:443: i/o timeout", "ec2", "sts", "eks", "s3", "ecr.dkr")
-				return finds(m, "Uninitialized", "CniNotReady").suggests("VpcEndpointMissing")
+				return finds(m, "Uninitialized", "").suggests("VpcEndpointMissing", "CniNotReady")
 			}),
 		misleading("sandbox-that-the-network-does-not-get", "The sandbox fails for want of a CNI, as on any node that waits for one, and no image is missing.",
 			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/1847"), func(b *Bundle) *verdict {

@@ -41,7 +41,7 @@ func rootCases() []Case {
 				b.endpoint(true, false)
 				b.Lacks("route-tables.json")
 				b.unhealthyGroup(m, "ClusterUnreachable", "The managed node group is unable to communicate with the cluster's API server")
-				return unregistered(m, "NodeGroupUnhealthy").suggests("ApiEndpointUnreachable")
+				return unregistered(m, "").suggests("ApiEndpointUnreachable", "NodeGroupUnhealthy")
 			}),
 		broken("node-group-issue-and-another-cluster-in-the-user-data", "EKS says that instances failed to join, which the finding says already; their launch template joins another cluster.",
 			from(docNodegroupIssue, docTemplates), func(b *Bundle) *verdict {
@@ -56,13 +56,13 @@ func rootCases() []Case {
 			from(docAuthMode, docNodes), func(b *Bundle) *verdict {
 				m := silentWorker(b)
 				b.unmap(Workers)
-				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
+				return finds(m, "Unknown", "").suggests("NodeRoleNotMapped", "KubeletSilent")
 			}),
 		misleading("silent-and-the-console-was-not-captured", "A silent node of which only the node itself was captured: what may have befallen the machine is not checked, and nothing is claimed of it.",
 			from(docNodes, docStatusChecks), func(b *Bundle) *verdict {
 				m := silentWorker(b)
 				b.Lacks("instance-status.json", "k8s-events.json", "security-groups.json")
-				return finds(m, "Unknown", "KubeletSilent").misses("KernelPanic", "OutOfMemory", "SystemStatusImpaired", "SecurityGroupBlocksApi", "MemoryPressurePreceded")
+				return finds(m, "Unknown", "").suggests("KubeletSilent").misses("KernelPanic", "OutOfMemory", "SystemStatusImpaired", "SecurityGroupBlocksApi", "MemoryPressurePreceded")
 			}),
 		broken("cni-missing-and-no-endpoint-for-its-image", "The node is not ready for want of its CNI, the group's health issue says that nodes fail to join, and both have one root: no endpoint of S3, where the layers of images lie.",
 			from(docPrivate, "https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html"), func(b *Bundle) *verdict {
@@ -101,11 +101,11 @@ func reportCases() []Case {
 				failed(b, "AccessDenied", "Your worker nodes do not have access to the cluster. Verify if the node instance role is present and correctly configured in the aws-auth ConfigMap.")
 				return launches(Workers, "").suggests("NodeGroupUnhealthy").orders()
 			}),
-		broken("node-group-not-created-and-one-instance-does-not-join", "The same report, and one of two instances did not join: its role is mapped, and no cause is shown but what EKS says.",
+		misleading("node-group-not-created-and-one-instance-does-not-join", "The same report, and one of two instances did not join: its role is mapped, and no cause is shown but what EKS says.",
 			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {
 				m := b.Unregistered(Workers)
 				failed(b, "NodeCreationFailure", join, m.ID)
-				return unregistered(m, "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "NodeGroupUnhealthy").orders()
+				return unregistered(m, "").suggests("NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "").suggests("NodeGroupUnhealthy").orders()
 			}),
 		broken("node-group-not-created-for-its-role-and-its-node-works", "EKS no longer finds the group's role, for which it launches nothing more, whatever works still.",
 			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {

@@ -184,7 +184,7 @@ func siblingCases() []Case {
 				m := b.joined(Batch, 5*day)
 				b.silent(m, 45*time.Minute)
 				b.Profiles = without(b.Profiles, "InstanceProfileName", Batch.Profile())
-				return finds(m, "Unknown", "KubeletSilent").misses("InstanceProfileMissing", "NodeRoleNotMapped").holds("CauseNotChecked")
+				return finds(m, "Unknown", "").suggests("KubeletSilent").misses("InstanceProfileMissing", "NodeRoleNotMapped").holds("CauseNotChecked")
 			}),
 		broken("silent-and-its-profile-is-gone", "The instance that EC2 lists has no profile: it was taken off, and the kubelet gets no token any more.",
 			from(docNodeRole, docNodes), func(b *Bundle) *verdict {

@@ -35,18 +35,18 @@ func webhookCases() []Case {
 				b.webhook("Fail", "nodes", 0)
 				return finds(m, "Uninitialized", "AdmissionWebhookBlocks", "CniNotReady").suggests("StartupTaintNotRemoved").holds("")
 			}),
-		broken("webhook-that-perhaps-is-asked-and-karpenters-taint", "The webhook asks about some nodes by their labels. Whether this one is among them is not certain, nor is why the taint remains.",
+		misleading("webhook-that-perhaps-is-asked-and-karpenters-taint", "The webhook asks about some nodes by their labels. Whether this one is among them is not certain, nor is why the taint remains.",
 			from(admission, "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-objectselector"), func(b *Bundle) *verdict {
 				m := waits(b)
 				b.webhook("Fail", "nodes", 0)
 				b.Validating[len(b.Validating)-1]["webhooks"].([]object)[0]["objectSelector"] = object{"matchLabels": object{"capsule.clastix.io/tenant": "oil"}}
-				return finds(m, "Uninitialized", "CniNotReady").suggests("AdmissionWebhookBlocks", "StartupTaintNotRemoved").orders()
+				return finds(m, "Uninitialized", "").suggests("AdmissionWebhookBlocks", "StartupTaintNotRemoved", "CniNotReady").orders()
 			}),
 		misleading("webhook-not-captured-and-karpenters-taint", "Nobody captured the webhooks of the cluster: what keeps the taint on the node is open.",
 			from(admission, registration), func(b *Bundle) *verdict {
 				m := waits(b)
 				b.Lacks("webhooks.json", "endpointslices.json")
-				return finds(m, "Uninitialized", "CniNotReady").suggests("StartupTaintNotRemoved").misses("AdmissionWebhookBlocks")
+				return finds(m, "Uninitialized", "").suggests("StartupTaintNotRemoved", "CniNotReady").misses("AdmissionWebhookBlocks")
 			}),
 		misleading("webhook-that-answers-and-karpenters-taint", "The webhook has endpoints: Karpenter leaves its taint on the node for another reason.",
 			from(admission, registration), func(b *Bundle) *verdict {

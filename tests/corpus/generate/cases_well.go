@@ -149,13 +149,13 @@ func absenceCases() []Case {
 			mapping, func(b *Bundle) *verdict {
 				m := unmapped(b)
 				newer(b)
-				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
+				return finds(m, "Unknown", "").suggests("NodeRoleNotMapped", "KubeletSilent")
 			}),
 		misleading("unmapped-role-with-which-another-group-works", "The node is the only one of its group, and its role has no access entry; a node of another group has the same role and reports.",
 			mapping, func(b *Bundle) *verdict {
 				m := unmapped(b)
 				moved(b, b.healthy.worker, Batch)
-				return finds(m, "Unknown", "KubeletSilent").suggests("NodeRoleNotMapped")
+				return finds(m, "Unknown", "").suggests("NodeRoleNotMapped", "KubeletSilent")
 			}),
 	}
 }
