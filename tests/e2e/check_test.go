@@ -318,7 +318,7 @@ func TestBastionAndNATAreListedAndNeverTouched(t *testing.T) {
 		d := r.only(t)
 		var listed []string
 		for _, n := range d.NotNodes {
-			listed = append(listed, n.Name+" "+n.Instance)
+			listed = append(listed, n.Name+" "+string(n.Instance))
 		}
 		slices.Sort(listed)
 		same(t, "tagged, not a node", listed, []string{"bastion " + bastion, "nat " + nat})

@@ -356,7 +356,7 @@ func kinds(d report.Document) (out []string) {
 
 func held(d report.Document) (out []string) {
 	for _, h := range d.Held {
-		out = append(out, h.Reason+" "+h.Instance)
+		out = append(out, string(h.Reason)+" "+string(h.Instance))
 	}
 	return out
 }

@@ -127,13 +127,13 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 		watching = append(watching, words(f.Instance+f.Subject, f.Kind))
 	}
 	for _, n := range doc.NotNodes {
-		notNodes = append(notNodes, n.Instance)
+		notNodes = append(notNodes, string(n.Instance))
 	}
 	for _, o := range doc.Orders {
 		orders = append(orders, words(o.Instance, o.Action))
 	}
 	for _, h := range doc.Held {
-		held = append(held, words(h.Instance, h.Action, h.Reason))
+		held = append(held, words(string(h.Instance), string(h.Action), string(h.Reason)))
 	}
 	for _, o := range doc.Outcomes {
 		acts = append(acts, words(o.Instance, o.Action, o.Result, o.Reason))
