@@ -22,6 +22,7 @@ type kind interface {
 	read(*State, record) error
 	puts(*Changes) ([]write, error)
 	drops(*Changes) ([]write, error)
+	changes(*Changes) bool // reports whether puts or drops return writes
 }
 
 // many is a kind with a record for each key.
@@ -300,6 +301,11 @@ func (k many[K, V]) puts(c *Changes) (writes []write, err error) {
 	return writes, err
 }
 
+func (k many[K, V]) changes(c *Changes) bool {
+	put, drop := k.in(&c.Put, &c.Drop)
+	return len(*put)+len(drop) > 0
+}
+
 func (k many[K, V]) drops(c *Changes) (writes []write, _ error) {
 	_, keys := k.in(&c.Put, &c.Drop)
 	for _, key := range keys {
@@ -335,6 +341,11 @@ func (k one[V]) puts(c *Changes) ([]write, error) {
 	}
 	w, err := encode(k.name, none{}, *v)
 	return []write{w}, err
+}
+
+func (k one[V]) changes(c *Changes) bool {
+	put, drop := k.in(&c.Put, &c.Drop)
+	return drop || *put != *new(V)
 }
 
 func (k one[V]) drops(c *Changes) ([]write, error) {

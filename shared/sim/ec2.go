@@ -417,7 +417,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 			all = c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute)))
 		}
 		all, out.NextToken = cut(all, in.NextToken, aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all)))))
-		page = make([]types.Instance, len(all))
+		page, out.Tags = make([]types.Instance, len(all)), make([]types.TagDescription, 0, len(all))
 		for i, m := range all {
 			page[i] = *m.shown
 			told := m.tagsTold()
