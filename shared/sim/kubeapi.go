@@ -42,7 +42,7 @@ type kubeAPI struct {
 	nodes listing[corev1.Node]
 	// reduced are the nodes that are left of their listing, as the product reads them.
 	reduced []*kube.NodeObject
-	items listing[*kube.Item]
+	items   listing[*kube.Item]
 }
 
 // listing is a paged list, with the objects as of its first page.
