@@ -36,8 +36,12 @@ type Drops struct {
 
 // Empty reports whether nothing changes.
 func (c Changes) Empty() bool {
-	writes, err := c.writes()
-	return len(writes) == 0 && err == nil
+	for _, k := range kinds {
+		if k.changes(&c) {
+			return false
+		}
+	}
+	return true
 }
 
 // Apply makes the changes in place.

@@ -22,6 +22,7 @@ type kind interface {
 	read(*State, record) error
 	puts(*Changes) ([]write, error)
 	drops(*Changes) ([]write, error)
+	changes(*Changes) bool // reports whether puts or drops return writes
 }
 
 // many is a kind with a record for each key.
@@ -248,14 +249,17 @@ func (r record) malformed(err error) error {
 	return fmt.Errorf("record %s is malformed: %w; fix or delete it", r.key, err)
 }
 
+// noDrops is for callers that need no keys to drop. Nothing writes to it.
+var noDrops Drops
+
 // of returns the records of the kind in a state.
 func (k many[K, V]) of(s *State) map[K]V {
-	m, _ := k.in(s, new(Drops))
+	m, _ := k.in(s, &noDrops)
 	return *m
 }
 
 func (k many[K, V]) copy(to, from *State) {
-	if m, _ := k.in(to, new(Drops)); *m == nil {
+	if m, _ := k.in(to, &noDrops); *m == nil {
 		*m = map[K]V{}
 	}
 	maps.Copy(k.of(to), k.of(from))
@@ -297,6 +301,11 @@ func (k many[K, V]) puts(c *Changes) (writes []write, err error) {
 	return writes, err
 }
 
+func (k many[K, V]) changes(c *Changes) bool {
+	put, drop := k.in(&c.Put, &c.Drop)
+	return len(*put)+len(drop) > 0
+}
+
 func (k many[K, V]) drops(c *Changes) (writes []write, _ error) {
 	_, keys := k.in(&c.Put, &c.Drop)
 	for _, key := range keys {
@@ -306,9 +315,9 @@ func (k many[K, V]) drops(c *Changes) (writes []write, _ error) {
 }
 
 func (k one[V]) copy(to, from *State) {
-	of, _ := k.in(from, new(Drops))
+	of, _ := k.in(from, &noDrops)
 	if *of != *new(V) {
-		in, _ := k.in(to, new(Drops))
+		in, _ := k.in(to, &noDrops)
 		*in = *of
 	}
 }
@@ -320,18 +329,23 @@ func (k one[V]) drop(s *State, d *Drops) {
 }
 
 func (k one[V]) read(s *State, r record) (err error) {
-	in, _ := k.in(s, new(Drops))
+	in, _ := k.in(s, &noDrops)
 	_, *in, err = decode[none, V](r, k.needs)
 	return err
 }
 
 func (k one[V]) puts(c *Changes) ([]write, error) {
-	v, _ := k.in(&c.Put, new(Drops))
+	v, _ := k.in(&c.Put, &noDrops)
 	if *v == *new(V) {
 		return nil, nil
 	}
 	w, err := encode(k.name, none{}, *v)
 	return []write{w}, err
+}
+
+func (k one[V]) changes(c *Changes) bool {
+	put, drop := k.in(&c.Put, &c.Drop)
+	return drop || *put != *new(V)
 }
 
 func (k one[V]) drops(c *Changes) ([]write, error) {

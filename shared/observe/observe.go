@@ -187,9 +187,9 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.W
 		fail(err)
 		return
 	}
-	// There are about as many nodes as instances. Growing the slice in steps costs more than the
-	// nodes do.
-	s.Nodes = make([]roll.Node, 0, len(s.Instances))
+	// There are about as many nodes as instances, or as last time. Growing the slice in steps costs
+	// more than the nodes do.
+	s.Nodes = make([]roll.Node, 0, max(len(s.Instances), o.progress.of(s.Cluster.ID.Name).size))
 	err = client.Nodes(ctx, watch,
 		func(n roll.Node) {
 			s.Nodes = append(s.Nodes, n)

@@ -19,10 +19,12 @@ func (d *Document) Watch() roll.Watch {
 	for _, o := range d.overrides {
 		layers = append(layers, o.layer())
 	}
+	var p Policy // of one setting at a time
 	for _, l := range layers {
 		for _, s := range l.settings {
 			if s.preset == "" && (strings.HasPrefix(s.key, "conditions.") || strings.HasPrefix(s.key, "initialization.")) {
-				w = watched(w, s)
+				p = Policy{}
+				w = watched(w, s, &p)
 			}
 		}
 	}
@@ -31,10 +33,9 @@ func (d *Document) Watch() roll.Watch {
 	return w
 }
 
-// watched adds what a setting names.
-func watched(w roll.Watch, s setting) roll.Watch {
-	var p Policy
-	s.set(&p)
+// watched adds what a setting names, by means of an empty policy.
+func watched(w roll.Watch, s setting, p *Policy) roll.Watch {
+	s.set(p)
 	for _, c := range p.Conditions {
 		if c.Type != "Ready" {
 			w.Conditions[roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}] = true

@@ -20,6 +20,7 @@ type sight struct {
 	status    string // its status before the last listing
 	nodes     seenPages[corev1.Node]
 	instances seenPages[types.Instance]
+	ids       map[string]bool   // of those instances; nil until it is needed
 	looked    map[string]lookup // instances by id
 	policy    bool              // the policy was read
 	told      bool              // the version of the notices was read
@@ -54,18 +55,6 @@ func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
 	l.failed = l.failed || !ok
 	l.last = last && ok
 	l.pages, l.at = append(l.pages, page), at
-}
-
-// has reports whether a page has such an item.
-func (l *seenPages[T]) has(such func(*T) bool) bool {
-	for _, page := range l.pages {
-		for i := range page {
-			if such(&page[i]) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // whole reports whether the last listing was read to its end.
@@ -233,6 +222,7 @@ func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last
 		inv.seen.status = inv.seen.described
 	}
 	inv.seen.instances.page(inv.v.a.Now(), page, first, last, ok)
+	inv.seen.ids = nil
 }
 
 // sawInstance records an instance that was read by its id, nil if EC2 does not know it. ok is false if
@@ -242,9 +232,23 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 		inv.seen.looked = map[string]lookup{}
 	}
 	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
-	if l := &inv.seen.instances; i != nil && l.begun && !l.has(func(x *types.Instance) bool { return *x.InstanceId == id }) {
-		l.pages = append(l.pages, []types.Instance{*i}) // a node named it, and no tag
+	if s := &inv.seen; i != nil && s.instances.begun && !s.lists(id) {
+		s.instances.pages = append(s.instances.pages, []types.Instance{*i}) // a node named it, and no tag
+		s.ids[id] = true
 	}
+}
+
+// lists reports whether the listing has the instance.
+func (s *sight) lists(id string) bool {
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+		for _, page := range s.instances.pages {
+			for i := range page {
+				s.ids[*page[i].InstanceId] = true
+			}
+		}
+	}
+	return s.ids[id]
 }
 
 // sawNodes records a page of a listing of a cluster's nodes, like sawInstances.

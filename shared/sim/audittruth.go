@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -55,6 +56,8 @@ type excuse struct {
 	withheld
 	m *machine
 	g *group
+	// outage is the one of the auditor. It is the same for all held acts of a check.
+	outage func() bool
 }
 
 // truthful checks the reasons of a check.
@@ -66,12 +69,13 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	if len(k.held) > 0 {
 		u.truths.remember(u.a) // what became true since the last full minute
 	}
+	outage := sync.OnceValue(func() bool { return u.outage(inv, c) })
 	for _, h := range k.held {
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
 			u.truths.trouble[c.name] = u.a.Now()
 		}
-		e := excuse{u: u, inv: inv, c: c, k: k, withheld: h, m: u.a.machines[h.instance]}
+		e := excuse{u: u, inv: inv, c: c, k: k, withheld: h, m: u.a.machines[h.instance], outage: outage}
 		if e.m != nil {
 			e.g = e.m.g
 		}
@@ -127,6 +131,37 @@ func (t *truths) sighted(c checkup, by sighting) {
 func (e excuse) lately(what, whom string) bool {
 	at, ok := e.u.truths.last[what+" "+whom]
 	return ok && e.u.a.Now().Sub(at) <= lag
+}
+
+// outage reports whether a zone of the cluster is down, or looks so to the check.
+func (u *auditor) outage(inv *invocation, c *cluster) bool {
+	for _, zone := range zones { // whatever the Nodes of its machines name
+		if _, down := c.out(zone, u.a.Now()); down {
+			return true
+		}
+	}
+	// A diagnosis that a zone is at fault holds too, whatever share the policy sets.
+	of := min(u.policy(inv, c, "").count("limits.zone"), defaults.count("limits.zone"))
+	running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
+	for i := range inv.seen.eachInstance() {
+		if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
+			running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
+		}
+	}
+	for _, zone := range zones {
+		nodes, silent := 0, 0
+		for n := range inv.seen.eachNode() {
+			if running[instanceOf(n)] == zone {
+				if nodes++; !readyNode(n) {
+					silent++
+				}
+			}
+		}
+		if silent >= 3 && silent*100 >= of*nodes || silent >= 2 && silent == nodes {
+			return true
+		}
+	}
+	return false
 }
 
 // false returns why the reason is false, or "" if it may be true.
@@ -370,36 +405,8 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		return !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
-	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
-	"ZoneOutage": func(e excuse) bool {
-		for _, zone := range zones { // whatever the Nodes of its machines name
-			if _, down := e.c.out(zone, e.u.a.Now()); down {
-				return true
-			}
-		}
-		// A diagnosis that a zone is at fault holds too, whatever share the policy sets.
-		of := min(e.u.policy(e.inv, e.c, "").count("limits.zone"), defaults.count("limits.zone"))
-		running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
-		for i := range e.inv.seen.eachInstance() {
-			if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
-				running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
-			}
-		}
-		for _, zone := range zones {
-			nodes, silent := 0, 0
-			for n := range e.inv.seen.eachNode() {
-				if running[instanceOf(n)] == zone {
-					if nodes++; !readyNode(n) {
-						silent++
-					}
-				}
-			}
-			if silent >= 3 && silent*100 >= of*nodes || silent >= 2 && silent == nodes {
-				return true
-			}
-		}
-		return false
-	},
+	"ZonalShift":       func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
+	"ZoneOutage":       func(e excuse) bool { return e.outage() },
 	"PodsUnread":       func(e excuse) bool { return e.inv.missed },
 	"PodsNotToDisrupt": func(e excuse) bool { return e.serves(keptAnnotated, keptUnsafe, keptNode, keptNodeSafe) },
 	"DisruptionBudget": func(e excuse) bool {

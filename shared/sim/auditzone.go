@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,9 @@ import (
 // The string says which part is down. A node that was not ready before the outage does not count: if two
 // fail one after the other, the zone is not certainly the cause.
 func (c *cluster) out(zone string, before time.Time) (string, bool) {
+	if !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.machine != nil && n.machine.muted }) {
+		return "", false // the usual case, at little cost
+	}
 	count := func(of func(*machine) bool) (nodes, muted int) {
 		for _, n := range c.nodes {
 			m := n.machine

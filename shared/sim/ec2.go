@@ -417,10 +417,12 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 			all = c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute)))
 		}
 		all, out.NextToken = cut(all, in.NextToken, aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all)))))
-		for _, m := range all {
-			page = append(page, *m.shown)
-			for _, t := range m.tagsTold() {
-				if t.key == roll.ClusterTagPrefix+cluster || strings.HasPrefix(t.key, roll.TagPrefix) {
+		page, out.Tags = make([]types.Instance, len(all)), make([]types.TagDescription, 0, len(all))
+		for i, m := range all {
+			page[i] = *m.shown
+			told := m.tagsTold()
+			for j := range told {
+				if t := &told[j]; t.key == roll.ClusterTagPrefix+cluster || strings.HasPrefix(t.key, roll.TagPrefix) {
 					out.Tags = append(out.Tags, types.TagDescription{ResourceId: &m.id, ResourceType: types.ResourceTypeInstance, Key: &t.key, Value: &t.value})
 				}
 			}

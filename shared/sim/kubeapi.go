@@ -40,7 +40,9 @@ type kubeAPI struct {
 	// nodes and items are the latest listings, of nodes as objects and of other kinds as JSON. A
 	// client never has two in progress.
 	nodes listing[corev1.Node]
-	items listing[*kube.Item]
+	// reduced are the nodes that are left of their listing, as the product reads them.
+	reduced []*kube.NodeObject
+	items   listing[*kube.Item]
 }
 
 // listing is a paged list, with the objects as of its first page.
@@ -128,10 +130,12 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (node
 	err = q.send(ctx, func() error {
 		if token == "" {
 			k.nodes = listing[corev1.Node]{of: q.c, rest: q.c.listNodes()}
+			k.reduced = q.c.reduced
 		} else if err := k.nodes.resume(q, token); err != nil {
 			return err
 		}
 		page, next = k.nodes.page(k.v.pageSize(int(limit), len(q.c.nodes)))
+		nodes, k.reduced = k.reduced[:len(page):len(page)], k.reduced[len(page):]
 		return nil
 	})
 	if c := k.v.a.byName[k.name]; err != nil {
@@ -141,9 +145,6 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (node
 		return nil, "", err
 	}
 	k.v.inv.sawNodes(q.c, page, token == "", next == "", true)
-	for i := range page {
-		nodes = append(nodes, nodeOf(&page[i]))
-	}
 	return nodes, next, nil
 }
 

@@ -142,15 +142,16 @@ func stampedOr(t time.Time) *metav1.Time {
 // slice; it is never modified.
 func (c *cluster) listNodes() []corev1.Node {
 	if c.objects == nil {
-		c.objects = make([]corev1.Node, 0, len(c.nodes))
+		c.objects, c.reduced = make([]corev1.Node, 0, len(c.nodes)), make([]*kube.NodeObject, 0, len(c.nodes))
 		for _, n := range c.nodes {
 			if n.unlisted {
 				continue
 			}
 			if n.listedAt != n.version {
 				n.listed, n.listedAt = n.object(), n.version
+				n.reduced = nodeOf(&n.listed)
 			}
-			c.objects = append(c.objects, n.listed)
+			c.objects, c.reduced = append(c.objects, n.listed), append(c.reduced, n.reduced)
 		}
 	}
 	return c.objects

@@ -54,6 +54,10 @@ type Watch struct {
 	Stop func() bool
 }
 
+// GCPercent is the value for debug.SetGCPercent during runs: a run allocates much memory for a
+// short time and keeps little.
+const GCPercent = 400
+
 // step is how far a run advances between two checks of the auditor.
 const step = time.Minute
 

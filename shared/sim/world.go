@@ -81,8 +81,9 @@ type cluster struct {
 	shifted string
 	version int // resourceVersion of the last change to any object
 
-	listed  []types.Instance // the instances that EC2 lists; nil after a change
-	objects []corev1.Node    // the nodes that its API server lists; nil after a change
+	listed  []types.Instance   // the instances that EC2 lists; nil after a change
+	objects []corev1.Node      // the nodes that its API server lists; nil after a change
+	reduced []*kube.NodeObject // the same, with the fields that the product reads
 }
 
 // ownerKind says which controller launches a group's machines.
@@ -274,8 +275,9 @@ type node struct {
 	pods        []*pod
 	events      []occurrence
 
-	listed   corev1.Node // as lists return it
-	listedAt int         // the version at which listed was built
+	listed   corev1.Node      // as lists return it
+	reduced  *kube.NodeObject // the same, with the fields that the product reads
+	listedAt int              // the version at which both were built
 	made     made[nodeState]
 }
 

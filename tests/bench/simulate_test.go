@@ -37,7 +37,7 @@ var simulations = []struct {
 func BenchmarkNodeHours(b *testing.B) {
 	for _, s := range simulations {
 		b.Run(s.name, func(b *testing.B) {
-			defer debug.SetGCPercent(debug.SetGCPercent(400))
+			defer debug.SetGCPercent(debug.SetGCPercent(sim.GCPercent))
 			hours := 0.0
 			cpu, began := processorTime(b), time.Now()
 			for b.Loop() {

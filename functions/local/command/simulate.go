@@ -191,8 +191,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// A run allocates much short-lived memory and keeps little.
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer debug.SetGCPercent(debug.SetGCPercent(sim.GCPercent))
 	atOnce := runtime.GOMAXPROCS(0)
 	if f.history {
 		atOnce = 1 // a verbose run prints as it goes
@@ -256,9 +255,6 @@ func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok boo
 		return r, false
 	}
 }
-
-// gcPercent is GOGC while simulations run.
-const gcPercent = 400
 
 // tally prints the results of all seeds.
 func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bool) {

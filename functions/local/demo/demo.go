@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ type Options struct {
 // first.
 func Run(ctx context.Context, o Options) error {
 	o.Verbose = o.Verbose || o.Whole
+	defer debug.SetGCPercent(debug.SetGCPercent(sim.GCPercent))
 	day, stop := sim.Day(), func() bool { return ctx.Err() != nil }
 	s := newStory(o, day)
 	s.ctx = ctx

@@ -281,8 +281,16 @@ func decide(a evidence.ACL, f flow) result {
 	rules := slices.Clone(a.Rules)
 	slices.SortStableFunc(rules, func(a, b evidence.ACLRule) int { return cmp.Compare(a.Number, b.Number) })
 	v := verdict{}
+	var v4, v6 []aclRule // once for all addresses
 	for _, p := range f.to {
-		v.walk(block{p, f.ports}, ruled(rules, f.egress, isIPv6(p)))
+		applying := &v4
+		if isIPv6(p) {
+			applying = &v6
+		}
+		if *applying == nil {
+			*applying = ruled(rules, f.egress, isIPv6(p))
+		}
+		v.walk(block{p, f.ports}, *applying)
 	}
 	switch {
 	case !v.denied:
@@ -314,7 +322,7 @@ type aclRule struct {
 
 // ruled returns the rules that can apply to TCP in a direction and a family.
 func ruled(rules []evidence.ACLRule, egress, v6 bool) []aclRule {
-	var out []aclRule
+	out := make([]aclRule, 0, len(rules))
 	for _, r := range rules {
 		p, ok := parsePrefix(r.CIDR)
 		protocol, tcp := tcpOf(r.Protocol)
@@ -332,8 +340,13 @@ func ruled(rules []evidence.ACLRule, egress, v6 bool) []aclRule {
 
 // tcpOf reports whether a protocol, as EC2 or a person writes it, includes TCP.
 func tcpOf(protocol string) (kind string, ok bool) {
-	kind, ok = map[string]string{"-1": "all", "all": "all", "6": "tcp", "tcp": "tcp"}[strings.ToLower(protocol)]
-	return kind, ok
+	switch strings.ToLower(protocol) {
+	case "-1", "all":
+		return "all", true
+	case "6", "tcp":
+		return "tcp", true
+	}
+	return "", false
 }
 
 // block is a set of packets: to or from some addresses, to some ports.

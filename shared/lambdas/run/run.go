@@ -107,7 +107,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 		r.Observer.LookUp(reading, c.Snapshot, open)
 	}
 	in := r.assess(reading, &c, state, now)
-	keep := r.diagnose(ctx, &c, state)
+	keep := r.diagnose(ctx, &c, state, in.Policy)
 	in.Diagnoses, in.Lowered, in.Unremembered = c.Diagnoses, r.Lowered, r.Unremembered
 	c.Plan = r.plan(in)
 	r.carryOut(ctx, &c, state, in.Policy, keep)

@@ -11,8 +11,8 @@ import (
 )
 
 // diagnose diagnoses the findings past Watching. It returns the function that stores the
-// evidence, nil if there is none to store.
-func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.State) Keep {
+// evidence, nil if there is none to store: then the answers are not recorded.
+func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy) Keep {
 	findings := c.Findings()
 	if r.Why == nil || len(findings) == 0 {
 		return nil
@@ -20,7 +20,9 @@ func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.Sta
 	r.tell(c.Snapshot.Cluster.ID.Name, "finding out why")
 	asking, cancel := bounded(ctx, r.WhyTime)
 	defer cancel()
-	record := slices.ContainsFunc(findings, func(f roll.Finding) bool { return known(state, f).Evidence == "" })
+	record := slices.ContainsFunc(findings, func(f roll.Finding) bool {
+		return known(state, f).Evidence == "" && pol(f.Selector).Mode.Allows(policy.Notify)
+	})
 	var keep Keep
 	c.Diagnoses, keep = r.Why(asking, c.Snapshot, findings, state, record)
 	return keep

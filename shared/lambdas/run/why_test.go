@@ -90,6 +90,24 @@ func TestTheEvidenceIsKeptBeforeTheNoticeThatLinksIt(t *testing.T) {
 	}
 }
 
+// The answers of a check are held in memory only if they may be kept.
+func TestObserveRecordsNoAnswers(t *testing.T) {
+	for mode, want := range map[policy.Mode]bool{policy.Observe: false, policy.Notify: true} {
+		s := newStage()
+		r := s.diagnosing(mode, unmapped)
+		inner, asked := r.Why, 0
+		r.Why = func(ctx context.Context, snapshot *roll.Snapshot, f []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
+			if asked++; record != want {
+				t.Errorf("mode %s: recorded %t", mode, record)
+			}
+			return inner(ctx, snapshot, f, state, record)
+		}
+		if r.Check(t.Context(), "demo", now); asked != 1 {
+			t.Errorf("mode %s: asked %d times", mode, asked)
+		}
+	}
+}
+
 func TestObserveKeepsNoEvidence(t *testing.T) {
 	s := newStage()
 	if c := s.diagnosing(policy.Observe, unmapped).Check(t.Context(), "demo", now); c.Evidence != "" || slices.Contains(s.events, "keep") || len(c.Diagnoses) != 1 {

@@ -23,7 +23,7 @@ func (l *look) readIdentity() {
 	profile, role := l.action("iam:GetInstanceProfile"), l.action("iam:GetRole")
 	attached, inline := l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies")
 	var arns, roles []string
-	for _, c := range l.configs(needRole | needAuth) {
+	for c := range l.configs(needRole | needAuth) {
 		arns = append(arns, c.ProfileARN)
 	}
 	arns, left := first(distinct(arns), l.most(rolesTotal))

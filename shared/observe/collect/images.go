@@ -17,7 +17,7 @@ const imagesTotal = 100
 // readImages describes the AMIs of the instances, each once.
 func (l *look) readImages() {
 	var ids []string
-	for _, c := range l.configs(needImage) {
+	for c := range l.configs(needImage) {
 		ids = append(ids, c.Image)
 	}
 	ids, left := first(distinct(ids), l.most(imagesTotal))

@@ -2,7 +2,7 @@ package collect
 
 import (
 	"context"
-	"slices"
+	"iter"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -19,6 +19,7 @@ type look struct {
 	findings []roll.Finding // those that are diagnosed
 	samples  samples
 	kube     kubeClient
+	needed   sync.Map // the results of needing
 
 	mu sync.Mutex // guards what several tasks write: instances, nodes and groups
 	ev *evidence.Evidence
@@ -56,9 +57,18 @@ func newLook(ctx context.Context, c *Collector, in Input) *look {
 	return l
 }
 
-// needing returns the findings whose diagnosis needs n.
-func (l *look) needing(n need) []roll.Finding {
-	return slices.DeleteFunc(slices.Clone(l.findings), func(f roll.Finding) bool { return needsOf(f)&n == 0 })
+// needing returns the findings whose diagnosis needs n. Callers share the list.
+func (l *look) needing(n need) (out []roll.Finding) {
+	if known, ok := l.needed.Load(n); ok {
+		return known.([]roll.Finding)
+	}
+	for i := range l.findings {
+		if needsOf(l.findings[i])&n != 0 {
+			out = append(out, l.findings[i])
+		}
+	}
+	l.needed.Store(n, out)
+	return out
 }
 
 // instancesNeeding returns the instances of those findings, each once.
@@ -73,14 +83,14 @@ func (l *look) instancesNeeding(n need) []roll.InstanceID {
 }
 
 // configs returns the descriptions of those instances, as far as EC2 returned them.
-func (l *look) configs(n need) []evidence.InstanceConfig {
-	var out []evidence.InstanceConfig
-	for _, id := range l.instancesNeeding(n) {
-		if c := l.config(id); c.Known() {
-			out = append(out, c.Value)
+func (l *look) configs(n need) iter.Seq[evidence.InstanceConfig] {
+	return func(yield func(evidence.InstanceConfig) bool) {
+		for _, id := range l.instancesNeeding(n) {
+			if c := l.config(id); c.Known() && !yield(c.Value) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // changed changes a value of the evidence under its lock. known returns a value under its lock.

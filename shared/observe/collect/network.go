@@ -33,7 +33,7 @@ const whyNetwork = "200 of a kind are described per check, the most urgent first
 // endpoints' addresses.
 func (l *look) readSubnets() {
 	var ids []string
-	for _, c := range l.configs(needNetwork) {
+	for c := range l.configs(needNetwork) {
 		ids = append(ids, c.Subnet)
 	}
 	if len(ids) == 0 {
@@ -62,7 +62,7 @@ func subnet(s *types.Subnet) evidence.Subnet {
 // vpcIDs returns the VPCs of the instances, each once.
 func (l *look) vpcIDs() []string {
 	var ids []string
-	for _, c := range l.configs(needNetwork) {
+	for c := range l.configs(needNetwork) {
 		ids = append(ids, c.VPC)
 	}
 	ids, _ = first(distinct(ids), l.most(vpcsTotal))
@@ -135,7 +135,7 @@ func (l *look) endpoints() []evidence.VPCEndpoint {
 // endpoints.
 func (l *look) readSecurityGroups() {
 	var ids []string
-	for _, c := range l.configs(needNetwork) {
+	for c := range l.configs(needNetwork) {
 		ids = append(ids, c.SecurityGroups...)
 	}
 	if len(ids) == 0 {

@@ -29,7 +29,7 @@ func (l *look) placeTables() {
 // instanceSubnets returns the subnets of the instances.
 func (l *look) instanceSubnets() []placed {
 	var all []placed
-	for _, c := range l.configs(needNetwork) {
+	for c := range l.configs(needNetwork) {
 		if c.Subnet != "" {
 			all = append(all, placed{c.Subnet, c.VPC})
 		}

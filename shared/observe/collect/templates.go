@@ -20,7 +20,7 @@ func (l *look) readTemplates() {
 	a := l.secret("ec2:DescribeLaunchTemplateVersions")
 	var ids []string
 	versions := map[string][]string{}
-	for _, c := range l.configs(needUserData) {
+	for c := range l.configs(needUserData) {
 		if c.LaunchTemplate != "" && c.LaunchTemplateVersion != "" {
 			ids = append(ids, c.LaunchTemplate)
 			versions[c.LaunchTemplate] = distinct(append(versions[c.LaunchTemplate], c.LaunchTemplateVersion))
