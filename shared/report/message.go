@@ -74,7 +74,7 @@ func (l letter) bounded() letter {
 		l.why[i].summary = line(l.why[i].summary)
 	}
 	if l.run != nil {
-		l.run = &recipe{l.run.title, lines(visible(strings.Join(l.run.commands, "\n")))}
+		l.run = &recipe{l.run.title, lines(roll.Visible(strings.Join(l.run.commands, "\n")))}
 	}
 	return l
 }
