@@ -147,7 +147,6 @@ func uses(lines []string, command string) bool {
 	return slices.ContainsFunc(lines, func(c string) bool { return strings.HasPrefix(c, command) })
 }
 
-// write writes the recipe, if there is one.
 func (r *recipe) write(b *strings.Builder) {
 	if r == nil {
 		return

@@ -301,7 +301,6 @@ type ran struct {
 	err    error
 }
 
-// run runs one seed.
 func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ran {
 	f.seed = seed
 	r := ran{seed: seed, sc: sim.Random(f.options())}
