@@ -142,7 +142,6 @@ func (s *sums) changed(e emit.Event) {
 	}
 }
 
-// tried returns the sample for the outcome of an order.
 func tried(o plan.Order, out remediate.Outcome) metric.Sample {
 	s := metric.Sample{By: metric.By{metric.ByCluster: o.Name, metric.ByAction: string(o.Action)}, Value: 1}
 	switch out.Result {

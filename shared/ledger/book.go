@@ -91,7 +91,6 @@ func (b *book) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// partition returns the partition of a cluster.
 func partition(c roll.ClusterID) string { return "cluster#" + c.String() }
 
 // Read implements Ledger. It may miss an act that begins at the same time; Begin does not

@@ -241,7 +241,6 @@ func needs[V any]() (all []need) {
 	return all
 }
 
-// malformed adds the record to an error.
 func (r record) malformed(err error) error {
 	if err == nil {
 		return nil

@@ -94,19 +94,11 @@ func (p *planner) notices() {
 		return cmp.Or(cmp.Compare(a.Finding.Instance, b.Finding.Instance), cmp.Compare(a.Finding.Kind, b.Finding.Kind))
 	})
 	p.nameIncidents()
-	p.countNodes()
 	for i := range p.out.Notices {
-		p.out.Notices[i].Gone = p.gone
-	}
-}
-
-// countNodes sets the number of nodes of the cluster in each notice.
-func (p *planner) countNodes() {
-	if !p.Snapshot.Whole() {
-		return
-	}
-	for i := range p.out.Notices {
-		p.out.Notices[i].Nodes, p.out.Notices[i].Ready = p.Assessment.Nodes, p.Assessment.Ready
+		n := &p.out.Notices[i]
+		if n.Gone = p.gone; p.Snapshot.Whole() {
+			n.Nodes, n.Ready = p.Assessment.Nodes, p.Assessment.Ready
+		}
 	}
 }
 

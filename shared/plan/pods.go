@@ -47,13 +47,13 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 			return unread(p.Snapshot, PodsUnread, part.call, fmt.Sprintf("node %s is silent, and %s could not be read (%s)", n.Name, part.what, part.call))
 		}
 	}
-	if text, ok := notToDisrupt(n, has); ok && kept {
+	if text := notToDisrupt(n, has); text != "" && kept {
 		return &Refusal{Reason: PodsNotToDisrupt, Detail: text + ": it may still work, and would be ended"}
 	}
-	if text, ok := violated(has.Budgets); ok && budgets {
+	if text := violated(has.Budgets); text != "" && budgets {
 		return refuse(DisruptionBudget, "node %s is silent, and may still run pods that their budget cannot spare: %s", n.Name, text)
 	}
-	if text, ok := onDisks(has.LocalVolumes); ok && disks {
+	if text := onDisks(has.LocalVolumes); text != "" && disks {
 		return refuse(LocalVolume, "node %s is silent, and data lies on its own disks, and what works with it may still run: %s", n.Name, text)
 	}
 	return nil
@@ -61,9 +61,9 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 
 // notToDisrupt finds annotations against disruption on the node, or on its pods that are not
 // replaced yet.
-func notToDisrupt(n *roll.Node, has roll.NodePods) (string, bool) {
+func notToDisrupt(n *roll.Node, has roll.NodePods) string {
 	if has.NotToDisrupt != "" {
-		return fmt.Sprintf("node %s carries %s", n.Name, has.NotToDisrupt), true
+		return fmt.Sprintf("node %s carries %s", n.Name, has.NotToDisrupt)
 	}
 	var kept []string
 	for _, pod := range has.Pods {
@@ -71,11 +71,14 @@ func notToDisrupt(n *roll.Node, has roll.NodePods) (string, bool) {
 			kept = append(kept, fmt.Sprintf("%s (%s)", pod.Name, pod.NotToDisrupt))
 		}
 	}
-	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, joinSome(kept)), len(kept) > 0
+	if len(kept) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, joinSome(kept))
 }
 
 // violated finds budgets that would have too few healthy pods.
-func violated(budgets []roll.Budget) (string, bool) {
+func violated(budgets []roll.Budget) string {
 	var short []string
 	for _, b := range budgets {
 		switch {
@@ -86,15 +89,15 @@ func violated(budgets []roll.Budget) (string, bool) {
 			short = append(short, fmt.Sprintf("%s wants %d healthy, and has %d without %s", b.Name, b.Desired, b.Healthy-b.Ready, joinSome(b.Pods)))
 		}
 	}
-	return joinSome(short), len(short) > 0
+	return joinSome(short)
 }
 
-func onDisks(volumes []roll.LocalVolume) (string, bool) {
+func onDisks(volumes []roll.LocalVolume) string {
 	var on []string
 	for _, v := range volumes {
 		on = append(on, fmt.Sprintf("%s of claim %s", v.Name, v.Claim))
 	}
-	return joinSome(on), len(on) > 0
+	return joinSome(on)
 }
 
 // waiting names the pods that wait for the end of a silent instance, as part of its order's reason:

@@ -38,7 +38,6 @@ func (o override) layer() layer {
 	}, o.settings}
 }
 
-// presetLayer returns the layer of a preset.
 func presetLayer(name string, settings []setting) layer {
 	return layer{func(s setting) string {
 		if s.line == 0 {

@@ -76,7 +76,7 @@ func TestTheIntentSaysWhatItRestsOn(t *testing.T) {
 				return nil
 			}
 			r := w.remediator(t)
-			r.plan = func(in plan.Input) plan.Plan {
+			r.Plan = func(in plan.Input) plan.Plan {
 				p := plan.Make(in)
 				for i := range p.Orders {
 					p.Orders[i].Why = tt.summary

@@ -142,7 +142,7 @@ func TestPodsAreKeptByTheClock(t *testing.T) {
 		t.Errorf("%s without a clock: %v, %s", out.Result, w.drained, out.Detail)
 	}
 	clock := now.Add(-30 * time.Second)
-	r.clock = func() time.Time { return clock }
+	r.Clock = func() time.Time { return clock }
 	if out := r.Act(t.Context(), o, now.Add(-40*time.Second)); out.Result != Acted || !w.drained[1].Equal(clock) {
 		t.Errorf("%s by the clock: %v, %s", out.Result, w.drained, out.Detail)
 	}
@@ -302,11 +302,11 @@ func TestAnExpiredPassIsMadeUpForByTheNext(t *testing.T) {
 	if out := r.Act(t.Context(), o, o.Expires); out.Reason != plan.OrderExpired {
 		t.Errorf("%+v", out)
 	}
-	r.clock = func() time.Time { return o.Expires }
+	r.Clock = func() time.Time { return o.Expires }
 	if out := r.Act(t.Context(), o, o.Expires.Add(-time.Second)); out.Reason != plan.OrderExpired || len(w.sent) != 1 {
 		t.Errorf("expired during the look: %+v, sent %q", out, w.sent)
 	}
-	r.clock = nil
+	r.Clock = nil
 	o.At, o.Expires = now.Add(time.Minute), now.Add(time.Minute+plan.OrderLife)
 	if out := r.Act(t.Context(), o, now.Add(time.Minute)); out.Result != Acted {
 		t.Errorf("%+v", out)

@@ -15,7 +15,7 @@ import (
 
 // terminate terminates the instance; its owner launches a replacement.
 func (r *Remediator) terminate(ctx context.Context, v verified, now time.Time) Outcome {
-	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(v.order.Instance)}})
+	_, err := r.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{string(v.order.Instance)}})
 	if err == nil {
 		return Outcome{Result: Acted, Detail: fmt.Sprintf("terminated %s%s", v.order.Instance, plan.Left(v.seen.Snapshot, v.order.Instance))}
 	}
@@ -27,7 +27,7 @@ func (r *Remediator) terminate(ctx context.Context, v verified, now time.Time) O
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RebootInstances.html.
 // The SDK must not retry: unlike a termination, two requests may be two reboots.
 func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outcome {
-	_, err := r.ec2.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{string(v.order.Instance)}},
+	_, err := r.EC2.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{string(v.order.Instance)}},
 		func(o *ec2.Options) { o.RetryMaxAttempts = 1 })
 	if err == nil {
 		return Outcome{Result: Acted, Detail: fmt.Sprintf("rebooted %s", v.order.Instance)}
@@ -38,7 +38,7 @@ func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outc
 // ec2Refused returns the outcome of an error of EC2: nothing happened, or the effect is
 // unknown.
 func (r *Remediator) ec2Refused(ctx context.Context, v verified, err error, call string, now time.Time) Outcome {
-	out := Outcome{Detail: awserr.Describe(err, call, r.principal(ctx))}
+	out := Outcome{Detail: awserr.Describe(err, call, r.Principal(ctx))}
 	// Only the first refusal may be due to a new tag: a missing permission must be reported.
 	newTag := !v.tried && now.Sub(v.ordered) < plan.TagSettles
 	switch {

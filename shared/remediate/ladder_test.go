@@ -263,7 +263,7 @@ func TestEveryActHeedsTheKillSwitch(t *testing.T) {
 				w.doc = before
 				r := w.remediator(t)
 				reads := 0
-				r.policy = func(ctx context.Context) (*policy.Document, error) {
+				r.Policy = func(ctx context.Context) (*policy.Document, error) {
 					if reads++; reads == 2 {
 						return thrown, nil
 					}
@@ -292,7 +292,7 @@ func TestThePolicyIsReadBeforeTheLookAndAfterIt(t *testing.T) {
 		o := w.order(t)
 		r := w.remediator(t)
 		reads := 0
-		r.policy = func(ctx context.Context) (*policy.Document, error) {
+		r.Policy = func(ctx context.Context) (*policy.Document, error) {
 			if reads++; reads == fails {
 				return nil, errors.New("ssm:GetParameter was throttled")
 			}
@@ -443,7 +443,7 @@ func TestAnActIsDatedWhenItIsDone(t *testing.T) {
 	o := w.order(t)
 	r := w.remediator(t)
 	at := now
-	r.clock = func() time.Time { return at }
+	r.Clock = func() time.Time { return at }
 	w.diagnosing = func() { at = now.Add(2 * time.Minute) }
 	if out := r.Act(t.Context(), o, now); out.Result != Acted {
 		t.Fatalf("%+v", out)
@@ -459,7 +459,7 @@ func TestAnOrderThatExpiresWhileTheEvidenceIsKeptIsRefused(t *testing.T) {
 	o := w.order(t)
 	r := w.remediator(t)
 	at := now
-	r.clock = func() time.Time { return at }
+	r.Clock = func() time.Time { return at }
 	w.keeping = func(plan.Order, Seen) (string, error) {
 		at = o.Expires
 		return "s3://evidence/x/", nil
@@ -534,7 +534,7 @@ func TestRefusesToActWithoutAPlaceForEvidence(t *testing.T) {
 	}
 	o := w.order(t)
 	r := w.remediator(t)
-	r.why = func(context.Context, *roll.Snapshot, []roll.Finding, ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep) {
+	r.Why = func(context.Context, *roll.Snapshot, []roll.Finding, ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep) {
 		return nil, nil
 	}
 	w.refused(t, r.Act(t.Context(), o, now), plan.EvidenceNotStored, 0)
@@ -580,7 +580,7 @@ func TestTheIdempotentActThatWasDoneMeanwhileIsNotDoneAgain(t *testing.T) {
 	earlier := len(w.actions(t))
 	w.begin(t, intentOf(o, now), nil)
 	r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w})
-	r.targets = lookingThen{w, func() {
+	r.Targets = lookingThen{w, func() {
 		if err := w.ledger.Finish(context.Background(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now}); err != nil {
 			t.Error(err)
 		}

@@ -73,7 +73,7 @@ func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Out
 	if errors.Is(err, kube.ErrChanged) || errors.Is(err, kube.ErrGone) {
 		return Outcome{Result: Refused, Reason: plan.VerdictChanged, Detail: err.Error()}
 	}
-	gap, detail := kube.Fault(v.cluster, err, r.principal(ctx))
+	gap, detail := kube.Fault(v.cluster, err, r.Principal(ctx))
 	switch {
 	case gap == roll.GapThrottled && kube.Refused(err): // a temporary failure
 		return Outcome{Result: Failed, Detail: ledger.NotYet + unadvised(detail)}
@@ -99,8 +99,8 @@ func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outco
 	passing, cancel := deadline.In(ctx, passTime)
 	defer cancel()
 	pass := kube.Pass{Evictions: evictions, Now: now}
-	if r.clock != nil {
-		pass.Now = r.clock() // now may be ahead, and no pod may lose grace time
+	if r.Clock != nil {
+		pass.Now = r.Clock() // now may be ahead, and no pod may lose grace time
 	}
 	var err error
 	if v.node.Unschedulable {
@@ -121,7 +121,7 @@ func (r *Remediator) drain(ctx context.Context, v verified, now time.Time) Outco
 	}
 	left := remaining(d, took >= v.timeout)
 	if err != nil {
-		_, left = kube.Fault(v.cluster, err, r.principal(ctx))
+		_, left = kube.Fault(v.cluster, err, r.Principal(ctx))
 	}
 	if took >= v.timeout {
 		return Outcome{Result: Failed, Reason: plan.DrainUnfinished, Detail: fmt.Sprintf("%s: node %s was not empty %.0f min after its drain began: %s", ledger.Unfinished, v.node.Name, took.Minutes(), left)}

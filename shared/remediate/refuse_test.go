@@ -422,9 +422,9 @@ func TestAnOrderThatExpiresDuringTheLookIsRefused(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
 	r := w.remediator(t)
-	r.clock = func() time.Time { return o.Expires }
+	r.Clock = func() time.Time { return o.Expires }
 	w.refused(t, r.Act(t.Context(), o, o.Expires.Add(-time.Second)), plan.OrderExpired, 0)
-	r.clock = func() time.Time { return o.Expires.Add(-time.Nanosecond) }
+	r.Clock = func() time.Time { return o.Expires.Add(-time.Nanosecond) }
 	if out := r.Act(t.Context(), o, o.Expires.Add(-time.Second)); out.Result != Acted {
 		t.Errorf("in time: %s for %s", out.Result, out.Reason)
 	}

@@ -81,16 +81,8 @@ type Seen struct {
 
 // Remediator carries out orders.
 type Remediator struct {
-	targets   targets
-	ec2       instances
-	reach     func(roll.Cluster) (hands, error)
-	ledger    ledger.Ledger
-	policy    PolicySource
-	why       Why
-	plan      func(plan.Input) plan.Plan
-	permitted policy.Mode
-	principal func(context.Context) string
-	clock     func() time.Time
+	Options
+	reach func(roll.Cluster) (hands, error)
 }
 
 // Options configure a Remediator.
@@ -121,19 +113,13 @@ func New(o Options) (*Remediator, error) {
 	if o.Why == nil {
 		return nil, errors.New("remediate needs a place to keep evidence in: give --evidence DIR")
 	}
-	principal := o.Principal
-	if principal == nil {
-		principal = func(context.Context) string { return "" }
+	if o.Principal == nil {
+		o.Principal = func(context.Context) string { return "" }
 	}
-	planner := o.Plan
-	if planner == nil {
-		planner = plan.Make
+	if o.Plan == nil {
+		o.Plan = plan.Make
 	}
-	return &Remediator{
-		targets: o.Targets, ec2: o.EC2, ledger: o.Ledger, policy: o.Policy, why: o.Why, plan: planner,
-		permitted: o.Permitted, principal: principal, clock: o.Clock,
-		reach: func(c roll.Cluster) (hands, error) { return o.Kube.Dial(c) },
-	}, nil
+	return &Remediator{Options: o, reach: func(c roll.Cluster) (hands, error) { return o.Kube.Dial(c) }}, nil
 }
 
 // Result is the result of an order.
@@ -229,7 +215,7 @@ func (r *Remediator) told(ctx context.Context, out Outcome) bool {
 	if out.Result != Refused || out.Reason.Passing() {
 		return false // never reported
 	}
-	state, err := r.ledger.Read(ctx, out.Order.ClusterID)
+	state, err := r.Ledger.Read(ctx, out.Order.ClusterID)
 	_, told := state.Refusals[out.refusal()]
 	return err == nil && told
 }
@@ -241,7 +227,7 @@ func (r *Remediator) Told(ctx context.Context, out Outcome, at time.Time) error 
 	if said.Empty() {
 		return nil
 	}
-	return r.ledger.Record(ctx, out.Order.ClusterID, said)
+	return r.Ledger.Record(ctx, out.Order.ClusterID, said)
 }
 
 func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outcome {
@@ -301,7 +287,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 			intent.Outlives = i.Outlives
 		}
 	}
-	err := r.ledger.Begin(ctx, o.ClusterID, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
+	err := r.Ledger.Begin(ctx, o.ClusterID, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):
 		return refusal(o, plan.AlreadyBegun, "%v", err)
@@ -320,10 +306,10 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 
 // later returns the current time, but at least the given one.
 func (r *Remediator) later(now time.Time) time.Time {
-	if r.clock == nil {
+	if r.Clock == nil {
 		return now
 	}
-	return roll.Later(now, r.clock())
+	return roll.Later(now, r.Clock())
 }
 
 // finish records the outcome, unless the act is still open.
@@ -339,7 +325,7 @@ func (r *Remediator) finish(ctx context.Context, out Outcome, now time.Time) Out
 	// ledger.
 	ctx, cancel := deadline.In(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	if err := r.ledger.Finish(ctx, out.Order.ClusterID, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
+	if err := r.Ledger.Finish(ctx, out.Order.ClusterID, out.Order.ID, ledger.Outcome{Result: result, At: now, Detail: out.Detail}); err != nil {
 		out.Detail += fmt.Sprintf("; its outcome could not be recorded (%v), a later check will settle it", err)
 	}
 	return out

@@ -48,15 +48,12 @@ func (v verified) cause() string {
 	return c.Code
 }
 
-// look holds everything that an order depends on, read and judged again.
-type look struct {
-	snapshot   *roll.Snapshot
-	state      ledger.State
-	policy     func(roll.Selector) policy.Policy
-	assessment assess.Assessment
-	diagnoses  map[roll.FindingKey]roll.Diagnosis
-	keep       Keep
-	plan       plan.Plan
+// recheck is everything that an order depends on, read and judged again.
+type recheck struct {
+	Seen
+	state  ledger.State
+	policy func(roll.Selector) policy.Policy
+	keep   Keep
 }
 
 // verify repeats the verdict and the plan. It returns the confirmed order, or a refusal.
@@ -77,9 +74,9 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 		return verified{}, no
 	}
 	v := verified{
-		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.snapshot.Cluster,
+		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.Snapshot.Cluster,
 		limit: l.policy(roll.Selector{}).Limits.ActionsPerHour, timeout: l.drainTime(o),
-		seen: Seen{Snapshot: l.snapshot, Assessment: l.assessment, Diagnoses: l.diagnoses, Plan: l.plan}, keep: l.keep,
+		seen: l.Seen, keep: l.keep,
 	}
 	for _, ask := range []func(*verified) *Outcome{l.unmarked, l.subject} {
 		if no := ask(&v); no != nil {
@@ -100,12 +97,12 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 }
 
 // lookAgain reads and judges everything that the order depends on.
-func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time) (l look, no *Outcome) {
+func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time) (l recheck, no *Outcome) {
 	// A second delivery needs no read of the target.
 	if _, no = r.remember(ctx, o); no != nil {
 		return l, no
 	}
-	doc, err := r.policy(ctx)
+	doc, err := r.Policy(ctx)
 	if err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
@@ -114,28 +111,28 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 	}
 	if !acts[o.Action].free && l.open(o) {
 		// The diagnosis takes time, and the state of the target after it decides.
-		l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)
+		l.Diagnoses, l.keep = r.Why(ctx, l.Snapshot, l.Assessment.Findings, l.state)
 		if no = r.look(ctx, &l, doc, o, now); no != nil {
 			return l, no
 		}
 	}
 	// Read the policy again after all other reads: it is the kill switch.
-	if doc, err = r.policy(ctx); err != nil {
+	if doc, err = r.Policy(ctx); err != nil {
 		return l, refusal(o, plan.PolicyUnreadable, "the policy could not be read again: %v", err)
 	}
 	r.judge(ctx, &l, doc, o, now)
-	l.plan = r.plan(plan.Input{Snapshot: l.snapshot, Assessment: l.assessment, State: l.state, Diagnoses: l.diagnoses, Policy: l.policy, Now: now})
+	l.Plan = r.Plan(plan.Input{Snapshot: l.Snapshot, Assessment: l.Assessment, State: l.state, Diagnoses: l.Diagnoses, Policy: l.policy, Now: now})
 	return l, nil
 }
 
 // look reads and judges the target.
-func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
-	l.snapshot = r.targets.Target(ctx, o.Name, o.Instance, now, doc.Watch())
-	if !l.snapshot.Whole() {
-		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.snapshot))
+func (r *Remediator) look(ctx context.Context, l *recheck, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
+	l.Snapshot = r.Targets.Target(ctx, o.Name, o.Instance, now, doc.Watch())
+	if !l.Snapshot.Whole() {
+		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.Snapshot))
 	}
-	if l.snapshot.Cluster.ID != o.ClusterID {
-		return refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.ClusterID, l.snapshot.Cluster.ID)
+	if l.Snapshot.Cluster.ID != o.ClusterID {
+		return refusal(o, plan.VerdictChanged, "the order is for cluster %s, the credentials here see %s", o.ClusterID, l.Snapshot.Cluster.ID)
 	}
 	// Acts since the first read of the ledger count too.
 	if l.state, no = r.remember(ctx, o); no != nil {
@@ -146,22 +143,22 @@ func (r *Remediator) look(ctx context.Context, l *look, doc *policy.Document, o 
 }
 
 // judge assesses the target under a policy.
-func (r *Remediator) judge(ctx context.Context, l *look, doc *policy.Document, o plan.Order, now time.Time) {
-	l.policy = doc.Cluster(o.Name, l.snapshot.Cluster.ModeTag, r.permitted)
-	l.assessment = assess.Thoroughly(assess.Input{Snapshot: l.snapshot, Policy: l.policy, State: l.state, Now: now},
-		func(q []roll.Question) { r.targets.Details(ctx, l.snapshot, q) })
+func (r *Remediator) judge(ctx context.Context, l *recheck, doc *policy.Document, o plan.Order, now time.Time) {
+	l.policy = doc.Cluster(o.Name, l.Snapshot.Cluster.ModeTag, r.Permitted)
+	l.Assessment = assess.Thoroughly(assess.Input{Snapshot: l.Snapshot, Policy: l.policy, State: l.state, Now: now},
+		func(q []roll.Question) { r.Targets.Details(ctx, l.Snapshot, q) })
 }
 
 // open reports whether the order's finding exists and is overdue.
-func (l *look) open(o plan.Order) bool {
-	return slices.ContainsFunc(l.assessment.Findings, func(f roll.Finding) bool {
+func (l *recheck) open(o plan.Order) bool {
+	return slices.ContainsFunc(l.Assessment.Findings, func(f roll.Finding) bool {
 		return f.Instance == o.Instance && f.Kind == o.Kind && f.Stage == roll.Overdue
 	})
 }
 
 // remember reads the ledger. It refuses an order that was carried out, or may have been.
 func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, *Outcome) {
-	state, err := r.ledger.Read(ctx, o.ClusterID)
+	state, err := r.Ledger.Read(ctx, o.ClusterID)
 	if err != nil {
 		return state, refusal(o, plan.NotRecorded, "the ledger could not be read: %v", err)
 	}
@@ -176,8 +173,8 @@ func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, 
 }
 
 // confirm returns the order from the new plan, or the refusal if it is not there.
-func (l *look) confirm(o plan.Order) (plan.Order, *Outcome) {
-	for _, made := range l.plan.Orders {
+func (l *recheck) confirm(o plan.Order) (plan.Order, *Outcome) {
+	for _, made := range l.Plan.Orders {
 		switch {
 		case made.ID != o.ID && made.Instance == o.Instance && made.Kind == o.Kind && !acts[made.Action].free:
 			return o, refusal(o, plan.VerdictChanged, "what follows for %s is %s by now, the order was to %s", o.Instance, made.Action, o.Action)
@@ -188,15 +185,15 @@ func (l *look) confirm(o plan.Order) (plan.Order, *Outcome) {
 			return made, nil
 		}
 	}
-	for _, h := range l.plan.Held {
+	for _, h := range l.Plan.Held {
 		if h.Instance == o.Instance && h.Kind == o.Kind {
 			return o, refusal(o, h.Reason, "%s", h.Detail)
 		}
 	}
-	if l.assessment.Kept[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}] {
-		return o, refusal(o, plan.TargetUnreadable, "what the finding %s of %s rests on could not be read again%s", o.Kind, o.Instance, because(l.snapshot))
+	if l.Assessment.Kept[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}] {
+		return o, refusal(o, plan.TargetUnreadable, "what the finding %s of %s rests on could not be read again%s", o.Kind, o.Instance, because(l.Snapshot))
 	}
-	return o, refusal(o, plan.VerdictChanged, "%s", changes(l.snapshot, l.assessment, o))
+	return o, refusal(o, plan.VerdictChanged, "%s", changes(l.Snapshot, l.Assessment, o))
 }
 
 // because lists what could not be read of the target, as the end of a sentence.
@@ -208,8 +205,8 @@ func because(s *roll.Snapshot) string {
 }
 
 // drainTime returns the time limit of a drain for the order's finding.
-func (l *look) drainTime(o plan.Order) time.Duration {
-	for _, f := range l.assessment.Findings {
+func (l *recheck) drainTime(o plan.Order) time.Duration {
+	for _, f := range l.Assessment.Findings {
 		if f.Instance == o.Instance && f.Kind == o.Kind {
 			return l.policy(f.Selector).Drain.Timeout
 		}
@@ -218,29 +215,29 @@ func (l *look) drainTime(o plan.Order) time.Duration {
 }
 
 // unmarked refuses if the order's tag is not on the instance.
-func (l *look) unmarked(v *verified) *Outcome {
-	o, known := v.order, len(l.snapshot.Instances) == 1
+func (l *recheck) unmarked(v *verified) *Outcome {
+	o, known := v.order, len(l.Snapshot.Instances) == 1
 	if !v.does.marked || !known && !v.does.leashed {
 		return nil
 	}
-	if known && l.snapshot.Instances[0].Marks != nil && l.snapshot.Instances[0].Marks.Order == o.ID {
+	if known && l.Snapshot.Instances[0].Marks != nil && l.Snapshot.Instances[0].Marks.Order == o.ID {
 		return nil
 	}
 	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
 }
 
 // subject finds the object that the act changes, as just read. The call names its uid.
-func (l *look) subject(v *verified) *Outcome {
+func (l *recheck) subject(v *verified) *Outcome {
 	o := v.order
 	if v.does.node {
-		i := slices.IndexFunc(l.snapshot.Nodes, func(n roll.Node) bool { return n.Instance == o.Instance && n.Name == o.Node })
-		if i < 0 || l.snapshot.Nodes[i].UID == "" {
+		i := slices.IndexFunc(l.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == o.Instance && n.Name == o.Node })
+		if i < 0 || l.Snapshot.Nodes[i].UID == "" {
 			return refusal(o, plan.VerdictChanged, "there is no node %s of %s by now", o.Node, o.Instance)
 		}
-		v.node = l.snapshot.Nodes[i]
+		v.node = l.Snapshot.Nodes[i]
 	}
 	if o.Action == plan.DeleteNodeClaim {
-		d := l.snapshot.Details[o.Instance]
+		d := l.Snapshot.Details[o.Instance]
 		if d.HasNodeClaim != roll.Yes || d.NodeClaim == nil || d.NodeClaim.UID == "" || d.NodeClaim.Name != o.Claim {
 			return refusal(o, plan.VerdictChanged, "NodeClaim %s does not have %s by now", o.Claim, o.Instance)
 		}
@@ -256,7 +253,7 @@ func (r *Remediator) dial(ctx context.Context, v *verified) *Outcome {
 	}
 	var err error
 	if v.hands, err = r.reach(v.cluster); err != nil {
-		_, detail := kube.Fault(v.cluster, err, r.principal(ctx))
+		_, detail := kube.Fault(v.cluster, err, r.Principal(ctx))
 		return refusal(v.order, plan.TargetUnreadable, "%s", detail)
 	}
 	return nil

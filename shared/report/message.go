@@ -74,7 +74,7 @@ func (l letter) bounded() letter {
 		l.why[i].summary = line(l.why[i].summary)
 	}
 	if l.run != nil {
-		l.run = &recipe{l.run.title, lines(visible(strings.Join(l.run.commands, "\n")))}
+		l.run = &recipe{l.run.title, lines(roll.Visible(strings.Join(l.run.commands, "\n")))}
 	}
 	return l
 }
@@ -147,7 +147,6 @@ func uses(lines []string, command string) bool {
 	return slices.ContainsFunc(lines, func(c string) bool { return strings.HasPrefix(c, command) })
 }
 
-// write writes the recipe, if there is one.
 func (r *recipe) write(b *strings.Builder) {
 	if r == nil {
 		return

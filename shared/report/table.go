@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	textwidth "golang.org/x/text/width"
 
@@ -492,25 +491,14 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// visible replaces characters that mislead the reader of a terminal, so that the text of a
-// tag can neither move the cursor nor change the direction of what follows.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if roll.Misleads(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, s)
-}
-
-// shown is visible, with tabs and line feeds replaced by spaces, for a cell of a table.
+// shown is the visible text, with tabs and line feeds replaced by spaces, for a cell of a table.
 func shown(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' {
 			return ' '
 		}
 		return r
-	}, visible(s))
+	}, roll.Visible(s))
 }
 
 // text writes lines and keeps the first error.
@@ -533,7 +521,7 @@ func (t *text) line(format string, args ...any) { t.painted("", format, args...)
 
 // painted writes a line in a color, "" for none.
 func (t *text) painted(color, format string, args ...any) {
-	t.write(t.paint(color, strings.TrimRight(visible(fmt.Sprintf(format, args...)), " ")))
+	t.write(t.paint(color, strings.TrimRight(roll.Visible(fmt.Sprintf(format, args...)), " ")))
 }
 
 // cells writes a row of a table, the first cell in a color.

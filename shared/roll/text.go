@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Clock formats a time for a sentence, in UTC to the second.
@@ -40,6 +41,17 @@ func Misleads(r rune) bool {
 		return true
 	}
 	return unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\u2060' || r == '\ufeff'
+}
+
+// Visible replaces the runes that mislead, so that the text of a tag can neither move the cursor of
+// a terminal nor change the direction of what follows.
+func Visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if Misleads(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
 }
 
 // Texts keeps one copy of each text that many values share, such as names of zones and groups. The

@@ -153,12 +153,12 @@ func limited() []Mutation {
 		},
 		{
 			Name: "disruption budgets of silent nodes are ignored", File: pods,
-			Old: "ok := violated(has.Budgets); ok && budgets {", New: "ok := violated(has.Budgets); ok && !budgets {",
+			Old: `text := violated(has.Budgets); text != "" && budgets {`, New: `text := violated(has.Budgets); text != "" && !budgets {`,
 			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing),
 		},
 		{
 			Name: "local volumes of silent nodes are ignored", File: pods,
-			Old: "ok := onDisks(has.LocalVolumes); ok && disks {", New: "ok := onDisks(has.LocalVolumes); ok && !disks {",
+			Old: `text := onDisks(has.LocalVolumes); text != "" && disks {`, New: `text := onDisks(has.LocalVolumes); text != "" && !disks {`,
 			Harm: "data on local disks is lost", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing), Sample: true,
 		},
 		{

@@ -387,13 +387,13 @@ func carriedOut() []Mutation {
 	return []Mutation{
 		{
 			Name: "there is no second look after the diagnosis", File: verify,
-			Old: "l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)\n\t\tif no = r.look(ctx, &l, doc, o, now); no != nil {\n\t\t\treturn l, no\n\t\t}\n", New: "l.diagnoses, l.keep = r.why(ctx, l.snapshot, l.assessment.Findings, l.state)\n",
+			Old: "l.Diagnoses, l.keep = r.Why(ctx, l.Snapshot, l.Assessment.Findings, l.state)\n\t\tif no = r.look(ctx, &l, doc, o, now); no != nil {\n\t\t\treturn l, no\n\t\t}\n", New: "l.Diagnoses, l.keep = r.Why(ctx, l.Snapshot, l.Assessment.Findings, l.state)\n",
 			Harm: "a node that came back meanwhile is ended", Faults: faults(sim.FaultOutageBetween),
 			Missed: "a node has to come back within the seconds of the diagnosis; the rule fresh asks how old a look is, and this one is young enough",
 		},
 		{
 			Name: "the policy is read once before an act, not again after the diagnosis", File: verify,
-			Old: "\tif doc, err = r.policy(ctx); err != nil {\n\t\treturn l, refusal(o, plan.PolicyUnreadable, \"the policy could not be read again: %v\", err)\n\t}\n\tr.judge", New: "\tr.judge",
+			Old: "\tif doc, err = r.Policy(ctx); err != nil {\n\t\treturn l, refusal(o, plan.PolicyUnreadable, \"the policy could not be read again: %v\", err)\n\t}\n\tr.judge", New: "\tr.judge",
 			Harm: "an act goes on though remediate was just turned off", Faults: faults(sim.FaultKillSwitch+"=stopped", sim.FaultSilence),
 			Rules: rules(sim.RuleFresh),
 		},
@@ -411,13 +411,13 @@ func carriedOut() []Mutation {
 		},
 		{
 			Name: "a part of the target need not be read", File: verify,
-			Old: "if !l.snapshot.Whole() {", New: "if len(l.snapshot.Gaps) > 1 {",
+			Old: "if !l.Snapshot.Whole() {", New: "if len(l.Snapshot.Gaps) > 1 {",
 			Harm: "an act rests on half a look", Faults: faults(sim.FaultNotReady+"=2", sim.FaultAPIErrors+"=0.4"),
 			Survives: "the plan that is made anew holds the act for each part that was not read",
 		},
 		{
 			Name: "an order is carried out though no plan makes it any more", File: verify,
-			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.snapshot, l.assessment, o))\n", New: "\treturn o, nil\n",
+			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.Snapshot, l.Assessment, o))\n", New: "\treturn o, nil\n",
 			Harm: "a node that came back is ended", Faults: faults(sim.FaultFlapping + "=3"),
 			Missed: "a node has to come back between an order and its act and be held for no reason; the rule healthy-node asks",
 		},
@@ -428,7 +428,7 @@ func carriedOut() []Mutation {
 		},
 		{
 			Name: "any order's tag will do", File: verify,
-			Old: "l.snapshot.Instances[0].Marks.Order == o.ID {", New: "l.snapshot.Instances[0].Marks.Order != \"\" {",
+			Old: "l.Snapshot.Instances[0].Marks.Order == o.ID {", New: "l.Snapshot.Instances[0].Marks.Order != \"\" {",
 			Harm: "a person who removes the tag stops nothing", Faults: faults(sim.FaultPeople, sim.FaultMessages), Rules: rules(sim.RuleKept),
 		},
 		{

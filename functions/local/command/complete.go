@@ -89,7 +89,6 @@ func (a access) here(ctx context.Context) []*account {
 	return all
 }
 
-// namesOfClusters returns the names of the clusters.
 func (a *access) namesOfClusters(ctx context.Context, _ []string) (names []string) {
 	for _, in := range a.here(ctx) {
 		found, _ := in.view.Observer.Clusters(ctx) // nothing to complete

@@ -297,7 +297,6 @@ type ran struct {
 	err    error
 }
 
-// run runs one seed.
 func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ran {
 	f.seed = seed
 	r := ran{seed: seed, sc: sim.Random(f.options())}

@@ -59,7 +59,6 @@ func (f versionFlags) run(ctx context.Context, env Environment) error {
 	})
 }
 
-// printVersions prints the version of the tool and that of the deployment.
 func (d deployment) printVersions(w io.Writer, tool string) error {
 	_, err := fmt.Fprintf(w, "rollcall %s\nstack %s in %s: %s, mode %s\n", tool, d.stack, d.region, cmp.Or(d.version, "no version in its outputs"), d.settings.Mode)
 	return err

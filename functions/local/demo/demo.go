@@ -149,7 +149,6 @@ func (s *story) say(format string, args ...any) {
 	}
 }
 
-// tell adds an event.
 func (s *story) tell(e sim.Event) {
 	s.events = append(s.events, e)
 	s.minute = append(s.minute, e)

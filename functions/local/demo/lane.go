@@ -60,7 +60,6 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 	return t
 }
 
-// end returns the end of the day.
 func (s *story) end() time.Time { return s.day.Start.Add(s.day.Storm + s.day.Calm + s.day.Healed) }
 
 // groupName returns Rollcall's name for a group of the scenario.
@@ -213,7 +212,6 @@ func brief(subject string) string {
 	return subject
 }
 
-// lane returns the lane of an instance.
 func (s *story) lane(l *life) page.Lane {
 	return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
 }

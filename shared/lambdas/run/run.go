@@ -115,7 +115,6 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	return c
 }
 
-// read reads the cluster.
 func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report.Check {
 	r.tell(cluster, "reading")
 	return report.Check{Snapshot: r.Observer.Snapshot(ctx, cluster, now, r.Policy.Watch()), Mode: r.Permitted}

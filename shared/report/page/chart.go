@@ -103,8 +103,8 @@ type pin struct {
 
 // legend lists the symbols that the chart uses.
 type legend struct {
-	States  []look
-	Marks   []look
+	States  []symbol
+	Marks   []symbol
 	Ready   bool
 	Lack    bool
 	Unread  bool
@@ -112,8 +112,8 @@ type legend struct {
 	Several bool // marks that represent several
 }
 
-// look is the word and the CSS class of a state or a kind of mark.
-type look struct{ Class, Word string }
+// symbol is the word and the CSS class of a state or a kind of mark.
+type symbol struct{ Class, Word string }
 
 // tale is one lane in words.
 type tale struct {
@@ -298,10 +298,10 @@ func byTime(marks []Mark) []Mark {
 // explain adds the text of the chart: the legend, facts, and the lanes in words.
 func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[MarkKind]bool) {
 	for _, s := range known(states, []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated}) {
-		c.Legend.States = append(c.Legend.States, look{stateClass(s), string(s)})
+		c.Legend.States = append(c.Legend.States, symbol{stateClass(s), string(s)})
 	}
 	for _, k := range known(kinds, []MarkKind{MarkLaunch, MarkFault, MarkFinding, MarkNotice, MarkHeld, MarkOrder, MarkAct, MarkResolved}) {
-		c.Legend.Marks = append(c.Legend.Marks, look{markSymbol(k), string(k)})
+		c.Legend.Marks = append(c.Legend.Marks, symbol{markSymbol(k), string(k)})
 	}
 	if low, ok := lowest(t.Ready); ok {
 		c.Facts = append(c.Facts, fmt.Sprintf("fewest ready: %d of %d at %s", low.Ready, low.Total, a.clock(low.At)))

@@ -1,9 +1,7 @@
 package page
 
 import (
-	"bytes"
 	"time"
-	"unicode/utf8"
 
 	"rollcall/shared/roll"
 )
@@ -16,10 +14,5 @@ func took(d time.Duration) string {
 // plain returns the page as valid UTF-8 without misleading characters. Characters such as
 // those of escape sequences, and marks that change the direction of text, are replaced.
 func plain(page []byte) []byte {
-	return bytes.Map(func(r rune) rune {
-		if roll.Misleads(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, page)
+	return []byte(roll.Visible(string(page)))
 }
