@@ -146,6 +146,7 @@ func TestASymptomIsDecisiveUnlessSomethingElseMayExplainIt(t *testing.T) {
 		"the console could not be read":    {cause.KubeletSilent, open(denied, cause.KernelPanic), roll.Decisive},
 		"there was nothing to read":        {cause.KubeletSilent, open("the console is empty", cause.NodeRoleNotMapped), roll.Decisive},
 		"what is suggested has other ends": {cause.KubeletSilent, found(cause.LaunchTemplateDrift, roll.Suggestive), roll.Decisive},
+		"a hint that nothing proves":       {cause.CniNotReady, found(cause.ImdsHopLimit, roll.Suggestive), roll.Decisive},
 		"another symptom is nearer":        {cause.NodeGroupUnhealthy, found(cause.CniNotReady, roll.Decisive), roll.Suggestive},
 		"another symptom is farther":       {cause.CniNotReady, found(cause.NodeGroupUnhealthy, roll.Decisive), roll.Decisive},
 		"another symptom was not read":     {cause.NodeGroupUnhealthy, open(denied, cause.CniNotReady), roll.Suggestive},

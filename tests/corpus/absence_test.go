@@ -92,6 +92,7 @@ var allowed = []struct{ what, why string }{
 	{`^vpc-endpoints\.json VpcEndpoints\[0\]\.PolicyDocument$`, "where no endpoint shows its policy, the file was cut by hand, and the policy is taken for the one that is given by default"},
 	{`^daemonsets\.json .*\.volumes(\[\d+\].*)?$`, "pods that mount nothing have no such list, and of the volumes only those of the host are kept"},
 	{`startupTaints$`, "a node pool without any has no such list"},
+	{`^webhooks\.json .*Selector\.`, "a selector that asks for nothing selects everything"},
 	{`^webhooks\.json .*\.(webhooks|rules)$`, "a configuration without any has no such list"},
 	{`^instances\.json .*\.(PublicIpAddress|Tags)$`, "an instance without any has no such field"},
 	{`^launch-template-versions\.json .*\.UserData$`, "a template without user data has no such field"},

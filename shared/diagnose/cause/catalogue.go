@@ -287,14 +287,16 @@ func explained(symptom Code, by []roll.Cause) bool {
 }
 
 // InDoubt reports whether a symptom of the diagnosis may be another cause's: no proven root
-// explains it, and what may is only suggested, is another symptom, or could not be read. Of unread
-// roots those count that an answer of AWS or Kubernetes would show: console and events prove no
-// absence.
+// explains it, and what may is only suggested, is another symptom, or could not be read. Hints that
+// are never proven do not count, nor do unread roots that only the console or events would show:
+// these prove no absence.
 func InDoubt(symptom roll.Cause, d roll.Diagnosis) bool {
 	if explained(symptom.Code, d.Causes) {
 		return false
 	}
-	return slices.ContainsFunc(d.Causes, func(c roll.Cause) bool { return Explains(c.Code, symptom.Code) }) ||
+	return slices.ContainsFunc(d.Causes, func(c roll.Cause) bool {
+		return Explains(c.Code, symptom.Code) && !slices.Contains(weak, c.Code)
+	}) ||
 		slices.ContainsFunc(d.NotChecked, func(n roll.NotChecked) bool {
 			return n.Unread && Explains(n.Code, symptom.Code) && (Spares(n.Code) || Symptom(n.Code))
 		})

@@ -105,6 +105,8 @@ var always = map[string][]member{
 		{in: "spec.template.spec.startupTaints[]", has: "key"}, {in: "spec.template.spec.startupTaints[]", has: "effect"},
 	},
 	fileNodeClasses: {{has: "spec"}, {in: "spec", has: "amiFamily|amiSelectorTerms[].alias"}},
+	// https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#ownership
+	fileEndpointSlices: {{in: "metadata", has: "namespace"}, {in: "metadata", has: "labels"}, {in: "metadata.labels", has: "kubernetes.io/service-name"}, {has: "endpoints", list: true}},
 	fileWebhooks: {
 		{in: "webhooks[]", has: "clientConfig"}, {in: "webhooks[].clientConfig", has: "service|url"},
 		{in: "webhooks[].clientConfig.service", has: "name"}, {in: "webhooks[].clientConfig.service", has: "namespace"},

@@ -126,6 +126,32 @@ func TestNodeClassesOfAutoModeAreNotLookedInto(t *testing.T) {
 	}
 }
 
+// printed is a webhook with the selectors that the API server sets where nobody else does.
+func printed() webhook {
+	return webhook{NamespaceSelector: json.RawMessage(`{}`), ObjectSelector: json.RawMessage(`{}`)}
+}
+
+func TestASelectorThatIsMissingMayExclude(t *testing.T) {
+	w := printed()
+	w.Rules = []rule{{APIGroups: []string{""}, Operations: []string{"CREATE"}, Resources: []string{"nodes", "pods"}}}
+	for name, tt := range map[string]struct {
+		change      func(*webhook)
+		nodes, pods bool
+	}{
+		"both are there":         {func(*webhook) {}, false, false},
+		"without the objects'":   {func(w *webhook) { w.ObjectSelector = nil }, true, true},
+		"without the namespaces": {func(w *webhook) { w.NamespaceSelector = nil }, false, true},
+	} {
+		w := w
+		tt.change(&w)
+		nodes, _ := nodesOnly(w)
+		pods, ok := podsOnly(w)
+		if nodes.Selective != tt.nodes || pods.Selective != tt.pods || !ok {
+			t.Errorf("%s: nodes %t, pods %t", name, nodes.Selective, pods.Selective)
+		}
+	}
+}
+
 func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		webhook   string
@@ -147,7 +173,7 @@ func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
 		"what has a namespace":             {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Namespaced"}]}`, nil, false},
 		"other subresources":               {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["nodes/proxy"]}]}`, nil, false},
 	} {
-		var w webhook
+		w := printed()
 		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +206,7 @@ func TestWebhooksThatAreAskedAboutPods(t *testing.T) {
 		"another namespace":            {`{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "team"}}, ` + pods + `}`, nil, false},
 		"kube-system alone, by a list": {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}]}, ` + pods + `}`, []string{"pods"}, true},
 	} {
-		var w webhook
+		w := printed()
 		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
 			t.Fatal(err)
 		}

@@ -145,13 +145,13 @@ type requirement struct {
 	Values   []string `json:"values"`
 }
 
-// selects reports whether a selector excludes objects. A namespace selector excludes no node, since
-// nodes have no namespace.
+// selects reports whether a selector excludes objects, or may: the API server always sets it, so a
+// missing one was taken out. A namespace selector excludes no node, since nodes have no namespace.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-namespaceselector
 func selects(selector json.RawMessage) bool {
 	var s labelSelector
 	if len(selector) == 0 {
-		return false
+		return true
 	}
 	return json.Unmarshal(selector, &s) != nil || len(s.MatchLabels)+len(s.MatchExpressions) > 0
 }

@@ -102,7 +102,7 @@ func endpointCases() []Case {
 				b.neverReady(m)
 				p := b.pod(m, "ebs-csi-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=ebs-plugin")
 				b.podEvent(p, "BackOff", "Back-off restarting failed container ebs-plugin in pod", time.Minute, 12)
-				return finds(m, "Uninitialized", "").suggests("ImdsHopLimit", "CniNotReady")
+				return finds(m, "Uninitialized", "CniNotReady").suggests("ImdsHopLimit")
 			}),
 	}
 }

@@ -188,6 +188,8 @@ func (b *Bundle) daemonSet(name string, paths ...string) {
 // ofAutoMode makes a machine one of EKS Auto Mode.
 func (b *Bundle) ofAutoMode(m *Machine) {
 	m.Instance["Operator"] = object{"Managed": true, "Principal": "eks.amazonaws.com"}
+	m.Instance["Tags"] = []object{{"Key": "kubernetes.io/cluster/" + Cluster, "Value": "owned"}, {"Key": "eks:eks-cluster-name", "Value": Cluster}}
+	b.Members = without(b.Members, "InstanceId", m.ID)
 	labels := m.Node["metadata"].(object)["labels"].(object)
 	delete(labels, "eks.amazonaws.com/nodegroup")
 	labels["eks.amazonaws.com/compute-type"], labels["karpenter.sh/nodepool"] = "auto", "general-purpose"
