@@ -58,14 +58,17 @@ fi
 inspect=$(output InspectRoleArn)
 remediate=$(output RemediateRoleArn)
 
-if [ -n "$inspect" ] && [ -n "$remediate" ]; then
+if [ -n "$inspect" ]; then
 	echo "# The roles are those of the stack $stack."
+	if [ -z "$remediate" ]; then
+		echo "# Its mode is not remediate, so only one reads the cluster. Run this again once Mode=remediate is set."
+	fi
 else
 	inspect=arn:aws:iam::111122223333:role/ROLLCALL-INSPECT
 	remediate=arn:aws:iam::111122223333:role/ROLLCALL-REMEDIATE
 	echo "# The stack $stack could not be looked up: put the values of its outputs InspectRoleArn and RemediateRoleArn in."
+	echo "# Leave the second role out unless the stack's mode is remediate."
 fi
-echo "# Leave the second role out unless the stack's mode is remediate."
 if [ "$region" = REGION ]; then
 	echo "# The region is not known: put it in the place of REGION, or set AWS_REGION and ask again."
 fi
@@ -98,7 +101,7 @@ for cluster in $clusters; do
 			echo "# 3. The groups, given to the roles, if the cluster's authentication mode is API or API_AND_CONFIG_MAP:"
 		fi
 		entry "$inspect" rollcall:viewers
-		entry "$remediate" rollcall:remediators
+		[ -z "$remediate" ] || entry "$remediate" rollcall:remediators
 	fi
 	if [ "$mode" = CONFIG_MAP ] || [ -z "$mode" ]; then
 		if [ -n "$mode" ]; then
@@ -111,6 +114,6 @@ for cluster in $clusters; do
 		echo "kubectl --context $context -n kube-system edit configmap aws-auth"
 		echo
 		mapped "$inspect" rollcall-inspect rollcall:viewers
-		mapped "$remediate" rollcall-remediate rollcall:remediators
+		[ -z "$remediate" ] || mapped "$remediate" rollcall-remediate rollcall:remediators
 	fi
 done

@@ -303,7 +303,7 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 		return refuse(OtherFinding, "another finding of %s has an order in this check", f.Instance)
 	}
 	if f.Group != roll.GroupNone && so.groups[f.Group] > 0 {
-		return refuse(OneAtATime, "another instance of %s has an order in this check", f.Group)
+		return refuse(OneAtATime, "another instance of %s comes first in this check", f.Group)
 	}
 	return nil
 }

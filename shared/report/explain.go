@@ -128,7 +128,7 @@ func (c Check) unexplained() string {
 func (c Check) basis(t *text) {
 	switch {
 	case c.WhatIf:
-		t.wrap(0, "what if: every finding counts as seen twice, and as opened after mode remediate was turned on")
+		t.wrap(0, "what if: assumes that two checks saw each finding, after mode remediate was turned on")
 	case c.Memory != nil:
 		t.wrap(0, fmt.Sprintf("as things stand at %s, by %s", roll.Clock(c.Snapshot.At), c.Memory.From))
 	}

@@ -236,7 +236,7 @@ func (c Check) page(findings int) page.Cluster {
 	out.Groups = cut(out.Groups, pageRows, &out.More.Groups)
 	draw(out.Groups)
 	if next := c.Plan.Next; !next.IsZero() {
-		out.Next = "Next check at " + roll.Clock(next) + ", when a verdict can change."
+		out.Next = "A verdict can change at " + roll.Clock(next) + "."
 	}
 	return out
 }

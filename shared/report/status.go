@@ -98,7 +98,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 	case e.Finding.Stage == roll.Warned:
 		s := fmt.Sprintf("its tolerance ends at %s", roll.Clock(e.Finding.Due))
 		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
-			s += "; nothing is done to it for a cause that a replacement would have too"
+			s += "; it is not terminated: a replacement would fail for the same reason"
 		}
 		return deed{brief: "within its tolerance", sentence: s, own: true}
 	}

@@ -28,7 +28,7 @@ func grant(t *testing.T, configured, mode, role string, arguments ...string) (ou
 	dir := t.TempDir()
 	log := filepath.Join(dir, "calls")
 	fake := "#!/bin/sh\necho \"$@\" >> " + log + "\n" +
-		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*list-clusters*) answer=$CLUSTERS ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer='" + role + "/remediate' ;;\n'configure get region'*) answer=$CONFIGURED ;;\nesac\n" +
+		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*list-clusters*) answer=$CLUSTERS ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer=${REMEDIATE-'" + role + "/remediate'} ;;\n'configure get region'*) answer=$CONFIGURED ;;\nesac\n" +
 		"case $answer in '' | /*) exit 255 ;; esac\necho \"$answer\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "aws"), []byte(fake), 0o700); err != nil {
 		t.Fatal(err)
@@ -92,6 +92,16 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	out, calls, err := grant(t, "eu-west-1", "API", role, "CLUSTER=demo", "AWS_REGION=eu-central-1")
 	if err != nil || !strings.Contains(out, "update-kubeconfig --region eu-central-1 ") || strings.Contains(out+calls, "eu-west-1") {
 		t.Errorf("with a region in the environment: %v\n%s%s", err, out, calls)
+	}
+	t.Setenv("REMEDIATE", "None") // the output exists in mode remediate only
+	for _, mode := range []string{"API", "CONFIG_MAP"} {
+		out, _, err = grant(t, "eu-west-1", mode, role, "CLUSTER=demo")
+		if err != nil || !strings.Contains(out, role+"/inspect") || strings.Contains(out, ":remediators") || strings.Contains(out, "could not be looked up") || !strings.Contains(out, "Run this again once Mode=remediate is set") {
+			t.Errorf("%s, below mode remediate: %v\n%s", mode, err, out)
+		}
+	}
+	if err := os.Unsetenv("REMEDIATE"); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("CLUSTERS", "demo other")
 	out, calls, err = grant(t, "eu-west-1", "API", role)

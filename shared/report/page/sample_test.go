@@ -184,7 +184,7 @@ func day() Document {
 			{From: after(22*hour + 20*minute), To: after(24 * hour), Times: 20, Instance: instance(102), Group: "nodepool/batch", Kind: "Unregistered", Action: "terminate", Reason: "SharedCause", Detail: "2 instances have ControllerRoleMapped in role/payments-batch-node; a replacement would have it too"},
 		},
 		NotNodes: []NotNode{{instance(199), "bastion", "its user data bootstraps no node, and nothing that has nodes launched it"}},
-		Next:     "Next check at 2026-03-03 00:05:00Z, when a verdict can change.",
+		Next:     "A verdict can change at 2026-03-03 00:05:00Z.",
 	}
 	legacy := Cluster{Name: "legacy", Place: "eu-west-1, account 123456789012", Mode: "notify", Tone: ToneWarn, Summary: "could not be checked", Unread: "the API server does not know the principal; see infra/README.md", Notes: []string{"list nodes of legacy: Unauthorized"}}
 
