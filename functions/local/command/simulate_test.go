@@ -164,7 +164,7 @@ func TestTheDemoFitsOneScreen(t *testing.T) {
 	}
 	for _, want := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
-		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "saved 20h", "of sick time saved", "65 notices", "--verbose",
+		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "20h 07m at 01:10", "of sick time saved", "65 notices", "--verbose",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing says %q", want)

@@ -48,7 +48,8 @@ func Run(ctx context.Context, o Options) error {
 	s := newStory(o, day)
 	s.ctx = ctx
 	s.opening()
-	// The same day under a Rollcall that only reports, for comparison.
+	// The same day under a Rollcall that only reports, for comparison. Nothing waits for it but the
+	// totals.
 	type run struct {
 		result sim.Result
 		err    error
@@ -111,6 +112,7 @@ type story struct {
 	// ordered is when an act was first ordered.
 	ordered map[string]time.Time
 	held    []*withheld
+	shown   int // entries of the screen that were printed
 }
 
 func (s *story) progress(doing string) {
@@ -175,6 +177,7 @@ func (s *story) hold(e sim.Event) {
 // step finishes a minute.
 func (s *story) step(at time.Time, clusters []sim.Standing) {
 	s.flush()
+	s.live(at)
 	if at.Minute()%5 == 0 {
 		s.times = append(s.times, at)
 		for _, c := range clusters {

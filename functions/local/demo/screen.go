@@ -15,31 +15,69 @@ import (
 	"rollcall/shared/sim"
 )
 
-// screen prints the day on one screen: each fault with its findings, cause and result, then
-// totals. The other story is the same day under a Rollcall that only reports.
+// calm is for how long the findings of a fault must be over before its entry is printed. After
+// that nothing of the day changes it any more.
+const calm = time.Hour
+
+// live prints the entries of the faults that are over, in their order, while the day goes on.
+func (s *story) live(now time.Time) {
+	if s.o.Verbose || now.Minute()%15 != 0 {
+		return
+	}
+	found := s.byFault()
+	for s.shown < len(s.day.Faults) {
+		f := s.day.Faults[s.shown]
+		over := s.day.Start.Add(f.At + f.For)
+		if troubles := found[f.ID]; len(troubles) > 0 {
+			last := ended(troubles)
+			if last.IsZero() {
+				return
+			}
+			over = roll.Later(over, last)
+		}
+		if now.Sub(over) < calm {
+			return
+		}
+		s.show(found)
+	}
+}
+
+// show prints the next entry.
+func (s *story) show(found map[int][]*trouble) {
+	f := s.day.Faults[s.shown]
+	s.shown++
+	s.progress("")
+	s.say("%s", s.entry(f, found[f.ID]))
+	s.pause()
+}
+
+// entry describes a fault: its findings, their cause, and what came of it.
+func (s *story) entry(f sim.Fault, troubles []*trouble) string {
+	text := fmt.Sprintf("%s-%5s  %s: %s\n", hour(s.day.Start.Add(f.At)), until(s, f, troubles), cmp.Or(f.Cluster, "all clusters"), s.paint(bold, f.Says))
+	if len(troubles) == 0 {
+		return text + s.detail(magenta, "so", "what cannot be read is not judged: nothing found, nothing done")
+	}
+	color, what := course(troubles, func(t *trouble) string { return t.kind })
+	return text + s.detail(faint, "why", briefly(reason(troubles))) + s.detail(color, "so", what)
+}
+
+// screen prints the entries that are left, and totals. The other story is the same day under a
+// Rollcall that only reports.
 func (s *story) screen(other *story, r, untended sim.Result) {
 	found, without := s.byFault(), other.byFault()
-	for _, f := range s.day.Faults {
-		s.pause()
-		troubles := found[f.ID]
-		head := fmt.Sprintf("%s-%5s  %s: ", hour(s.day.Start.Add(f.At)), until(s, f, troubles), cmp.Or(f.Cluster, "all clusters"))
-		saved := ""
-		if d := s.sick(without[f.ID]) - s.sick(troubles); d >= 5*time.Minute {
-			saved = fmt.Sprintf("%*s", screenWidth-len(head)-len(f.Says), "saved "+hours(d.Hours()))
-		}
-		s.say("%s%s%s\n", head, s.paint(bold, f.Says), s.paint(green, saved))
-		if len(troubles) == 0 {
-			s.detail(magenta, "so", "what cannot be read is not judged: nothing found, nothing done")
-			continue
-		}
-		s.detail(faint, "why", briefly(reason(troubles)))
-		color, what := course(troubles, func(t *trouble) string { return t.kind })
-		s.detail(color, "so", what)
+	for s.shown < len(s.day.Faults) {
+		s.show(found)
 	}
-	s.pause()
+	var saved []string
+	for _, f := range s.day.Faults {
+		if d := s.sick(without[f.ID]) - s.sick(found[f.ID]); d >= 5*time.Minute {
+			saved = append(saved, hours(d.Hours())+" at "+hour(s.day.Start.Add(f.At)))
+		}
+	}
 	sick, idle := r.Cost.SickHours, untended.Cost.SickHours
 	n := s.tallied()
-	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, not %s as under a Rollcall that only reports", hours(max(0, idle-sick)), hours(sick), hours(idle))))
+	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, and %s in mode notify", hours(max(0, idle-sick)), hours(sick), hours(idle))))
+	s.say("of which %s\n", s.paint(green, strings.Join(saved, ", ")))
 	s.say("%d findings, %d notices; %d instances terminated, %d rebooted; %d acts held back, each with its reason\n", n.findings, n.notices, n.acts["terminate"], n.acts["reboot"], n.held)
 	s.say("%s paid for sick instances, not %s; Rollcall itself cost %s\n", dollars(r.Cost.Wasted), dollars(untended.Cost.Wasted), dollars(ownCost(r.Usage)))
 	s.say("\nEvery event and notice: rollcall demo --verbose. As a page: rollcall demo --html day.html\n")
@@ -67,8 +105,8 @@ const (
 	detailLines  = 2
 )
 
-// detail prints the details of an entry.
-func (s *story) detail(color, word, text string) {
+// detail returns the lines of a detail of an entry.
+func (s *story) detail(color, word, text string) (out string) {
 	if symbol := symbols[color]; s.o.Color && symbol != "" {
 		text = symbol + " " + text
 	}
@@ -81,9 +119,10 @@ func (s *story) detail(color, word, text string) {
 		lines = append(lines[:detailLines-1], strings.TrimRight(strings.Join(words, " "), ".,:; ")+" …")
 	}
 	for _, line := range lines {
-		s.say("       %-5s%s\n", word, s.paint(color, line))
+		out += fmt.Sprintf("       %-5s%s\n", word, s.paint(color, line))
 		word = ""
 	}
+	return out
 }
 
 // long lists the parts of names and times that do not fit on one screen.
