@@ -171,8 +171,15 @@ func (b *Bed) Resume(name string) { b.beating.add(name) }
 // that the controller already marked Unknown, it moves the transition into the past.
 func (b *Bed) SetReady(ctx context.Context, name string, status corev1.ConditionStatus, reason string, since time.Time) error {
 	return b.SetCondition(ctx, name, corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(since),
+		Type: corev1.NodeReady, Status: status, Reason: reason, Message: readyMessages[status], LastTransitionTime: metav1.NewTime(since),
 	})
+}
+
+// readyMessages are what the kubelet says of its Ready condition, and the node lifecycle controller
+// in its place. There always is a message.
+var readyMessages = map[corev1.ConditionStatus]string{
+	corev1.ConditionTrue: "kubelet is posting ready status", corev1.ConditionFalse: "container runtime is down",
+	corev1.ConditionUnknown: "Kubelet stopped posting node status.",
 }
 
 // SetCondition adds or replaces one condition of a node. A zero heartbeat time means now.
@@ -258,7 +265,7 @@ func conditions(spec NodeSpec) []corev1.NodeCondition {
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
 		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
 		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},
-		{Type: corev1.NodeReady, Status: ready, Reason: reason},
+		{Type: corev1.NodeReady, Status: ready, Reason: reason, Message: readyMessages[ready]},
 	}
 	for i := range all {
 		all[i].LastHeartbeatTime, all[i].LastTransitionTime = now, since
