@@ -132,11 +132,8 @@ func unread(d *roll.Diagnosis, failed map[string]bool) {
 func doubted(d *roll.Diagnosis) {
 	for i := range d.Causes {
 		s := &d.Causes[i]
-		s.Shown = s.Symptom && s.Confidence == roll.Decisive && cause.InDoubt(*s, *d)
-	}
-	for i := range d.Causes {
-		if d.Causes[i].Shown {
-			d.Causes[i].Confidence = roll.Suggestive
+		if s.Symptom && s.Confidence == roll.Decisive && cause.InDoubt(*s, *d) {
+			s.Shown, s.Confidence = true, roll.Suggestive // no other symptom's doubt depends on it
 		}
 	}
 }

@@ -182,6 +182,11 @@ func (p Pod) OfNetworkPlugin() bool {
 	return owned && IsNetworkPlugin(name)
 }
 
+// Starved reports whether the node waits for its network plugin and is known to have no pod of one.
+func (n Node) Starved() bool {
+	return n.Object.Value.AwaitsNetwork() && !slices.ContainsFunc(n.Pods.Value, Pod.OfNetworkPlugin)
+}
+
 func find(conditions []Condition, kind string) (Condition, bool) {
 	for _, c := range conditions {
 		if c.Type == kind {

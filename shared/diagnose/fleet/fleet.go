@@ -177,13 +177,18 @@ func (l *look) zone() cause.Verdict {
 			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
 }
 
-// needs maps a kind of finding to the request that a webhook may refuse: create a node, relabel
-// it when it is ready for work, or report its status.
-var needs = map[roll.Kind]struct{ resource, operation, what string }{
-	roll.Unregistered:  {"nodes", "CREATE", "so no node can register"},
-	roll.Uninitialized: {"nodes", "UPDATE", "so no startup taint can be taken off a node"},
-	roll.NotReady:      {"nodes/status", "UPDATE", "so no node can report that it is ready"},
+// request is a request that a webhook may refuse, of which objects, and what does not happen then.
+type request struct{ resource, operation, objects, what string }
+
+// needs maps a kind of finding to the request that it waits for: create a node, relabel it when it
+// is ready for work, or report its status.
+var needs = map[roll.Kind]request{
+	roll.Unregistered:  {"nodes", "CREATE", "nodes", "so no node can register"},
+	roll.Uninitialized: {"nodes", "UPDATE", "nodes", "so no startup taint can be taken off a node"},
+	roll.NotReady:      {"nodes/status", "UPDATE", "nodes", "so no node can report that it is ready"},
 }
+
+var needsPlugin = request{"pods", "CREATE", "new pods", "so the node gets no pod of a network plugin"}
 
 // webhooks checks for an admission webhook without endpoints that must approve a node's
 // request, or the pod of its network plugin.
@@ -197,15 +202,7 @@ func (l *look) webhooks() {
 		l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
 		return
 	}
-	for _, w := range fact.Value {
-		switch {
-		case !w.MustApprove(need.resource, need.operation):
-		case !w.Endpoints.Settled():
-			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
-		case w.Endpoints.Value == 0:
-			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, "nodes", need.what))
-		}
-	}
+	l.refused(fact.Value, need)
 	if l.Finding.Kind != roll.Unregistered {
 		l.starved()
 	}
@@ -224,7 +221,7 @@ func (l *look) starved() {
 	case gap != "":
 		l.NotChecked(gap, cause.AdmissionWebhookBlocks)
 		return
-	case !object.Value.AwaitsNetwork(), slices.ContainsFunc(pods.Value, evidence.Pod.OfNetworkPlugin):
+	case !l.Node().Starved():
 		return
 	case !pods.Settled():
 		l.Note(cause.AdmissionWebhookBlocks, cause.Missing(pods, "pods of node "+object.Value.Name))
@@ -233,24 +230,29 @@ func (l *look) starved() {
 		l.NotChecked(hooks.Gap(), cause.AdmissionWebhookBlocks)
 		return
 	}
-	for _, w := range hooks.Value {
+	l.refused(hooks.Value, needsPlugin)
+}
+
+// refused checks for a webhook that must approve the request and has no endpoints.
+func (l *look) refused(hooks []evidence.Webhook, r request) {
+	for _, w := range hooks {
 		switch {
-		case !w.MustApprove("pods", "CREATE"):
+		case !w.MustApprove(r.resource, r.operation):
 		case !w.Endpoints.Settled():
 			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
 		case w.Endpoints.Value == 0:
-			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, "new pods", "so the node gets no pod of a network plugin"))
+			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, r))
 		}
 	}
 }
 
-func (l *look) blocks(w evidence.Webhook, resources, what string) cause.Verdict {
+func (l *look) blocks(w evidence.Webhook, r request) cause.Verdict {
 	perhaps := ""
 	if w.Selective {
 		perhaps = " if its selectors match"
 	}
 	return cause.DecisiveIf(!w.Selective).In("webhook/"+w.Configuration+"/"+w.Name).
-		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, resources, l.ClusterID.Name, perhaps, w.Namespace, w.Service, what).
+		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, r.objects, l.ClusterID.Name, perhaps, w.Namespace, w.Service, r.what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").
 		Fix(paste.Format("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring the webhook's pods back\n"+

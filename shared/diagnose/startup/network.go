@@ -17,17 +17,24 @@ var plugins = []struct{ daemonSet, label string }{
 	{"aws-node", "k8s-app=aws-node"}, {"cilium", "k8s-app=cilium"}, {"calico-node", "k8s-app=calico-node"}, {"antrea-agent", "component=antrea-agent"},
 }
 
-// network checks whether the node waits for its network plugin.
-func (l *look) network() cause.Verdict {
+// awaiting returns the node, and whether it waits for its network plugin. If it does not, or that is
+// not known, it returns the verdict.
+func (l *look) awaiting() (evidence.NodeObject, cause.Verdict, bool) {
 	n, ok := l.node()
 	if !ok {
-		return l.NoNode()
+		return n, l.NoNode(), false
 	}
 	if gap := l.Unexplained(); gap != "" {
-		return cause.NotChecked(gap)
+		return n, cause.NotChecked(gap), false
 	}
-	if !n.AwaitsNetwork() {
-		return cause.RuledOut
+	return n, cause.RuledOut, n.AwaitsNetwork()
+}
+
+// network checks whether the node waits for its network plugin.
+func (l *look) network() cause.Verdict {
+	n, v, awaits := l.awaiting()
+	if !awaits {
+		return v
 	}
 	text, more, fix := l.plugin(n)
 	return cause.Decisive().In("cni/"+l.ClusterID.Name).
@@ -59,18 +66,15 @@ var cniFolders = []string{"/etc/cni/net.d", "/opt/cni/bin"}
 // without its default add-ons has none until somebody installs one.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
 func (l *look) missing() cause.Verdict {
-	n, ok := l.node()
-	if !ok {
-		return l.NoNode()
-	}
-	if gap := l.Unexplained(); gap != "" {
-		return cause.NotChecked(gap)
+	n, v, awaits := l.awaiting()
+	if !awaits {
+		return v
 	}
 	pods, sets := l.Node().Pods, l.Cluster.DaemonSets
 	switch {
-	case !n.AwaitsNetwork(), l.Finding.Owner == roll.OwnerAutoMode, n.Labels["kubernetes.io/os"] == "windows":
-		return cause.RuledOut // or its plugin is a part of its AMI
-	case l.Cluster.Networked != "", slices.ContainsFunc(pods.Value, evidence.Pod.OfNetworkPlugin):
+	case l.Finding.Owner == roll.OwnerAutoMode, n.Labels["kubernetes.io/os"] == "windows":
+		return cause.RuledOut // its plugin is a part of its AMI
+	case l.Cluster.Networked != "", !l.Node().Starved():
 		return cause.RuledOut // the cluster has one
 	case !pods.Settled():
 		return cause.Missing(pods, "pods of node "+n.Name)

@@ -156,13 +156,18 @@ func selects(selector json.RawMessage) bool {
 	return json.Unmarshal(selector, &s) != nil || len(s.MatchLabels)+len(s.MatchExpressions) > 0
 }
 
+// about reports whether the rule is about one of the operations on objects of the core group.
+func (r rule) about(operations ...string) bool {
+	named := func(all []string, wanted ...string) bool {
+		return slices.ContainsFunc(all, func(s string) bool { return s == "*" || slices.Contains(wanted, s) })
+	}
+	return named(r.APIGroups, "") && named(r.Operations, operations...)
+}
+
 // nodes returns the resources of the rule that mean nodes or their status, as written, if the rule
 // is about creating or changing them.
 func (r rule) nodes() []string {
-	named := func(all []string, wanted ...string) bool {
-		return slices.ContainsFunc(all, func(s string) bool { return slices.Contains(wanted, s) })
-	}
-	if !named(r.APIGroups, "", "*") || !named(r.Operations, "CREATE", "UPDATE", "*") || r.Scope == "Namespaced" {
+	if !r.about("CREATE", "UPDATE") || r.Scope == "Namespaced" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool {
@@ -174,10 +179,7 @@ func (r rule) nodes() []string {
 // pods returns the resources of the rule that mean pods, as written, if the rule is about creating
 // them.
 func (r rule) pods() []string {
-	named := func(all []string, wanted ...string) bool {
-		return slices.ContainsFunc(all, func(s string) bool { return slices.Contains(wanted, s) })
-	}
-	if !named(r.APIGroups, "", "*") || !named(r.Operations, "CREATE", "*") || r.Scope == "Cluster" {
+	if !r.about("CREATE") || r.Scope == "Cluster" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool { return s != "pods" && s != "*" && s != "*/*" })
@@ -192,11 +194,7 @@ type service struct{ namespace, name string }
 func (l *look) readServices() {
 	t, known := l.kube.topic(), map[service]evidence.Fact[int]{}
 	l.serve(t, known, l.ev.Cluster.Webhooks.Value)
-	starved := func(f roll.Finding) bool {
-		n := l.nodeOf(f.Node)
-		return n.Object.Value.AwaitsNetwork() && !slices.ContainsFunc(n.Pods.Value, evidence.Pod.OfNetworkPlugin)
-	}
-	if slices.ContainsFunc(l.needing(needPlugin), starved) {
+	if slices.ContainsFunc(l.needing(needPlugin), func(f roll.Finding) bool { return l.nodeOf(f.Node).Starved() }) {
 		l.serve(t, known, l.podHooks.Value)
 		l.ev.Cluster.PodWebhooks = l.podHooks
 	}
