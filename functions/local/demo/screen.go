@@ -24,19 +24,20 @@ func (s *story) live(now time.Time) {
 	if s.o.Verbose || now.Minute()%15 != 0 {
 		return
 	}
-	found := s.byFault()
+	var found map[int][]*trouble // which is only looked for when a fault is over
 	for s.shown < len(s.day.Faults) {
 		f := s.day.Faults[s.shown]
-		over := s.day.Start.Add(f.At + f.For)
+		quiet := now.Add(-calm)
+		if quiet.Before(s.day.Start.Add(f.At + f.For)) {
+			return
+		}
+		if found == nil {
+			found = s.byFault()
+		}
 		if troubles := found[f.ID]; len(troubles) > 0 {
-			last := ended(troubles)
-			if last.IsZero() {
+			if last := ended(troubles); last.IsZero() || quiet.Before(last) {
 				return
 			}
-			over = roll.Later(over, last)
-		}
-		if now.Sub(over) < calm {
-			return
 		}
 		s.show(found)
 	}
