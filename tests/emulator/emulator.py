@@ -55,7 +55,6 @@ parser.add_argument("--exempt", default="", help="access key id whose calls suff
 OPTIONS = parser.parse_args()
 os.environ["MOTO_PORT"] = str(OPTIONS.port)  # moto reads it when it is imported
 
-from moto import backends  # noqa: E402
 from moto.autoscaling.models import autoscaling_backends  # noqa: E402
 from moto.core import responses  # noqa: E402
 from moto.core.responses import ActionResult  # noqa: E402
@@ -892,9 +891,7 @@ def node_policies():
 
 
 def patch_moto():
-    modules = list(backends.list_of_moto_modules())
-    backends.list_of_moto_modules = lambda: modules  # moto looks into its folder at each call
-    for_host = DomainDispatcherApplication.get_backend_for_host
+    for_host = DomainDispatcherApplication.get_backend_for_host  # it looks into moto's folder at each call
     DomainDispatcherApplication.get_backend_for_host = functools.cache(for_host)
     responses.method_names_from_class = functools.cache(responses.method_names_from_class)
     IAMBackend._init_aws_policies = node_policies()
