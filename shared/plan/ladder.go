@@ -356,9 +356,9 @@ func modeObjects(pol policy.Policy) *Refusal {
 	case pol.Mode == policy.Remediate:
 		return nil
 	case pol.Mode == policy.Notify:
-		return refuse(ModeNotify, "mode is notify: only the mode holds this back")
+		return refuse(ModeNotify, "mode is notify: only the mode prevents it")
 	}
-	return refuse(ModeObserve, "mode is observe: only the mode holds this back")
+	return refuse(ModeObserve, "mode is observe: only the mode prevents it")
 }
 
 // joinReasons joins skipped steps that have the same reason: "no cordon and no drain: there is no

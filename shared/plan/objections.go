@@ -303,6 +303,9 @@ func (p *planner) historyObjects(f roll.Finding, act Action, pol policy.Policy) 
 		return refuse(OtherFinding, "another finding of %s has an order in this check", f.Instance)
 	}
 	if f.Group != roll.GroupNone && so.groups[f.Group] > 0 {
+		if pol.Mode != policy.Remediate {
+			return refuse(OneAtATime, "another instance of %s would come first; mode %s allows no act on either", f.Group, pol.Mode)
+		}
 		return refuse(OneAtATime, "another instance of %s comes first in this check", f.Group)
 	}
 	return nil

@@ -32,7 +32,7 @@ const (
 	noInstance = "its instance is gone"
 	onlyTold   = "such a finding is only reported: nothing is written or done about it"
 	noNode     = "is skipped: there is no node"
-	readyNode  = "is always held back: a node with this finding is Ready, and a Ready node is not interrupted"
+	readyNode  = "is always held: a node with this finding is Ready, and a Ready node is not interrupted"
 )
 
 // useOf returns whether a verb has an effect in the ladder of a kind, and if not, why. Verbs that

@@ -77,11 +77,11 @@ func became(o remediate.Outcome) string {
 	return string(o.Result)
 }
 
-// heldBack returns the word for a held act, to show with the name of its reason.
-func heldBack(r plan.Reason) string {
+// pausedInWords returns the word for a held act, to show with the name of its reason.
+func pausedInWords(r plan.Reason) string {
 	switch r {
 	case plan.OwnerWillAct:
-		return "left to its owner"
+		return "left to the owner"
 	case plan.AlreadyBegun:
 		return "acted on already"
 	case plan.ActionStuck:

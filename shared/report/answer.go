@@ -89,17 +89,17 @@ func (c Check) ordered(a AnswerDocument, f roll.Finding, o plan.Order) AnswerDoc
 
 func (a AnswerDocument) heldBack(h plan.Held) AnswerDocument {
 	a.Answer, a.Action, a.Reason, a.Detail, a.Ends = AnswerHeld, string(h.Action), string(h.Reason), h.Detail, h.Reason.Ends()
-	a.Text = fmt.Sprintf("held back: %s, %s", h.Action, h.Reason)
+	a.Text = fmt.Sprintf("held: %s, %s", h.Action, h.Reason)
 	if !h.Until.IsZero() {
 		a.Until = h.Until.UTC()
 	}
 	switch {
 	case h.Reason == plan.OwnerWillAct && !h.Until.IsZero():
 		a.Answer = AnswerLeft
-		a.Text = fmt.Sprintf("left to its owner until %s: %s, %s", roll.Clock(h.Until), h.Action, h.Reason)
+		a.Text = fmt.Sprintf("left to the owner until %s: %s, %s", roll.Clock(h.Until), h.Action, h.Reason)
 	case h.Reason == plan.OwnerWillAct:
 		a.Answer = AnswerLeft
-		a.Text = fmt.Sprintf("left to its owner: %s, %s", h.Action, h.Reason)
+		a.Text = fmt.Sprintf("left to the owner: %s, %s", h.Action, h.Reason)
 	case !h.Until.IsZero():
 		a.Text += fmt.Sprintf(" until %s", roll.Clock(h.Until))
 	}
@@ -231,7 +231,7 @@ func (c Check) absent(acted bool) AnswerDocument {
 	name := c.Snapshot.Cluster.ID.Name
 	switch {
 	case c.Asked.Known == roll.Unreadable || c.Asked.Known == roll.NotAsked:
-		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("whether there is an instance %s could not be read", id), Detail: c.unjudged()}
+		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("it is unknown whether instance %s exists: EC2 could not be read", id), Detail: c.unjudged()}
 	case c.Asked.Known == roll.Yes && !i.State.Gone() && i.OtherCluster != "":
 		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is none of %s: its tags name cluster %s", name, i.OtherCluster)}
 	case c.Asked.Known == roll.Yes && !i.State.Gone():

@@ -260,11 +260,12 @@ func (c Check) until(f roll.Finding) string {
 	return "within its tolerance until " + roll.Clock(f.Due)
 }
 
-// checked writes the causes that were ruled out, and those that could not be checked.
+// checked writes how many causes were ruled out, and which ones could not be checked. The codes
+// of those ruled out are in the JSON form: in most explanations they are more than forty.
 func (c Check) checked(t *text, d roll.Diagnosis) {
-	if len(d.RuledOut) > 0 {
+	if n := len(d.RuledOut); n > 0 {
 		t.line("")
-		t.item("ruled out: %s", strings.Join(d.RuledOut, ", "))
+		t.item("%d %s ruled out (-o json has the codes)", n, roll.Plural(n, "other cause was", "other causes were"))
 	}
 	if len(d.NotChecked) == 0 {
 		return

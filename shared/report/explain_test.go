@@ -117,7 +117,7 @@ func explanations() map[string]Check {
 
 	c, f = sickly()
 	c.Mode, c.WhatIf, c.Memory, c.Asked = policy.Observe, true, nil, nil
-	c.Plan.Held = []plan.Held{held(f, plan.ModeObserve, "mode is observe: only the mode holds this back")}
+	c.Plan.Held = []plan.Held{held(f, plan.ModeObserve, "mode is observe: only the mode prevents it")}
 	all["what-if"] = c
 
 	all["acted"] = review(wasEnded())
@@ -162,8 +162,8 @@ func TestExplanationsAsThingsStand(t *testing.T) {
 // The answer is on the first screen, right below the paragraph that summarizes why.
 func TestTheAnswerStandsFirst(t *testing.T) {
 	for name, want := range map[string]string{
-		"held":    "held back: terminate, SharedCause",
-		"passing": "held back: terminate, StormCooldown until 2026-03-02 12:13:00Z",
+		"held":    "held: terminate, SharedCause",
+		"passing": "held: terminate, StormCooldown until 2026-03-02 12:13:00Z",
 		"ordered": "to be ordered: terminate, by the next check, unless something changes",
 		"acted":   "acted: terminated at 2026-03-02 03:05:00Z",
 		"acting":  "acting: terminate was begun at 2026-03-02 03:05:00Z and has no outcome yet",
@@ -191,8 +191,8 @@ func TestWhatAnOwnerIsGivenTimeForIsLeftToIt(t *testing.T) {
 	c, f := sickly()
 	h := held(f, plan.OwnerWillAct, "Karpenter terminates instances that do not register within 15 min")
 	for until, want := range map[time.Time]string{
-		now.Add(5 * time.Minute): "left to its owner until 2026-03-02 12:05:00Z: terminate, OwnerWillAct",
-		{}:                       "left to its owner: terminate, OwnerWillAct",
+		now.Add(5 * time.Minute): "left to the owner until 2026-03-02 12:05:00Z: terminate, OwnerWillAct",
+		{}:                       "left to the owner: terminate, OwnerWillAct",
 	} {
 		h.Until = until
 		c.Plan.Held = []plan.Held{h}
@@ -355,9 +355,9 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		before     []string // texts before the last line
 		conclusion string
 	}{
-		"all answered": {func(*Check) {}, nil, "every instance has answered"},
+		"all answered": {func(*Check) {}, nil, "every instance is a healthy node"},
 		"a bastion": {func(c *Check) { c.Assessment.NotNodes = []assess.NotNode{tagged} },
-			[]string{"not judged", string(tagged.Instance), "bootstraps no node"}, "every instance that is meant to be a node has answered"},
+			[]string{"not judged", string(tagged.Instance), "bootstraps no node"}, "every instance that is meant to be a node is a healthy one"},
 		"user data that could not be read": {func(c *Check) {
 			c.Assessment.NotNodes, c.Assessment.Unjudged = []assess.NotNode{unread}, []roll.InstanceID{unread.Instance}
 		}, []string{"not judged", string(unread.Instance), "could not be read"}, "no finding, but 1 instance could not be judged"},

@@ -52,7 +52,7 @@ func (x fate) sentence() string {
 	case x.outcome != nil:
 		return inWords(*x.outcome)
 	case x.held != nil:
-		return fmt.Sprintf("%s is held back: %s", x.held.Action, x.held.Reason)
+		return fmt.Sprintf("%s is held: %s", x.held.Action, x.held.Reason)
 	case x.step.Do != "":
 		return string(x.step.Do) + " at " + roll.Clock(x.step.At)
 	}
@@ -69,7 +69,7 @@ func (x fate) byItself(mode policy.Mode) string {
 	case x.order != nil:
 		return string(x.order.Action) + " ordered"
 	case x.held != nil && (x.held.Reason.Passing() || x.held.Reason == plan.OwnerWillAct):
-		return heldBack(x.held.Reason)
+		return pausedInWords(x.held.Reason)
 	case x.held != nil:
 		return ""
 	case coming[x.step.Do] != "" && mode == policy.Remediate:

@@ -195,7 +195,7 @@ func (h *history) notices() {
 func statementWords(s ledger.Statement) string {
 	switch {
 	case s.Held != "":
-		return "held back, " + s.Held
+		return "held, " + s.Held
 	case s.Order != "":
 		return "ordered, by order " + s.Order
 	case s.Drain != "":

@@ -128,7 +128,7 @@ func notices() map[string]said {
 		"ordered":           noticeOf(policy.Remediate, entry(silent(1, 41*time.Minute), old), entry(silent(2, 45*time.Minute), silentlyTerminated)),
 		"held": noticeOf(policy.Remediate,
 			entry(silent(1, 41*time.Minute), share), entry(silent(2, 42*time.Minute), share), entry(silent(3, 50*time.Minute), old)),
-		"held-mode": noticeOf(policy.Notify, entry(silent(1, 41*time.Minute), heldFor(plan.ModeNotify, "mode is notify: only the mode holds this back"))),
+		"held-mode": noticeOf(policy.Notify, entry(silent(1, 41*time.Minute), heldFor(plan.ModeNotify, "mode is notify: only the mode prevents it"))),
 		"hold-tag": noticeOf(policy.Remediate, entry(silent(1, 49*time.Hour), func(e *plan.Entry) {
 			heldFor(plan.InstanceHeld, string(e.Finding.Instance)+" carries rollcall:hold=2026-03-05; it keeps costing until the tag is removed")(e)
 			e.Hold = "2026-03-05"

@@ -151,7 +151,7 @@ func (t total) verdict() string {
 		s = append(s, fmt.Sprintf("%d %s could not be judged.", t.unread, roll.Plural(t.unread, "cluster", "clusters")))
 	}
 	if t.partial > 0 {
-		s = append(s, fmt.Sprintf("Of %d %s not everything could be read or done.", t.partial, roll.Plural(t.partial, "cluster", "clusters")))
+		s = append(s, fmt.Sprintf("%d %s incomplete: something could not be read or done.", t.partial, roll.Plural(t.partial, "cluster is", "clusters are")))
 	}
 	switch {
 	case t.findings > 0:
@@ -159,7 +159,7 @@ func (t total) verdict() string {
 	case len(s) == 0:
 		s = append(s, "Nothing to do.")
 	default:
-		s = append(s, "Of the rest nothing was found.")
+		s = append(s, "No finding in the rest.")
 	}
 	return strings.Join(s, " ")
 }
@@ -278,7 +278,7 @@ func (c Check) summary() string {
 	case c.Snapshot.ClusterGone(), !c.Snapshot.Has(roll.ScopeNodes):
 		return "Its nodes could not be judged."
 	case !c.Complete():
-		return "No finding, but not all could be read or done."
+		return "No finding, but something could not be read or done."
 	}
 	return "Nothing to do: " + c.calm() + "."
 }

@@ -138,10 +138,10 @@ func TestAPageSaysThatNothingIsToBeDoneOnlyWhenSo(t *testing.T) {
 			t.Errorf("%s: unread %q", name, d.Clusters[0].Unread)
 		}
 	}
-	if d := Page([]Check{all["healthy"], all["unreadable"]}); d.Subtitle != "1 cluster could not be judged. Of the rest nothing was found." {
+	if d := Page([]Check{all["healthy"], all["unreadable"]}); d.Subtitle != "1 cluster could not be judged. No finding in the rest." {
 		t.Error(d.Subtitle)
 	}
-	if d := Page([]Check{all["findings"], all["unreadable"], all["incomplete"]}); d.Subtitle != "1 cluster could not be judged. Of 1 cluster not everything could be read or done. 10 findings, 9 past tolerance." {
+	if d := Page([]Check{all["findings"], all["unreadable"], all["incomplete"]}); d.Subtitle != "1 cluster could not be judged. 1 cluster is incomplete: something could not be read or done. 10 findings, 9 past tolerance." {
 		t.Error(d.Subtitle)
 	}
 }

@@ -20,8 +20,10 @@ func doing(entries []plan.Entry) string {
 		case e.Held == nil:
 		case e.Held.Reason == plan.SharedCause, e.Held.Reason == plan.CauseOutside:
 			return "paused, needs you" // the subject names the cause, which a person has to fix
+		case e.Held.Reason == plan.OwnerWillAct:
+			return pausedInWords(e.Held.Reason)
 		default:
-			return fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), inWordsOf(string(e.Held.Reason)))
+			return fmt.Sprintf("%s (%s)", pausedInWords(e.Held.Reason), inWordsOf(string(e.Held.Reason)))
 		}
 	}
 	for _, e := range entries {
@@ -30,12 +32,12 @@ func doing(entries []plan.Entry) string {
 		case liesOutside(roll.Diagnosis{Causes: e.Causes}):
 			return "needs you" // what the owner launches in its place has the same cause
 		default:
-			return "left to its owner"
+			return "left to the owner"
 		}
 	}
 	for _, e := range entries {
 		if e.Finding.Stage == roll.Overdue {
-			return "past its tolerance"
+			return "overdue"
 		}
 	}
 	return "not due yet"
@@ -86,7 +88,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 	case e.Held != nil:
 		return withheld(e)
 	case e.Left != "":
-		return deed{brief: "left to its owner", sentence: left(e, mode, at), own: true}
+		return deed{brief: "left to the owner", sentence: left(e, mode, at), own: true}
 	case follows(e, mode, at) && coming[e.Step.Do] != "":
 		s := fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], roll.Clock(e.Step.At))
 		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
@@ -117,7 +119,7 @@ func holdEnds(value string) string {
 
 // withheld says that an act is held, why, and what ends the hold.
 func withheld(e plan.Entry) deed {
-	d := deed{brief: fmt.Sprintf("%s (%s)", heldBack(e.Held.Reason), e.Held.Reason)}
+	d := deed{brief: fmt.Sprintf("%s (%s)", pausedInWords(e.Held.Reason), e.Held.Reason)}
 	d.sentence = d.brief + ": " + strings.TrimSuffix(clip(shown(e.Held.Detail), detailBytes), ".")
 	if ends := e.Held.Reason.Ends(); ends != "" && !e.Held.Reason.Passing() { // the detail of others says it
 		d.sentence += ". It ends " + ends + "."
@@ -133,10 +135,10 @@ func ran(e plan.Entry, at time.Time) string {
 	return ", launched " + Age(at.Sub(e.Launched)) + " ago"
 }
 
-// left says that an entry is left to its owner, and what Rollcall does if the owner does not
+// left says that an entry is left to the owner, and what Rollcall does if the owner does not
 // act.
 func left(e plan.Entry, mode policy.Mode, at time.Time) string {
-	s := fmt.Sprintf("left to its owner: %s", e.Left)
+	s := fmt.Sprintf("left to the owner: %s", e.Left)
 	if follows(e, mode, at) && coming[e.Step.Do] != "" {
 		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, roll.Clock(stepAt(e)), coming[e.Step.Do])
 	}

@@ -86,7 +86,7 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 		case roll.HoldActive(e.Hold, at), e.Order != nil && e.Order.Action != plan.Cordon && e.Order.Action != plan.Drain && e.Order.Action != plan.Reboot:
 			continue // already held, or too late
 		case e.Left != "", e.Held != nil && e.Held.Reason == plan.OwnerWillAct:
-			return append(out, keep("To keep Rollcall, but not its owner, off "+one+" for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
+			return append(out, keep("To keep Rollcall off "+one+" for a week (Value=true: until you remove the tag); this does not stop the owner", string(e.Finding.Instance)))
 		}
 		return append(out, keep("To keep "+one+" as it is for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 	}

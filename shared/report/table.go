@@ -302,7 +302,7 @@ func (c Check) heldItems(t *text) {
 	if len(c.Plan.Held) == 0 {
 		return
 	}
-	t.section("held back")
+	t.section("held")
 	all := heldAlike(c.Plan.Held)
 	for i, h := range all {
 		if i == t.most(len(all)) {
@@ -406,9 +406,9 @@ func (c Check) calm() string {
 	case len(c.Assessment.Notes) > 0:
 		return "no finding; see the notes for what was not judged"
 	case len(c.Assessment.NotNodes) > 0:
-		return "every instance that is meant to be a node has answered"
+		return "every instance that is meant to be a node is a healthy one"
 	}
-	return "every instance has answered"
+	return "every instance is a healthy node"
 }
 
 // inWords returns the outcome of an order, for a column of the table.

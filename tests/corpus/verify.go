@@ -174,9 +174,9 @@ func (v *verifier) held(got []Held, want Held) {
 	}
 	switch {
 	case len(reasons) == 0:
-		v.say("%s: nothing is held back, want %s", want.Instance, want.reason())
+		v.say("%s: nothing is held, want %s", want.Instance, want.reason())
 	case want.Reason != "" && !slices.Contains(reasons, want.Reason):
-		v.say("%s: held back for %s, want %s", want.Instance, strings.Join(reasons, ", "), want.Reason)
+		v.say("%s: held for %s, want %s", want.Instance, strings.Join(reasons, ", "), want.Reason)
 	}
 }
 

@@ -81,8 +81,8 @@ func TestVerify(t *testing.T) {
 		"an order too few":                           {acted, withOrders([]Order{{one, "terminate"}, {two, "reboot"}}), []string{"reboot is not ordered"}},
 		"held for the right reason":                  {acted, withOrders([]Order{{one, "terminate"}}, Held{two, "SharedCause"}), nil},
 		"held for any reason":                        {acted, withOrders([]Order{{one, "terminate"}}, Held{Instance: two}), nil},
-		"held for another reason":                    {acted, withOrders([]Order{{one, "terminate"}}, Held{two, "ZoneOutage"}), []string{"held back for SharedCause, want ZoneOutage"}},
-		"not held":                                   {acted, withOrders([]Order{{one, "terminate"}}, Held{Instance: one}), []string{"nothing is held back"}},
+		"held for another reason":                    {acted, withOrders([]Order{{one, "terminate"}}, Held{two, "ZoneOutage"}), []string{"held for SharedCause, want ZoneOutage"}},
+		"not held":                                   {acted, withOrders([]Order{{one, "terminate"}}, Held{Instance: one}), []string{"nothing is held"}},
 		"complete where something could not be read": {told(), incomplete, []string{"complete is true, want false"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 // Command demo shows Rollcall at work in an account, from the first look to "resolved". The node role
 // of a small fleet is removed from aws-auth, so that what is launched cannot join. A person looks;
-// Rollcall is deployed; its notice says what is wrong, what it holds back and the fix; the fix is made.
+// Rollcall is deployed; its notice says what is wrong, what it holds and the fix; the fix is made.
 // Then a node becomes silent, which is repaired without a person.
 //
 // The Kubernetes control plane and the authentication are real, the functions are the compiled ones,

@@ -43,7 +43,8 @@ func explainCommand(env Environment) *cobra.Command {
 		Use:   "explain [INSTANCE | KIND/NAME]",
 		Short: "Explain why an instance is not a healthy node, and why Rollcall acted on it or did not",
 		Long: `Explains one instance: what is wrong, each cause with its evidence and the fix to paste, what
-was ruled out, what could not be checked, and what Rollcall does, or why it does not act.
+could not be checked, and what Rollcall does, or why it does not act. -o json also lists the
+causes that were ruled out.
 explain only reads.
 
 INSTANCE is an EC2 instance id. nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME and
@@ -248,7 +249,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, p *progress, ru
 	}
 	if past == nil {
 		c := runner.Look(ctx, cluster, q.instance, runner.Clock())
-		c.Assessment.Notes = append(c.Assessment.Notes, "--stack NAME or --ledger FILE tells how things stand, and what was done")
+		c.Assessment.Notes = append(c.Assessment.Notes, "this is a single check without a memory: --stack NAME or --ledger FILE adds what Rollcall remembers and has done")
 		return f.concern(ctx, a.view.Observer, q, c)
 	}
 	runner.Ledger = past.ledger

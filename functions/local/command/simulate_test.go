@@ -192,7 +192,7 @@ func TestTheWholeDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
-		"SharedCause", "What was held back, and why", "The day in figures", "To fix ControllerRoleMapped:", "rebooted i-", "terminated i-",
+		"SharedCause", "What was held, and why", "The day in figures", "To fix ControllerRoleMapped:", "rebooted i-", "terminated i-",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing says %q", want)

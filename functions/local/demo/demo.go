@@ -408,7 +408,7 @@ func (s *story) notice(indent string, e sim.Event) {
 
 // closing prints a summary of the day.
 func (s *story) closing(r, untended sim.Result) {
-	s.say("\n%s\n\n", s.paint(bold, "What was held back, and why"))
+	s.say("\n%s\n\n", s.paint(bold, "What was held, and why"))
 	if len(s.held) == 0 {
 		s.say("  nothing\n")
 	}

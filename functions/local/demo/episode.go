@@ -36,7 +36,7 @@ func summary(troubles []*trouble, c page.Cluster) string {
 		parts = append(parts, strings.Join(done.List("%s %d"), ", "))
 	}
 	if n := len(held); n > 0 {
-		parts = append(parts, fmt.Sprintf("acts on %d held back", n))
+		parts = append(parts, fmt.Sprintf("acts on %d held", n))
 	}
 	return strings.Join(parts, "; ") + "."
 }

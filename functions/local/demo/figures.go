@@ -20,7 +20,7 @@ func (s *story) figures(r, untended sim.Result) []figure {
 		{"findings", fmt.Sprint(n.findings), ""},
 		{"notices", fmt.Sprint(n.notices), ""},
 		{"instances terminated and rebooted", fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), fmt.Sprintf("and %d nodes cordoned, %d drained, %d uncordoned", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
-		{"acts held back", fmt.Sprint(n.held), "without those whose reason passes by itself"},
+		{"acts held", fmt.Sprint(n.held), "without those whose reason passes by itself"},
 		{"sick time of all instances", hours(r.Cost.SickHours), "with a Rollcall that only reports: " + hours(untended.Cost.SickHours)},
 		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("with a Rollcall that only reports: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
 		{"saved", dollars(saved), "the work that sick instances do not do is not counted"},

@@ -105,7 +105,7 @@ func (s *story) finding(t *trouble) page.Finding {
 func (t *trouble) outcome() string {
 	parts := []string{"told at " + hour(t.told)}
 	for _, h := range t.held {
-		parts = append(parts, "held back: "+h)
+		parts = append(parts, "held: "+h)
 	}
 	for _, a := range t.acts {
 		word := a.action

@@ -227,7 +227,7 @@ func TestTheTerminalAndThePageTellTheSameOfWhatWasHeld(t *testing.T) {
 		}
 	}
 	if !gone {
-		t.Error("what a deleted cluster left is not told to be held back")
+		t.Error("what a deleted cluster left is not told to be held")
 	}
 }
 

@@ -173,7 +173,7 @@ func (a Action) message() Message {
 	case remediate.Acted:
 		return about(report.SeverityInfo, "done", wrong)
 	case Held:
-		return about(report.SeverityWarning, "held back: "+a.Reason, ends("", a.Ends, a.Until), wrong)
+		return about(report.SeverityWarning, "held: "+a.Reason, ends("", a.Ends, a.Until), wrong)
 	case remediate.Refused:
 		return about(report.SeverityInfo, "refused: "+a.Reason, wrong)
 	case remediate.Unclear:
