@@ -96,11 +96,16 @@ corpus: ## Write the verdicts and examples of the corpus anew, and all cases to 
 
 # By the pinned browser, with its own fonts, so that pictures change only where pages do.
 PICTURE = $(BUILD)/picture
+TERMTOSVG = $(BUILD)/termtosvg
+$(TERMTOSVG)/.installed: tests/pictures/requirements.txt
+	$(PYTHON) -m venv $(TERMTOSVG)
+	$(TERMTOSVG)/bin/pip install --quiet --disable-pip-version-check --requirement tests/pictures/requirements.txt
+	touch $@
+
 .PHONY: session
-session: ## Draw the terminal session of the README again, from what the demo prints
-	@mkdir -p $(BUILD)
-	$(GO) run ./tests/pictures session > $(BUILD)/session.svg
-	mv $(BUILD)/session.svg tests/pictures/session.svg
+session: $(TERMTOSVG)/.installed ## Draw the terminal session of the README again, from what the demo prints
+	$(GO) run ./tests/pictures session > $(BUILD)/session.cast
+	$(TERMTOSVG)/bin/termtosvg render $(BUILD)/session.cast tests/pictures/session.svg --template tests/pictures/session.template.svg --loop-delay 10000
 
 .PHONY: pictures
 pictures: build session ## Draw the pictures of the README again: the demo on a terminal and as a page, a notice, the architecture (needs Graphviz)

@@ -1,6 +1,6 @@
-// Pictures draws what the README shows of the demo's simulated day, for make pictures.
+// Pictures prepares what the README shows of the demo's simulated day, for make pictures.
 //
-//	go run ./tests/pictures session    # the demo on a terminal, as SVG
+//	go run ./tests/pictures session    # the demo on a terminal, as a recording (asciicast)
 //	go run ./tests/pictures notice     # a notice as mail on a phone, as a page to photograph
 package main
 

@@ -3,41 +3,35 @@ package main
 import (
 	"bytes"
 	"context"
-	_ "embed"
-	"encoding/xml"
-	"fmt"
+	"encoding/json"
 	"io"
-	"regexp"
-	"slices"
 	"strings"
-	"text/template"
 
 	"rollcall/functions/local/demo"
 )
 
-//go:embed session.svg.tmpl
-var drawing string
-
-// The measures of the terminal, in pixels. A character is a little wider than 0.6 times its height, as in
-// the usual fonts; each run of characters has a place of its own, so that columns are aligned in
-// others, too.
+// The times of a recording, in seconds: the command is typed, then each entry is shown for a while.
 const (
-	charWidth  = 8.0
-	lineHeight = 18.0
-	top, left  = 62.0, 18.0
-	// pace is the time between two entries, and the line of a command is typed before.
-	pace  = 0.6
 	typed = 1.2
+	pace  = 0.6
 )
 
-// session draws the demo as a terminal shows it: a picture with its text, which appears line by
-// line where the reader allows that, and is whole from the beginning elsewhere.
+// session writes the demo on a terminal as a recording, for a tool that draws it.
+// https://docs.asciinema.org/manual/asciicast/v2/
 func session(w io.Writer) error {
 	screen, err := recorded()
 	if err != nil {
 		return err
 	}
-	return template.Must(template.New("session").Funcs(template.FuncMap{"xml": escaped}).Parse(drawing)).Execute(w, drawn(screen))
+	out := json.NewEncoder(w)
+	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	err = out.Encode(map[string]any{"version": 2, "width": 100, "height": len(lines)})
+	for _, e := range events(lines) {
+		if err == nil {
+			err = out.Encode([]any{e.at, "o", e.text})
+		}
+	}
+	return err
 }
 
 // recorded returns what the demo prints on a terminal, with its colors.
@@ -48,88 +42,23 @@ func recorded() (string, error) {
 	return b.String(), err
 }
 
-// span is a run of characters in one color.
-type span struct {
-	X           float64
-	Class, Text string
+// event is text that appears at a time, in seconds from the beginning.
+type event struct {
+	at   float64
+	text string
 }
 
-// row is a line, and when it appears.
-type row struct {
-	Y, At float64
-	Spans []span
-}
-
-// picture is the value of the template.
-type picture struct {
-	Width, Height float64
-	Rows          []row
-}
-
-var color = regexp.MustCompile("\x1b\\[([0-9]*)m")
-
-// drawn lays a screen out. Entries begin in the first column.
-func drawn(screen string) picture {
-	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-	p := picture{Width: 2*left + 100*charWidth}
-	at := 0.0
-	for i, line := range lines {
-		switch {
-		case i == 1:
-			at = typed
-		case i > 3 && line != "" && !strings.HasPrefix(line, " "):
+// events returns when each line appears: first all for an instant, so that a viewer without
+// motion shows the whole, then entry by entry. Entries begin in the first column.
+func events(lines []string) []event {
+	const hideCursor, clear = "\x1b[?25l", "\x1b[2J\x1b[H"
+	out := []event{{0, hideCursor + strings.Join(lines, "\r\n")}, {0.01, clear + lines[0]}}
+	at := typed
+	for i, line := range lines[1:] {
+		if i > 2 && line != "" && !strings.HasPrefix(line, " ") {
 			at += pace
 		}
-		p.Rows = append(p.Rows, row{Y: top + float64(i)*lineHeight, At: at, Spans: spans(line)})
+		out = append(out, event{at, "\r\n" + line})
 	}
-	p.Height = top + float64(len(lines)-1)*lineHeight + left
-	return p
-}
-
-// spans splits a line where its color changes.
-func spans(line string) (out []span) {
-	class, column := "", 0
-	add := func(text string) {
-		trimmed := strings.TrimLeft(text, " ")
-		begin := column + len(text) - len(trimmed)
-		column += len([]rune(text))
-		if trimmed = strings.TrimRight(trimmed, " "); trimmed != "" {
-			out = append(out, span{X: left + float64(begin)*charWidth, Class: class, Text: trimmed})
-		}
-	}
-	rest := line
-	for {
-		at := color.FindStringSubmatchIndex(rest)
-		if at == nil {
-			add(rest)
-			return out
-		}
-		add(rest[:at[0]])
-		if class = "c" + rest[at[2]:at[3]]; slices.Contains([]string{"c", "c0"}, class) {
-			class = ""
-		}
-		rest = rest[at[1]:]
-	}
-}
-
-func escaped(s string) (string, error) {
-	var b bytes.Buffer
-	err := xml.EscapeText(&b, []byte(s))
-	return b.String(), err
-}
-
-// texts returns the text of a drawn session, as the words of its lines.
-func texts(svg []byte) (out []string, err error) {
-	var root struct {
-		Lines []struct {
-			Spans []string `xml:"tspan"`
-		} `xml:"g>text"`
-	}
-	if err := xml.Unmarshal(svg, &root); err != nil {
-		return nil, fmt.Errorf("the picture: %w", err)
-	}
-	for _, l := range root.Lines {
-		out = append(out, strings.Join(l.Spans, " "))
-	}
-	return out, nil
+	return out
 }
