@@ -2,13 +2,14 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rollcall/shared/roll"
 )
 
 // Gist returns the explanation in one paragraph, "" if nothing is explained. It says what is
-// wrong with the first finding, for how long, why as far as that is known, what to run first,
+// wrong with the first finding of which a root is proven, or else with the first, for how long, why as far as that is known, what to run first,
 // and how many others share the cause.
 func (c Check) Gist() string {
 	why, run, rest := c.gist()
@@ -25,7 +26,11 @@ func (c Check) gist() (told, run, rest string) {
 	if len(explained) == 0 {
 		return "", "", ""
 	}
-	f := explained[0]
+	lead := max(0, slices.IndexFunc(explained, func(f roll.Finding) bool {
+		causes := c.Diagnoses[f.Key()].Causes
+		return len(causes) > 0 && causes[0].Confidence == roll.Decisive && !causes[0].Symptom
+	}))
+	f := explained[lead]
 	d := c.Diagnoses[f.Key()]
 	s := c.state(f)
 	if len(d.Causes) == 0 {
@@ -41,8 +46,8 @@ func (c Check) gist() (told, run, rest string) {
 		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked, 3) + ")."
 	}
 	same := 0
-	for _, other := range explained[1:] {
-		if o := c.Diagnoses[other.Key()].Causes; len(o) > 0 && o[0].Code == first.Code && o[0].Subject == first.Subject {
+	for i, other := range explained {
+		if o := c.Diagnoses[other.Key()].Causes; i != lead && len(o) > 0 && o[0].Code == first.Code && o[0].Subject == first.Subject {
 			same++
 		}
 	}
