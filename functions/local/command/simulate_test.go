@@ -179,7 +179,7 @@ func TestTheDemoFitsOneScreen(t *testing.T) {
 			t.Errorf("line %d is longer than 100 columns: %s", n+1, line)
 		}
 	}
-	if strings.ContainsAny(out, "\x1b✔⏸▲") {
+	if strings.ContainsAny(out, "\x1b✔‖▲") {
 		t.Error("colours or symbols without a terminal")
 	}
 }

@@ -77,7 +77,7 @@ func (s *story) screen(other *story, r, untended sim.Result) {
 	}
 	sick, idle := r.Cost.SickHours, untended.Cost.SickHours
 	n := s.tallied()
-	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, and %s in mode notify", hours(max(0, idle-sick)), hours(sick), hours(idle))))
+	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, against %s in mode notify", hours(max(0, idle-sick)), hours(sick), hours(idle))))
 	s.say("of which %s\n", s.paint(green, strings.Join(saved, ", ")))
 	s.say("%d findings, %d notices; %d instances terminated, %d rebooted; %d acts held, each with its reason\n", n.findings, n.notices, n.acts["terminate"], n.acts["reboot"], n.held)
 	s.say("%s paid for sick instances, not %s; Rollcall itself cost %s\n", dollars(r.Cost.Wasted), dollars(untended.Cost.Wasted), dollars(ownCost(r.Usage)))
@@ -96,7 +96,7 @@ func until(s *story, f sim.Fault, troubles []*trouble) string {
 }
 
 // symbols precede a result on a terminal, by its color.
-var symbols = map[string]string{green: "✔", magenta: "⏸", yellow: "▲"}
+var symbols = map[string]string{green: "✔", magenta: "‖", yellow: "▲"}
 
 // detailIndent is the indent of an entry's details; detailWidth and detailLines limit their
 // size.
@@ -217,7 +217,7 @@ func course(troubles []*trouble, name func(*trouble) string) (color, text string
 		color = green
 	}
 	if replaced > 0 {
-		parts = append(parts, fmt.Sprintf("owners ended %d", replaced))
+		parts = append(parts, fmt.Sprintf("owners terminated %d", replaced))
 	}
 	if ended(troubles).IsZero() {
 		color = yellow
