@@ -121,7 +121,7 @@ func zoneOut(zone string, c assess.ZoneCount, share policy.Percent) *Refusal {
 	if zone == "" || c.Silent < zoneLeast || c.Silent*100 < int(share)*c.Nodes {
 		return nil
 	}
-	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: probably the zone failed, not its nodes", c.Silent, c.Nodes, zone, share)
+	return refuse(ZoneOutage, "%d of %d nodes in zone %s are not ready, limits.zone is %s: perhaps the zone failed, not its nodes", c.Silent, c.Nodes, zone, share)
 }
 
 // shifted checks for an ARC zonal shift away from the finding's zone, or for unreadable shifts.

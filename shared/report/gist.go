@@ -33,7 +33,11 @@ func (c Check) gist() (told, run, rest string) {
 	f := explained[lead]
 	d := c.Diagnoses[f.Key()]
 	s := c.state(f)
-	if len(d.Causes) == 0 {
+	switch {
+	case len(d.Causes) > 0:
+	case f.Kind == roll.Ghost, f.Kind == roll.Scheduled: // the finding says why EC2 took the instance, or will
+		return s + ": " + f.Summary + ".", "", others(len(explained)-1, "is found as well", "are found as well")
+	default:
 		return s + ". Why is not known: nothing that was checked explains it.", "", others(len(explained)-1, "is found as well", "are found as well")
 	}
 	first := d.Causes[0]

@@ -16,6 +16,13 @@ func TestTheGistOfAnExplanation(t *testing.T) {
 	likely.Confidence = roll.Suggestive
 	silent := roll.Cause{Code: "KubeletSilent", Confidence: roll.Decisive, Symptom: true, Summary: "the kubelet is silent", NotChecked: []string{"KernelPanic", "DiskFull", "OutOfMemory", "ZoneOutage"}}
 	kinds := []roll.Kind{roll.Unregistered, roll.Unregistered, roll.Unknown}
+	ghost := roll.Finding{Instance: "i-9", Kind: roll.Ghost, Since: at.Add(-14 * time.Minute), Stage: roll.Overdue, Summary: "EC2 terminated its instance by a Spot interruption"}
+	gone := Check{}
+	gone.Snapshot = &roll.Snapshot{At: at}
+	gone.Assessment.Findings = []roll.Finding{ghost}
+	if got, want := gone.Gist(), "i-9 has been "+kindInWords(ghost)+" for 14m: EC2 terminated its instance by a Spot interruption."; got != want {
+		t.Errorf("a finding that says why:\n got %s\nwant %s", got, want)
+	}
 	for _, c := range []struct {
 		name   string
 		causes [][]roll.Cause // of each finding
