@@ -2,13 +2,14 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rollcall/shared/roll"
 )
 
 // Gist returns the explanation in one paragraph, "" if nothing is explained. It says what is
-// wrong with the first finding, for how long, why as far as that is known, what to run first,
+// wrong with the first instance, for how long, why as far as that is known, what to run first,
 // and how many others share the cause.
 func (c Check) Gist() string {
 	why, run, rest := c.gist()
@@ -25,11 +26,12 @@ func (c Check) gist() (told, run, rest string) {
 	if len(explained) == 0 {
 		return "", "", ""
 	}
-	f := explained[0]
+	f := c.rootOf(explained)
+	others := c.firstOfOthers(explained, f.Instance)
 	d := c.Diagnoses[f.Key()]
 	s := c.state(f)
 	if len(d.Causes) == 0 {
-		return s + ". Why is not known: nothing that was checked explains it.", "", others(len(explained)-1, "is found as well", "are found as well")
+		return s + ". Why is not known: nothing that was checked explains it.", "", counted(len(others), "is found as well", "are found as well")
 	}
 	first := d.Causes[0]
 	why := "because"
@@ -41,12 +43,43 @@ func (c Check) gist() (told, run, rest string) {
 		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked, 3) + ")."
 	}
 	same := 0
-	for _, other := range explained[1:] {
-		if o := c.Diagnoses[other.Key()].Causes; len(o) > 0 && o[0].Code == first.Code && o[0].Subject == first.Subject {
+	for _, causes := range others {
+		if slices.ContainsFunc(causes, func(o roll.Cause) bool { return o.Code == first.Code && o.Subject == first.Subject }) {
 			same++
 		}
 	}
-	return s, command(first.Fix), others(same, "shares it", "share it") + others(len(explained)-1-same, "has another cause, or none that is known", "have other causes, or none that is known")
+	return s, command(first.Fix), counted(same, "shares it", "share it") + counted(len(others)-same, "has another cause, or none that is known", "have other causes, or none that is known")
+}
+
+// rootOf returns the finding about the first one's instance that says most about why: one with a
+// proven root, else one with any cause. An instance that is due for retirement may have run out of
+// memory as well.
+func (c Check) rootOf(findings []roll.Finding) roll.Finding {
+	best, most := findings[0], 0
+	for _, f := range findings {
+		known, causes := 0, c.Diagnoses[f.Key()].Causes
+		if len(causes) > 0 {
+			known = 1
+		}
+		if known > 0 && causes[0].Confidence == roll.Decisive && !causes[0].Symptom {
+			known = 2
+		}
+		if f.Instance == best.Instance && known > most {
+			best, most = f, known
+		}
+	}
+	return best
+}
+
+// firstOfOthers returns the first cause of each finding about other instances.
+func (c Check) firstOfOthers(findings []roll.Finding, own roll.InstanceID) map[roll.InstanceID][]roll.Cause {
+	out := map[roll.InstanceID][]roll.Cause{}
+	for _, f := range findings {
+		if causes := c.Diagnoses[f.Key()].Causes; f.Instance != own {
+			out[f.Instance] = append(out[f.Instance], causes[:min(1, len(causes))]...)
+		}
+	}
+	return out
 }
 
 // state says what is wrong with a finding, and for how long.
@@ -69,7 +102,7 @@ func command(fix string) string {
 	return ""
 }
 
-func others(n int, one, several string) string {
+func counted(n int, one, several string) string {
 	if n <= 0 {
 		return ""
 	}
