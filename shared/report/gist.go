@@ -9,8 +9,8 @@ import (
 )
 
 // Gist returns the explanation in one paragraph, "" if nothing is explained. It says what is
-// wrong with the first finding of which a root is proven, or else with the first, for how long, why as far as that is known, what to run first,
-// and how many others share the cause.
+// wrong with the first instance of which a root is proven, or else with the first, for how long,
+// why as far as that is known, what to run first, and how many others share the cause.
 func (c Check) Gist() string {
 	why, run, rest := c.gist()
 	if run != "" {
@@ -26,19 +26,16 @@ func (c Check) gist() (told, run, rest string) {
 	if len(explained) == 0 {
 		return "", "", ""
 	}
-	lead := max(0, slices.IndexFunc(explained, func(f roll.Finding) bool {
-		causes := c.Diagnoses[f.Key()].Causes
-		return len(causes) > 0 && causes[0].Confidence == roll.Decisive && !causes[0].Symptom
-	}))
-	f := explained[lead]
+	f := c.rootOf(explained)
+	others := c.firstOfOthers(explained, f.Instance)
 	d := c.Diagnoses[f.Key()]
 	s := c.state(f)
 	switch {
 	case len(d.Causes) > 0:
 	case f.Kind == roll.Ghost, f.Kind == roll.Scheduled: // the finding says why EC2 took the instance, or will
-		return s + ": " + f.Summary + ".", "", others(len(explained)-1, "is found as well", "are found as well")
+		return s + ": " + f.Summary + ".", "", counted(len(others), "is found as well", "are found as well")
 	default:
-		return s + ". Why is not known: nothing that was checked explains it.", "", others(len(explained)-1, "is found as well", "are found as well")
+		return s + ". Why is not known: nothing that was checked explains it.", "", counted(len(others), "is found as well", "are found as well")
 	}
 	first := d.Causes[0]
 	why := "because"
@@ -50,12 +47,41 @@ func (c Check) gist() (told, run, rest string) {
 		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked, 3) + ")."
 	}
 	same := 0
-	for i, other := range explained {
-		if o := c.Diagnoses[other.Key()].Causes; i != lead && len(o) > 0 && o[0].Code == first.Code && o[0].Subject == first.Subject {
+	for _, causes := range others {
+		if slices.ContainsFunc(causes, func(o roll.Cause) bool { return o.Code == first.Code && o.Subject == first.Subject }) {
 			same++
 		}
 	}
-	return s, command(first.Fix), others(same, "shares it", "share it") + others(len(explained)-1-same, "has another cause, or none that is known", "have other causes, or none that is known")
+	return s, command(first.Fix), counted(same, "shares it", "share it") + counted(len(others)-same, "has another cause, or none that is known", "have other causes, or none that is known")
+}
+
+// rootOf returns the finding that says most about why: the first with a proven root; else the first
+// with any cause about the same instance as the first of all, for an instance that is due for
+// retirement may have run out of memory as well.
+func (c Check) rootOf(findings []roll.Finding) roll.Finding {
+	some := -1
+	for i, f := range findings {
+		causes := c.Diagnoses[f.Key()].Causes
+		switch {
+		case len(causes) == 0:
+		case causes[0].Confidence == roll.Decisive && !causes[0].Symptom:
+			return f
+		case some < 0 && f.Instance == findings[0].Instance:
+			some = i
+		}
+	}
+	return findings[max(0, some)]
+}
+
+// firstOfOthers returns the first cause of each finding about other instances.
+func (c Check) firstOfOthers(findings []roll.Finding, own roll.InstanceID) map[roll.InstanceID][]roll.Cause {
+	out := map[roll.InstanceID][]roll.Cause{}
+	for _, f := range findings {
+		if causes := c.Diagnoses[f.Key()].Causes; f.Instance != own {
+			out[f.Instance] = append(out[f.Instance], causes[:min(1, len(causes))]...)
+		}
+	}
+	return out
 }
 
 // state says what is wrong with a finding, and for how long.
@@ -78,7 +104,7 @@ func command(fix string) string {
 	return ""
 }
 
-func others(n int, one, several string) string {
+func counted(n int, one, several string) string {
 	if n <= 0 {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,36 @@ func TestTheGistOfAnExplanation(t *testing.T) {
 		}
 		if got := check.Gist(); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// An instance with several findings is one instance: the paragraph begins with the root that one of
+// them has, not with what another one only shows, and counts it among no others.
+func TestTheGistOfAnInstanceWithSeveralFindings(t *testing.T) {
+	root := roll.Cause{Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Summary: "its role is mapped to nothing"}
+	likely := root
+	likely.Confidence = roll.Suggestive
+	group := roll.Cause{Code: "NodeGroupUnhealthy", Confidence: roll.Decisive, Symptom: true, Summary: "its node group reports NodeCreationFailure"}
+	for name, c := range map[string]struct {
+		first, second []roll.Cause
+		want          string
+	}{
+		"a symptom, and a root elsewhere":              {[]roll.Cause{group}, []roll.Cause{root, group}, "because its role is mapped to nothing."},
+		"no cause, and a root elsewhere":               {nil, []roll.Cause{root}, "because its role is mapped to nothing."},
+		"no cause, and a symptom elsewhere":            {nil, []roll.Cause{group}, "because its node group reports NodeCreationFailure."},
+		"a symptom, and what is only likely elsewhere": {[]roll.Cause{group}, []roll.Cause{likely}, "because its node group reports NodeCreationFailure."},
+		"a root in both":                               {[]roll.Cause{root}, []roll.Cause{root}, "because its role is mapped to nothing."},
+	} {
+		check := Check{Diagnoses: map[roll.FindingKey]roll.Diagnosis{}, Snapshot: &roll.Snapshot{At: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}}
+		for kind, causes := range map[roll.Kind][]roll.Cause{roll.Impaired: c.first, roll.Unknown: c.second} {
+			check.Diagnoses[roll.Finding{Instance: "i-0", Kind: kind}.Key()] = roll.Diagnosis{Causes: causes}
+		}
+		for _, kind := range []roll.Kind{roll.Impaired, roll.Unknown} {
+			check.Assessment.Findings = append(check.Assessment.Findings, roll.Finding{Instance: "i-0", Kind: kind, Since: check.Snapshot.At.Add(-time.Hour), Stage: roll.Overdue})
+		}
+		if got := check.Gist(); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package corpus
 // Document is the part of the output of `rollcall explain --output json` that cases check.
 type Document struct {
 	Complete bool       `json:"complete"`
+	Summary  string     `json:"summary"`
 	Findings []Observed `json:"findings"`
 	Orders   []Order    `json:"orders"`
 	Held     []Held     `json:"held"`
@@ -29,6 +30,7 @@ const (
 type Cause struct {
 	Code       string `json:"code"`
 	Confidence string `json:"confidence"`
+	Summary    string `json:"summary"`
 }
 
 // Unchecked is a cause that the tool could not check.

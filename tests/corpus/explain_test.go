@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +77,57 @@ func TestExplainTellsTheCause(t *testing.T) {
 				t.Log(want.Why)
 			}
 		})
+	}
+}
+
+// symptoms only say how trouble shows: nobody can change what they name.
+var symptoms = []string{
+	"NodeGroupUnhealthy", "KubeletSilent", "NeverReported", "CniNotReady", "InstanceStatusImpaired", "NodeadmFailed", "CloudInitFailed", "ReplacementRepeats",
+}
+
+// The paragraph on top names a root wherever one is proven of the instance that it is about.
+func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
+	roots, shown := 0, map[string]bool{}
+	for _, c := range generate.All() {
+		got, err := explain(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Findings) == 0 {
+			continue
+		}
+		var root, symptom []string // summaries of the causes of the instance
+		for _, f := range got.Findings {
+			if f.Instance != got.Findings[0].Instance || f.Subject != got.Findings[0].Subject {
+				continue
+			}
+			for _, cause := range f.Causes {
+				switch text := strings.TrimSuffix(cause.Summary, ".") + "."; {
+				case slices.Contains(symptoms, cause.Code):
+					symptom, shown[cause.Code] = append(symptom, text), true
+				case cause.Confidence == corpus.Decisive:
+					root = append(root, text)
+				}
+			}
+		}
+		if len(root) == 0 {
+			continue
+		}
+		because := func(text string) bool { return strings.Contains(got.Summary, ", because "+text) }
+		if !slices.ContainsFunc(root, because) || slices.ContainsFunc(symptom, because) {
+			t.Errorf("%s: %q is proven, and the paragraph begins: %s", c.Name, root, got.Summary)
+		}
+		if len(symptom) > 0 {
+			roots++
+		}
+	}
+	for _, code := range symptoms {
+		if !shown[code] {
+			t.Errorf("no case shows %s", code)
+		}
+	}
+	if roots < 40 {
+		t.Errorf("%d cases have a proven root beside a symptom, want 40", roots)
 	}
 }
 

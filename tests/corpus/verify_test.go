@@ -65,7 +65,7 @@ func TestVerify(t *testing.T) {
 		"a suggestion before what is decisive":       {told(suggestive("B"), decisive("A")), wanted(Finding{FirstDecisive: "A"}), []string{"A stands behind B"}},
 		"a suggested root before what shows it":      {told(suggestive("B"), decisive("KubeletSilent")), wanted(Finding{FirstDecisive: "KubeletSilent"}), nil},
 		"what only shows it before the root":         {told(decisive("KubeletSilent"), decisive("A")), wanted(Finding{FirstDecisive: "KubeletSilent", AlsoDecisive: []string{"A"}}), []string{"A stands behind KubeletSilent"}},
-		"a confidence that is none":                  {told(Cause{"A", "certain"}), wanted(Finding{}), []string{`confidence "certain"`}},
+		"a confidence that is none":                  {told(Cause{Code: "A", Confidence: "certain"}), wanted(Finding{}), []string{`confidence "certain"`}},
 		"ruled out and not checked":                  {ruled, wanted(Finding{FirstDecisive: "A", RuledOut: []string{"B"}, NotChecked: []string{"C"}}), nil},
 		"neither ruled out nor not checked":          {told(), wanted(Finding{RuledOut: []string{"B"}, NotChecked: []string{"C"}}), []string{"B is not among ruledOut", "C is not among notChecked"}},
 		"a cause that is ruled out as well":          {both, wanted(Finding{FirstDecisive: "A"}), []string{"A is ruled out and told otherwise"}},
