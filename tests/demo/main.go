@@ -89,7 +89,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	defer func() { err = errors.Join(err, bed.Close()) }()
 	s.bed = bed
 	s.deploy = func(ctx context.Context) (err error) {
-		s.stack, err = serverless.Deploy(ctx, bed, tmpl, dir, dir, "remediate")
+		s.stack, err = serverless.Deploy(ctx, bed, tmpl, dir, dir)
 		return err
 	}
 	defer func() {
