@@ -142,7 +142,7 @@ func launch(t *testing.T) string {
 }
 
 // fleet runs members with ready nodes.
-func fleet(t *testing.T, n int) {
+func fleet(t *testing.T, n int) (ids []string) {
 	t.Helper()
 	for range n {
 		id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 5 * time.Hour})
@@ -150,7 +150,9 @@ func fleet(t *testing.T, n int) {
 		joined := time.Now().Add(-5*time.Hour + time.Minute)
 		_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: joined, Created: joined})
 		must(t, err)
+		ids = append(ids, id)
 	}
+	return ids
 }
 
 func join(t *testing.T, id string) {

@@ -31,9 +31,12 @@ func (b *Bed) Topic(ctx context.Context) (topicARN string, read func(context.Con
 	return aws.ToString(topic.TopicArn), read, err
 }
 
+// subscriber begins the names of the queues of [Bed.Subscribe].
+const subscriber = "subscriber-"
+
 // Subscribe subscribes a queue to a topic. It returns a function that returns all notices since its last call.
 func (b *Bed) Subscribe(ctx context.Context, topicARN string) (read func(context.Context) ([]Notice, error), err error) {
-	name := fmt.Sprintf("subscriber-%d", b.topics.Add(1))
+	name := fmt.Sprintf(subscriber+"%d", b.topics.Add(1))
 	queue, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
 	if err != nil {
 		return nil, fmt.Errorf("create queue %s: %w", name, err)
