@@ -106,7 +106,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	if err := s.play(ctx); err != nil {
 		return err
 	}
-	s.say("\nThe demo took %.0f s.\n", time.Since(began).Seconds())
+	s.say("\nNothing of Rollcall is left. The demo took %.0f s.\n", time.Since(began).Seconds())
 	return s.err
 }
 
@@ -244,17 +244,26 @@ func (s *show) remove(ctx context.Context) error {
 	if err := s.stack.Delete(ctx); err != nil {
 		return err
 	}
-	now, err := s.bed.Holdings(ctx)
+	before := append(s.before, "access entry "+joining.PrincipalARN, "access entry "+administrator.PrincipalARN)
+	kept, err := s.added(ctx, before)
 	if err != nil {
 		return err
 	}
-	s.say("What the account and the cluster have now and had not before:\n\n")
-	for _, one := range now {
-		if one != "access entry "+joining.PrincipalARN && one != "access entry "+administrator.PrincipalARN && !slices.Contains(s.before, one) {
-			s.say("  %s\n", one)
-		}
+	s.say("What the account and the cluster have now and had not before, and is deleted as uninstall says:\n\n  %s\n", strings.Join(kept, "\n  "))
+	if err := s.stack.Discard(ctx); err != nil {
+		return err
 	}
-	return nil
+	left, err := s.added(ctx, before)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("of Rollcall there are left %s", strings.Join(left, ", "))
+	}
+	return err
+}
+
+// added returns what the account and the cluster hold now and did not before.
+func (s *show) added(ctx context.Context, before []string) ([]string, error) {
+	now, err := s.bed.Holdings(ctx)
+	return slices.DeleteFunc(now, func(one string) bool { return slices.Contains(before, one) }), err
 }
 
 // joining lets nodes in.

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -201,6 +203,29 @@ func (s *Stack) Delete(ctx context.Context) error {
 		return fmt.Errorf("delete the schedule group: %w", err)
 	}
 	return nil
+}
+
+// Discard deletes what outlives the stack, by the commands that uninstall prints.
+func (s *Stack) Discard(ctx context.Context) error {
+	cfg := s.bed.AWSConfigFor(testbed.Seeder)
+	if _, err := dynamodb.NewFromConfig(cfg).DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(s.Table)}); err != nil {
+		return fmt.Errorf("delete the table: %w", err)
+	}
+	store := s3.NewFromConfig(cfg)
+	versions, err := store.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: aws.String(s.Evidence)})
+	if err != nil {
+		return fmt.Errorf("list the evidence: %w", err)
+	}
+	for _, v := range versions.Versions {
+		_, err := store.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(s.Evidence), Delete: &s3types.Delete{Objects: []s3types.ObjectIdentifier{{Key: v.Key, VersionId: v.VersionId}}}})
+		if err != nil {
+			return fmt.Errorf("delete evidence: %w", err)
+		}
+	}
+	if _, err := store.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: aws.String(s.Evidence)}); err != nil {
+		return fmt.Errorf("delete the bucket: %w", err)
+	}
+	return s.Policy(ctx, "")
 }
 
 // run starts the functions with the variables that the stack gives them.

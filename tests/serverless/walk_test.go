@@ -8,10 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/functions/local/command"
@@ -119,7 +115,7 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 			t.Errorf("nobody tells how to delete the %s:\n%s", one, end)
 		}
 	}
-	must(t, s.discard(t.Context()))
+	must(t, s.Discard(t.Context()))
 	same(t, "in the end", holdings(t), before)
 }
 
@@ -173,27 +169,4 @@ func person(t *testing.T, s *Stack, want int, args ...string) string {
 		t.Errorf("rollcall %s: exit %d, want %d\n%s%s", strings.Join(args, " "), code, want, &out, &errs)
 	}
 	return out.String()
-}
-
-// discard deletes what outlives the stack, by the commands that uninstall prints.
-func (s *Stack) discard(ctx context.Context) error {
-	cfg := bed.AWSConfigFor(testbed.Seeder)
-	if _, err := dynamodb.NewFromConfig(cfg).DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(s.Table)}); err != nil {
-		return err
-	}
-	store := s3.NewFromConfig(cfg)
-	versions, err := store.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: aws.String(s.Evidence)})
-	if err != nil {
-		return err
-	}
-	for _, v := range versions.Versions {
-		_, err := store.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(s.Evidence), Delete: &s3types.Delete{Objects: []s3types.ObjectIdentifier{{Key: v.Key, VersionId: v.VersionId}}}})
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := store.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: aws.String(s.Evidence)}); err != nil {
-		return err
-	}
-	return s.Policy(ctx, "")
 }
