@@ -241,6 +241,9 @@ func notices(t *testing.T, s *Stack) (out []string) {
 	all, err := s.Notices(t.Context())
 	must(t, err)
 	for _, n := range all {
+		if n.Attributes["release"] != "development" {
+			t.Errorf("a notice names the release %q", n.Attributes["release"])
+		}
 		out = append(out, n.Attributes["severity"]+" "+n.Attributes["action"])
 	}
 	return out
