@@ -32,7 +32,7 @@ demo: build ## Watch a simulated account live through a day, on one screen in se
 	$(BIN)/rollcall demo
 
 .PHONY: demo-real
-demo-real: testbed-deps $(BUILD)/sam/.installed ## Deploy it to an emulated account beside a real control plane, from the first look to "resolved"
+demo-real: testbed-deps $(BUILD)/sam/.installed ## Deploy it to an emulated account beside a real control plane, from the first look until nothing of it is left
 	$(GO) run ./tests/demo
 
 # Each soak begins with another seed; what it prints names it, so that a run can be had again.

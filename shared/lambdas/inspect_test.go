@@ -403,6 +403,19 @@ func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
 	}
 }
 
+// A template cannot compare WarnAfter and Deadline: a wrong pair rings the alarm, and the cluster is checked.
+func TestWrongTolerancesOfTheStackAreCounted(t *testing.T) {
+	w := newWorld()
+	h := w.handler(policy.Remediate)
+	h.Policies = config.NewPolicyStore(w, config.Settings{PolicyParameter: "/rollcall/policy", Tolerances: config.ErrTolerances})
+	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
+		t.Fatal(err)
+	}
+	if w.counted(t, "PolicyInvalid") != 1 || len(w.looked) != 1 || len(w.sent) != 0 {
+		t.Errorf("counted %v, looked %d times, sent %v", w.counted(t, "PolicyInvalid"), len(w.looked), w.sent)
+	}
+}
+
 func TestUnderAPolicyThatIsGoneFindingsAreToldAndNothingIsOrdered(t *testing.T) {
 	w := newWorld()
 	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"

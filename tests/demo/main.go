@@ -1,7 +1,8 @@
-// Command demo shows Rollcall at work in an account, from the first look to "resolved". The node role
+// Command demo shows Rollcall at work in an account, from the first look until it is gone. The node role
 // of a small fleet is removed from aws-auth, so that what is launched cannot join. A person looks;
 // Rollcall is deployed; its notice says what is wrong, what it holds and the fix; the fix is made.
-// Then a node becomes silent, which is repaired without a person.
+// Then a node becomes silent, which is repaired without a person. In the end Rollcall is removed, and nothing
+// of it is left.
 //
 // The Kubernetes control plane and the authentication are real, the functions are the compiled ones,
 // the AWS account is emulated. The demo's own clock skips the waiting hours.
@@ -16,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,7 +48,8 @@ type show struct {
 	stack *serverless.Stack
 	// deploy deploys the functions.
 	deploy func(context.Context) error
-	told   int // the calls whose notices were shown
+	before []string // what the account and the cluster hold without Rollcall
+	told   int      // the calls whose notices were shown
 	scenes int
 }
 
@@ -89,7 +92,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	defer func() { err = errors.Join(err, bed.Close()) }()
 	s.bed = bed
 	s.deploy = func(ctx context.Context) (err error) {
-		s.stack, err = serverless.Deploy(ctx, bed, tmpl, dir, dir, "remediate")
+		s.stack, err = serverless.Deploy(ctx, bed, tmpl, dir, dir)
 		return err
 	}
 	defer func() {
@@ -97,16 +100,13 @@ func run(ctx context.Context, w io.Writer) (err error) {
 			s.stack.Close()
 		}
 	}()
-	for _, pair := range bed.EnvFor(testbed.Operator) {
-		name, value, _ := strings.Cut(pair, "=")
-		if err := os.Setenv(name, value); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
-		}
+	if err := s.become(testbed.Operator); err != nil {
+		return err
 	}
 	if err := s.play(ctx); err != nil {
 		return err
 	}
-	s.say("\nThe demo took %.0f s.\n", time.Since(began).Seconds())
+	s.say("\nNothing of Rollcall is left. The demo took %.0f s.\n", time.Since(began).Seconds())
 	return s.err
 }
 
@@ -117,6 +117,9 @@ func (s *show) play(ctx context.Context) error {
 	}
 	late, err := s.strand(ctx)
 	if err != nil {
+		return err
+	}
+	if s.before, err = s.bed.Holdings(ctx); err != nil {
 		return err
 	}
 	for _, part := range []func() error{
@@ -147,6 +150,10 @@ func (s *show) play(ctx context.Context) error {
 		func() error {
 			s.scene("Every call that changed anything in the account or in the cluster, and the role that made it.")
 			return s.changes(ctx)
+		},
+		func() error {
+			s.scene("The administrator removes Rollcall: first what is outside of its stack, then the stack.")
+			return s.remove(ctx)
 		},
 	} {
 		if err := part(); err != nil {
@@ -197,19 +204,82 @@ func (s *show) join(ctx context.Context, id string, at time.Time) error {
 	return err
 }
 
-// check runs rollcall check as a person would.
-func (s *show) check(ctx context.Context) error {
-	s.say("$ rollcall check\n\n")
-	var stderr bytes.Buffer
-	if code := command.Run(ctx, []string{"check"}, command.Environment{Stdout: s.w, Stderr: &stderr, Now: time.Now}); code == command.ExitError {
-		return fmt.Errorf("rollcall check exited with %d: %s", code, stderr.String())
+// become gives a person's credentials to the commands that follow.
+func (s *show) become(who testbed.Identity) error {
+	for _, pair := range s.bed.EnvFor(who) {
+		name, value, _ := strings.Cut(pair, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
 	}
 	return nil
 }
 
+// check runs rollcall check.
+func (s *show) check(ctx context.Context) error { return s.person(ctx, time.Now, "check") }
+
+// person runs rollcall as a person would.
+func (s *show) person(ctx context.Context, now func() time.Time, args ...string) error {
+	s.say("$ rollcall %s\n\n", strings.Join(args, " "))
+	var stderr bytes.Buffer
+	if code := command.Run(ctx, args, command.Environment{Stdout: s.w, Stderr: &stderr, Now: now}); code == command.ExitError {
+		return fmt.Errorf("rollcall %s exited with %d: %s", strings.Join(args, " "), code, stderr.String())
+	}
+	return nil
+}
+
+// remove follows "Uninstall" of infra/README.md, and shows what is left.
+func (s *show) remove(ctx context.Context) error {
+	administrator := testbed.AccessEntry{PrincipalARN: testbed.Administrator.ARN, Policies: []string{testbed.AdminPolicy}}
+	if err := errors.Join(s.bed.Admit(ctx, append(granted(), joining, administrator)...), s.become(testbed.Administrator)); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"stop", "--stack", "rollcall"}, {"uninstall", "--stack", "rollcall"}, {"uninstall", "--stack", "rollcall", "--yes"}} {
+		if err := s.person(ctx, s.stack.Now, args...); err != nil {
+			return err
+		}
+		s.say("\n")
+	}
+	s.say("$ aws cloudformation delete-stack --stack-name rollcall\n\n")
+	if err := s.stack.Delete(ctx); err != nil {
+		return err
+	}
+	before := append(s.before, "access entry "+joining.PrincipalARN, "access entry "+administrator.PrincipalARN)
+	kept, err := s.added(ctx, before)
+	if err != nil {
+		return err
+	}
+	s.say("What the account and the cluster have now and had not before, and is deleted as uninstall says:\n\n  %s\n", strings.Join(kept, "\n  "))
+	if err := s.stack.Discard(ctx); err != nil {
+		return err
+	}
+	left, err := s.added(ctx, before)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("of Rollcall there are left %s", strings.Join(left, ", "))
+	}
+	return err
+}
+
+// added returns what the account and the cluster hold now and did not before.
+func (s *show) added(ctx context.Context, before []string) ([]string, error) {
+	now, err := s.bed.Holdings(ctx)
+	return slices.DeleteFunc(now, func(one string) bool { return slices.Contains(before, one) }), err
+}
+
+// joining lets nodes in.
+var joining = testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2_LINUX"}
+
+// granted returns the access entries that make grant prints.
+func granted() []testbed.AccessEntry {
+	return []testbed.AccessEntry{
+		{PrincipalARN: serverless.Viewers()[0], KubernetesGroups: []string{testbed.ViewersGroup}},
+		{PrincipalARN: serverless.Remediators()[0], KubernetesGroups: []string{testbed.RemediatorsGroup}},
+	}
+}
+
 // meet deploys Rollcall and sends it the events of the instances.
 func (s *show) meet(ctx context.Context, ids []string) error {
-	if err := s.deploy(ctx); err != nil {
+	if err := errors.Join(s.deploy(ctx), s.bed.SetAccessEntries(ctx, testbed.ClusterName, granted()...)); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -222,8 +292,7 @@ func (s *show) meet(ctx context.Context, ids []string) error {
 
 // fix gives the node role the access entry that the mail asks for, and has the instances join.
 func (s *show) fix(ctx context.Context, ids []string) error {
-	entry := testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2_LINUX"}
-	if err := s.bed.SetAccessEntries(ctx, testbed.ClusterName, entry); err != nil {
+	if err := s.bed.SetAccessEntries(ctx, testbed.ClusterName, append(granted(), joining)...); err != nil {
 		return err
 	}
 	for _, id := range ids {

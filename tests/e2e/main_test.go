@@ -30,7 +30,7 @@ import (
 var bed *testbed.Bed
 
 func TestMain(m *testing.M) {
-	os.Exit(testbed.Main(m, testbed.Options{RBAC: "infra/rbac.yaml", Identities: []testbed.Identity{administrator}}, func(b *testbed.Bed) { bed = b }, func() error {
+	os.Exit(testbed.Main(m, testbed.Options{RBAC: "infra/rbac.yaml"}, func(b *testbed.Bed) { bed = b }, func() error {
 		if flag.Lookup("test.run").Value.String() != "" {
 			return nil // a subset of the tests uses only a part of what is granted
 		}
@@ -202,7 +202,7 @@ func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, s
 	calls, err := bed.Calls(a.t.Context())
 	must(a.t, err)
 	for _, c := range calls {
-		if who == administrator {
+		if who == testbed.Administrator {
 			break // has its own permissions
 		}
 		called[c.Service+":"+c.Action] = true

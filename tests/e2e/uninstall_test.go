@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +15,6 @@ import (
 	"rollcall/shared/roll"
 	"rollcall/tests/testbed"
 )
-
-// administrator is the person who installs Rollcall and removes it.
-var administrator = testbed.Identity{AccessKeyID: "AKIAIOSFODNN7ADMINIS", SecretAccessKey: "admin/not/a/secret/EXAMPLEKEYEXAMPLEKEYE", ARN: "arn:aws:iam::" + testbed.AccountID + ":role/administrator"}
 
 // From a deployment that acts to an account and a cluster in which nothing of it is left, and
 // everything of others is.
@@ -42,14 +38,10 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 		{PrincipalARN: testbed.RemediatorRoleARN, KubernetesGroups: []string{testbed.RemediatorsGroup}},
 	}
 	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, entries...))
-	must(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+administrator.ARN+"\n  username: administrator\n  groups: [system:masters]\n"))
-	t.Cleanup(func() { // the other tests need it
-		rbac, err := os.ReadFile("../../infra/rbac.yaml")
-		must(t, err)
-		must(t, bed.Apply(context.Background(), string(rbac)))
-	})
+	must(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+testbed.Administrator.ARN+"\n  username: administrator\n  groups: [system:masters]\n"))
+	t.Cleanup(func() { must(t, bed.ApplyRBAC(context.Background())) }) // the other tests need it
 
-	code, out, errs := a.run(administrator, "uninstall", "--stack", "rollcall")
+	code, out, errs := a.run(testbed.Administrator, "uninstall", "--stack", "rollcall")
 	if code != command.ExitFindings {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
@@ -65,7 +57,7 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 		}
 	}
 
-	if code, out, errs := a.run(administrator, "uninstall", "--stack", "rollcall", "--yes"); code != command.ExitOK {
+	if code, out, errs := a.run(testbed.Administrator, "uninstall", "--stack", "rollcall", "--yes"); code != command.ExitOK {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	if n := node(t, sick); n.Spec.Unschedulable || n.Annotations[roll.AnnotationCordoned] != "" {
@@ -93,7 +85,7 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 	must(t, err)
 	same(t, "access entries", left.AccessEntries, []string{testbed.NodeRoleARN})
 
-	code, out, errs = a.run(administrator, "uninstall", "--stack", "rollcall")
+	code, out, errs = a.run(testbed.Administrator, "uninstall", "--stack", "rollcall")
 	if code != command.ExitOK || !strings.Contains(out, "nothing is left outside of the stack") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}

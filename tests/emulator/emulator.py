@@ -9,6 +9,7 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
     PUT    identities                       {access key id: {"arn", "userId"}}: whom GetCallerIdentity names
     GET    calls, DELETE calls              the log of all calls, in order of arrival
     GET    unexpected                       answers that AWS would not have given
+    GET    holdings                         the names of what the account has, see get_holdings
     POST   faults, DELETE faults            see Fault
     PUT    page-size                        {"size": n}: the most reservations on a page of DescribeInstances
     POST   foundation                       {"cluster", "role"}: what an EKS cluster stands on, see post_foundation
@@ -56,12 +57,14 @@ OPTIONS = parser.parse_args()
 os.environ["MOTO_PORT"] = str(OPTIONS.port)  # moto reads it when it is imported
 
 from moto.autoscaling.models import autoscaling_backends  # noqa: E402
+from moto.cloudformation.models import cloudformation_backends  # noqa: E402
 from moto.core import responses  # noqa: E402
 from moto.core.responses import ActionResult  # noqa: E402
 from moto.core.routing import get_service_router  # noqa: E402
 from moto.core.request import Request  # noqa: E402
 from moto.core.serialize import XFormedAttributePicker  # noqa: E402
 from moto.core.types import Base64EncodedString  # noqa: E402
+from moto.dynamodb.models import dynamodb_backends  # noqa: E402
 from moto.ec2.exceptions import EC2ClientError, InvalidInstanceIdError  # noqa: E402
 from moto.ec2.models import amis as image_models, ec2_backends, instances as instance_models  # noqa: E402
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend  # noqa: E402
@@ -72,12 +75,18 @@ from moto.eks.models import Nodegroup, eks_backends  # noqa: E402
 from moto.iam.models import AWSManagedPolicy, IAMBackend, aws_managed_policies_data, iam_backends  # noqa: E402
 from moto.events.models import events_backends  # noqa: E402
 from moto.events.utils import EventTemplateParser  # noqa: E402
+from moto.logs.models import logs_backends  # noqa: E402
 from moto.moto_api._internal.models import moto_api_backend  # noqa: E402
 from moto.moto_server.werkzeug_app import (  # noqa: E402
     DomainDispatcherApplication,
     MotoRequestHandler,
     create_backend_app,
 )
+from moto.s3.models import s3_backends  # noqa: E402
+from moto.scheduler.models import scheduler_backends  # noqa: E402
+from moto.sns.models import sns_backends  # noqa: E402
+from moto.sqs.models import sqs_backends  # noqa: E402
+from moto.ssm.models import ssm_backends  # noqa: E402
 from werkzeug.serving import run_simple  # noqa: E402
 
 ACCOUNT = "123456789012"
@@ -722,6 +731,34 @@ def post_event(event):
     return events_backends[ACCOUNT][region].put_events([entry])
 
 
+def get_holdings(_):
+    """What a deployment of Rollcall makes or marks in the account, each as its kind and name; whose it is does not matter."""
+
+    def of(backends):
+        return backends[ACCOUNT][DEFAULT_REGION]
+
+    named = {
+        "stack": [s.name for s in of(cloudformation_backends).stacks.values()],
+        "table": of(dynamodb_backends).tables,
+        "bucket": s3_backends[ACCOUNT]["aws"].buckets,
+        "queue": of(sqs_backends).queues,
+        "topic": of(sns_backends).topics,
+        "parameter": [n for n, versions in of(ssm_backends)._parameters.items() if versions and not n.startswith("/aws/")],
+        "log group": of(logs_backends).groups,
+        "rule": [r for bus in of(events_backends).event_buses.values() for r in bus.rules],
+        "schedule group": of(scheduler_backends).schedule_groups,
+        "role": [r.name for r in iam_backends[ACCOUNT]["aws"].roles.values()],
+        "access entry": [p for entries in STATE.access_entries.values() for p in entries],
+        "tag": [
+            f"{i.id} {key}"
+            for i in of(ec2_backends).all_instances()
+            for key in of(ec2_backends).tags.get(i.id, {})
+            if key.startswith("rollcall:") and i.state != "terminated"
+        ],
+    }
+    return sorted(f"{kind} {name}" for kind, names in named.items() for name in names)
+
+
 ROUTES = [
     ("GET", "health", lambda _: []),
     ("POST", "reset", reset),
@@ -729,6 +766,7 @@ ROUTES = [
     ("GET", "calls", lambda _: STATE.calls),
     ("DELETE", "calls", lambda _: STATE.calls.clear()),
     ("GET", "unexpected", lambda _: STATE.unexpected),
+    ("GET", "holdings", get_holdings),
     ("POST", "faults", lambda rule: STATE.faults.append(Fault(rule))),
     ("DELETE", "faults", lambda _: STATE.faults.clear()),
     ("PUT", "page-size", lambda v: setattr(STATE, "page_size", v["size"])),

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,8 @@ var packed = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // documents stand beside the command line in its archive.
 var documents = []string{"LICENSE", "README.md", "CHANGELOG.md", "infra/rbac.yaml"}
 
-// pack writes the archive of a program.
-func pack(root, archive, program string, t Target) error {
+// pack writes the archive of a program. That of the command line has the manual, too.
+func pack(root, manual, archive, program string, t Target) error {
 	type member struct {
 		name, source string
 		mode         os.FileMode
@@ -29,6 +30,17 @@ func pack(root, archive, program string, t Target) error {
 	if t.Function == "" {
 		for _, d := range documents {
 			members = append(members, member{filepath.Base(d), filepath.Join(root, d), 0o644})
+		}
+		err := filepath.WalkDir(manual, func(path string, file fs.DirEntry, err error) error {
+			if err != nil || file.IsDir() {
+				return err
+			}
+			name, err := filepath.Rel(manual, path)
+			members = append(members, member{filepath.ToSlash(name), path, 0o644})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("pack the manual: %w", err)
 		}
 	}
 	out, err := os.Create(archive)

@@ -1,5 +1,5 @@
 // Package release builds what a release consists of: the functions' code, the command line for six
-// platforms, the template that deploys the code from a bucket, a bill of materials, and checksums.
+// platforms with its man pages and shell completions, the template that deploys the code from a bucket, a bill of materials, and checksums.
 // The same source and Go version give the same bytes.
 //
 // GoReleaser was considered: it would add 369 modules to the tools, needs a newer Go than the
@@ -80,6 +80,8 @@ type Options struct {
 	Targets  []Target
 	// Build builds a program; nil is Compile.
 	Build func(ctx context.Context, root, version, file string, t Target) error
+	// Write writes the manual of the command line into a folder; nil is Manual.
+	Write func(ctx context.Context, root, version, dir string) error
 }
 
 // Make writes a release into the folder Out, which must not exist.
@@ -99,6 +101,16 @@ func Make(ctx context.Context, o Options) error {
 	if build == nil {
 		build = Compile
 	}
+	write := o.Write
+	if write == nil {
+		write = Manual
+	}
+	manual := filepath.Join(work, "manual")
+	if slices.ContainsFunc(o.Targets, func(t Target) bool { return t.Function == "" }) {
+		if err := write(ctx, o.Root, o.Version, manual); err != nil {
+			return err
+		}
+	}
 	var programs []string
 	for _, t := range o.Targets {
 		file := filepath.Join(work, t.Archive(o.Version)+"."+t.Program())
@@ -106,7 +118,7 @@ func Make(ctx context.Context, o Options) error {
 			return err
 		}
 		programs = append(programs, file)
-		if err := pack(o.Root, filepath.Join(o.Out, t.Archive(o.Version)), file, t); err != nil {
+		if err := pack(o.Root, manual, filepath.Join(o.Out, t.Archive(o.Version)), file, t); err != nil {
 			return err
 		}
 	}
@@ -126,9 +138,24 @@ func Make(ctx context.Context, o Options) error {
 	return sums(o.Out)
 }
 
+// stamp is the flag by which a program knows its version.
+func stamp(version string) string {
+	return "-ldflags=-s -w -X rollcall/functions/internal/start.Version=" + version + " -X rollcall/functions/local/command.released=" + version
+}
+
+// Manual has the command line write its man pages and shell completions, with the date of everything packed.
+func Manual(ctx context.Context, root, version, dir string) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", stamp(version), "./functions/local", "manual", dir)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", packed.Unix()), "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("write the manual: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // Compile builds a program with the flags of the Makefile.
 func Compile(ctx context.Context, root, version, file string, t Target) error {
-	source, flags := "./functions/local", []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X rollcall/functions/internal/start.Version=" + version + " -X rollcall/functions/local/command.released=" + version, "-o", file}
+	source, flags := "./functions/local", []string{"build", "-trimpath", "-buildvcs=false", stamp(version), "-o", file}
 	if t.Function != "" {
 		source, flags = "./functions/"+t.Function, append(flags, "-tags", "lambda.norpc")
 	}

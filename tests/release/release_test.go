@@ -70,6 +70,19 @@ func itself(_ context.Context, _, _, file string, t Target) error {
 	return os.Chtimes(file, time.Now(), time.Now().Add(-time.Duration(os.Getpid())*time.Minute))
 }
 
+// leaflet is a manual of two files.
+func leaflet(_ context.Context, _, version, dir string) error {
+	for name, text := range map[string]string{"man1/rollcall.1": version, "completions/_rollcall": "#compdef"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func same(t *testing.T, a, b map[string][]byte) {
 	t.Helper()
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
@@ -83,7 +96,7 @@ func same(t *testing.T, a, b map[string][]byte) {
 }
 
 func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
-	o := Options{Targets: Targets(), Build: itself}
+	o := Options{Targets: Targets(), Build: itself, Write: leaflet}
 	files := made(t, o)
 	want := strings.Fields("SHA256SUMS inspect.zip remediate.zip rollcall.json rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
 		"rollcall_1.2.3_linux_arm64.tar.gz rollcall_1.2.3_windows_amd64.zip rollcall_1.2.3_windows_arm64.zip statechange.zip sweep.zip")
@@ -99,29 +112,70 @@ func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
 	if err != nil || len(function.File) != 1 || function.File[0].Name != "bootstrap" || function.File[0].Mode() != 0o755 {
 		t.Errorf("a function's code: %v, %+v", err, function)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(files["rollcall_1.2.3_linux_arm64.tar.gz"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	const rest = ", LICENSE 644, README.md 644, CHANGELOG.md 644, rbac.yaml 644, completions/_rollcall 644, man1/rollcall.1 644"
+	for name, data := range files {
+		if !strings.HasPrefix(name, "rollcall_1.2.3_") {
+			continue
 		}
-		if err != nil {
-			t.Fatal(err)
+		want := "rollcall 755" + rest
+		if strings.Contains(name, "windows") {
+			want = "rollcall.exe 755" + rest
 		}
-		names = append(names, fmt.Sprintf("%s %o", h.Name, h.Mode))
-	}
-	if got := strings.Join(names, ", "); got != "rollcall 755, LICENSE 644, README.md 644, CHANGELOG.md 644, rbac.yaml 644" {
-		t.Errorf("the command line's archive: %s", got)
+		if got := strings.Join(members(t, name, data), ", "); got != want {
+			t.Errorf("%s has %s", name, got)
+		}
 	}
 	same(t, files, made(t, o))
 }
 
+// members returns the names and modes in an archive.
+func members(t *testing.T, name string, data []byte) (all []string) {
+	t.Helper()
+	if strings.HasSuffix(name, ".zip") {
+		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range z.File {
+			all = append(all, fmt.Sprintf("%s %o", f.Name, f.Mode()))
+		}
+		return all
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%s %o", h.Name, h.Mode))
+	}
+}
+
+// The manual is written by the command line of the release, and does not tell when.
+func TestTheManualOfARelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the command line")
+	}
+	dir := t.TempDir()
+	if err := Manual(t.Context(), root, "1.2.3", dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields("man1/rollcall.1 man1/rollcall-uninstall.1 completions/rollcall.bash completions/_rollcall completions/rollcall.fish completions/rollcall.ps1") {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || strings.HasPrefix(name, "man1/") && !strings.Contains(string(data), `"Jan 1980" "rollcall 1.2.3"`) {
+			t.Errorf("%s: %v\n%.200s", name, err, data)
+		}
+	}
+}
+
 func TestTheBillNamesTheModules(t *testing.T) {
-	bill := string(made(t, Options{Targets: Targets()[:1], Build: itself})["rollcall_1.2.3.cdx.json"])
+	bill := string(made(t, Options{Targets: Targets()[:1], Build: itself, Write: leaflet})["rollcall_1.2.3.cdx.json"])
 	for _, want := range []string{`"bomFormat": "CycloneDX"`, `"pkg:golang/std@1.`, `"pkg:golang/rollcall@1.2.3"`} {
 		if !strings.Contains(bill, want) {
 			t.Errorf("the bill lacks %s:\n%s", want, bill)

@@ -240,7 +240,7 @@ func TestObserveOnlyLooks(t *testing.T) {
 }
 
 func TestWhatIsNoEventIsDroppedAndTheRestOfTheBatchIsServed(t *testing.T) {
-	s := deploy(t, "notify")
+	s := deploy(t, "remediate")
 	fleet(t, 3)
 	for _, body := range []string{"not JSON", "{}", `{"version":"0","source":"aws.s3","detail-type":"Object Created","id":"x","account":"123456789012","time":"2026-03-10T12:00:00Z","region":"eu-west-1","resources":[],"detail":{}}`, strings.Repeat("x", 200_000)} {
 		must(t, s.send(t.Context(), s.eventsURL, body, ""))

@@ -56,6 +56,10 @@ var unused = map[string]string{
 // call is granted to the function that made it, and every grant is used.
 func leastPrivilege() error {
 	var faults []string
+	tmpl, err := template.Resolve(written, map[string]string{"Mode": "remediate"})
+	if err != nil {
+		return err
+	}
 	for name := range template.Functions {
 		f, err := tmpl.Function(name)
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 var (
 	bed      *testbed.Bed
 	binaries string
-	tmpl     *template.Template
+	written  []byte // the transformed template
 )
 
 func TestMain(m *testing.M) { os.Exit(start(m)) }
@@ -63,7 +63,7 @@ func start(m *testing.M) int {
 		return fail(err)
 	}
 	binaries = dir
-	if tmpl, err = template.Read(context.Background(), filepath.Join("..", ".."), map[string]string{"Mode": "remediate"}); err != nil {
+	if written, err = template.Transform(context.Background(), filepath.Join("..", ".."), "template.yaml"); err != nil {
 		return fail(err)
 	}
 	options := testbed.Options{RBAC: "infra/rbac.yaml", Identities: Identities(), Viewers: Viewers(), Remediators: Remediators(), Grace: time.Hour}
@@ -79,12 +79,27 @@ func start(m *testing.M) int {
 func deploy(t *testing.T, mode string, env ...string) *Stack {
 	t.Helper()
 	must(t, bed.Reset(t.Context()))
-	s, err := Deploy(t.Context(), bed, tmpl, binaries, t.TempDir(), mode, env...)
+	s, err := Deploy(t.Context(), bed, inMode(t, mode), binaries, t.TempDir(), env...)
 	must(t, err)
+	watch(t, s)
+	return s
+}
+
+// inMode returns the template for a mode.
+func inMode(t *testing.T, mode string) *template.Template {
+	t.Helper()
+	tmpl, err := template.Resolve(written, map[string]string{"Mode": mode})
+	must(t, err)
+	return tmpl
+}
+
+// watch ends the functions with the test, and looks at what they wrote and called.
+func watch(t *testing.T, s *Stack) {
+	t.Helper()
 	t.Cleanup(func() {
 		s.Close()
-		for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
-			for _, fault := range illegible(name, s.functions[name].output.all()) {
+		for name, f := range s.functions {
+			for _, fault := range illegible(name, f.output.all()) {
 				t.Errorf("%s wrote %s", name, fault)
 			}
 		}
@@ -95,12 +110,12 @@ func deploy(t *testing.T, mode string, env ...string) *Stack {
 			for _, l := range s.Log {
 				t.Log(l)
 			}
-			for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
-				t.Logf("%s wrote:\n%s", name, s.Output(name))
-			}
-			for line := range strings.Lines(s.functions[Inspect].output.all()) {
-				if strings.Contains(line, `"msg":"checked"`) || strings.Contains(line, `"msg":"act held"`) {
-					t.Log(strings.TrimSpace(line)) // from the beginning: what follows is long
+			for name, f := range s.functions {
+				t.Logf("%s wrote:\n%s", name, f.output)
+				for line := range strings.Lines(f.output.all()) {
+					if strings.Contains(line, `"msg":"checked"`) || strings.Contains(line, `"msg":"act held"`) {
+						t.Log(strings.TrimSpace(line)) // from the beginning: what follows is long
+					}
 				}
 			}
 		}
@@ -108,7 +123,6 @@ func deploy(t *testing.T, mode string, env ...string) *Stack {
 			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
 		}
 	})
-	return s
 }
 
 func must(t *testing.T, err error) {
@@ -128,7 +142,7 @@ func launch(t *testing.T) string {
 }
 
 // fleet runs members with ready nodes.
-func fleet(t *testing.T, n int) {
+func fleet(t *testing.T, n int) (ids []string) {
 	t.Helper()
 	for range n {
 		id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 5 * time.Hour})
@@ -136,7 +150,9 @@ func fleet(t *testing.T, n int) {
 		joined := time.Now().Add(-5*time.Hour + time.Minute)
 		_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: joined, Created: joined})
 		must(t, err)
+		ids = append(ids, id)
 	}
+	return ids
 }
 
 func join(t *testing.T, id string) {
@@ -225,6 +241,9 @@ func notices(t *testing.T, s *Stack) (out []string) {
 	all, err := s.Notices(t.Context())
 	must(t, err)
 	for _, n := range all {
+		if n.Attributes["release"] != "development" {
+			t.Errorf("a notice names the release %q", n.Attributes["release"])
+		}
 		out = append(out, n.Attributes["severity"]+" "+n.Attributes["action"])
 	}
 	return out

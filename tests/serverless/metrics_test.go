@@ -2,6 +2,8 @@ package serverless
 
 import (
 	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,5 +58,20 @@ func TestTheFunctionsCountWhatTheySend(t *testing.T) {
 	}
 	if w := s.measured(t, Inspect); w.Sum("FindingsOpened", "Kind", "Unregistered") != 1 || w.Sum("ChecksCompleted", "Cluster", "demo") == 0 || w.Sum("NoticesSent") == 0 {
 		t.Errorf("%+v", w.Data)
+	}
+}
+
+// A function without its variables ends with one line, by which the queries know it.
+func TestAFunctionThatCannotStartSaysWhichItIs(t *testing.T) {
+	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, name))
+		cmd.Env = []string{"ROLLCALL_TEST_CLOCK=" + filepath.Join(t.TempDir(), "clock")}
+		out, err := cmd.CombinedOutput()
+		if err == nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), `"msg":"cannot start","function":"`+name+`"`) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		for _, fault := range illegible(name, string(out)) {
+			t.Error(fault)
+		}
 	}
 }

@@ -16,10 +16,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
@@ -45,10 +43,17 @@ const (
 )
 
 const (
-	arnPrefix     = "arn:aws:sqs:" + testbed.Region + ":" + testbed.AccountID + ":"
-	scheduleGroup = "rollcall"
+	scheduleGroup = "rollcall-schedules"
 	sweepInterval = 5 * time.Minute
 )
+
+// names are what CloudFormation would generate; see [template.Template.Flat].
+var names = map[string]string{
+	"StateChangeRole": "rollcall-" + StateChange, "SweepRole": "rollcall-" + Sweep, "InspectRole": "rollcall-" + Inspect, "RemediateRole": "rollcall-" + Remediate,
+	"Schedules": scheduleGroup, "Schedules.Arn": "arn:aws:scheduler:" + testbed.Region + ":" + testbed.AccountID + ":schedule-group/" + scheduleGroup,
+	"SweepFunction.Arn": "arn:aws:lambda:" + testbed.Region + ":" + testbed.AccountID + ":function:rollcall-" + Sweep,
+	"NoticesKey.Arn":    "arn:aws:kms:" + testbed.Region + ":" + testbed.AccountID + ":key/1234abcd-12ab-34cd-56ef-1234567890ab",
+}
 
 // Identities returns the functions' roles. They differ, so that the call log shows the
 // caller.
@@ -86,18 +91,21 @@ func Build(ctx context.Context, root, dir string) error {
 // Stack is a deployment of the functions on a bed.
 type Stack struct {
 	bed       *testbed.Bed
-	functions map[string]*function
-	twin      *function // another instance of remediate
+	binaries  string
+	functions map[string]*function // those that the mode has
+	twin      *function            // another instance of remediate
+	more      []string             // variables of theirs beside those of the template
 	clockFile string
 	ahead     time.Duration
 	lastSweep time.Time
 	sweeping  bool
 
+	formation *cloudformation.Client
 	sqs       *sqs.Client
 	scheduler *scheduler.Client
 
 	eventsURL, checksURL, ordersURL string
-	Topic                           string
+	Topic                           string // of notices
 	Notices                         func(context.Context) ([]testbed.Notice, error)
 	Chat                            string // the topic for chats
 	Chats                           func(context.Context) ([]testbed.Notice, error)
@@ -123,69 +131,149 @@ type Stack struct {
 	Log []string
 }
 
-// Deploy creates the queues, table, topics, bucket, policy, rule and schedule group in the bed's
-// account and starts the functions' runtimes.
-func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir, mode string, more ...string) (*Stack, error) {
-	cfg := bed.AWSConfig()
-	s := &Stack{bed: bed, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg), Die: map[string]string{}, Tell: map[string]string{}, Table: "rollcall", Evidence: "rollcall-evidence", sweeping: true}
-	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
-		return nil, fmt.Errorf("write the clock: %w", err)
-	}
-	var err error
-	if s.eventsURL, err = s.queue(ctx, "events", nil); err != nil {
+// Deploy creates the stack rollcall from the template in the bed's account, whose mode it has, with a policy and a ledger
+// that remembers checks of the cluster, and starts the functions. more are further variables of theirs.
+func Deploy(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir string, more ...string) (*Stack, error) {
+	s, err := Create(ctx, bed, tmpl, binaries, dir, more...)
+	if err != nil {
 		return nil, err
 	}
-	fifo := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}
-	if s.checksURL, err = s.queue(ctx, "checks.fifo", fifo); err != nil {
-		return nil, err
-	}
-	if s.ordersURL, err = s.queue(ctx, "remediations.fifo", map[string]string{"FifoQueue": "true"}); err != nil {
-		return nil, err
-	}
-	if s.Topic, s.Notices, err = bed.Topic(ctx); err != nil {
-		return nil, err
-	}
-	if s.Chat, s.Chats, err = bed.Topic(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.table(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
-		return nil, err
-	}
-	if err := s.watched(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.evidence(ctx, s3.NewFromConfig(cfg)); err != nil {
-		return nil, err
-	}
-	if err := s.rules(ctx, eventbridge.NewFromConfig(cfg), tmpl); err != nil {
-		return nil, err
-	}
-	if _, err := s.scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
-		return nil, fmt.Errorf("create the schedule group: %w", err)
-	}
-	if err := s.Policy(ctx, "apiVersion: rollcall/v1\n"); err != nil {
-		return nil, err
-	}
-	env := []string{
-		"ROLLCALL_TEST_CLOCK=" + s.clockFile, "ROLLCALL_MODE=" + mode, "ROLLCALL_POLICY_PARAMETER=/rollcall/policy", "ROLLCALL_TABLE=" + s.Table,
-		"ROLLCALL_STACK=rollcall", "ROLLCALL_TOPIC_ARN=" + s.Topic, "ROLLCALL_CHAT_TOPIC_ARN=" + s.Chat, "ROLLCALL_CHECKS_QUEUE_URL=" + s.checksURL, "ROLLCALL_CHECKS_QUEUE_ARN=" + arnPrefix + "checks.fifo",
-		"ROLLCALL_ORDERS_QUEUE_URL=" + s.ordersURL, "ROLLCALL_SCHEDULE_GROUP=" + scheduleGroup, "ROLLCALL_SCHEDULE_ROLE_ARN=arn:aws:iam::" + testbed.AccountID + ":role/rollcall-scheduler",
-		"ROLLCALL_EVENT_BUS=default", "ROLLCALL_EVIDENCE_BUCKET=" + s.Evidence, "ROLLCALL_SWEEP_INTERVAL=" + sweepInterval.String(), "ROLLCALL_VPC_IDS=", "AWS_MAX_ATTEMPTS=2",
-	}
-	env = append(env, more...)
-	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
-		f, err := newFunction(name, filepath.Join(binaries, name), append(bed.EnvFor(identity(name)), env...))
-		if err != nil {
-			s.Close()
-			return nil, err
-		}
-		s.functions[name] = f
-	}
-	if s.twin, err = newFunction(Remediate, filepath.Join(binaries, Remediate), append(bed.EnvFor(identity(Remediate)), env...)); err != nil {
+	if err := errors.Join(s.watched(ctx), s.Policy(ctx, "apiVersion: rollcall/v1\n")); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// Create creates the stack alone, as in an account in which Rollcall never was, and starts the functions.
+func Create(ctx context.Context, bed *testbed.Bed, tmpl *template.Template, binaries, dir string, more ...string) (*Stack, error) {
+	cfg := bed.AWSConfigFor(testbed.Seeder)
+	s := &Stack{
+		bed: bed, binaries: binaries, functions: map[string]*function{}, clockFile: filepath.Join(dir, "clock"), more: more, formation: cloudformation.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), scheduler: scheduler.NewFromConfig(cfg),
+		Die: map[string]string{}, Tell: map[string]string{}, sweeping: true,
+	}
+	if err := os.WriteFile(s.clockFile, []byte("0s"), 0o600); err != nil {
+		return nil, fmt.Errorf("write the clock: %w", err)
+	}
+	body, err := tmpl.Flat(names)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.formation.CreateStack(ctx, &cloudformation.CreateStackInput{StackName: aws.String(template.Stack), TemplateBody: aws.String(string(body))}); err != nil {
+		return nil, fmt.Errorf("create the stack: %w", err)
+	}
+	// Not by the emulator's CloudFormation, which does not know these groups.
+	if _, err := s.scheduler.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
+		return nil, fmt.Errorf("create the schedule group: %w", err)
+	}
+	if err := s.run(ctx, tmpl); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if s.Notices, err = bed.Subscribe(ctx, s.Topic); err == nil {
+		s.Chats, err = bed.Subscribe(ctx, s.Chat)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Update updates the stack to the template, such as that of another mode. The functions start again.
+func (s *Stack) Update(ctx context.Context, tmpl *template.Template) error {
+	body, err := tmpl.Flat(names)
+	if err != nil {
+		return err
+	}
+	if _, err := s.formation.UpdateStack(ctx, &cloudformation.UpdateStackInput{StackName: aws.String(template.Stack), TemplateBody: aws.String(string(body))}); err != nil {
+		return fmt.Errorf("update the stack: %w", err)
+	}
+	return s.run(ctx, tmpl)
+}
+
+// Delete deletes the stack and its functions. What the template retains stays.
+func (s *Stack) Delete(ctx context.Context) error {
+	s.Close()
+	s.functions, s.twin = map[string]*function{}, nil
+	if _, err := s.formation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: aws.String(template.Stack)}); err != nil {
+		return fmt.Errorf("delete the stack: %w", err)
+	}
+	if _, err := s.scheduler.DeleteScheduleGroup(ctx, &scheduler.DeleteScheduleGroupInput{Name: aws.String(scheduleGroup)}); err != nil {
+		return fmt.Errorf("delete the schedule group: %w", err)
+	}
+	return nil
+}
+
+// Discard deletes what outlives the stack, by the commands that uninstall prints.
+func (s *Stack) Discard(ctx context.Context) error {
+	cfg := s.bed.AWSConfigFor(testbed.Seeder)
+	if _, err := dynamodb.NewFromConfig(cfg).DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(s.Table)}); err != nil {
+		return fmt.Errorf("delete the table: %w", err)
+	}
+	store := s3.NewFromConfig(cfg)
+	versions, err := store.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: aws.String(s.Evidence)})
+	if err != nil {
+		return fmt.Errorf("list the evidence: %w", err)
+	}
+	for _, v := range versions.Versions {
+		_, err := store.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(s.Evidence), Delete: &s3types.Delete{Objects: []s3types.ObjectIdentifier{{Key: v.Key, VersionId: v.VersionId}}}})
+		if err != nil {
+			return fmt.Errorf("delete evidence: %w", err)
+		}
+	}
+	if _, err := store.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: aws.String(s.Evidence)}); err != nil {
+		return fmt.Errorf("delete the bucket: %w", err)
+	}
+	return s.Policy(ctx, "")
+}
+
+// run starts the functions with the variables that the stack gives them.
+func (s *Stack) run(ctx context.Context, tmpl *template.Template) error {
+	s.Close()
+	out, err := s.formation.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(template.Stack)})
+	if err != nil {
+		return fmt.Errorf("read the stack: %w", err)
+	}
+	outputs := map[string]string{}
+	for _, o := range out.Stacks[0].Outputs {
+		outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+	}
+	s.Topic, s.Chat, s.Table, s.Evidence = outputs["NoticesTopicArn"], outputs["ChatTopicArn"], outputs["LedgerTableName"], outputs["EvidenceBucket"]
+	before := s.functions
+	s.functions, s.twin = map[string]*function{}, nil
+	for name, id := range template.Functions {
+		if _, there := tmpl.Resources[id]; !there {
+			continue
+		}
+		var variables map[string]string
+		if err := json.Unmarshal([]byte(outputs["Environment"+name]), &variables); err != nil {
+			return fmt.Errorf("variables of %s: %w", name, err)
+		}
+		env := append(s.bed.EnvFor(identity(name)), "ROLLCALL_TEST_CLOCK="+s.clockFile, "AWS_MAX_ATTEMPTS=2")
+		for variable, value := range variables {
+			env = append(env, variable+"="+value)
+		}
+		env = append(env, s.more...)
+		if s.functions[name], err = newFunction(name, filepath.Join(s.binaries, name), env); err != nil {
+			return err
+		}
+		if old := before[name]; old != nil {
+			s.functions[name].output = old.output
+		}
+		switch name {
+		case Sweep:
+			s.checksURL = variables["ROLLCALL_CHECKS_QUEUE_URL"]
+			s.eventsURL = strings.Replace(s.checksURL, "checks.fifo", "events", 1)
+		case Inspect:
+			s.ordersURL = variables["ROLLCALL_ORDERS_QUEUE_URL"]
+		case Remediate:
+			if s.twin, err = newFunction(Remediate, filepath.Join(s.binaries, Remediate), env); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Close stops the functions.
@@ -200,62 +288,6 @@ func (s *Stack) Close() {
 
 // Now returns the stack's time.
 func (s *Stack) Now() time.Time { return time.Now().Add(s.ahead) }
-
-func (s *Stack) queue(ctx context.Context, name string, attributes map[string]string) (string, error) {
-	out, err := s.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes})
-	if err != nil {
-		return "", fmt.Errorf("create queue %s: %w", name, err)
-	}
-	return aws.ToString(out.QueueUrl), nil
-}
-
-func (s *Stack) table(ctx context.Context, db *dynamodb.Client) error {
-	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: aws.String(s.Table), BillingMode: dynamotypes.BillingModePayPerRequest,
-		AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: dynamotypes.ScalarAttributeTypeS}},
-		KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: dynamotypes.KeyTypeRange}},
-	})
-	var made *dynamotypes.ResourceInUseException // by a first attempt, whose answer was lost
-	if err != nil && !errors.As(err, &made) {
-		return fmt.Errorf("create the table: %w", err)
-	}
-	return nil
-}
-
-// evidence creates the evidence bucket.
-func (s *Stack) evidence(ctx context.Context, store *s3.Client) error {
-	_, err := store.CreateBucket(ctx, &s3.CreateBucketInput{
-		Bucket: aws.String(s.Evidence), CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: testbed.Region},
-	})
-	if err == nil {
-		_, err = store.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
-			Bucket: aws.String(s.Evidence), VersioningConfiguration: &s3types.VersioningConfiguration{Status: s3types.BucketVersioningStatusEnabled},
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("create the bucket of evidence: %w", err)
-	}
-	return nil
-}
-
-// rules sends EC2 state changes and health events to the queue of events, with the patterns
-// of the template.
-func (s *Stack) rules(ctx context.Context, bus *eventbridge.Client, tmpl *template.Template) error {
-	for _, rule := range template.Rules() {
-		pattern, err := tmpl.EventPattern(rule)
-		if err != nil {
-			return err
-		}
-		if _, err := bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: aws.String(rule), EventPattern: aws.String(string(pattern)), State: eventtypes.RuleStateEnabled}); err != nil {
-			return fmt.Errorf("create the rule %s: %w", rule, err)
-		}
-		_, err = bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String(rule), Targets: []eventtypes.Target{{Id: aws.String("events"), Arn: aws.String(arnPrefix + "events")}}})
-		if err != nil {
-			return fmt.Errorf("create the target of the rule %s: %w", rule, err)
-		}
-	}
-	return nil
-}
 
 // Advance advances the clock step by step. Schedules that fall due fire, messages are
 // delivered, and the sweep runs every five minutes.
@@ -341,6 +373,9 @@ func (s *Stack) Settle(ctx context.Context) error {
 			url, function string
 			batch         int
 		}{{s.eventsURL, StateChange, 500}, {s.checksURL, Inspect, 1}, {s.ordersURL, Remediate, 1}} {
+			if s.functions[q.function] == nil {
+				continue // not in this mode
+			}
 			n, err := s.deliver(ctx, q.url, q.function, q.batch)
 			if err != nil {
 				return err

@@ -121,3 +121,53 @@ func TestEveryRegionKnowsTheTypesOfTheTemplates(t *testing.T) {
 		}
 	}
 }
+
+// What is retained outlives a stack whose creation failed, unless the policy excepts it, and with a
+// fixed name it would block the next stack.
+func TestWhatOutlivesAStackBlocksNoOther(t *testing.T) {
+	named := []string{"TableName", "BucketName", "LogGroupName", "QueueName", "TopicName", "Name"}
+	kept := 0
+	for file, pairs := range stacks {
+		for logical, r := range other(t, file, pairs...).Resources {
+			if !strings.HasPrefix(r.DeletionPolicy, "Retain") {
+				continue
+			}
+			kept++
+			if r.DeletionPolicy != "RetainExceptOnCreate" {
+				t.Errorf("%s: %s stays when the creation fails: %s", file, logical, r.DeletionPolicy)
+			}
+			for _, property := range named {
+				if name, ok := r.Properties[property]; ok && !strings.Contains(fmt.Sprint(name), "1a2b3c4d") {
+					t.Errorf("%s: %s is called %v in the next stack, too", file, logical, name)
+				}
+			}
+		}
+	}
+	if kept < 4 {
+		t.Errorf("only %d resources outlive a stack", kept)
+	}
+}
+
+// Other partitions have other ARNs and hosts. Principals of services are the same everywhere.
+func TestNothingIsOfOnePartition(t *testing.T) {
+	for file, pairs := range stacks {
+		tmpl := other(t, file, append([]string{"AWS::Partition", "aws-cn", "AWS::URLSuffix", "amazonaws.com.cn", "AWS::Region", "cn-north-1", "AWS::StackId", strings.Replace(StackID, "arn:aws:", "arn:aws-cn:", 1)}, pairs...)...)
+		for logical, r := range tmpl.Resources {
+			given := fmt.Sprint(pairs)
+			for _, arn := range regexp.MustCompile(`arn:aws:[^\s"\]]+`).FindAllString(fmt.Sprint(r.Properties), -1) {
+				if !strings.Contains(given, arn) {
+					t.Errorf("%s: %s names %s", file, logical, arn)
+				}
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, "infra", "*.json"))
+	if err != nil || len(files) < 4 {
+		t.Fatalf("published policies: %v, %v", files, err)
+	}
+	for _, file := range files {
+		if strings.Contains(text(t, "infra", filepath.Base(file)), "arn:aws:") {
+			t.Errorf("%s holds in one partition only", file)
+		}
+	}
+}

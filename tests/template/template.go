@@ -24,8 +24,10 @@ const (
 // Template is a template for certain parameter values. A reference to a resource reads
 // ${Resource}, one to its attribute ${Resource.Attribute}.
 type Template struct {
-	Resources map[string]Resource
-	Outputs   map[string]any
+	// Parameters are the values of the template's own parameters.
+	Parameters map[string]string
+	Resources  map[string]Resource
+	Outputs    map[string]any
 	// Refused lists the rules of the template that the parameters break. CloudFormation then
 	// creates no stack.
 	Refused []string
@@ -106,7 +108,10 @@ func Resolve(data []byte, parameters map[string]string) (*Template, error) {
 		}
 		r.values[name] = value
 	}
-	t := &Template{Resources: map[string]Resource{}, Outputs: map[string]any{}}
+	t := &Template{Parameters: map[string]string{}, Resources: map[string]Resource{}, Outputs: map[string]any{}}
+	for name := range raw.Parameters {
+		t.Parameters[name] = r.values[name]
+	}
 	for name, in := range raw.Resources {
 		if holds, err := r.holds(in.Condition); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,30 @@ func (b *Bed) SetAWSAuth(ctx context.Context, mapRoles string) error {
 // when the authenticator uses the change.
 func (b *Bed) UnmapNodes(ctx context.Context) error {
 	return b.SetAWSAuth(ctx, strings.TrimPrefix(b.mapRoles(), mapNodes))
+}
+
+// AdminPolicy is the access policy of those who may do everything in a cluster.
+const AdminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+// Admit sets the access entries of [ClusterName] to take effect: aws-auth, the only thing by which the bed's API server
+// authenticates, maps their roles alone and to the same groups. The role of the nodes has an entry of type EC2_LINUX.
+func (b *Bed) Admit(ctx context.Context, entries ...AccessEntry) error {
+	roles := ""
+	for _, e := range entries {
+		name, groups := e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], e.KubernetesGroups
+		switch {
+		case e.PrincipalARN == NodeRoleARN:
+			roles += mapNodes
+			continue
+		case slices.Contains(e.Policies, AdminPolicy):
+			groups = []string{"system:masters"}
+		}
+		roles += "- rolearn: " + e.PrincipalARN + "\n  username: " + name + "\n  groups: [\"" + strings.Join(groups, "\", \"") + "\"]\n"
+	}
+	if err := b.SetAccessEntries(ctx, ClusterName, entries...); err != nil {
+		return err
+	}
+	return b.SetAWSAuth(ctx, roles)
 }
 
 // The permissions and the trust policy, for EKS Pod Identity, of the role of Karpenter's

@@ -252,8 +252,8 @@ func writeKey(path string) error {
 	return nil
 }
 
-// applyRBAC applies the manifests that the options name.
-func (b *Bed) applyRBAC(ctx context.Context) error {
+// ApplyRBAC applies the manifests that [Options.RBAC] names, as [Start] does.
+func (b *Bed) ApplyRBAC(ctx context.Context) error {
 	if b.options.RBAC == "" {
 		return nil
 	}

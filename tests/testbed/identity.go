@@ -58,7 +58,9 @@ var (
 	Viewer     = Identity{ViewerAccessKeyID, ViewerSecretAccessKey, ViewerRoleARN}
 	Remediator = Identity{RemediatorAccessKeyID, "remediator/not/a/secret/EXAMPLEKEYEXAMPL", RemediatorRoleARN}
 	Operator   = Identity{OperatorAccessKeyID, "operator/not/a/secret/EXAMPLEKEYEXAMPLEK", OperatorRoleARN}
-	Stranger   = Identity{StrangerAccessKeyID, StrangerSecretAccessKey, StrangerRoleARN}
+	// Administrator is the person who installs Rollcall and removes it. The default aws-auth does not map its role.
+	Administrator = Identity{"AKIAIOSFODNN7ADMINIS", "admin/not/a/secret/EXAMPLEKEYEXAMPLEKEYE", "arn:aws:iam::" + AccountID + ":role/administrator"}
+	Stranger      = Identity{StrangerAccessKeyID, StrangerSecretAccessKey, StrangerRoleARN}
 	// Seeder is the bed itself, and any other actor in a test beside Rollcall: see [SeederAccessKeyID].
 	Seeder = Identity{SeederAccessKeyID, seederSecretAccessKey, "arn:aws:iam::" + AccountID + ":role/testbed"}
 

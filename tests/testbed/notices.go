@@ -27,20 +27,29 @@ func (b *Bed) Topic(ctx context.Context) (topicARN string, read func(context.Con
 	if err != nil {
 		return "", nil, fmt.Errorf("create topic %s: %w", name, err)
 	}
+	read, err = b.Subscribe(ctx, aws.ToString(topic.TopicArn))
+	return aws.ToString(topic.TopicArn), read, err
+}
+
+// subscriber begins the names of the queues of [Bed.Subscribe].
+const subscriber = "subscriber-"
+
+// Subscribe subscribes a queue to a topic. It returns a function that returns all notices since its last call.
+func (b *Bed) Subscribe(ctx context.Context, topicARN string) (read func(context.Context) ([]Notice, error), err error) {
+	name := fmt.Sprintf(subscriber+"%d", b.topics.Add(1))
 	queue, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
 	if err != nil {
-		return "", nil, fmt.Errorf("create queue %s: %w", name, err)
+		return nil, fmt.Errorf("create queue %s: %w", name, err)
 	}
 	_, err = b.sns.Subscribe(ctx, &sns.SubscribeInput{
-		TopicArn: topic.TopicArn,
+		TopicArn: aws.String(topicARN),
 		Protocol: aws.String("sqs"),
 		Endpoint: aws.String("arn:aws:sqs:" + Region + ":" + AccountID + ":" + name),
 	})
 	if err != nil {
-		return "", nil, fmt.Errorf("subscribe queue %s to topic %s: %w", name, name, err)
+		return nil, fmt.Errorf("subscribe queue %s to %s: %w", name, topicARN, err)
 	}
-	read = func(ctx context.Context) ([]Notice, error) { return b.takeNotices(ctx, aws.ToString(queue.QueueUrl)) }
-	return aws.ToString(topic.TopicArn), read, nil
+	return func(ctx context.Context) ([]Notice, error) { return b.takeNotices(ctx, aws.ToString(queue.QueueUrl)) }, nil
 }
 
 // takeNotices empties a queue. moto delivers at once, so an empty answer means that there is no more.

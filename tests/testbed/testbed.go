@@ -36,7 +36,8 @@ type Options struct {
 	// RBAC names a file of Kubernetes manifests, relative to Root, with one or more YAML documents. They are applied
 	// once at the start. If it is empty, the viewers have no permissions.
 	RBAC string
-	// Identities are additional access keys for STS, besides those of [Viewer], [Remediator], [Operator] and [Stranger].
+	// Identities are additional access keys for STS, besides those of [Viewer], [Remediator], [Operator], [Administrator] and
+	// [Stranger].
 	Identities []Identity
 	// Viewers are additional roles, by ARN, that the default aws-auth maps to [ViewersGroup], besides
 	// [Viewer]'s.
@@ -126,7 +127,7 @@ func (b *Bed) start(ctx context.Context) error {
 		return err
 	}
 	b.ca = ca
-	identities := append([]Identity{Viewer, Remediator, Operator, Stranger, Seeder, prober}, b.options.Identities...)
+	identities := append([]Identity{Viewer, Remediator, Operator, Administrator, Stranger, Seeder, prober}, b.options.Identities...)
 	if b.proxy, err = startProxy(newSTSServer(identities, time.Now), ca); err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (b *Bed) start(ctx context.Context) error {
 	if err := b.writeAWSAuth(ctx, b.mapRoles()); err != nil { // the authenticator reads it when it starts
 		return err
 	}
-	if err := b.applyRBAC(ctx); err != nil {
+	if err := b.ApplyRBAC(ctx); err != nil {
 		return err
 	}
 	if err := b.installKarpenter(ctx); err != nil {

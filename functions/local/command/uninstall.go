@@ -40,15 +40,18 @@ cordons of nodes that Rollcall set, its tags on instances, the RBAC objects of
 infra/rbac.yaml, and the access entries of its roles. With --yes it removes them.
 
 Run it before you delete the stack, which names the roles. First stop all acts with rollcall
-stop, so that nothing is tagged or cordoned anew. It never touches cordons of others, and no
-tags but Rollcall's own five; rollcall:hold and rollcall:ignore are yours and stay.
+stop, so that nothing is cordoned anew. It never touches cordons of others, and no tags but
+Rollcall's own five; rollcall:hold and rollcall:ignore are yours and stay.
+
+A role of the stack that is gone, since the mode was lowered, is known by its name. Checks
+continue until a cluster lets them in no more; so tags are removed last.
 
 The RBAC objects and the tags are shared by all deployments of the account: leave them if
 another deployment remains. An entry in the ConfigMap aws-auth is only reported, since the
 roles of the nodes are in the same list. infra/README.md has the whole order.
 
 It needs cloudformation:DescribeStacks, eks:ListClusters, eks:DescribeCluster,
-eks:DescribeAccessEntry and ec2:DescribeInstances, and an administrator's access in each
+eks:ListAccessEntries and ec2:DescribeInstances, and an administrator's access in each
 cluster; with --yes also eks:DeleteAccessEntry and ec2:DeleteTags.
 
 Exit codes: 0 nothing is left; 2 something is left and was not removed; 1 something could not
@@ -101,7 +104,7 @@ func (f uninstallFlags) look(ctx context.Context, env Environment, p *progress) 
 		return leftovers{}, err
 	}
 	u := uninstaller{
-		eks: eks.NewFromConfig(a.cfg), ec2: a.view.EC2, untag: tags.New(a.view.EC2, a.principal).Untag, roles: d.roles, remove: f.yes, principal: a.principal,
+		eks: eks.NewFromConfig(a.cfg), ec2: a.view.EC2, untag: tags.New(a.view.EC2, a.principal).Untag, stack: d.stack, roles: d.roles, remove: f.yes, principal: a.principal,
 		open: func(cluster roll.Cluster) (inside, error) { return a.view.Kube.Dial(cluster) }, describe: a.view.Observer.Cluster, clusters: a.view.Observer.Clusters,
 	}
 	left := u.uninstall(ctx)
@@ -138,7 +141,7 @@ type inside interface {
 
 type entriesAPI interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
-	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
+	eks.ListAccessEntriesAPIClient
 	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
 }
 
@@ -150,16 +153,17 @@ type uninstaller struct {
 	clusters  func(context.Context) ([]string, error)
 	describe  func(ctx context.Context, name string) (roll.Cluster, *roll.Gap)
 	open      func(roll.Cluster) (inside, error)
+	stack     string
 	roles     []string
 	remove    bool
 	principal func(context.Context) string
 }
 
-// uninstall goes through the account, then through each cluster. In a cluster the access goes last,
-// since the rest needs it where a person shares a role.
+// uninstall goes through each cluster, then through the account: once no check can read a cluster, none
+// tags its instances anew. In a cluster the access goes last, since the rest needs it where a person
+// shares a role.
 func (u uninstaller) uninstall(ctx context.Context) leftovers {
 	out := &leftovers{Items: []leftover{}, Faults: []string{}}
-	u.tags(ctx, out)
 	names, err := u.clusters(ctx)
 	if err != nil {
 		out.Faults = append(out.Faults, err.Error())
@@ -176,6 +180,7 @@ func (u uninstaller) uninstall(ctx context.Context) leftovers {
 		}
 		u.access(ctx, name, out)
 	}
+	u.tags(ctx, out)
 	return *out
 }
 
@@ -260,22 +265,36 @@ func (u uninstaller) access(ctx context.Context, cluster string, out *leftovers)
 		}
 		return
 	}
-	for _, role := range u.roles {
-		_, err := u.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(role)})
-		switch {
-		case awserr.IsNotFound(err):
-		case err != nil:
-			out.Faults = append(out.Faults, cluster+": "+awserr.Describe(err, "eks:DescribeAccessEntry", u.principal(ctx)))
-		default:
-			u.found(out, leftover{Kind: "accessEntry", Cluster: cluster, Name: role}, func() error {
-				_, err := u.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(role)})
-				if err != nil && !awserr.IsNotFound(err) {
-					return errors.New(awserr.Describe(err, "eks:DeleteAccessEntry", u.principal(ctx)))
-				}
-				return nil
-			})
+	var own []string
+	pages := eks.NewListAccessEntriesPaginator(u.eks, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			out.Faults = append(out.Faults, cluster+": "+awserr.Describe(err, "eks:ListAccessEntries", u.principal(ctx)))
+			return
+		}
+		for _, role := range page.AccessEntries {
+			if slices.Contains(u.roles, role) || u.had(role) {
+				own = append(own, role)
+			}
 		}
 	}
+	for _, role := range own {
+		u.found(out, leftover{Kind: "accessEntry", Cluster: cluster, Name: role}, func() error {
+			_, err := u.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(role)})
+			if err != nil && !awserr.IsNotFound(err) {
+				return errors.New(awserr.Describe(err, "eks:DeleteAccessEntry", u.principal(ctx)))
+			}
+			return nil
+		})
+	}
+}
+
+// had reports whether the stack once made a role, by the name that CloudFormation generates. An access
+// entry outlives its role, and a stack forgets the role of a mode that was lowered.
+func (u uninstaller) had(role string) bool {
+	name := role[strings.LastIndex(role, "/")+1:]
+	return strings.HasPrefix(name, u.stack+"-InspectRole-") || strings.HasPrefix(name, u.stack+"-RemediateRole-")
 }
 
 func (l leftovers) print(env Environment, form form) error {

@@ -22,6 +22,10 @@ import (
 const (
 	inspectRole   = "arn:aws:iam::111122223333:role/inspect"
 	remediateRole = "arn:aws:iam::111122223333:role/remediate"
+	// The mode was lowered and raised again since.
+	formerRole = "arn:aws:iam::111122223333:role/platform/rollcall-RemediateRole-1A2B3C4D5E6F"
+	// Of the stack rollcall-dev.
+	otherRole = "arn:aws:iam::111122223333:role/rollcall-dev-RemediateRole-1A2B3C4D5E6F"
 )
 
 // installed is a fake account with what a deployment leaves.
@@ -83,11 +87,21 @@ func (a *installed) DescribeCluster(_ context.Context, in *eks.DescribeClusterIn
 	return &eks.DescribeClusterOutput{Cluster: &ekstypes.Cluster{AccessConfig: &ekstypes.AccessConfigResponse{AuthenticationMode: a.mode[aws.ToString(in.Name)]}}}, nil
 }
 
-func (a *installed) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
-	if !slices.Contains(a.entries[aws.ToString(in.ClusterName)], aws.ToString(in.PrincipalArn)) {
-		return nil, &ekstypes.ResourceNotFoundException{}
+// ListAccessEntries has one entry on a page.
+func (a *installed) ListAccessEntries(_ context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
+	all := a.entries[aws.ToString(in.ClusterName)]
+	at := 0
+	if in.NextToken != nil {
+		at = slices.Index(all, aws.ToString(in.NextToken))
 	}
-	return &eks.DescribeAccessEntryOutput{}, nil
+	var out eks.ListAccessEntriesOutput
+	if at < len(all) {
+		out.AccessEntries = []string{all[at]}
+	}
+	if at+1 < len(all) {
+		out.NextToken = aws.String(all[at+1])
+	}
+	return &out, nil
 }
 
 func (a *installed) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInput, _ ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error) {
@@ -102,7 +116,7 @@ func (a *installed) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEnt
 func (a *installed) uninstall(t *testing.T, yes bool) leftovers {
 	t.Helper()
 	return uninstaller{
-		eks: a, ec2: a, roles: []string{inspectRole, remediateRole}, remove: yes, principal: func(context.Context) string { return "" },
+		eks: a, ec2: a, stack: "rollcall", roles: []string{inspectRole, remediateRole}, remove: yes, principal: func(context.Context) string { return "" },
 		untag: func(_ context.Context, instances []roll.InstanceID, keys []string) error {
 			for _, id := range instances {
 				a.calls = append(a.calls, fmt.Sprint("untag ", id, keys))
@@ -121,7 +135,7 @@ func (a *installed) uninstall(t *testing.T, yes bool) leftovers {
 func leaving() *installed {
 	return &installed{
 		tags:    map[string][]string{"i-1": {"Name", roll.TagFinding, roll.TagSince}, "i-2": {"Name"}, "i-3": {roll.TagHold}},
-		entries: map[string][]string{"prod": {inspectRole, remediateRole, "arn:aws:iam::111122223333:role/person"}},
+		entries: map[string][]string{"prod": {inspectRole, otherRole, remediateRole, formerRole, "arn:aws:iam::111122223333:role/person"}},
 		mode:    map[string]ekstypes.AuthenticationMode{"prod": ekstypes.AuthenticationModeApi, "old": ekstypes.AuthenticationModeConfigMap},
 		inside: map[string]*installedIn{
 			"old":  {},
@@ -144,7 +158,7 @@ func TestUninstallListsAndRemovesNothingUnasked(t *testing.T) {
 	a := leaving()
 	got := names(a.uninstall(t, false), false)
 	want := []string{
-		"accessEntry prod " + inspectRole, "accessEntry prod " + remediateRole, "aws-auth old look for " + inspectRole, "aws-auth old look for " + remediateRole,
+		"accessEntry prod " + inspectRole, "accessEntry prod " + formerRole, "accessEntry prod " + remediateRole, "aws-auth old look for " + inspectRole, "aws-auth old look for " + remediateRole,
 		"cordon prod a", "rbac prod ClusterRole rollcall-viewer", "tags  i-1 rollcall:finding rollcall:since",
 	}
 	if !slices.Equal(got, want) {
@@ -157,7 +171,7 @@ func TestUninstallListsAndRemovesNothingUnasked(t *testing.T) {
 
 func TestUninstallRemovesItsOwnAndNothingElse(t *testing.T) {
 	a := leaving()
-	if got := a.uninstall(t, true); len(got.Faults) > 0 || len(names(got, true)) != 5 {
+	if got := a.uninstall(t, true); len(got.Faults) > 0 || len(names(got, true)) != 6 {
 		t.Errorf("%+v", got)
 	}
 	left := []string{"aws-auth old look for " + inspectRole, "aws-auth old look for " + remediateRole}
@@ -165,7 +179,7 @@ func TestUninstallRemovesItsOwnAndNothingElse(t *testing.T) {
 		t.Errorf("left is %q", got)
 	}
 	prod := a.inside["prod"]
-	if fmt.Sprint(a.entries["prod"]) != "[arn:aws:iam::111122223333:role/person]" || fmt.Sprint(a.tags) != "map[i-1:[Name] i-2:[Name] i-3:[rollcall:hold]]" || !prod.nodes[1].Unschedulable || len(prod.grants) != 0 {
+	if fmt.Sprint(a.entries["prod"]) != "["+otherRole+" arn:aws:iam::111122223333:role/person]" || fmt.Sprint(a.tags) != "map[i-1:[Name] i-2:[Name] i-3:[rollcall:hold]]" || !prod.nodes[1].Unschedulable || len(prod.grants) != 0 {
 		t.Errorf("%v, %v, %+v", a.entries, a.tags, prod)
 	}
 }
@@ -175,7 +189,7 @@ func TestUninstallSaysWhatItCouldNotReadOrRemove(t *testing.T) {
 	a := leaving()
 	a.inside["prod"].down, a.denied = errors.New("no answer"), errors.New("denied")
 	got := a.uninstall(t, true)
-	if len(got.Faults) != 4 || !slices.Contains(names(got, false), "accessEntry prod "+inspectRole) || len(a.tags["i-1"]) != 1 {
+	if len(got.Faults) != 5 || !slices.Contains(names(got, false), "accessEntry prod "+inspectRole) || len(a.tags["i-1"]) != 1 {
 		t.Errorf("%+v", got)
 	}
 	var b bytes.Buffer
