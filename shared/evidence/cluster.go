@@ -68,8 +68,10 @@ type Webhook struct {
 	// Resources and Operations are those that the rules name, as resource[/subresource] and verb,
 	// such as nodes and CREATE.
 	Resources, Operations []string
-	// Selective reports whether a namespace or object selector, or a match condition, narrows it.
+	// Selective reports whether a namespace or object selector, or a match condition, narrows it, or
+	// may: Lacks is a selector that is missing, which the API server always sets; "" if none is.
 	Selective bool
+	Lacks     string
 	// Namespace and Service are those of the service that answers; "" if it is called by URL.
 	Namespace, Service string
 	// Endpoints is the number of ready addresses of its service.

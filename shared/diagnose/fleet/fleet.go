@@ -247,11 +247,14 @@ func (l *look) refused(hooks []evidence.Webhook, r request) {
 }
 
 func (l *look) blocks(w evidence.Webhook, r request) cause.Verdict {
-	perhaps := ""
+	perhaps, gap := "", ""
 	if w.Selective {
 		perhaps = " if its selectors match"
 	}
-	return cause.DecisiveIf(!w.Selective).In("webhook/"+w.Configuration+"/"+w.Name).
+	if w.Lacks != "" {
+		gap = evidence.AnswerOf + "the Kubernetes API about webhook " + w.Name + " lacks its " + w.Lacks
+	}
+	return cause.DecisiveIf(!w.Selective).Unsettled(gap).In("webhook/"+w.Configuration+"/"+w.Name).
 		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, r.objects, l.ClusterID.Name, perhaps, w.Namespace, w.Service, r.what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").

@@ -311,6 +311,17 @@ func TestAWebhookThatKeepsTheNetworkPluginAway(t *testing.T) {
 	}
 }
 
+// What a webhook asks about was cut out of its answer: that it blocks is only suggested, and not
+// settled, so that nothing is terminated for want of it.
+func TestAWebhookThatLacksASelectorIsUnsettled(t *testing.T) {
+	c := world(roll.Unregistered, roll.OwnerKarpenter, "nodepool/batch")
+	c.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Selective, h.Lacks = true, "objectSelector" })
+	s := analyze(c)
+	if got := s.Causes(); told(s) != "AdmissionWebhookBlocks?" || !strings.HasPrefix(got[0].Unsettled, evidence.AnswerOf) || !strings.HasSuffix(got[0].Unsettled, " lacks its objectSelector") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A notice reports what several instances share once, if it is said of all in the same words. A
 // subject would hold their termination, which nothing here forbids.
 func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {

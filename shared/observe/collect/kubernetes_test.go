@@ -136,18 +136,18 @@ func TestASelectorThatIsMissingMayExclude(t *testing.T) {
 	w.Rules = []rule{{APIGroups: []string{""}, Operations: []string{"CREATE"}, Resources: []string{"nodes", "pods"}}}
 	for name, tt := range map[string]struct {
 		change      func(*webhook)
-		nodes, pods bool
+		nodes, pods string // which one is missing
 	}{
-		"both are there":         {func(*webhook) {}, false, false},
-		"without the objects'":   {func(w *webhook) { w.ObjectSelector = nil }, true, true},
-		"without the namespaces": {func(w *webhook) { w.NamespaceSelector = nil }, false, true},
+		"both are there":         {func(*webhook) {}, "", ""},
+		"without the objects'":   {func(w *webhook) { w.ObjectSelector = nil }, "objectSelector", "objectSelector"},
+		"without the namespaces": {func(w *webhook) { w.NamespaceSelector = nil }, "", "namespaceSelector"},
 	} {
 		w := w
 		tt.change(&w)
 		nodes, _ := nodesOnly(w)
 		pods, ok := podsOnly(w)
-		if nodes.Selective != tt.nodes || pods.Selective != tt.pods || !ok {
-			t.Errorf("%s: nodes %t, pods %t", name, nodes.Selective, pods.Selective)
+		if nodes.Lacks != tt.nodes || nodes.Selective != (tt.nodes != "") || pods.Lacks != tt.pods || pods.Selective != (tt.pods != "") || !ok {
+			t.Errorf("%s: nodes %+v, pods %+v", name, nodes, pods)
 		}
 	}
 }

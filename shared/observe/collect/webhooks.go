@@ -82,19 +82,33 @@ func hooksOf(c *webhookConfiguration) (out hooks) {
 
 // nodesOnly reduces a webhook to its rules about nodes; false if it has none.
 func nodesOnly(w webhook) (evidence.Webhook, bool) {
-	return w.only(rule.nodes, selects(w.ObjectSelector))
+	return w.only(rule.nodes, selector{"objectSelector", w.ObjectSelector})
 }
 
 // podsOnly reduces a webhook to its rules about new pods; false if it has none, or excludes those
 // of kube-system.
 func podsOnly(w webhook) (evidence.Webhook, bool) {
-	found, ok := w.only(rule.pods, selects(w.ObjectSelector) || selects(w.NamespaceSelector))
+	found, ok := w.only(rule.pods, selector{"objectSelector", w.ObjectSelector}, selector{"namespaceSelector", w.NamespaceSelector})
 	return found, ok && !excludes(w.NamespaceSelector, "kube-system")
 }
 
-// only reduces a webhook to the given resources of its rules; false if there are none.
-func (w webhook) only(of func(rule) []string, selective bool) (evidence.Webhook, bool) {
-	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: selective || len(w.MatchConditions) > 0}
+// selector is one of a webhook's selectors. The API server always sets it, so a missing one was
+// taken out.
+type selector struct {
+	name string
+	text json.RawMessage
+}
+
+// only reduces a webhook to the given resources of its rules, which its selectors may narrow; false
+// if there are none.
+func (w webhook) only(of func(rule) []string, selectors ...selector) (evidence.Webhook, bool) {
+	out := evidence.Webhook{Name: w.Name, FailurePolicy: "Fail", Selective: len(w.MatchConditions) > 0}
+	for _, s := range selectors {
+		if len(s.text) == 0 {
+			out.Lacks = s.name
+		}
+		out.Selective = out.Selective || selects(s.text)
+	}
 	if w.FailurePolicy != nil {
 		out.FailurePolicy = *w.FailurePolicy
 	}
@@ -145,8 +159,8 @@ type requirement struct {
 	Values   []string `json:"values"`
 }
 
-// selects reports whether a selector excludes objects, or may: the API server always sets it, so a
-// missing one was taken out. A namespace selector excludes no node, since nodes have no namespace.
+// selects reports whether a selector excludes objects, or may, since it is missing. A namespace
+// selector excludes no node, since nodes have no namespace.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-namespaceselector
 func selects(selector json.RawMessage) bool {
 	var s labelSelector
