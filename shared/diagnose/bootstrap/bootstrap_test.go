@@ -427,6 +427,8 @@ func bareImages() []example {
 		{"an AMI of EKS whose console shows nothing of it", nodeadm().console(lines(bootAL2023, finished)...), ""},
 		{"bootstrap.sh prints where it is told to", plain(bootstrapSh(""), bootAL2, finished), "AmiWithoutKubernetes? AmiFamilyUnsupported?"},
 		{"bootstrap.sh is not there", plain(bootstrapSh(""), bootAL2, missing, finished), "AmiWithoutKubernetes AmiFamilyUnsupported?"},
+		{"bootstrap.sh is not there, which set -x shows as a call", plain(bootstrapSh(""), bootAL2, []string{"[   12.000000] cloud-init[1893]: + /etc/eks/bootstrap.sh prod"}, missing, finished), "AmiWithoutKubernetes AmiFamilyUnsupported?"},
+		{"bootstrap.sh is called, and nothing is missing", plain(bootstrapSh(""), bootAL2, []string{"[   12.000000] cloud-init[1893]: + /etc/eks/bootstrap.sh prod"}, finished), "AmiFamilyUnsupported?"},
 		{"AL2023 without the tools of EKS", plain(bootstrapSh(""), bootAL2023, missing, finished), "AmiWithoutKubernetes UserDataWrongFormat?"},
 		{"a copy of an AMI of EKS", healthyWith(evidence.Image{Name: amiAL2023.Name, Family: "al2023", Kubernetes: "1.35"}, config).console(lines(bootAL2023, finished)...), "AmiWithoutKubernetes?"},
 		{"an AMI that joins by itself, without user data", plain("", bootAL2023, finished).without(), "UserDataEmpty? AmiWithoutKubernetes?"},

@@ -32,12 +32,16 @@ func (b *start) withoutKubernetes() cause.Verdict {
 	if gap := b.noConsole(); gap != "" {
 		return cause.NotChecked(gap)
 	}
-	if slices.ContainsFunc(traces, b.log().Has) {
+	missing, lacks := b.sign(console.BootstrapMissing)
+	ran := func(s console.Sign) bool { // under set -x, a shell prints the call before it fails to find the script
+		return b.log().Has(s) && (s != console.BootstrapRan || !lacks)
+	}
+	if slices.ContainsFunc(traces, ran) {
 		return cause.RuledOut
 	}
 	bare := image.Known() && image.Value.Family == ""
-	if f, ok := b.sign(console.BootstrapMissing); ok {
-		return b.given(bare, b.bareImage(f, "the user data calls /etc/eks/bootstrap.sh, which is not there"))
+	if lacks {
+		return b.given(bare, b.bareImage(missing, "the user data calls /etc/eks/bootstrap.sh, which is not there"))
 	}
 	f, finished := b.sign(console.BootFinished)
 	if !finished {
