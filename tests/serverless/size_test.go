@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,6 +21,27 @@ func TestFunctionsAreSmall(t *testing.T) {
 	for name, most := range largest {
 		if size := zipped(t, name); size > most {
 			t.Errorf("%s has %.2f MB, zipped; at most %.2f: see what it links with go list -deps", name, float64(size)/1e6, float64(most)/1e6)
+		}
+	}
+}
+
+// Newer clients of the SDK make the schemas of their whole API as the process starts, in up to
+// 10 ms for one service. The sign-in services come with the SDK's configuration.
+func TestFunctionsMakeNoSchemasAtStart(t *testing.T) {
+	const services = "github.com/aws/aws-sdk-go-v2/service/"
+	small := []string{"arczonalshift", "signin", "sso", "ssooidc"}
+	for name := range largest {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./functions/"+name)
+		cmd.Dir = filepath.Join("..", "..")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dep := range strings.FieldsSeq(string(out)) {
+			service, schemas := strings.CutSuffix(strings.TrimPrefix(dep, services), "/schemas")
+			if schemas && !slices.Contains(small, service) {
+				t.Errorf("%s links %s", name, dep)
+			}
 		}
 	}
 }
