@@ -2,9 +2,11 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"rollcall/shared/roll"
@@ -128,20 +131,33 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		}
 		return next, err
 	}
-	data, err := answer(request.Do(ctx))
+	body, err := open(ctx, request)
 	if err != nil {
 		return "", err
 	}
-	if nodes, next, err := p.nodePageOf(data); err == nil {
-		for _, n := range nodes {
-			yield(n)
+	defer func() { _ = body.Close() }()
+	arriving := &arriving{Reader: body}
+	p.in.Reset(arriving)
+	var data []byte
+	if begin, _ := p.in.Peek(len(envelope)); bytes.Equal(begin, envelope) {
+		nodes, next, err := p.nodePageOf(&p.in)
+		switch {
+		case err == nil && ctx.Err() == nil:
+			for _, n := range nodes {
+				yield(n)
+			}
+			return next, nil
+		case arriving.err == nil && ctx.Err() == nil:
+			if data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx)); err != nil {
+				return "", err
+			}
 		}
-		return next, nil
+	} else {
+		data, _ = io.ReadAll(&p.in)
 	}
-	if bytes.HasPrefix(data, envelope) {
-		if data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx)); err != nil {
-			return "", err
-		}
+	// A server that stops may end its answer as if it were complete.
+	if err := cmp.Or(arriving.err, ctx.Err()); err != nil {
+		return "", fmt.Errorf("the list of nodes broke off: %w", err)
 	}
 	page, next, err := listOf[NodeObject](data, resourceNode)
 	if err != nil {
@@ -154,6 +170,34 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		yield(p.node(&page[i]))
 	}
 	return next, nil
+}
+
+// arriving keeps the error with which an answer broke off.
+type arriving struct {
+	io.Reader
+	err error
+}
+
+func (a *arriving) Read(b []byte) (int, error) {
+	n, err := a.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		a.err = err
+	}
+	return n, err
+}
+
+// attempts is how often a request is sent whose connection is lost before the answer, as by [rest.Request.Do].
+const attempts = 3
+
+// open sends a request, and returns its answer to read.
+func open(ctx context.Context, request *rest.Request) (body io.ReadCloser, err error) {
+	for range attempts {
+		body, err = request.Stream(ctx)
+		if !utilnet.IsConnectionReset(err) && !utilnet.IsProbableEOF(err) && !utilnet.IsHTTP2ConnectionLost(err) {
+			break
+		}
+	}
+	return body, err
 }
 
 // again lists once more from the start if the server abandoned the listing.

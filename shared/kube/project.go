@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bufio"
 	"slices"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 type projector struct {
 	texts roll.Texts
 	watch roll.Watch
-	page  []roll.Node // reused for each page
+	page  []roll.Node // reused for each page, as is in
+	in    bufio.Reader
 }
 
 func (p *projector) node(n *NodeObject) roll.Node {

@@ -1,8 +1,12 @@
 package kube
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"io"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,67 +22,152 @@ var envelope = []byte("k8s\x00")
 // errWire is the error for bytes that this file does not read.
 var errWire = errors.New("not the list of nodes that was expected")
 
-// nodePageOf reduces one page of nodes, in the protobuf of an API server, without decoding what no
-// verdict needs. Of the 16 KB of a node these are all but 2: mostly the names of its images, and
-// the record of who set which field.
+// nodePageOf reduces one page of nodes, in the protobuf of an API server, while it arrives: one node
+// at a time is in memory, and what no verdict needs is not decoded. Of the 16 KB of a node these are
+// all but 2: mostly the names of its images, and the record of who set which field.
 //
-// It accepts less than the full decoder of Kubernetes: after an error the page is requested as JSON.
+// It accepts less than the full decoder of Kubernetes: after errWire the page is requested as JSON.
 // For bytes that both accept the result is the same; see FuzzWireReadsWhatTheDecoderDoes.
 //
 // The numbers are those of generated.proto in k8s.io/api/core/v1 and k8s.io/apimachinery/pkg. They
 // never change: https://protobuf.dev/programming-guides/proto2/#updating
-func (p *projector) nodePageOf(data []byte) (nodes []roll.Node, next string, err error) {
-	data, ok := bytes.CutPrefix(data, envelope)
-	if !ok {
-		return nil, "", errWire
-	}
-	var version, kind, raw []byte
-	err = eachField(data, ofEnvelope, func(n protowire.Number, value []byte) error {
-		switch n {
-		case 1: // typeMeta
-			return eachField(value, ofType, func(n protowire.Number, value []byte) error {
-				switch n {
-				case 1:
-					version = value
-				case 2:
-					kind = value
-				}
-				return nil
-			})
-		case 2:
-			raw = value
-		case 3, 4: // contentEncoding, contentType
-			if len(value) > 0 {
-				return errWire
-			}
-		}
-		return nil
-	})
-	if err != nil || string(version) != "v1" || string(kind) != "NodeList" {
+func (p *projector) nodePageOf(in *bufio.Reader) (nodes []roll.Node, next string, err error) {
+	s := stream{in: in}
+	if begin, err := s.bytes(len(envelope)); !bytes.Equal(begin, envelope) {
 		return nil, "", errors.Join(errWire, err)
 	}
+	var version, kind string
 	var w wire
+	listed := false
 	nodes = p.page[:0]
-	err = eachField(raw, ofList, func(n protowire.Number, value []byte) error {
-		switch n {
-		case 1: // metadata
+	item := func(n protowire.Number, size int) error {
+		value, err := s.bytes(size)
+		switch {
+		case err != nil:
+			return err
+		case n == 1: // metadata
 			return eachField(value, ofListMeta, func(_ protowire.Number, value []byte) error {
 				next = string(value)
 				return nil
 			})
-		case 2: // items
-			if err := w.read(value); err != nil {
-				return err
-			}
-			nodes = append(nodes, p.node(&w.node))
 		}
+		if err := w.read(value); err != nil {
+			return err
+		}
+		nodes = append(nodes, p.node(&w.node))
 		return nil
+	}
+	err = s.eachField(untilTheEnd, ofEnvelope, func(n protowire.Number, size int) error {
+		if n == 2 && !listed { // raw
+			if listed = true; version != "v1" || kind != "NodeList" {
+				return errWire
+			}
+			return s.eachField(size, ofList, item)
+		}
+		if n != 1 || listed { // contentEncoding, contentType, or not in the order of an API server
+			if size > 0 {
+				return errWire
+			}
+			return nil
+		}
+		value, err := s.bytes(size)
+		if err != nil {
+			return err
+		}
+		return eachField(value, ofType, func(n protowire.Number, value []byte) error {
+			if n == 1 {
+				version = string(value)
+			} else {
+				kind = string(value)
+			}
+			return nil
+		})
 	})
 	p.page = nodes
+	if err == nil && !listed {
+		err = errWire
+	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", errors.Join(errWire, err)
 	}
 	return nodes, next, nil
+}
+
+// stream reads messages of which not all bytes have arrived.
+type stream struct {
+	in    *bufio.Reader
+	at    int // bytes read
+	field bytes.Buffer
+}
+
+const untilTheEnd = -1
+
+// eachField calls read for each of those fields of a message of that size, all of them strings, bytes
+// or messages, with its size; read reads it to its end. It steps over all others.
+func (s *stream) eachField(size int, those numbers, read func(n protowire.Number, size int) error) error {
+	for end := s.at + size; size == untilTheEnd || s.at < end; {
+		if size == untilTheEnd {
+			if _, err := s.in.Peek(1); errors.Is(err, io.EOF) {
+				return nil
+			}
+		}
+		tag, err := binary.ReadUvarint(s)
+		if err != nil {
+			return err
+		}
+		n, t := protowire.DecodeTag(tag)
+		wanted := those.have(n)
+		if n < 1 || wanted && t != protowire.BytesType {
+			return errWire
+		}
+		length := uint64(0)
+		switch t {
+		case protowire.VarintType:
+			_, err = binary.ReadUvarint(s)
+		case protowire.Fixed32Type:
+			length = 4
+		case protowire.Fixed64Type:
+			length = 8
+		case protowire.BytesType:
+			length, err = binary.ReadUvarint(s)
+		default:
+			err = errWire
+		}
+		switch {
+		case err != nil:
+			return err
+		case length > math.MaxInt32 || size != untilTheEnd && s.at+int(length) > end:
+			return errWire
+		case wanted:
+			err = read(n, int(length))
+		default:
+			err = s.skip(int(length))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytes returns the next bytes; they are overwritten by those that follow.
+func (s *stream) bytes(size int) ([]byte, error) {
+	s.field.Reset()
+	n, err := io.CopyN(&s.field, s.in, int64(size))
+	s.at += int(n)
+	return s.field.Bytes(), err
+}
+
+func (s *stream) skip(size int) error {
+	n, err := s.in.Discard(size)
+	s.at += n
+	return err
+}
+
+// ReadByte reads a byte of a number.
+func (s *stream) ReadByte() (byte, error) {
+	s.at++
+	return s.in.ReadByte()
 }
 
 // wire reads one node after the other into the same one. Only fields that the projector uses are

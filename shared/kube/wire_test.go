@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"bufio"
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,7 +62,7 @@ func TestAPageIsReadFromTheWire(t *testing.T) {
 		if err := protobufserializer.NewSerializer(everyType, everyType).Encode(list, &data); err != nil {
 			t.Fatal(err)
 		}
-		nodes, next, err := p.nodePageOf(data.Bytes())
+		nodes, next, err := p.nodePageOf(bufio.NewReader(&data))
 		if err != nil || next != list.Continue {
 			t.Fatalf("token %q, want %q: %v", next, list.Continue, err)
 		}
@@ -88,6 +90,9 @@ func TestOtherAnswersAreLeftToTheFullDecoder(t *testing.T) {
 		return append(bytes.Clone(envelope), data...)
 	}
 	list := runtime.TypeMeta{APIVersion: "v1", Kind: "NodeList"}
+	field := func(n protowire.Number, value []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), value)
+	}
 	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 1) // items as a number
 	for name, data := range map[string][]byte{
 		"nothing":         nil,
@@ -98,12 +103,17 @@ func TestOtherAnswersAreLeftToTheFullDecoder(t *testing.T) {
 		"cut off":         wrapped(t, whole[:len(whole)-1]),
 		"a wrong type":    wrapped(t, number),
 		"no more a page":  wrapped(t, []byte{0xff}),
+		"two lists":       append(wrapped(t, whole), field(2, whole)...),
+		"a late type":     append(wrapped(t, whole), field(1, field(2, []byte("Status")))...),
+		"the list first":  slices.Concat(envelope, field(2, whole), field(1, slices.Concat(field(1, []byte("v1")), field(2, []byte("NodeList"))))),
+		"a long item":     wrapped(t, protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.BytesType), 1<<40)),
+		"no list":         slices.Concat(envelope, field(1, slices.Concat(field(1, []byte("v1")), field(2, []byte("NodeList"))))),
 	} {
-		if nodes, _, err := new(projector).nodePageOf(data); err == nil {
+		if nodes, _, err := new(projector).nodePageOf(bufio.NewReader(bytes.NewReader(data))); err == nil {
 			t.Errorf("%s: read %d nodes", name, len(nodes))
 		}
 	}
-	if _, _, err := new(projector).nodePageOf(wrapped(t, whole)); err != nil {
+	if _, _, err := new(projector).nodePageOf(bufio.NewReader(bytes.NewReader(wrapped(t, whole)))); err != nil {
 		t.Errorf("the page itself: %v", err)
 	}
 }
@@ -118,7 +128,7 @@ func FuzzWireReadsWhatTheDecoderDoes(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		nodes, next, err := (&projector{watch: watchAll}).nodePageOf(wrapped(t, data))
+		nodes, next, err := (&projector{watch: watchAll}).nodePageOf(bufio.NewReader(bytes.NewReader(wrapped(t, data))))
 		if err != nil {
 			t.Skip()
 		}
