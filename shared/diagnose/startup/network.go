@@ -54,6 +54,11 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 		}
 	}
 	seen = []roll.Evidence{l.absent("aws-node, cilium, calico-node or antrea-agent", "a pod that is ready")}
+	for _, c := range plugins {
+		if why, more, change := l.absentee(n, c.daemonSet, c.label); why != "" {
+			return ": " + why, append(seen, more...), paste.Lines(change, podsOf(n.Name))
+		}
+	}
 	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
 		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", podsOf(n.Name))
 }
@@ -74,10 +79,12 @@ func (l *look) missing() cause.Verdict {
 	switch {
 	case l.Finding.Owner == roll.OwnerAutoMode, n.Labels["kubernetes.io/os"] == "windows":
 		return cause.RuledOut // its plugin is a part of its AMI
-	case l.Cluster.Networked != "", !l.Node().Starved():
+	case l.Cluster.Networked.Known(), !l.Node().Starved():
 		return cause.RuledOut // the cluster has one
 	case !pods.Settled():
 		return cause.Missing(pods, "pods of node "+n.Name)
+	case !l.Cluster.Networked.Settled():
+		return cause.NotChecked(l.Cluster.Networked.Gap())
 	case !sets.Settled():
 		return cause.Missing(sets, "DaemonSets of "+l.ClusterID.Name)
 	}
