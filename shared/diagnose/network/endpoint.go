@@ -87,11 +87,15 @@ type family struct {
 
 // families returns those by which the instance may reach the API server. An IPv4 cluster's
 // endpoint has IPv4 addresses. An IPv6 cluster's endpoint has both if it is under api.aws, and
-// had only IPv4 before; in China the name does not show it.
+// had only IPv4 before; in China the name does not show it. An endpoint that has only IPv4 may be
+// reached by translated addresses.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6
 func (l *look) families() []family {
 	four := family{sure: true}
 	if l.k.IPFamily != "ipv6" || !l.i.IPv6 || strings.HasSuffix(l.host(), ".eks.amazonaws.com") {
+		if _, ok := l.translated(); ok {
+			return []family{four, {v6: true}}
+		}
 		return []family{four}
 	}
 	return []family{four, {v6: true, sure: strings.HasSuffix(l.host(), ".api.aws")}}

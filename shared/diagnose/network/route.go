@@ -104,7 +104,38 @@ func (l *look) out(v6 bool) way {
 	if !t.Known() {
 		return way{gap: t.Missing("the subnet's route table")}
 	}
-	return l.outBy(t.Value, v6, l.beyond)
+	w := l.outBy(t.Value, v6, l.beyond)
+	if r, ok := l.translated(); ok && !v6 && w.state == closed {
+		return w.doubt(fmt.Sprintf("%s is routed to %s, through which IPv4 may be reached by IPv6 (NAT64), if the resolver returns such addresses (DNS64), which is not read", r.Destination, r.Target))
+	}
+	return w
+}
+
+// nat64 are the IPv6 addresses that stand for IPv4 addresses.
+// https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-nat64-dns64.html
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// translated returns the route by which the instance reaches IPv4 by such addresses, and whether there
+// is or may be one. Internet gateways, also egress-only ones, do not translate.
+func (l *look) translated() (evidence.Route, bool) {
+	t := l.RouteTable()
+	if !t.Known() || !l.i.IPv6 {
+		return evidence.Route{}, l.i.IPv6
+	}
+	var found evidence.Route
+	bits := -1
+	for _, r := range t.Value.Routes {
+		if p, ok := parsePrefix(r.Destination); ok && p.Bits() > bits && p.Overlaps(nat64) && p.Bits() <= nat64.Bits() {
+			found, bits = r, p.Bits()
+		}
+	}
+	switch kind, _, _ := strings.Cut(found.Target, "-"); {
+	case bits < 0, found.Blackhole, kind == "igw", kind == "eigw", kind == "local":
+		return found, false
+	case kind == "nat":
+		return found, l.nat(t.Value, found).state != closed
+	}
+	return found, true
 }
 
 // outBy combines what is known about a table's exits. The way is closed only if every exit is,
