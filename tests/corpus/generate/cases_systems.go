@@ -15,9 +15,13 @@ func systemCases() []Case {
 		docWindows   = "https://docs.aws.amazon.com/eks/latest/userguide/windows-support.html"
 		docWindowsUD = "https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html"
 		docIPv6      = "https://docs.aws.amazon.com/eks/latest/userguide/cni-ipv6.html"
-		docCNIRole   = "https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"
-		docDelete    = "https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html"
-		docRocketUD  = "https://bottlerocket.dev/en/os/latest/concepts/api-driven/"
+		// By its name an endpoint of an IPv6 cluster has addresses of both families, or of IPv4.
+		docEndpointIPv6 = "https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6"
+		docNAT64        = "https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-nat64-dns64.html"
+		dualStack       = "https://0123456789ABCDEF0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"
+		docCNIRole      = "https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"
+		docDelete       = "https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html"
+		docRocketUD     = "https://bottlerocket.dev/en/os/latest/concepts/api-driven/"
 	)
 	settings := bottlerocketData(Cluster)
 	// twice gives an instance user data that was encoded twice. The file holds EC2's own answer.
@@ -36,6 +40,18 @@ func systemCases() []Case {
 		for _, i := range b.Instances {
 			i["Ipv6Address"] = "2001:db8:10::" + i["InstanceId"].(string)[17:]
 		}
+	}
+	eigw := []object{{"DestinationIpv6CidrBlock": "::/0", "EgressOnlyInternetGatewayId": "eigw-0a1b2c3d4e5f60901", "Origin": "CreateRoute", "State": "active"}}
+	// onlySix leaves an instance of an IPv6 cluster with a public endpoint of that name in a subnet with
+	// these routes.
+	onlySix := func(b *Bundle, endpoint string, routes []object, first string) *verdict {
+		b.aside(routes...)
+		b.endpoint(true, false)
+		b.Cluster["endpoint"] = endpoint
+		m := b.UnregisteredAside(BatchGroup)
+		b.retext(m, strings.ReplaceAll(UserData(BatchGroup), Endpoint, endpoint))
+		six(b)
+		return unregistered(m, first)
 	}
 	return []Case{
 		broken("windows-for-another-cluster", "EKS's script is given the name of another cluster, and no endpoint: it asks EKS for that cluster's and joins it.",
@@ -134,6 +150,38 @@ func systemCases() []Case {
 				b.find(b.Subnets, "SubnetId", subnet("a"))["AvailableIpAddressCount"] = 3
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				return finds(m, "Uninitialized", "CniNotReady")
+			}),
+
+		broken("ipv6-cluster-without-a-way-out-by-ipv4", "A cluster of IPv6 whose endpoint is an older one, which has addresses of IPv4 alone. The subnet has an egress-only internet gateway for IPv6, and no NAT gateway.",
+			from(docIPv6, docEndpointIPv6), func(b *Bundle) *verdict {
+				return onlySix(b, Endpoint, eigw, "ApiEndpointUnreachable")
+			}),
+		broken("ipv6-cluster-without-a-way-out", "The endpoint has addresses of both families, and the subnet has a route out for neither.",
+			from(docIPv6, docEndpointIPv6), func(b *Bundle) *verdict {
+				return onlySix(b, dualStack, nil, "ApiEndpointUnreachable")
+			}),
+		broken("ipv6-cluster-whose-nat64-is-gone", "The subnet reaches IPv4 by translated addresses, and the NAT gateway that translates them was deleted.",
+			from(docNAT64, docEndpointIPv6), func(b *Bundle) *verdict {
+				gone := object{"DestinationIpv6CidrBlock": "64:ff9b::/96", "NatGatewayId": "nat-0a1b2c3d4e5f60999", "Origin": "CreateRoute", "State": "blackhole"}
+				return onlySix(b, Endpoint, []object{eigw[0], gone}, "ApiEndpointUnreachable")
+			}),
+		misleading("ipv6-cluster-with-nat64", "The endpoint has IPv4 alone, and the subnet no route for that. It has one for the addresses that a NAT gateway translates to IPv4: whether the resolver returns them is not in sight.",
+			from(docNAT64, docEndpointIPv6), func(b *Bundle) *verdict {
+				translated := object{"DestinationIpv6CidrBlock": "64:ff9b::/96", "NatGatewayId": natGateway("a"), "Origin": "CreateRoute", "State": "active"}
+				v := onlySix(b, Endpoint, []object{eigw[0], translated}, "")
+				return v.misses("ApiEndpointUnreachable")
+			}),
+		misleading("ipv6-cluster-with-a-dual-stack-endpoint", "The endpoint has addresses of both families, and the subnet's egress-only internet gateway leads to it. The role is mapped nowhere.",
+			from(docIPv6, docEndpointIPv6), func(b *Bundle) *verdict {
+				v := onlySix(b, dualStack, eigw, "NodeRoleNotMapped")
+				b.unmap(BatchGroup)
+				return v.rulesOut("ApiEndpointUnreachable")
+			}),
+		misleading("ipv6-cluster-without-an-egress-only-gateway", "The subnet has a NAT gateway for IPv4, by which its nodes reach the API server, and no way out for the IPv6 addresses of pods: that keeps no node away. The role is mapped nowhere.",
+			from(docIPv6), func(b *Bundle) *verdict {
+				v := onlySix(b, dualStack, []object{route("NatGatewayId", natGateway("a"))}, "NodeRoleNotMapped")
+				b.unmap(BatchGroup)
+				return v.rulesOut("ApiEndpointUnreachable")
 			}),
 
 		broken("cluster-is-being-deleted", "Somebody deletes the cluster; a node of a group that is left has gone silent. Nothing is judged, and nobody ends anything beside.",
