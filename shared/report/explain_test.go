@@ -346,6 +346,28 @@ func TestWhatIsSaidOfWhoIsNotThere(t *testing.T) {
 	}
 }
 
+// Beside a symptom stands what would explain it and was not checked.
+func TestASymptomSaysWhatWasNotChecked(t *testing.T) {
+	for want, unread := range map[string][]string{
+		"not checked: NodeRoleNotMapped, KernelPanic, any of which would explain it": {"NodeRoleNotMapped", "KernelPanic"},
+		"": nil,
+	} {
+		f := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Stage: roll.Overdue}
+		c := checks()["healthy"]
+		c.Snapshot = new(*c.Snapshot)
+		c.Assessment.Findings = []roll.Finding{f}
+		c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {Causes: []roll.Cause{{Code: "KubeletSilent", Confidence: roll.Decisive, Symptom: true, Summary: "it is silent", NotChecked: unread}}}}
+		var b bytes.Buffer
+		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if want != "" && !strings.Contains(text, "it is silent "+want) || want == "" && strings.Contains(text, "any of which would explain it") {
+			t.Errorf("%v: want %q in\n%s", unread, want, b.String())
+		}
+	}
+}
+
 // An all-clear comes after what was not judged, and covers only what was judged.
 func TestAnAllClearIsEarned(t *testing.T) {
 	tagged := assess.NotNode{Instance: instanceID(5), Why: "its user data bootstraps no node of this cluster"}

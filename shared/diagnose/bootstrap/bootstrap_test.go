@@ -124,6 +124,9 @@ func brokenUserData() []example {
 	return []example{
 		{"a NodeConfig that is no YAML", nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n"), "UserDataUnparseable"},
 		{"a NodeConfig of another kind", nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "kind: NodeConfig", "kind: NodeConfiguration", 1)), "UserDataUnparseable"},
+		{"a NodeConfig of a version that the AMI's nodeadm does not know", nodeadm().data(nextVersion), "UserDataUnparseable"},
+		{"a NodeConfig of a version that a later AMI refuses", healthyWith(laterAMI, nextVersion).console(lines(bootAL2023, []string{
+			`[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
 		{"a NodeConfig that lacks the endpoint", nodeadm().data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n"), "UserDataUnparseable"},
 		{"a NodeConfig that an AMI of one's own may complete", healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").console(bootAL2023...), "UserDataUnparseable?"},
@@ -138,6 +141,49 @@ func brokenUserData() []example {
 		{"a script that bash gives up somewhere", legacy().data(script("/etc/eks/bootstrap.sh "+name+" --apiserver-endpoint "+endpoint+" --b64-cluster-ca "+ca, "if true; then")), "UserDataUnparseable? AmiFamilyUnsupported?"},
 		{"a broken script beside a NodeConfig", nodeadm().data(multipart(part(ofShell, script("if true; then")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 		{"a broken NodeConfig on a system that nothing tells", healthyWith(amiOwn, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n"), "UserDataUnparseable?"},
+	}
+}
+
+// nextVersion is a NodeConfig of a version that no nodeadm had when this was written, and laterAMI an
+// AMI of EKS that is newer.
+var (
+	nextVersion = strings.Replace(nodeConfig(name, endpoint, ca), "v1alpha1", "v1beta1", 1)
+	laterAMI    = func() evidence.Image {
+		i := amiAL2023
+		i.Name = strings.Replace(i.Name, "v20260224", "v20991231", 1)
+		return i
+	}()
+)
+
+func TestAVersionThatALaterNodeadmMayKnowIsNotChecked(t *testing.T) {
+	s := healthyWith(laterAMI, nextVersion).analyze()
+	if slices.Contains(s.Clear(), cause.UserDataUnparseable) || !s.Noted(cause.UserDataUnparseable) || s.Decided(cause.UserDataUnparseable) {
+		t.Errorf("found %v, ruled out %v", s.Causes(), s.Clear())
+	}
+}
+
+// Text that does not parse shows by its traces that it was meant to join, and the cause names them.
+func TestTheTraceByWhichUserDataWasMeantToJoinIsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		scene *scene
+		want  string // "" if there is none
+	}{
+		{legacy().data("#!/bin/bash\necho \"joining\n/etc/eks/bootstrap.sh " + name + "\n"), "names bootstrap.sh, by which it was meant to join"},
+		{nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "kind: NodeConfig", "kind: NodeConfiguration", 1)), "names nodeadm, by which it was meant to join"},
+		{rocket().data(toml(name, endpoint, ca) + "example.com/x86=:NoSchedule\n"), "names bottlerocket, by which it was meant to join"},
+		{legacy().data("\n" + bootstrapSh("")), ""}, // it parses: the kernel does not run it
+	} {
+		var named []string
+		for _, c := range tt.scene.analyze().Causes() {
+			for _, e := range c.Evidence {
+				if c.Code == cause.UserDataUnparseable && strings.Contains(e.Observed, "meant to join") {
+					named = append(named, e.Observed)
+				}
+			}
+		}
+		if got := strings.Join(named, "; "); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
 	}
 }
 
