@@ -262,6 +262,17 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 			w.publicOnly()
 			w.routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))
 		}, open: codes(code), says: []string{"64:ff9b::/96 is routed to " + natID}},
+		{name: "NAT64 of a NAT gateway that could not be read", change: func(w *world) {
+			w.six(old)
+			w.publicOnly()
+			w.Network.NATGateways[natID] = evidence.Failed[evidence.NATGateway]("ec2:DescribeNatGateways: no")
+			w.routes(to("64:ff9b::/96", natID))
+		}, open: codes(code), says: []string{"ec2:DescribeNatGateways: no"}},
+		{name: "an endpoint that is missing in the answer", change: func(w *world) {
+			w.six("")
+			w.publicOnly()
+			w.routes(to("::/0", "eigw-0a1b2c3d"))
+		}, open: codes(code), says: []string{evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"}},
 		{name: "NAT64 of a transit gateway", change: func(w *world) { w.six(old); w.publicOnly(); w.routes(to("::/0", "tgw-0a1b2c3d")) }, open: codes(code)},
 		{name: "NAT64 in an IPv4 cluster", change: func(w *world) {
 			w.config.IPv6 = true

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
@@ -118,6 +119,32 @@ func TestANetworkPluginThatDoesNotTolerateTheNode(t *testing.T) {
 		s := w.analyze()
 		if causes := s.Causes(); told(s) != "CniNotReady" || !strings.Contains(causes[0].Summary, tt.words) {
 			t.Errorf("%s: %+v", name, causes)
+		}
+	}
+}
+
+// Which taints are startup taints is known only once the NodePool was read.
+func TestATaintOfANodePoolThatWasNotReadIsNotChecked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil func(*world)
+		open  bool
+	}{
+		"the NodePool was read": {func(*world) {}, false},
+		"it was not":            {func(w *world) { w.pool = evidence.Failed[evidence.NodePool]("denied") }, true},
+		"it was not, and the NodeClaim has the taint": {func(w *world) {
+			w.pool = evidence.Failed[evidence.NodePool]("denied")
+			w.claim().Taints = []evidence.Taint{taint(warming, noSchedule)}
+		}, false},
+		"there is none, and no NodeClaim": {func(w *world) {
+			w.pool, w.claims = evidence.None[evidence.NodePool](), evidence.Read([]evidence.NodeClaim{})
+		}, true},
+	} {
+		w := of(roll.Uninitialized)
+		w.tainted(taint(warming, noSchedule))
+		tt.spoil(w)
+		s := w.analyze()
+		if s.Decided(cause.StartupTaintNotRemoved) == tt.open || !s.Noted(cause.StartupTaintNotRemoved) {
+			t.Errorf("%s: found %v, ruled out %v", name, s.Causes(), s.Clear())
 		}
 	}
 }

@@ -41,7 +41,14 @@ func (l *look) taints() cause.Verdict {
 	if remaining := l.remaining(n); len(remaining) > 0 {
 		return l.notRemoved(n, remaining)
 	}
-	if pool, claim := l.Group().NodePool, l.NodeClaim(); l.karpenters() && !pool.Known() && !claim.Known() && slices.ContainsFunc(n.Taints, unclear) {
+	pool, claim := l.Group().NodePool, l.NodeClaim()
+	lasting := func(t evidence.Taint) bool { return has(claim.Value.Taints, t) || has(pool.Value.Taints, t) }
+	switch {
+	case !l.karpenters() || !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return unclear(t) && !lasting(t) }):
+		return cause.RuledOut
+	case !pool.Settled():
+		return cause.Missing(pool, "NodePool of "+string(l.Finding.Group))
+	case !pool.Known() && !claim.Known():
 		return cause.Missing(claim, "NodeClaim of "+string(l.Finding.Instance))
 	}
 	return cause.RuledOut
