@@ -1,6 +1,9 @@
 package generate
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // intentCases are about user data that was certainly meant to make the instance a node, and
 // that its reader rejects.
@@ -27,6 +30,14 @@ func intentCases() []Case {
 		broken("nodeconfig-whose-flags-are-a-text", "spec.kubelet.flags is a text where nodeadm wants a list.",
 			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/nodeconfig_types.go"), texted(own, "UserDataUnparseable", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+
 				"  kubelet:\n    flags: \"--node-labels=team=batch\"\n")))),
+		misleading("nodeconfig-of-a-version-that-a-later-image-may-know", "A NodeConfig of another version, on an image of EKS that is newer than any which was looked into, and no console: whether its nodeadm knows the version is not known.",
+			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/groupversion_info.go"), func(b *Bundle) *verdict {
+				m := b.Unregistered(own)
+				b.retext(m, strings.Replace(nodeadmData(Cluster, CA), "v1alpha1", "v1", 1))
+				image := b.find(b.Images, "ImageId", own.Image.ID)
+				image["Name"] = releaseOf.ReplaceAllString(image["Name"].(string), "-v20991231")
+				return unregistered(m, "").misses("UserDataUnparseable")
+			}),
 		misleading("nodeconfig-with-a-field-that-does-not-exist", "spec.kubelet.extraArgs does not exist; nodeadm passes over what it does not know, and joins. The role has no access entry.",
 			from(docNodeadm), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
@@ -104,6 +115,28 @@ func intentCases() []Case {
 				}, booted()...)...)
 				return unregistered(m, "")
 			}),
+		broken("cluster-api-whose-secret-is-gone", "The controller deleted the machine's secret before its script ran, as it does once it takes the machine for ready.",
+			from("https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go", "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2745"), func(b *Bundle) *verdict {
+				m := b.ofClusterAPI(lone)
+				b.Console[m.ID] = console(append([]string{
+					"[    9.812001] cloud-init[1321]: +++ [2026-03-10T11:20:31+00:00] aws.cluster.x-k8s.io encrypted cloud-init script started",
+					"[   12.101200] cloud-init[1321]: An error occurred (ResourceNotFoundException) when calling the GetSecretValue operation: Secrets Manager can't find the specified secret.",
+					"[   12.101310] cloud-init[1321]: !!! [2026-03-10T11:20:34+00:00] Unable to fetch secret, aws.cluster.x-k8s.io/a1b2c3-0",
+					"[   12.101392] cloud-init[1321]: !!! [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 exiting with status 1",
+				}, booted()...)...)
+				return unregistered(m, "CloudInitFailed")
+			}),
+		misleading("cluster-api-whose-secret-was-fetched-at-the-second-try", "Secrets Manager throttled the first call, the script tried again and finished. DNS is off.",
+			from("https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go"), func(b *Bundle) *verdict {
+				m := b.ofClusterAPI(lone)
+				b.Console[m.ID] = console(append([]string{
+					"[    9.812001] cloud-init[1321]: +++ [2026-03-10T11:20:31+00:00] aws.cluster.x-k8s.io encrypted cloud-init script started",
+					"[   10.101200] cloud-init[1321]: An error occurred (ThrottlingException) when calling the GetSecretValue operation (reached max retries: 4): Rate exceeded",
+					"[   14.101392] cloud-init[1321]: +++ [2026-03-10T11:20:36+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 finished",
+				}, booted()...)...)
+				b.Attributes[vpc] = dns(true, false)
+				return unregistered(m, "DnsDisabled")
+			}),
 		broken("windows-parameter-that-does-not-exist", "The script of EKS's Windows images has no parameter -NodeLabels, and PowerShell runs nothing of a script that gets a parameter that it does not have.",
 			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_functions_cmdletbindingattribute"), texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -APIServerEndpoint "+Endpoint+" -Base64ClusterCA "+CA+" -NodeLabels 'team=night'"))),
 		misleading("windows-parameter-shortened", "PowerShell takes a parameter's name as far as it is clear. The role has no access entry.",
@@ -145,6 +178,9 @@ var windowsGroup = Group{Owner: byNodeGroup, Name: "night", Role: "payments-nigh
 func windowsData(arguments string) string {
 	return "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile " + arguments + "\n</powershell>\n"
 }
+
+// releaseOf is the release in the name of an image of EKS.
+var releaseOf = regexp.MustCompile(`-v\d{8}$`)
 
 // capiBoothook is, shortened, what Cluster API's AWS provider gives a machine whose bootstrap
 // data is in Secrets Manager.
