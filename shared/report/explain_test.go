@@ -385,6 +385,12 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		}, []string{"not judged", string(unread.Instance), "could not be read"}, "no finding, but 1 instance could not be judged"},
 		"a group that could not be read": {func(c *Check) { c.Assessment.Unjudged = []roll.InstanceID{instanceID(7)} },
 			[]string{"not judged", string(instanceID(7)), "Auto Scaling group"}, "no finding, but 1 instance could not be judged"},
+		"a hybrid node that is silent": {func(c *Check) {
+			c.Snapshot.Nodes = []roll.Node{{Name: "mi-0a1b2c3d4e5f60718", Compute: roll.ComputeHybrid, Ready: roll.Condition{Status: roll.ConditionUnknown}}}
+		}, []string{"not judged", "mi-0a1b2c3d4e5f60718", "hybrid"}, "every EC2 instance is a healthy node"},
+		"a node of Fargate that is ready": {func(c *Check) {
+			c.Snapshot.Nodes = []roll.Node{{Name: "fargate-ip-10-0-0-9", Compute: roll.ComputeFargate, Ready: roll.Condition{Status: roll.ConditionTrue}}}
+		}, nil, "every instance is a healthy node"},
 		"a gap": {func(c *Check) {
 			c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied, Detail: "ec2:DescribeInstanceStatus is denied"}}
 		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not all could be read"},
