@@ -153,8 +153,8 @@ type assessor struct {
 	// nodesListed: the API server listed all nodes, though the cluster may not be ACTIVE. What shows in
 	// the list is reported, and package plan holds every act.
 	nodesListed bool
-	gone                     bool // EKS has no such cluster
-	whole                    bool // the whole cluster was read, so it can be counted
+	gone        bool // EKS has no such cluster
+	whole       bool // the whole cluster was read, so it can be counted
 
 	zones  []zoneTally
 	groups map[roll.Group]*groupTally

@@ -603,7 +603,9 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 			e.Instances[instance] = i
 		}, ""},
 		{"it does not wait for its network", api, func(e *evidence.Evidence) { e.Nodes[""].Object.Value.Conditions[0].Message = "PLEG is not healthy" }, ""},
-		{"a Windows node works with the role", api, func(e *evidence.Evidence) { e.Sound = []evidence.Sound{{Group: "asg/other", Profile: profile, Windows: true}} }, "AccessEntryWrongType?"},
+		{"a Windows node works with the role", api, func(e *evidence.Evidence) {
+			e.Sound = []evidence.Sound{{Group: "asg/other", Profile: profile, Windows: true}}
+		}, "AccessEntryWrongType?"},
 		{"a Linux node works with the role", api, func(e *evidence.Evidence) { e.Sound = []evidence.Sound{{Group: "asg/other", Profile: profile}} }, "AccessEntryWrongType"},
 	} {
 		for _, kind := range []roll.Kind{roll.NotReady, roll.Uninitialized} {

@@ -33,7 +33,7 @@ var rules = []rule{
 	// says "Client error on launch", for which the key is the usual reason.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
 	{cause.LaunchKmsDenied, []string{"invalidkmskey", "kms key", "client.internalerror", "kms:creategrant", "kms:decrypt", "kms:generatedatakey"}, "the KMS key of an encrypted volume cannot be used"},
-	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure"}, "a permission for the launch is denied"},
+	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", withoutRole}, "a permission for the launch is denied"},
 	{cause.LaunchAmiInvalid, []string{"invalidamiid", "the image id '", "ami is invalid", "no amis found", "amis not found", "ami cannot be described"}, "the AMI does not exist, or may not be used"},
 	{cause.InstanceProfileMissing, []string{"invalid iam instance profile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found"}, "the instance profile does not exist, or may not be used"},
 	{cause.LaunchSnapshotMissing, []string{"invalidsnapshot", "the snapshot '"}, "a snapshot of the AMI or the launch template does not exist"},
@@ -183,7 +183,7 @@ func matching(message string) (out []rule) {
 // withoutRole is the denial to create the role by which EC2 launches Spot Instances, which an
 // account lacks until its first one.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
-const withoutRole = "servicelinkedrolecreationnotpermitted"
+const withoutRole = "do not have permission to create the service-linked role"
 
 // shadowed reports whether a message of another cause contains the word too: a missing
 // permission for a key or a launch template is a denial, and a volume's quota is no fault of

@@ -159,6 +159,7 @@ func TestWhatIsSaidIsDecisive(t *testing.T) {
 		"VcpuLimitExceeded: trn1.32xlarge":              {"list-service-quotas"},
 		"InvalidAMIID.NotFound: ami-0d3b8c1f2a4e5d6f7":  {"describe-images", "ami-0d3b8c1f2a4e5d6f7"},
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.": {"aws iam create-service-linked-role --aws-service-name spot.amazonaws.com", "which the account lacks"},
+		"The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances. Launching EC2 instance failed.":                     {"create-service-linked-role"},
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Fleet.":          {"lookup-events"},
 		"SpotMaxPriceTooLow": {"nodepools.karpenter.sh general"},
 	} {
