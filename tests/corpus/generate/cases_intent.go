@@ -12,6 +12,8 @@ func intentCases() []Case {
 	own.Custom = true
 	join := "/etc/eks/bootstrap.sh " + Cluster + " --apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + "\n"
 	lone := Legacy // AL2 instances of an Auto Scaling group that never had a node
+	golden := own  // an AMI that a person made from one of EKS's
+	golden.Image = imageOwn
 	lone.Name, lone.Template, lone.Role = "payments-night", "lt-0aa90000000000000", "payments-night-node"
 	return []Case{
 		broken("nodeconfig-of-a-version-that-does-not-exist", "nodeadm knows node.eks.aws/v1alpha1 and no other version: it refuses v1beta1, and says so on the console.",
@@ -137,6 +139,70 @@ func intentCases() []Case {
 				b.Attributes[vpc] = dns(true, false)
 				return unregistered(m, "DnsDisabled")
 			}),
+		broken("cluster-api-whose-included-file-is-not-there", "The boothook of a machine of Cluster API did not fetch the secret, so the file that the user data includes is not there; cloud-init goes on and ends without it.",
+			from(capiUserData, "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/5449", docBoothook), func(b *Bundle) *verdict {
+				m := b.including(lone)
+				b.Console[m.ID] = console(append([]string{includeFailed, boothookFailed}, booted()...)...)
+				return unregistered(m, "CloudInitFailed").says("/etc/secret-userdata.txt")
+			}),
+		broken("cluster-api-whose-cloud-init-gives-up", "The same with a cloud-init that takes a file that is not there for an error: the stage that reads the user data fails, and the boot ends all the same.",
+			from(capiUserData, "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2757", "https://github.com/canonical/cloud-init/blob/main/cloudinit/cmd/main.py"), func(b *Bundle) *verdict {
+				m := b.including(lone)
+				b.Console[m.ID] = console(append([]string{
+					"[   11.401190] cloud-init[1321]: 2026-03-10 11:20:33,881 - util.py[WARNING]: failed stage init",
+					"[   11.402230] cloud-init[1321]: failed run of stage init",
+				}, booted()...)...)
+				return unregistered(m, "CloudInitFailed")
+			}),
+		misleading("cluster-api-whose-boothook-restarts-cloud-init", "The included file is not there when cloud-init looks first. The boothook writes it and restarts cloud-init, by which it is ended itself. DNS is off.",
+			from(capiUserData, "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/4745"), func(b *Bundle) *verdict {
+				m := b.including(lone)
+				b.Console[m.ID] = console(append([]string{
+					includeFailed, boothookFailed,
+					"[   15.006211] cloud-init[1462]: Cloud-init v. 22.2.2 running 'init' at Tue, 10 Mar 2026 11:20:36 +0000. Up 15.00 seconds.",
+				}, booted()...)...)
+				b.Attributes[vpc] = dns(true, false)
+				return unregistered(m, "DnsDisabled")
+			}),
+		misleading("boothook-that-fails-beside-the-bootstrap", "A boothook that mounts a disk fails; a script of the same user data calls bootstrap.sh. Whether the one kept the other from joining is not proven.",
+			from(docBoothook, docTemplates), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.retext(m, multipart(part("text/cloud-boothook; charset=\"us-ascii\"", "#cloud-boothook\n#!/bin/bash\nmount /dev/nvme1n1 /data\n"), part(shellPart, "#!/bin/bash\n"+join)))
+				b.Console[m.ID] = console(append([]string{boothookFailed}, booted()...)...)
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
+		broken("shell-alone-on-an-image-of-ones-own", "A node group with an AMI that was made from EKS's. Its user data installs an agent and has no NodeConfig: nodeadm finds none and says so.",
+			from(docTemplates, docNodeadm, "https://github.com/cloudposse/terraform-aws-eks-node-group/issues/226"), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, multipart(part(shellPart, "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n")))
+				b.Console[m.ID] = console(append([]string{noNodeConfig, configUnit}, booted()...)...)
+				return unregistered(m, "UserDataWrongFormat", "NodeadmFailed")
+			}),
+		broken("cloud-config-alone-on-an-image-of-ones-own", "The same with a cloud-config, which nodeadm passes over.",
+			from(docTemplates, docNodeadm), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, "#cloud-config\npackages:\n- amazon-cloudwatch-agent\n")
+				b.Console[m.ID] = console(append([]string{strings.Replace(noNodeConfig, "could not find NodeConfig within UserData", "no config in chain", 1), configUnit}, booted()...)...)
+				return unregistered(m, "UserDataWrongFormat", "NodeadmFailed")
+			}),
+		misleading("shell-alone-on-an-image-that-joins-by-itself", "An AMI that a person made may hold what joins it, and the console says nothing of nodeadm. The role has no access entry.",
+			from(docTemplates, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n")
+				b.Console[m.ID] = console(booted()...)
+				b.unmap(golden)
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		misleading("script-that-starts-nodeadm-by-itself", "nodeadm finds no NodeConfig in the user data when the boot begins. The script writes one and starts nodeadm, and the kubelet runs. DNS is off.",
+			from(docNodeadm, docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, "#!/bin/bash\nset -e\ncat > /etc/payments/node.yaml <<EOF\n"+nodeConfig(Cluster, CA)+"EOF\nnodeadm init -c file:///etc/payments/node.yaml\n")
+				b.Console[m.ID] = console(append([]string{noNodeConfig, configUnit, "[  OK  ] Started kubelet.service - Kubernetes Kubelet."}, booted()...)...)
+				b.Attributes[vpc] = dns(true, false)
+				return unregistered(m, "DnsDisabled")
+			}),
+		broken("windows-parameter-of-the-script-for-linux", "-UseMaxPods is a parameter of bootstrap.sh, and EKS's script for Windows has none of that name.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://github.com/awslabs/amazon-eks-ami/blob/al2/templates/al2/runtime/bootstrap.sh"), texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -UseMaxPods false"))),
 		broken("windows-parameter-that-does-not-exist", "The script of EKS's Windows images has no parameter -NodeLabels, and PowerShell runs nothing of a script that gets a parameter that it does not have.",
 			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_functions_cmdletbindingattribute"), texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -APIServerEndpoint "+Endpoint+" -Base64ClusterCA "+CA+" -NodeLabels 'team=night'"))),
 		misleading("windows-parameter-shortened", "PowerShell takes a parameter's name as far as it is clear. The role has no access entry.",
@@ -170,6 +236,24 @@ func (b *Bundle) ofClusterAPI(g Group) *Machine {
 	b.UserData[m.ID] = multipart(part("text/cloud-config; charset=\"us-ascii\"", "#cloud-config\n"), part("text/cloud-boothook; charset=\"us-ascii\"", capiBoothook))
 	return m
 }
+
+// including launches such a machine whose user data includes the file that its boothook is to
+// write.
+func (b *Bundle) including(g Group) *Machine {
+	m := b.ofClusterAPI(g)
+	b.UserData[m.ID] = multipart(part("text/cloud-boothook", capiBoothook), part("text/x-include-url", "file:///etc/secret-userdata.txt\n"))
+	return m
+}
+
+const (
+	capiUserData = "https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go"
+	docBoothook  = "https://github.com/canonical/cloud-init/blob/main/cloudinit/handlers/boot_hook.py"
+
+	includeFailed  = "[   11.101190] cloud-init[1321]: 2026-03-10 11:20:33,881 - user_data.py[WARNING]: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt"
+	boothookFailed = "[   12.301190] cloud-init[1321]: 2026-03-10 11:20:34,902 - util.py[WARNING]: Boothooks script /var/lib/cloud/instances/i-0bad0000000000001/boothooks/part-001 execution error"
+	noNodeConfig   = `[   11.920411] nodeadm[1711]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"could not find NodeConfig within UserData"}`
+	configUnit     = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
+)
 
 // windowsGroup is a managed node group of Windows nodes with custom user data.
 var windowsGroup = Group{Owner: byNodeGroup, Name: "night", Role: "payments-night-windows", Image: imageWindows, Type: "m6i.xlarge", Template: "lt-0d0e0000000000000", Version: 2, Custom: true}

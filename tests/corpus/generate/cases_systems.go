@@ -88,6 +88,38 @@ func systemCases() []Case {
 				return unregistered(m, "SecurityGroupBlocksApi")
 			}),
 
+		broken("windows-node-with-an-entry-of-linux-nodes", "EKS made the access entry of a node group with a custom Windows AMI of the type EC2_LINUX: the node registers, and its pods get no network.",
+			from(docWindows, docAccessEntries, "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3286"), func(b *Bundle) *verdict {
+				m := b.windowsWaits(windowsGroup)
+				b.entryOf(windowsGroup)["type"] = "EC2_LINUX"
+				return finds(m, "Uninitialized", "AccessEntryWrongType", "CniNotReady")
+			}),
+		broken("windows-node-mapped-without-its-group", "aws-auth maps the role of the Windows nodes as that of Linux nodes, without eks:kube-proxy-windows.",
+			from(docWindows, docAwsAuth), func(b *Bundle) *verdict {
+				g := windowsGroup
+				g.InAwsAuth = true
+				return finds(b.windowsWaits(g), "Uninitialized", "AwsAuthWrongGroups", "CniNotReady")
+			}),
+		misleading("windows-node-that-waits-for-its-network", "The access entry is one of Windows nodes. Their network plugin is a part of the AMI: no DaemonSet is missing.",
+			from(docWindows), func(b *Bundle) *verdict {
+				return finds(b.windowsWaits(windowsGroup), "Uninitialized", "CniNotReady").says("a part of the AMI").rulesOut("AccessEntryWrongType", "CniMissing")
+			}),
+		misleading("windows-nodes-of-which-one-works", "Two Windows nodes share a role with an entry of the type EC2_LINUX, and one of them works.",
+			from(docWindows, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.windowsWaits(windowsGroup)
+				well := b.Launch(SickToo, "10.0.41.22", "b", windowsGroup, 3*day)
+				b.Join(well, 3*day-5*time.Minute)
+				b.entryOf(windowsGroup)["type"] = "EC2_LINUX"
+				return finds(m, "Uninitialized", "").suggests("AccessEntryWrongType", "CniNotReady")
+			}),
+		misleading("linux-node-with-an-entry-of-windows-nodes", "The entry has a group more than a Linux node needs. Its network plugin crashes.",
+			from(docWindows, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				b.entryOf(BatchGroup)["type"] = "EC2_WINDOWS"
+				return finds(m, "Uninitialized", "CniNotReady")
+			}),
+
 		broken("bottlerocket-given-a-script", "Bottlerocket has no shell: it reads its user data as TOML settings, and a script is none.",
 			from(docRocketUD, docBottlerocket), func(b *Bundle) *verdict {
 				m := b.Unregistered(rocket)
@@ -189,10 +221,37 @@ func systemCases() []Case {
 				b.Cluster["status"] = "DELETING"
 				return finds(silentWorker(b), "Unknown", "ClusterNotActive", "KubeletSilent").holds("ClusterNotActive").orders()
 			}),
+		broken("cluster-is-being-deleted-and-an-instance-does-not-join", "The same, and an instance of such a group has not registered: its nodes were listed, and nothing joins the cluster any more.",
+			from(docDelete, "https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html"), func(b *Bundle) *verdict {
+				b.Cluster["status"] = "DELETING"
+				return unregistered(b.Unregistered(Legacy), "ClusterNotActive").says("being deleted").holds("ClusterNotActive").orders().incomplete()
+			}),
+		broken("cluster-is-updating-and-an-instance-does-not-join", "An instance has not registered while the cluster is updated. Its role is mapped nowhere too, which comes second.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html", docAccessEntries), func(b *Bundle) *verdict {
+				b.Cluster["status"] = "UPDATING"
+				m := b.Unregistered(BatchGroup)
+				b.unmap(BatchGroup)
+				return unregistered(m, "ClusterNotActive", "NodeRoleNotMapped").holds("ClusterNotActive").orders().incomplete()
+			}),
+		misleading("cluster-that-is-updating-and-an-instance-that-starts", "The cluster is updated, and an instance was launched three minutes ago: it has time.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html"), func(b *Bundle) *verdict {
+				b.Cluster["status"] = "UPDATING"
+				m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 3*time.Minute)
+				b.UserData[m.ID] = UserData(BatchGroup)
+				return nothing().orders().incomplete()
+			}),
 		misleading("cluster-that-was-updated", "The cluster was updated an hour ago and is ACTIVE: a silent node is a silent node.",
 			from("https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html"), func(b *Bundle) *verdict {
 				b.Cluster["platformVersion"] = "eks.5"
 				return finds(silentWorker(b), "Unknown", "KubeletSilent").rulesOut("ClusterNotActive")
 			}),
 	}
+}
+
+// windowsWaits adds a Windows node that has waited for its network from the start, for longer than
+// the tolerance of Windows.
+func (b *Bundle) windowsWaits(g Group) *Machine {
+	m := b.joined(g, 70*time.Minute)
+	b.neverReady(m)
+	return m
 }
