@@ -150,8 +150,11 @@ type assessor struct {
 
 	// What was read without a gap.
 	instancesRead, nodesRead bool
-	gone                     bool // EKS has no such cluster
-	whole                    bool // the whole cluster was read, so it can be counted
+	// nodesListed: the API server listed all nodes, though the cluster may not be ACTIVE. What shows in
+	// the list is reported, and package plan holds every act.
+	nodesListed bool
+	gone        bool // EKS has no such cluster
+	whole       bool // the whole cluster was read, so it can be counted
 
 	zones  []zoneTally
 	groups map[roll.Group]*groupTally
@@ -170,6 +173,9 @@ func newAssessor(in Input) *assessor {
 	a := &assessor{Input: in, asked: map[roll.InstanceID]int{}, meant: map[roll.Origin]bool{}, groups: map[roll.Group]*groupTally{}}
 	s := in.Snapshot
 	a.instancesRead, a.nodesRead = s.Has(roll.ScopeInstances), s.Has(roll.ScopeNodes)
+	a.nodesListed = !slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool {
+		return g.Scope == roll.ScopeNodes || g.Scope == roll.ScopeCluster && g.Kind != roll.GapClusterNotActive
+	})
 	a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
 	a.whole = a.instancesRead && a.nodesRead && s.Target == ""
 	a.out = Assessment{

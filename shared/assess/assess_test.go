@@ -48,6 +48,19 @@ func judge(s *roll.Snapshot, state ledger.State) assess.Assessment {
 	return assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: now})
 }
 
+func TestAnInstanceWithoutANodeIsReportedWhereTheNodesWereListed(t *testing.T) {
+	for kind, want := range map[roll.GapKind]int{roll.GapClusterNotActive: 1, roll.GapClusterUnreachable: 0, roll.GapFailed: 0} {
+		s := snapshot([]roll.Instance{poolWorker(id, time.Hour)}, nil, roll.Gap{Scope: roll.ScopeCluster, Kind: kind})
+		if a := judge(s, ledger.State{}); len(a.Findings) != want {
+			t.Errorf("%s: %+v", kind, a.Findings)
+		}
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapThrottled})
+		if a := judge(s, ledger.State{}); len(a.Findings) != 0 {
+			t.Errorf("%s, and the nodes were not listed: %+v", kind, a.Findings)
+		}
+	}
+}
+
 func TestUnregisteredByAge(t *testing.T) {
 	tests := []struct {
 		age     time.Duration

@@ -20,7 +20,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	case i.Ambiguous:
 		a.notNode(i, whyAmbiguous)
 		return
-	case !a.nodesRead:
+	case !a.nodesListed:
 		// Its node may be among the unread ones. Status checks can still be judged.
 		a.impairedIfNode(m)
 		return

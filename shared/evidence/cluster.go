@@ -20,18 +20,13 @@ type Cluster struct {
 	// PodWebhooks are the admission webhooks that are called for new pods of kube-system. They are
 	// read only where a node waits for its network plugin and has no pod of one.
 	PodWebhooks Fact[[]Webhook]
-	// Networked is a Ready node that has its network plugin from the cluster; "" if none is known.
-	// Nodes of EKS Auto Mode, Fargate and hybrid nodes do not count.
-	Networked string
+	// Networked is a Ready node that has its network plugin from the cluster. Nodes of EKS Auto
+	// Mode, Fargate and hybrid nodes do not count. It is looked for where a node waits for its
+	// network plugin.
+	Networked Fact[string]
 	// DaemonSets are those of all namespaces. They are read only where a node waits for its network
-	// plugin, all nodes are known, and none has a plugin.
+	// plugin without a pod of one, or has a taint that may keep a pod away.
 	DaemonSets Fact[[]DaemonSet]
-}
-
-// DaemonSet is a DaemonSet.
-type DaemonSet struct {
-	Namespace, Name string
-	HostPaths       []string // paths of the host that its pods mount
 }
 
 // ClusterConfig is an EKS cluster as eks:DescribeCluster returns it.

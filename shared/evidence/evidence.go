@@ -59,6 +59,7 @@ func (e *Evidence) Remembered() map[string]Remembered {
 type Sound struct {
 	Group   roll.Group
 	Profile string // ARN of its instance profile, "" if it is not known
+	Windows bool
 }
 
 // Zone counts the nodes of one availability zone.

@@ -83,8 +83,8 @@ func ControllerAccounts() Question { return Question{topic: topicAccounts, name:
 // Webhooks requests the mutating and the validating webhook configurations, in one List.
 func Webhooks() Question { return Question{topic: topicWebhooks} }
 
-// DaemonSets requests the DaemonSets of all namespaces: their names, their images, and which paths
-// of the host they mount. They have no fields that may hold secrets: see [Client.Read].
+// DaemonSets requests the DaemonSets of all namespaces: their names, their images, which paths
+// of the host they mount, and on which nodes they run. They have no fields that may hold secrets: see [Client.Read].
 func DaemonSets() Question { return Question{topic: topicDaemonSets} }
 
 // EndpointSlicesOf requests the EndpointSlices of a service.

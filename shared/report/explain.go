@@ -96,7 +96,19 @@ func (c Check) notJudged() (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag, and is taken for no node: %s", n.Instance, n.Why))
 		}
 	}
-	return append(lines, c.unjudgedLines()...)
+	return append(append(lines, c.unjudgedLines()...), c.elsewhere()...)
+}
+
+// elsewhere says for each node that is not Ready and runs on no EC2 instance that it is not judged.
+func (c Check) elsewhere() (lines []string) {
+	on := map[roll.Compute]string{roll.ComputeFargate: "on Fargate", roll.ComputeHybrid: "as a hybrid node"}
+	for i := range c.Snapshot.Nodes {
+		n := &c.Snapshot.Nodes[i]
+		if where := on[n.Compute]; where != "" && n.Ready.Status != roll.ConditionTrue {
+			lines = append(lines, fmt.Sprintf("node %s is not ready (%s) and is not judged: it runs %s, on no EC2 instance", n.Name, n.Ready.Status, where))
+		}
+	}
+	return lines
 }
 
 // unjudgedLines says for each instance that could not be judged why.
@@ -115,7 +127,10 @@ func (c Check) unjudgedLines() (lines []string) {
 func (c Check) unexplained() string {
 	switch {
 	case c.Subject == "":
-		return c.calm()
+		if calm := c.calm(); calm != healthy || len(c.elsewhere()) == 0 {
+			return calm
+		}
+		return "every EC2 instance is a healthy node"
 	case !c.Complete():
 		return fmt.Sprintf("nothing was found wrong with %s, but not all could be read: see the notes", c.Subject)
 	case len(c.Watching()) > 0:

@@ -346,6 +346,28 @@ func TestWhatIsSaidOfWhoIsNotThere(t *testing.T) {
 	}
 }
 
+// Beside a symptom stands what would explain it and was not checked.
+func TestASymptomSaysWhatWasNotChecked(t *testing.T) {
+	for want, unread := range map[string][]string{
+		"not checked: NodeRoleNotMapped, KernelPanic, any of which would explain it": {"NodeRoleNotMapped", "KernelPanic"},
+		"": nil,
+	} {
+		f := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Stage: roll.Overdue}
+		c := checks()["healthy"]
+		c.Snapshot = new(*c.Snapshot)
+		c.Assessment.Findings = []roll.Finding{f}
+		c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {Causes: []roll.Cause{{Code: "KubeletSilent", Confidence: roll.Decisive, Symptom: true, Summary: "it is silent", NotChecked: unread}}}}
+		var b bytes.Buffer
+		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if want != "" && !strings.Contains(text, "it is silent "+want) || want == "" && strings.Contains(text, "any of which would explain it") {
+			t.Errorf("%v: want %q in\n%s", unread, want, b.String())
+		}
+	}
+}
+
 // An all-clear comes after what was not judged, and covers only what was judged.
 func TestAnAllClearIsEarned(t *testing.T) {
 	tagged := assess.NotNode{Instance: instanceID(5), Why: "its user data bootstraps no node of this cluster"}
@@ -363,6 +385,12 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		}, []string{"not judged", string(unread.Instance), "could not be read"}, "no finding, but 1 instance could not be judged"},
 		"a group that could not be read": {func(c *Check) { c.Assessment.Unjudged = []roll.InstanceID{instanceID(7)} },
 			[]string{"not judged", string(instanceID(7)), "Auto Scaling group"}, "no finding, but 1 instance could not be judged"},
+		"a hybrid node that is silent": {func(c *Check) {
+			c.Snapshot.Nodes = []roll.Node{{Name: "mi-0a1b2c3d4e5f60718", Compute: roll.ComputeHybrid, Ready: roll.Condition{Status: roll.ConditionUnknown}}}
+		}, []string{"not judged", "mi-0a1b2c3d4e5f60718", "hybrid"}, "every EC2 instance is a healthy node"},
+		"a node of Fargate that is ready": {func(c *Check) {
+			c.Snapshot.Nodes = []roll.Node{{Name: "fargate-ip-10-0-0-9", Compute: roll.ComputeFargate, Ready: roll.Condition{Status: roll.ConditionTrue}}}
+		}, nil, "every instance is a healthy node"},
 		"a gap": {func(c *Check) {
 			c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied, Detail: "ec2:DescribeInstanceStatus is denied"}}
 		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not all could be read"},

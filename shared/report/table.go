@@ -390,6 +390,8 @@ func (c Check) headline() string {
 	return s + "; mode " + string(c.Mode)
 }
 
+const healthy = "every instance is a healthy node"
+
 func (c Check) calm() string {
 	if n := c.Assessment.Waiting; n > 0 {
 		return fmt.Sprintf("%d %s and still %s time", n, roll.Plural(n, "instance is starting", "instances are starting"), roll.Plural(n, "has", "have"))
@@ -408,7 +410,7 @@ func (c Check) calm() string {
 	case len(c.Assessment.NotNodes) > 0:
 		return "every instance that is meant to be a node is a healthy one"
 	}
-	return "every instance is a healthy node"
+	return healthy
 }
 
 // inWords returns the outcome of an order, for a column of the table.

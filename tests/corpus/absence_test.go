@@ -94,7 +94,7 @@ var allowed = []struct{ what, why string }{
 	{`startupTaints$`, "a node pool without any has no such list"},
 	{`^webhooks\.json .*Selector\.`, "a selector that asks for nothing selects everything"},
 	{`^webhooks\.json .*\.(webhooks|rules)$`, "a configuration without any has no such list"},
-	{`^instances\.json .*\.(PublicIpAddress|Tags)$`, "an instance without any has no such field"},
+	{`^instances\.json .*\.(PublicIpAddress|Ipv6Address|Tags)$`, "an instance without any has no such field"},
 	{`^launch-template-versions\.json .*\.UserData$`, "a template without user data has no such field"},
 	{`^ledger\.json`, "what nobody remembers nobody knows"},
 	{`^console/`, "the console may be empty at any time"},

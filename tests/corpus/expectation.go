@@ -49,6 +49,10 @@ type Finding struct {
 	RuledOut []string `json:"ruledOut,omitempty"`
 	// NotChecked are codes that must be reported as not checked.
 	NotChecked []string `json:"notChecked,omitempty"`
+	// Says are words that the first cause's summary must have, and SaysNot are words that no cause's
+	// may have.
+	Says    []string `json:"says,omitempty"`
+	SaysNot []string `json:"saysNot,omitempty"`
 }
 
 // Order is an act that must be ordered.

@@ -84,6 +84,23 @@ func (v *verifier) finding(g Observed, w Finding) {
 	}
 	v.order(subject, g.Causes)
 	v.mentions(subject, g, w)
+	v.words(subject, g.Causes, w)
+}
+
+// words checks the summaries of the causes.
+func (v *verifier) words(subject string, causes []Cause, w Finding) {
+	for _, words := range w.Says {
+		if len(causes) == 0 || !strings.Contains(causes[0].Summary, words) {
+			v.say("%s: the first cause does not say %q", subject, words)
+		}
+	}
+	for _, words := range w.SaysNot {
+		for _, c := range causes {
+			if strings.Contains(c.Summary, words) {
+				v.say("%s: %s says %q", subject, c.Code, words)
+			}
+		}
+	}
 }
 
 // first reports a first decisive cause that is not the expected one.

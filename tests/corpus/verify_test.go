@@ -35,6 +35,11 @@ func TestVerify(t *testing.T) {
 	silent.Findings[0].NotChecked = []Unchecked{{Code: "C"}}
 	acted := told()
 	acted.Orders, acted.Held = []Order{{one, "terminate"}}, []Held{{two, "SharedCause"}}
+	said := func(text string) Document {
+		d := told(decisive("A"))
+		d.Findings[0].Causes[0].Summary = text
+		return d
+	}
 	twice := told()
 	twice.Findings = append(twice.Findings, twice.Findings[0])
 	ghost := Document{Findings: []Observed{{Node: "ip-10-0-0-1", Kind: "Ghost"}}}
@@ -66,6 +71,9 @@ func TestVerify(t *testing.T) {
 		"a suggested root before what shows it":      {told(suggestive("B"), decisive("KubeletSilent")), wanted(Finding{FirstDecisive: "KubeletSilent"}), nil},
 		"what only shows it before the root":         {told(decisive("KubeletSilent"), decisive("A")), wanted(Finding{FirstDecisive: "KubeletSilent", AlsoDecisive: []string{"A"}}), []string{"A stands behind KubeletSilent"}},
 		"a confidence that is none":                  {told(Cause{Code: "A", Confidence: "certain"}), wanted(Finding{}), []string{`confidence "certain"`}},
+		"the words are there":                        {said("role x is gone"), wanted(Finding{FirstDecisive: "A", Says: []string{"role x"}, SaysNot: []string{"role y"}}), nil},
+		"other words are there":                      {said("role y is gone"), wanted(Finding{FirstDecisive: "A", Says: []string{"role x"}, SaysNot: []string{"role y"}}), []string{`the first cause does not say "role x"`, `A says "role y"`}},
+		"words of no cause":                          {told(), wanted(Finding{Says: []string{"role x"}}), []string{`the first cause does not say "role x"`}},
 		"ruled out and not checked":                  {ruled, wanted(Finding{FirstDecisive: "A", RuledOut: []string{"B"}, NotChecked: []string{"C"}}), nil},
 		"neither ruled out nor not checked":          {told(), wanted(Finding{RuledOut: []string{"B"}, NotChecked: []string{"C"}}), []string{"B is not among ruledOut", "C is not among notChecked"}},
 		"a cause that is ruled out as well":          {both, wanted(Finding{FirstDecisive: "A"}), []string{"A is ruled out and told otherwise"}},

@@ -99,6 +99,10 @@ func foreignUserData() []example {
 		{"one of another version proves nothing", nodeadm().data(bootstrapSh("")).group(func(g *evidence.Group) {
 			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "2"}}
 		}), "UserDataWrongFormat"},
+		{"a script alone on an AMI of one's own, which may join by itself", healthyWith(amiOwn, installs).console(bootAL2023...), "UserDataEmpty?"},
+		{"a script alone on an AMI of one's own, on which nodeadm finds nothing", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed})...), "UserDataWrongFormat NodeadmFailed"},
+		{"and on which it was started after all", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed}, nodeadmDone)...), "UserDataEmpty?"},
+		{"and whose script starts nodeadm by itself", healthyWith(amiOwn, installs+"nodeadm init -c file:///etc/payments/node.yaml\n").console(lines(bootAL2023, []string{noConfig, configFailed})...), "NodeadmFailed"},
 		{"the console alone shows that bootstrap.sh is gone", nodeadm().unread().console(lines(bootAL2023, []string{
 			"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs.",
 		})...), "UserDataWrongFormat?"},
@@ -124,6 +128,9 @@ func brokenUserData() []example {
 	return []example{
 		{"a NodeConfig that is no YAML", nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n"), "UserDataUnparseable"},
 		{"a NodeConfig of another kind", nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "kind: NodeConfig", "kind: NodeConfiguration", 1)), "UserDataUnparseable"},
+		{"a NodeConfig of a version that the AMI's nodeadm does not know", nodeadm().data(nextVersion), "UserDataUnparseable"},
+		{"a NodeConfig of a version that a later AMI refuses", healthyWith(laterAMI, nextVersion).console(lines(bootAL2023, []string{
+			`[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
 		{"a NodeConfig that lacks the endpoint", nodeadm().data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n"), "UserDataUnparseable"},
 		{"a NodeConfig that an AMI of one's own may complete", healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").console(bootAL2023...), "UserDataUnparseable?"},
@@ -138,6 +145,49 @@ func brokenUserData() []example {
 		{"a script that bash gives up somewhere", legacy().data(script("/etc/eks/bootstrap.sh "+name+" --apiserver-endpoint "+endpoint+" --b64-cluster-ca "+ca, "if true; then")), "UserDataUnparseable? AmiFamilyUnsupported?"},
 		{"a broken script beside a NodeConfig", nodeadm().data(multipart(part(ofShell, script("if true; then")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 		{"a broken NodeConfig on a system that nothing tells", healthyWith(amiOwn, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n"), "UserDataUnparseable?"},
+	}
+}
+
+// nextVersion is a NodeConfig of a version that no nodeadm had when this was written, and laterAMI an
+// AMI of EKS that is newer.
+var (
+	nextVersion = strings.Replace(nodeConfig(name, endpoint, ca), "v1alpha1", "v1beta1", 1)
+	laterAMI    = func() evidence.Image {
+		i := amiAL2023
+		i.Name = strings.Replace(i.Name, "v20260224", "v20991231", 1)
+		return i
+	}()
+)
+
+func TestAVersionThatALaterNodeadmMayKnowIsNotChecked(t *testing.T) {
+	s := healthyWith(laterAMI, nextVersion).analyze()
+	if slices.Contains(s.Clear(), cause.UserDataUnparseable) || !s.Noted(cause.UserDataUnparseable) || s.Decided(cause.UserDataUnparseable) {
+		t.Errorf("found %v, ruled out %v", s.Causes(), s.Clear())
+	}
+}
+
+// Text that does not parse shows by its traces that it was meant to join, and the cause names them.
+func TestTheTraceByWhichUserDataWasMeantToJoinIsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		scene *scene
+		want  string // "" if there is none
+	}{
+		{legacy().data("#!/bin/bash\necho \"joining\n/etc/eks/bootstrap.sh " + name + "\n"), "names bootstrap.sh, by which it was meant to join"},
+		{nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "kind: NodeConfig", "kind: NodeConfiguration", 1)), "names nodeadm, by which it was meant to join"},
+		{rocket().data(toml(name, endpoint, ca) + "example.com/x86=:NoSchedule\n"), "names bottlerocket, by which it was meant to join"},
+		{legacy().data("\n" + bootstrapSh("")), ""}, // it parses: the kernel does not run it
+	} {
+		var named []string
+		for _, c := range tt.scene.analyze().Causes() {
+			for _, e := range c.Evidence {
+				if c.Code == cause.UserDataUnparseable && strings.Contains(e.Observed, "meant to join") {
+					named = append(named, e.Observed)
+				}
+			}
+		}
+		if got := strings.Join(named, "; "); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
 	}
 }
 
@@ -322,6 +372,7 @@ func TestNoUserData(t *testing.T) {
 
 // What a console shows of an AMI with nodeadm that gets no NodeConfig.
 const (
+	installs     = "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n"
 	configFailed = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
 	noConfig     = `[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`
 )
@@ -543,6 +594,22 @@ func TestWhatTheConsoleSaysOfTheBoot(t *testing.T) {
 	check(t, consoles())
 }
 
+// fetching is an instance of Cluster API whose boothook is to write the file that its user data
+// includes, with its console.
+func fetching(text ...string) *scene {
+	s := healthyWith(amiAL2, multipart(
+		part("text/cloud-boothook", "#cloud-boothook\n#!/bin/bash\naws secretsmanager get-secret-value --secret-id aws.cluster.x-k8s.io/a1b2-0 --output text --query SecretBinary | base64 -d > /etc/secret-userdata.txt\n"),
+		part("text/x-include-url", "file:///etc/secret-userdata.txt\n"))).console(lines(bootAL2, text)...)
+	s.f.Owner, s.f.Group = roll.OwnerClusterAPI, ""
+	return s
+}
+
+const (
+	includeFailed = "[   13.100000] cloud-init[3139]: 2026-03-10 11:20:18,881 - user_data.py[WARNING]: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt"
+	hookFailed    = "[   13.510000] cloud-init[3139]: 2026-03-10 11:20:18,902 - util.py[WARNING]: Boothooks script /var/lib/cloud/instances/i-0bad0000000000001/boothooks/part-001 execution error"
+	readsAgain    = "[   15.006211] cloud-init[3201]: Cloud-init v. 19.3-46.amzn2.0.8 running 'init' at Tue, 10 Mar 2026 11:20:21 +0000. Up 15.00 seconds."
+)
+
 func consoles() []example {
 	const failed = `[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"exceeded max wait time for InstanceCondition waiter"}`
 	const crashed = "[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler)."
@@ -557,6 +624,13 @@ func consoles() []example {
 		{"cloud-init crashed", nodeadm().console(lines(bootAL2023, []string{crashed})...), "CloudInitFailed"},
 		{"cloud-init crashed, and the kubelet was started", nodeadm().console(lines(bootAL2023, []string{crashed}, nodeadmDone)...), ""},
 		{"a script of the user data failed", nodeadm().console(lines(bootAL2023, []string{scriptFailed})...), "CloudInitFailed?"},
+		{"a file that the user data includes is not there, and the boothook that writes it failed", fetching(includeFailed, hookFailed, finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"the boothook wrote it and had cloud-init read it", fetching(includeFailed, hookFailed, readsAgain, finished[0]), "AmiFamilyUnsupported?"},
+		{"it is not there, and the boothook did not fail", fetching(includeFailed, finished[0]), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"the boothook alone failed", fetching(hookFailed, finished[0]), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"the same beside a call of bootstrap.sh", legacy().console(lines(bootAL2, []string{includeFailed, hookFailed})...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"the stage that reads the user data failed, and cloud-init went on", fetching("[   14.330000] cloud-init[3139]: failed run of stage init", finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"the stage of the scripts failed", fetching("[   14.330000] cloud-init[3139]: failed run of stage modules-final", finished[0]), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"bootstrap.sh failed", legacy().console(lines(bootAL2, []string{"2026-03-10T11:20:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!"})...), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"Bottlerocket's programs failed", rocket().console("[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)", "[    3.100000] early-boot-config[871]: Error parsing TOML user data: expected an equals"), "CloudInitFailed"},
 		{"nothing was printed yet", nodeadm(), ""},

@@ -7,6 +7,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
 
@@ -62,7 +63,7 @@ func (b *start) nodeadm() cause.Verdict {
 // not necessarily the one that joins the cluster.
 var (
 	bootStopped = []console.Sign{console.BootstrapFailed, console.BottlerocketFailed, console.EmergencyMode}
-	bootMarred  = []console.Sign{console.CloudInitFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
+	bootMarred  = []console.Sign{console.CloudInitFailed, console.IncludeFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
 )
 
 // cloudInit checks the console for a failure of what reads the user data: cloud-init, the
@@ -107,14 +108,19 @@ func (b *start) bootFailures() (stopped, marred console.Found) {
 
 // earlyUnits are the cloud-init stages that read the user data. The final stage also fails for
 // any script in it.
-var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "traceback"}
+var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "stage init-local", "stage init", "traceback"}
 
-// breaksOff reports whether cloud-init itself failed, or skipped user data that only it would
-// have read.
+// breaksOff reports whether cloud-init itself failed, or did without user data that only it would
+// have read: data of a type that it does not know, or a file that is included and that a boothook,
+// which failed too, should have written.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.CloudInitFailed:
 		return slices.Contains(earlyUnits, f.Detail)
+	case console.IncludeFailed:
+		d := b.data.Value
+		hook := slices.ContainsFunc(b.log().Found, func(f console.Found) bool { return f.Boot == b.log().Boots && f.IsBoothook() })
+		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserDataIgnored:
 		return b.os.family == al2 || b.os.family == ubuntu
 	}
@@ -175,6 +181,7 @@ var bootFailed = map[console.Sign]string{
 	console.BottlerocketFailed: "a program that makes settings of the user data failed",
 	console.EmergencyMode:      "the boot stopped in emergency mode",
 	console.CloudInitFailed:    "cloud-init failed",
+	console.IncludeFailed:      "cloud-init could not read what the user data includes",
 	console.UserDataIgnored:    "cloud-init does not know what the user data is and passed it over",
 	console.UserScriptFailed:   "a script of the user data failed",
 	console.NetworkFailed:      "the network was not configured in time",

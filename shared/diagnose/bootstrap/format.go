@@ -95,17 +95,19 @@ func (b *start) misfit() (observed string, wrong bool) {
 }
 
 // withoutNodeConfig reports whether the user data was followed as a whole and has nothing for
-// nodeadm, on an AMI of EKS that joins only by nodeadm. Scripts that run something outside the
-// user data may write a NodeConfig; if nodeadm found none, they do not.
+// nodeadm, on an AMI that joins only by nodeadm: one of EKS, or one on which nodeadm says that it
+// found nothing. Scripts that run something outside the user data may write a NodeConfig; if
+// nodeadm found none, they do not.
 func (b *start) withoutNodeConfig() bool {
 	d := b.data.Value
-	if b.os.family != al2023 || !b.os.eks || !b.bare() && !b.ownData() || len(d.Joins)+len(d.Edits)+len(d.Faults) > 0 || len(d.Formats) == 0 || len(d.Traces) > 0 {
+	_, unconfigured := b.unconfigured()
+	if b.os.family != al2023 || !b.os.eks && !unconfigured || !b.bare() && !b.ownData() || len(d.Joins)+len(d.Edits)+len(d.Faults) > 0 || len(d.Formats) == 0 || len(d.Traces) > 0 {
 		return false
 	}
 	if slices.ContainsFunc(d.Formats, func(f userdata.Format) bool { return !slices.Contains(followed, f) }) {
 		return false
 	}
-	return !d.Opaque || b.shows(console.NodeConfigMissing) && !later(b.log(), 0, started...)
+	return !d.Opaque || unconfigured
 }
 
 // followed are the forms of user data whose commands are followed.

@@ -57,8 +57,11 @@ func (b *start) readable() cause.Verdict {
 		return cause.NotChecked(b.os.gap)
 	}
 	for _, f := range b.data.Value.Faults {
-		if f.Effect == userdata.Unread {
+		switch {
+		case f.Effect == userdata.Unread:
 			return cause.NotChecked("not all of the user data could be followed: " + f.String())
+		case f.Effect == userdata.Depends && b.concerns(f):
+			return cause.NotChecked(fmt.Sprintf("%s, and whether it is read all the same depends on the version of %s", f, f.By))
 		}
 	}
 	return cause.RuledOut
@@ -77,14 +80,19 @@ func (b *start) settingsRefused() (console.Found, bool) {
 func (b *start) stumbles() []userdata.Fault {
 	var out []userdata.Fault
 	for _, f := range b.data.Value.Faults {
-		matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(readers[b.os.family], f.By)
-		about := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam
 		skipped := f.Effect == userdata.Skipped && f.By == userdata.CloudInit
-		if matters && !about && (f.Effect == userdata.Fails || skipped || b.noSuchVersion(f)) {
+		if b.concerns(f) && (f.Effect == userdata.Fails || skipped || b.noSuchVersion(f)) {
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// concerns reports whether the fault is one of a relevant reader, and of no other code.
+func (b *start) concerns(f userdata.Fault) bool {
+	matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(readers[b.os.family], f.By)
+	other := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam
+	return matters && !other
 }
 
 // knownUntil is the last release of EKS's AMIs whose nodeadm was checked. Up to it, nodeadm

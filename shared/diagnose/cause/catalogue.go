@@ -216,7 +216,7 @@ var explainedBy = map[Code][]Code{
 	NodeadmFailed:          notStarted,
 	CloudInitFailed:        slices.Concat(notStarted, []Code{NodeadmFailed}),
 	CniNotReady: slices.Concat(aboveTheNode, cutOff, brokenHost,
-		[]Code{SubnetIpsExhausted, RolePoliciesMissing, ImdsHopLimit, KubeletVersionSkew, UndeclaredStartupTaint, KubeletRestartedDuringStartup, AdmissionWebhookBlocks, CniMissing}),
+		[]Code{AccessEntryWrongType, AwsAuthWrongGroups, SubnetIpsExhausted, RolePoliciesMissing, ImdsHopLimit, KubeletVersionSkew, UndeclaredStartupTaint, KubeletRestartedDuringStartup, AdmissionWebhookBlocks, CniMissing}),
 	NeverReported:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired}),
 	KubeletSilent:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired, NeverReported}),
 	ReplacementRepeats: slices.Concat(neverJoined, notLaunched, ofOneNode),

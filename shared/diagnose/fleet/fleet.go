@@ -78,9 +78,13 @@ func (l *look) notActive(status string) cause.Verdict {
 		return cause.RuledOut
 	}
 	name := l.ClusterID.Name
-	return cause.Decisive().In(l.inCluster()).
+	v := cause.Decisive().In(l.inCluster()).Saw("EKS cluster", "status", status, roll.ClusterActive)
+	if status == "DELETING" {
+		return v.Says("cluster %s is being deleted: nothing joins it any more", name).
+			Fix(l.AWS("ec2", "describe-instances", "--filters", "Name=tag-key,Values=kubernetes.io/cluster/"+name, "--query", "Reservations[].Instances[].[InstanceId,State.Name]", "--output", "table") + "   # what is left of it: delete the groups that own it")
+	}
+	return v.
 		Says("cluster %s is %s: until it is ACTIVE nothing can be concluded about its nodes", name, status).
-		Saw("EKS cluster", "status", status, roll.ClusterActive).
 		Fix(paste.Format("aws eks list-updates --region %[1]s --name %[2]s\naws eks wait cluster-active --region %[1]s --name %[2]s", l.Region, name))
 }
 

@@ -121,6 +121,7 @@ func TestWhatIsFound(t *testing.T) {
 		want  string
 	}{
 		{"all is well", roll.Unregistered, karpenter, func(*wrapped) {}, ""},
+		{"the cluster is being deleted", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Config.Value.Status = "DELETING" }, "ClusterNotActive"},
 		{"the cluster is updating", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Config.Value.Status = "UPDATING" }, "ClusterNotActive"},
 		{"the API server does not answer", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "timeout"}}

@@ -55,12 +55,18 @@ func (l *look) latched() cause.Verdict {
 	for _, doubt := range doubts {
 		v.Also("; " + doubt)
 	}
+	fixes := []string{
+		paste.Kubectl("describe", "node", n.Value.Name) + "   # does what the message names still happen?",
+		l.restartAgent(n.Value.Name) + "   # its conditions begin anew: what is still wrong is reported again",
+	}
+	if !l.Instance().Console.Settled() {
+		fixes = append([]string{l.screen() + "   # was not read: does it show the reason?"}, fixes...)
+	}
 	return v.Shows(condition(c, c.Type, "True")).
 		Saw("node", "status.conditions[Ready]", "True", "True").
 		Saw("lease", "spec.renewTime", roll.Clock(lease.Value.Renewed), "renewed").
 		Saw("EC2 status checks", "InstanceStatus.Status, SystemStatus.Status", status.Value.Instance+", "+status.Value.System, passed).
-		Fix(paste.Kubectl("describe", "node", n.Value.Name)+"   # does what the message names still happen?",
-			l.restartAgent(n.Value.Name)+"   # its conditions begin anew: what is still wrong is reported again")
+		Fix(fixes...)
 }
 
 // consoleDoubt returns the sign on the console that may be the reason, or why that is unknown.

@@ -175,5 +175,5 @@ const editAwsAuth = "kubectl -n kube-system edit configmap aws-auth"
 
 // entryOf returns the mapRoles entry that admits the role's nodes.
 func (d *door) entryOf(r evidence.Role) string {
-	return "#   - rolearn: " + paste.Remark(withoutPath(r.ARN)) + "\n#     username: " + paste.Remark(d.username()) + "\n#     groups: [system:bootstrappers, system:nodes]"
+	return "#   - rolearn: " + paste.Remark(withoutPath(r.ARN)) + "\n#     username: " + paste.Remark(d.username()) + "\n#     groups: [" + strings.Join(d.nodeGroups(), ", ") + "]"
 }

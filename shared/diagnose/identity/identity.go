@@ -8,7 +8,7 @@
 //
 // A node that reports its status is known to the cluster. So the codes are about instances that
 // never registered and nodes that went silent: the kubelet's token is refused as soon as its
-// mapping is gone. For a silent node a missing mapping is only suggestive while others of its
+// mapping is gone. Only a Windows node may be known, and lack what its network needs. For a silent node a missing mapping is only suggestive while others of its
 // group are healthy, since they have the same role. The same holds while it is unknown whether
 // they are.
 //
@@ -37,6 +37,11 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	case roll.Unregistered, roll.Unknown:
 		d.sure, d.unsettled = explains(c)
 		d.role()
+	case roll.NotReady, roll.Uninitialized:
+		if d.ofWindows() {
+			d.sure, d.unsettled = explains(c)
+			d.windows()
+		}
 	}
 	switch c.Finding.Kind {
 	case roll.Unregistered, roll.NotReady, roll.Uninitialized:
@@ -101,6 +106,9 @@ func explains(c *evidence.Case) (sure bool, unsettled string) {
 	}
 	sure = true
 	for _, s := range c.Sound {
+		if c.Finding.Kind != roll.Unknown && !s.Windows {
+			continue // it works with the mapping of a Linux node
+		}
 		switch shares, gap := sharesRole(c, s); {
 		case !shares:
 		case gap == "":

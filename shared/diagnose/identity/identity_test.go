@@ -560,3 +560,70 @@ func ExampleAnalyze() {
 	}
 	// Output: ControllerRoleMapped
 }
+
+// windowsNode makes the instance a Windows node that waits for its network.
+func windowsNode(mode string) *evidence.Evidence {
+	e := sound(mode)
+	i := e.Instances[instance]
+	i.Config.Value.Platform = "windows"
+	e.Instances[instance] = i
+	e.Nodes = map[string]evidence.Node{"": {Object: evidence.Read(evidence.NodeObject{Conditions: []evidence.Condition{{
+		Type: "Ready", Status: "False", Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+	}}})}}
+	return e
+}
+
+func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
+	const api, both, configMap = "API", "API_AND_CONFIG_MAP", "CONFIG_MAP"
+	entered := func(kind string) func(*evidence.Evidence) {
+		return func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, kind)) }
+	}
+	grouped := func(groups ...string) func(*evidence.Evidence) {
+		return func(e *evidence.Evidence) {
+			m := mapped(nodeRole)
+			m.Groups = append(m.Groups, groups...)
+			e.Cluster.AwsAuth, e.Cluster.AccessEntries = roles(m), entries()
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		mode  string
+		spoil func(*evidence.Evidence)
+		want  string
+	}{
+		{"an entry of Linux nodes", api, entered("EC2_LINUX"), "AccessEntryWrongType"},
+		{"one that goes before aws-auth", both, entered("EC2_LINUX"), "AccessEntryWrongType"},
+		{"an entry of Windows nodes", api, entered("EC2_WINDOWS"), ""},
+		{"aws-auth without the group", configMap, grouped(), "AwsAuthWrongGroups"},
+		{"aws-auth without the group, and no entry", both, grouped(), "AwsAuthWrongGroups"},
+		{"aws-auth with the group", configMap, grouped(groupOfWindows), ""},
+		{"a Linux node", api, func(e *evidence.Evidence) {
+			i := e.Instances[instance]
+			i.Config.Value.Platform = ""
+			e.Instances[instance] = i
+		}, ""},
+		{"it does not wait for its network", api, func(e *evidence.Evidence) { e.Nodes[""].Object.Value.Conditions[0].Message = "PLEG is not healthy" }, ""},
+		{"a Windows node works with the role", api, func(e *evidence.Evidence) {
+			e.Sound = []evidence.Sound{{Group: "asg/other", Profile: profile, Windows: true}}
+		}, "AccessEntryWrongType?"},
+		{"a Linux node works with the role", api, func(e *evidence.Evidence) { e.Sound = []evidence.Sound{{Group: "asg/other", Profile: profile}} }, "AccessEntryWrongType"},
+	} {
+		for _, kind := range []roll.Kind{roll.NotReady, roll.Uninitialized} {
+			e := windowsNode(tt.mode)
+			tt.spoil(e)
+			if got := told(analyze(e, kind)); got != tt.want {
+				t.Errorf("%s, %s: %q, want %q", tt.name, kind, got, tt.want)
+			}
+		}
+	}
+	e := windowsNode(api)
+	e.Cluster.AccessEntries = evidence.Failed[evidence.AccessEntries]("throttled")
+	if got := fmt.Sprint(analyze(e, roll.NotReady).Open()); !strings.Contains(got, "AccessEntryWrongType") {
+		t.Errorf("not read: %s", got)
+	}
+	if got := told(analyze(windowsNode(api), roll.Unregistered)); got != "" {
+		t.Errorf("%q: an instance with an entry of Linux nodes registers all the same", got)
+	}
+}
+
+const groupOfWindows = "eks:kube-proxy-windows"

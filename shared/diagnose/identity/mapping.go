@@ -185,9 +185,9 @@ func (d *door) notFound(r evidence.Role, mode string) []roll.Evidence {
 // mapRole returns the command that maps the role in aws-auth.
 func (d *door) mapRole(r evidence.Role) string {
 	words := []string{"eksctl", "create", "iamidentitymapping", "--region", d.Region, "--cluster", d.ClusterID.Name,
-		"--arn", withoutPath(r.ARN), "--username", d.username(), "--group", groupBootstrappers, "--group", groupNodes}
-	if d.Config().Value.Platform == "windows" {
-		words = append(words, "--group", "eks:kube-proxy-windows")
+		"--arn", withoutPath(r.ARN), "--username", d.username()}
+	for _, g := range d.nodeGroups() {
+		words = append(words, "--group", g)
 	}
 	return paste.Lines(
 		paste.Command(words...),
@@ -224,7 +224,7 @@ func (d *door) neededType() string {
 	switch {
 	case d.namedByID(), d.Finding.Owner == roll.OwnerAutoMode:
 		return "EC2"
-	case d.Config().Value.Platform == "windows":
+	case d.ofWindows():
 		return "EC2_WINDOWS"
 	}
 	return "EC2_LINUX"

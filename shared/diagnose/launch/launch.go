@@ -33,7 +33,7 @@ var rules = []rule{
 	// says "Client error on launch", for which the key is the usual reason.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
 	{cause.LaunchKmsDenied, []string{"invalidkmskey", "kms key", "client.internalerror", "kms:creategrant", "kms:decrypt", "kms:generatedatakey"}, "the KMS key of an encrypted volume cannot be used"},
-	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", "authfailure.servicelinkedrolecreationnotpermitted"}, "a permission for the launch is denied"},
+	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", withoutRole}, "a permission for the launch is denied"},
 	{cause.LaunchAmiInvalid, []string{"invalidamiid", "the image id '", "ami is invalid", "no amis found", "amis not found", "ami cannot be described"}, "the AMI does not exist, or may not be used"},
 	{cause.InstanceProfileMissing, []string{"invalid iam instance profile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found"}, "the instance profile does not exist, or may not be used"},
 	{cause.LaunchSnapshotMissing, []string{"invalidsnapshot", "the snapshot '"}, "a snapshot of the AMI or the launch template does not exist"},
@@ -180,6 +180,11 @@ func matching(message string) (out []rule) {
 	return out
 }
 
+// withoutRole is the denial to create the role by which EC2 launches Spot Instances, which an
+// account lacks until its first one.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
+const withoutRole = "do not have permission to create the service-linked role"
+
 // shadowed reports whether a message of another cause contains the word too: a missing
 // permission for a key or a launch template is a denial, and a volume's quota is no fault of
 // the key.
@@ -191,6 +196,8 @@ func shadowed(code cause.Code, word, m string) bool {
 		return !strings.Contains(m, "valid") && !strings.Contains(m, "does not exist") && !strings.Contains(m, "notfound") || strings.Contains(m, "not authorized") || strings.Contains(m, "unauthorized") || strings.Contains(m, "invalidamiid")
 	case code == cause.LaunchDenied:
 		return strings.Contains(m, "kms:")
+	case code == cause.LaunchNoCapacity && word == "unfulfillablecapacity":
+		return strings.Contains(m, withoutRole) // a fleet's summary of what was denied
 	}
 	return false
 }
@@ -250,6 +257,9 @@ func named(code cause.Code, message string) string {
 	default:
 		return ""
 	}
+	if forSpot(message) {
+		return ", to create the service-linked role for EC2 Spot Instances, which the account lacks"
+	}
 	out := ""
 	if m := action.FindStringSubmatch(message); m != nil {
 		out += ", the action " + m[1]
@@ -263,6 +273,12 @@ func named(code cause.Code, message string) string {
 	return out
 }
 
+// forSpot reports whether a launch failed for want of the service-linked role for Spot Instances.
+func forSpot(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, withoutRole) && strings.Contains(m, "spot")
+}
+
 func fix(c *evidence.Case, code cause.Code, message string) string {
 	region := c.Region
 	switch code {
@@ -271,6 +287,9 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	case cause.LaunchDenied:
 		if strings.Contains(strings.ToLower(message), "encoded authorization failure") {
 			return paste.Lines("# the encoded message stands behind \"Encoded authorization failure message:\"", paste.Command("aws", "sts", "decode-authorization-message", "--encoded-message", "MESSAGE", "--query", "DecodedMessage", "--output", "text"))
+		}
+		if forSpot(message) {
+			return paste.Command("aws", "iam", "create-service-linked-role", "--aws-service-name", "spot.amazonaws.com")
 		}
 		return paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue=RunInstances", "--max-items", "5")
 	case cause.LaunchKmsDenied:

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -81,20 +82,29 @@ func (l *look) host() string {
 // family is IPv4 or IPv6 as a way to the API server.
 type family struct {
 	v6 bool
-	// sure: the API server certainly has addresses of the family.
+	// sure: the API server certainly has addresses of the family. If not, why says what is missing.
 	sure bool
+	why  string
 }
 
 // families returns those by which the instance may reach the API server. An IPv4 cluster's
 // endpoint has IPv4 addresses. An IPv6 cluster's endpoint has both if it is under api.aws, and
-// had only IPv4 before; in China the name does not show it.
+// had only IPv4 before; in China the name does not show it. An endpoint that has only IPv4 may be
+// reached by translated addresses.
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6
 func (l *look) families() []family {
 	four := family{sure: true}
 	if l.k.IPFamily != "ipv6" || !l.i.IPv6 || strings.HasSuffix(l.host(), ".eks.amazonaws.com") {
+		if _, gap := l.translated(); gap != "" {
+			return []family{four, {v6: true, why: gap}}
+		}
 		return []family{four}
 	}
-	return []family{four, {v6: true, sure: strings.HasSuffix(l.host(), ".api.aws")}}
+	six := family{v6: true, sure: strings.HasSuffix(l.host(), ".api.aws"), why: "IPv6 is open, and whether it is a way is not known"}
+	if l.host() == "" {
+		six.why = evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"
+	}
+	return []family{four, six}
 }
 
 // answer is what is known about a way by one family.
@@ -112,7 +122,7 @@ func either[T answer[T]](families []family, ask func(v6 bool) T) T {
 	for i, f := range families {
 		r := ask(f.v6)
 		if r.is() == open && !f.sure {
-			r = r.doubt("IPv6 is open, and whether it is a way is not known")
+			r = r.doubt(cmp.Or(f.why, "IPv6 is open, and whether it is a way is not known"))
 		}
 		switch {
 		case r.is() == open:

@@ -108,7 +108,8 @@ func (l *look) publicCIDRs() cause.Verdict {
 	case len(l.families()) > 1 && len(six) > 0 && l.out(true).state != closed:
 		return cause.NotChecked("the endpoint may be reached by IPv6 too, and the instance's IPv6 address is not read")
 	}
-	return l.blockedCIDR(w, out, proxied == closed && len(out) == len(w.sources))
+	translated, gap := l.translated()
+	return l.blockedCIDR(w, out, proxied == closed && len(out) == len(w.sources) && (gap == "" || translated == w.via))
 }
 
 func (l *look) blockedCIDR(w way, out []string, sure bool) cause.Verdict {

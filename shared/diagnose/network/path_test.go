@@ -257,6 +257,40 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 			w.publicOnly()
 			w.routes(to("::/0", "eigw-0a1b2c3d"))
 		}, decisive: codes(code)},
+		{name: "an endpoint that has IPv4 alone, and NAT64", change: func(w *world) {
+			w.six(old)
+			w.publicOnly()
+			w.routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))
+		}, open: codes(code), says: []string{"64:ff9b::/96 is routed to " + natID}},
+		{name: "NAT64 of a NAT gateway that could not be read", change: func(w *world) {
+			w.six(old)
+			w.publicOnly()
+			w.Network.NATGateways[natID] = evidence.Failed[evidence.NATGateway]("ec2:DescribeNatGateways: no")
+			w.routes(to("64:ff9b::/96", natID))
+		}, open: codes(code), says: []string{"ec2:DescribeNatGateways: no"}},
+		{name: "an endpoint that is missing in the answer", change: func(w *world) {
+			w.six("")
+			w.publicOnly()
+			w.routes(to("::/0", "eigw-0a1b2c3d"))
+		}, open: codes(code), says: []string{evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"}},
+		{name: "NAT64 of a transit gateway", change: func(w *world) { w.six(old); w.publicOnly(); w.routes(to("::/0", "tgw-0a1b2c3d")) }, open: codes(code)},
+		{name: "NAT64 in an IPv4 cluster", change: func(w *world) {
+			w.config.IPv6 = true
+			w.publicOnly()
+			w.routes(to("64:ff9b::/96", natID))
+		}, open: codes(code)},
+		{name: "NAT64 of a NAT gateway that is gone", change: func(w *world) {
+			w.six(old)
+			w.publicOnly()
+			w.nat(func(n *evidence.NATGateway) { n.State = "deleted" })
+			w.routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))
+		}, decisive: codes(code)},
+		{name: "NAT64 through a route that is gone", change: func(w *world) {
+			w.six(old)
+			w.publicOnly()
+			w.routes(to("::/0", "tgw-0a1b2c3d"), evidence.Route{Destination: "64:ff9b::/96", Target: natID, Blackhole: true})
+		}, decisive: codes(code)},
+		{name: "NAT64, and no IPv6 address", change: func(w *world) { w.publicOnly(); w.routes(to("64:ff9b::/96", natID)) }, decisive: codes(code)},
 		{name: "an IPv4 cluster in a subnet with IPv6", change: func(w *world) {
 			w.config.IPv6 = true
 			w.publicOnly()
@@ -311,12 +345,44 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 			}, open: codes(code),
 		},
 		{
+			name: "packets may come from another NAT gateway, by NAT64", change: func(w *world) {
+				w.six(host)
+				w.publicOnly("203.0.113.0/24")
+				w.Network.NATGateways["nat-0b"] = evidence.Read(evidence.NATGateway{ID: "nat-0b", State: "available", PublicIPs: []string{"203.0.113.9"}})
+				w.routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", "nat-0b"))
+			}, hint: codes(code),
+		},
+		{
+			name: "NAT64 by the same NAT gateway", change: func(w *world) {
+				w.six(host)
+				w.publicOnly("203.0.113.0/24")
+				w.routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID))
+			}, decisive: codes(code),
+		},
+		{
 			name: "IPv6 is not admitted either", change: func(w *world) {
 				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
 				w.publicOnly("203.0.113.0/24")
 				w.routes(to("0.0.0.0/0", natID), to("::/0", "eigw-0a1b2c3d"))
 			}, decisive: codes(code),
 		},
+	})
+}
+
+// What the groups let out by IPv6 may be translated to the API server's IPv4 addresses.
+func TestSecurityGroupsBesideNAT64(t *testing.T) {
+	const code = cause.SecurityGroupBlocksApi
+	six := func(routes ...evidence.Route) func(*world) {
+		return func(w *world) {
+			w.six(host)
+			w.publicOnly()
+			w.egress(tcp(443, 443, "::/0"))
+			w.routes(routes...)
+		}
+	}
+	run(t, []scenario{
+		{name: "without NAT64", change: six(to("0.0.0.0/0", natID)), decisive: codes(code)},
+		{name: "with NAT64", change: six(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID)), open: codes(code)},
 	})
 }
 

@@ -104,7 +104,47 @@ func (l *look) out(v6 bool) way {
 	if !t.Known() {
 		return way{gap: t.Missing("the subnet's route table")}
 	}
-	return l.outBy(t.Value, v6, l.beyond)
+	w := l.outBy(t.Value, v6, l.beyond)
+	if _, gap := l.translated(); gap != "" && !v6 && w.state == closed {
+		return w.doubt(gap)
+	}
+	return w
+}
+
+// nat64 are the IPv6 addresses that stand for IPv4 addresses.
+// https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-nat64-dns64.html
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// translated returns the target through which the instance may reach IPv4 by such addresses, and why it
+// is not known whether it does; "" if it certainly does not. Internet gateways, also egress-only ones,
+// do not translate.
+func (l *look) translated() (target, gap string) {
+	t := l.RouteTable()
+	switch {
+	case !l.i.IPv6:
+		return "", ""
+	case !t.Known():
+		return "", t.Missing("the subnet's route table")
+	}
+	var r evidence.Route
+	bits := -1
+	for _, each := range t.Value.Routes {
+		if p, ok := parsePrefix(each.Destination); ok && p.Bits() > bits && p.Overlaps(nat64) && p.Bits() <= nat64.Bits() {
+			r, bits = each, p.Bits()
+		}
+	}
+	gap = fmt.Sprintf("%s is routed to %s, through which IPv4 may be reached by IPv6 (NAT64), if the resolver returns such addresses (DNS64), which is not read", r.Destination, r.Target)
+	switch kind, _, _ := strings.Cut(r.Target, "-"); {
+	case bits < 0, r.Blackhole, kind == "igw", kind == "eigw", kind == "local":
+		return "", ""
+	case kind == "nat":
+		if w := l.nat(t.Value, r); w.state == closed {
+			return "", ""
+		} else if w.state == unsure {
+			gap = w.gap
+		}
+	}
+	return r.Target, gap
 }
 
 // outBy combines what is known about a table's exits. The way is closed only if every exit is,

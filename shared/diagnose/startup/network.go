@@ -42,7 +42,8 @@ func (l *look) network() cause.Verdict {
 		Saw("node", "status.conditions[Ready]", reason(ready(n)), "True").Shows(more...).Fix(fix)
 }
 
-// plugin checks the network plugin's pod on the node.
+// plugin checks the network plugin's pod on the node. The plugin of a Windows node is a part of its
+// AMI: https://docs.aws.amazon.com/eks/latest/userguide/windows-support.html
 func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence, fix string) {
 	pods := l.Node().Pods
 	if !pods.Known() {
@@ -53,10 +54,23 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 			return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 		}
 	}
+	if isWindows(n) {
+		return ": on Windows it is a part of the AMI and no DaemonSet", nil, paste.Lines(
+			paste.Kubectl("-n", "kube-system", "get", "configmap", "amazon-vpc-cni", "-o", "yaml")+"   # its data must have enable-windows-ipam: \"true\"",
+			paste.Kubectl("describe", "node", n.Name)+"   # the VPC resource controller must have given it addresses")
+	}
 	seen = []roll.Evidence{l.absent("aws-node, cilium, calico-node or antrea-agent", "a pod that is ready")}
+	for _, c := range plugins {
+		if why, more, change := l.absentee(n, c.daemonSet, c.label); why != "" {
+			return ": " + why, append(seen, more...), paste.Lines(change, podsOf(n.Name))
+		}
+	}
 	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
 		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", podsOf(n.Name))
 }
+
+// isWindows reports whether the node runs Windows.
+func isWindows(n evidence.NodeObject) bool { return n.Labels["kubernetes.io/os"] == "windows" }
 
 // cniFolders are the folders of a host into which a network plugin installs itself.
 // https://github.com/containerd/containerd/blob/main/docs/cri/config.md#cni-config
@@ -72,12 +86,14 @@ func (l *look) missing() cause.Verdict {
 	}
 	pods, sets := l.Node().Pods, l.Cluster.DaemonSets
 	switch {
-	case l.Finding.Owner == roll.OwnerAutoMode, n.Labels["kubernetes.io/os"] == "windows":
+	case l.Finding.Owner == roll.OwnerAutoMode, isWindows(n):
 		return cause.RuledOut // its plugin is a part of its AMI
-	case l.Cluster.Networked != "", !l.Node().Starved():
+	case l.Cluster.Networked.Known(), !l.Node().Starved():
 		return cause.RuledOut // the cluster has one
 	case !pods.Settled():
 		return cause.Missing(pods, "pods of node "+n.Name)
+	case !l.Cluster.Networked.Settled():
+		return cause.NotChecked(l.Cluster.Networked.Gap())
 	case !sets.Settled():
 		return cause.Missing(sets, "DaemonSets of "+l.ClusterID.Name)
 	}

@@ -46,7 +46,7 @@ type world struct {
 
 	templates map[string]evidence.Fact[evidence.LaunchTemplate]
 	webhooks  evidence.Fact[[]evidence.Webhook]
-	networked string
+	networked evidence.Fact[string]
 	sets      evidence.Fact[[]evidence.DaemonSet]
 	findings  []roll.Finding // of other instances
 }
@@ -130,7 +130,7 @@ func of(kind roll.Kind) *world {
 			Conditions: []evidence.Condition{{Type: "Registered", Status: "True"}, {Type: "Initialized", Status: "Unknown", Reason: "NodeNotReady"}},
 		}}),
 		pool:     evidence.Read(evidence.NodePool{Name: "default"}),
-		webhooks: evidence.Read([]evidence.Webhook{}),
+		webhooks: evidence.Read([]evidence.Webhook{}), networked: evidence.None[string](),
 	}
 	w.aged(20 * time.Minute)
 	if kind == roll.NotReady {
@@ -579,7 +579,7 @@ func TestAClusterWithoutANetworkPlugin(t *testing.T) {
 		{"the VPC CNI is there, and has no pod", sets(with("kube-proxy"), with("aws-node", "/opt/cni/bin", "/etc/cni/net.d")), "CniNotReady", ""},
 		{"Cilium is there", sets(with("cilium")), "CniNotReady", ""},
 		{"Calico is there, in Windows' name", sets(with("calico-node-windows")), "CniNotReady", ""},
-		{"another node is Ready", but(func(w *world) { w.networked = "ip-10-0-0-9" }), "CniNotReady", ""},
+		{"another node is Ready", but(func(w *world) { w.networked = evidence.Read("ip-10-0-0-9") }), "CniNotReady", ""},
 		{"it is Auto Mode's", but(func(w *world) { w.finding.Owner = roll.OwnerAutoMode }), "CniNotReady", ""},
 		{"it is a Windows node", but(func(w *world) { w.object().Labels["kubernetes.io/os"] = "windows" }), "CniNotReady", ""},
 		{"it is not ready for another reason", but(func(w *world) { w.unready("container runtime is down") }), "", ""},
@@ -589,7 +589,7 @@ func TestAClusterWithoutANetworkPlugin(t *testing.T) {
 		{"an unknown one is called so", sets(with("acme-cni")), "CniNotReady", ""},
 		{"the DaemonSets were not read", but(func(w *world) { w.sets = evidence.Failed[[]evidence.DaemonSet]("denied") }), "CniNotReady", ""},
 		{"its pods were not read", but(func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("denied") }), "CniNotReady", ""},
-		{"the nodes were not all read", but(func(w *world) { w.sets = evidence.Skipped[[]evidence.DaemonSet]("410") }), "CniNotReady", ""},
+		{"the nodes were not all read", but(func(w *world) { w.networked = evidence.Skipped[string]("410") }), "CniNotReady", ""},
 	}
 	check(t, roll.NotReady, tests)
 	check(t, roll.Uninitialized, tests)

@@ -41,7 +41,14 @@ func (l *look) taints() cause.Verdict {
 	if remaining := l.remaining(n); len(remaining) > 0 {
 		return l.notRemoved(n, remaining)
 	}
-	if pool, claim := l.Group().NodePool, l.NodeClaim(); l.karpenters() && !pool.Known() && !claim.Known() && slices.ContainsFunc(n.Taints, unclear) {
+	pool, claim := l.Group().NodePool, l.NodeClaim()
+	lasting := func(t evidence.Taint) bool { return has(claim.Value.Taints, t) || has(pool.Value.Taints, t) }
+	switch {
+	case !l.karpenters() || !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return unclear(t) && !lasting(t) }):
+		return cause.RuledOut
+	case !pool.Settled():
+		return cause.Missing(pool, "NodePool of "+string(l.Finding.Group))
+	case !pool.Known() && !claim.Known():
 		return cause.Missing(claim, "NodeClaim of "+string(l.Finding.Instance))
 	}
 	return cause.RuledOut
@@ -147,13 +154,18 @@ func (l *look) remover(n evidence.NodeObject, t left) (who string, seen []roll.E
 		who = t.by + " declares it as a startup taint, but nobody takes it off: it keeps other pods off such nodes, and belongs to spec.template.spec.taints"
 		return who, nil, paste.Kubectl("describe", "node", n.Name)
 	case a == nil:
-		return t.by + " names it a startup taint, and no agent is known that takes it off", nil, paste.Kubectl("describe", "node", n.Name)
+		more, seen, fix := l.unknownAgent(n, t.Taint)
+		return t.by + " names it a startup taint, and no agent is known that takes it off" + more, seen, paste.Lines(paste.Kubectl("describe", "node", n.Name), fix)
 	case a.daemonSet != "":
 		return l.agentsPod(n, t)
 	case a.key == unregistered:
 		return l.unregistered(n, t)
 	}
-	return a.how, nil, paste.Lines(paste.Kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}"), a.showLogs())
+	more, seen := "", []roll.Evidence(nil)
+	if a.guess {
+		more, seen, fix = l.unknownAgent(n, t.Taint)
+	}
+	return a.how + more, seen, paste.Lines(paste.Kubectl("get", "node", n.Name, "-o", "jsonpath={.spec.providerID}{\"\\n\"}{.status.conditions}{\"\\n\"}"), a.showLogs(), fix)
 }
 
 // agentsPod checks the agent's pod on the node.
@@ -166,8 +178,12 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 	p, ok := podOf(pods.Value, a.daemonSet, a.label)
 	switch {
 	case !ok:
+		seen = []roll.Evidence{l.absent(a.daemonSet, "a pod that is ready")}
+		if why, more, change := l.absentee(n, a.daemonSet, a.label); why != "" {
+			return a.how + ": " + why, append(seen, more...), paste.Lines(change, list)
+		}
 		fix = paste.Kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet) + "   # does it exist, select the node, and tolerate its taints (" + paste.Remark(all(n.Taints)) + ")?"
-		return a.how + ", and there is no such pod on the node", []roll.Evidence{l.absent(a.daemonSet, "a pod that is ready")}, paste.Lines(fix, list)
+		return a.how + ", and there is no such pod on the node", seen, paste.Lines(fix, list)
 	case p.Ready:
 		who = a.how + ", and that pod is ready: what takes the taint off does not run, or may not change nodes"
 		return who, []roll.Evidence{shown(p)}, paste.Lines(list, cmp.Or(a.showLogs(), logs(p)))

@@ -1,5 +1,7 @@
 package console
 
+import "strings"
+
 // MaxBytes is the maximum number of bytes read, from the end of the text, which is the newest. EC2
 // keeps less than a tenth of it.
 const MaxBytes = 1 << 20
@@ -47,6 +49,11 @@ type Found struct {
 	Excerpt string
 	// Detail is as documented for Sign, redacted, at most 300 characters; "" if the line has none.
 	Detail string
+}
+
+// IsBoothook reports whether a boothook failed, which cloud-init runs when it has read the user data.
+func (f Found) IsBoothook() bool {
+	return f.Sign == UserScriptFailed && strings.HasPrefix(f.Detail, boothook)
 }
 
 // First returns the first finding of a sign in the last boot, or else the first of all, and whether

@@ -44,6 +44,7 @@ func (r *reader) line(i int, line string) {
 	var seen []Sign
 	for _, s := range segments(line) {
 		r.facts(s)
+		r.readAgain(s)
 		for _, rule := range rules {
 			if sign, _ := rule.apply(s); sign != "" && !slices.Contains(seen, sign) {
 				seen = append(seen, sign)
@@ -53,6 +54,16 @@ func (r *reader) line(i int, line string) {
 	if len(seen) > 0 {
 		r.redacted(i, seen)
 	}
+}
+
+// readAgain drops what failed when cloud-init read the user data, if it begins to read it again.
+func (r *reader) readAgain(s segment) {
+	if s.trace || !strings.HasPrefix(s.message, "Cloud-init v. ") || !strings.Contains(s.message, " running 'init' at ") {
+		return
+	}
+	r.log.Found = slices.DeleteFunc(r.log.Found, func(f Found) bool {
+		return f.Boot == r.log.Boots && (f.Sign == IncludeFailed || f.Sign == CloudInitFailed && f.Detail == "stage init" || f.IsBoothook())
+	})
 }
 
 // redacted adds the signs seen in a line. Their text is taken from the redacted line, with the

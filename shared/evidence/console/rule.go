@@ -103,6 +103,14 @@ var rules = []rule{
 		says: words(`Failed running .*?([^/]*) \[([^\]]*)\]`)},
 	// Only cloud-init's own code: scripts print tracebacks too.
 	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: words(`^ *File "/usr/.*\.py", line `)},
+	// status_wrapper of cloudinit/cmd/main.py.
+	{needle: "failed ", sign: CloudInitFailed, detail: "stage $1", says: words(`^(?:.*\.py\[(?:WARNING|ERROR)\]: )?failed (?:run of )?stage (init-local|init|modules-config|modules-final)$`)},
+	// cloudinit/user_data.py, _do_include. Newer versions raise an error instead, unless an image sets
+	// ERROR_ON_USER_DATA_FAILURE, as those for Cluster API do.
+	{needle: "user_data.py[WARNING]: ", sign: IncludeFailed, detail: "$1$2",
+		says: words(`user_data\.py\[WARNING\]: (?:.* for url: (\S+?)\.?$|Fetching from (\S+) resulted in )`)},
+	{needle: "Boothooks ", sign: UserScriptFailed, by: warned, detail: boothook + "$1", // cloudinit/handlers/boot_hook.py
+		says: words(`Boothooks (?:script|unknown error when running) \S*?([^/\s]+)(?: execution error)?$`)},
 	{needle: "Failed loading yaml blob", sign: CloudInitFailed, detail: "cloud-config"},
 	{needle: "Unhandled ", sign: UserDataIgnored, by: warned, detail: "$1",
 		says: words(`Unhandled (?:non-multipart|unknown content-type) \((.*?)\)`)},
@@ -144,6 +152,8 @@ const (
 	bootstrapPath = "/etc/eks/bootstrap.sh"
 	// userScripts is the directory where cloud-init keeps the scripts of the user data.
 	userScripts = "/var/lib/cloud/instance"
+	// boothook begins the detail of a boothook that failed.
+	boothook = "boothook "
 	// nodeConfigType is the MIME type of nodeadm's configuration.
 	nodeConfigType = "application/node.eks.aws"
 	// denials are the error codes with which AWS denies a call.

@@ -106,6 +106,13 @@ var said = []struct {
 	// cloud-init.
 	{"cloud-init[7]: Mar 20 15:04:47 cloud-init[7]: util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/runcmd [1]", "UserScriptFailed: runcmd: 1"},
 	{"cloud-init[7]:   File \"/usr/lib/python3.9/site-packages/cloudinit/util.py\", line 875, in runparts", "CloudInitFailed: traceback"},
+	{"cloud-init[7]: failed run of stage init", "CloudInitFailed: stage init"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - main.py[ERROR]: failed stage modules-final", "CloudInitFailed: stage modules-final"},
+	{"my-app[7]: deploy: failed stage init", ""},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - user_data.py[WARNING]: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt", "IncludeFailed: file:///etc/secret-userdata.txt"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - user_data.py[WARNING]: Fetching from http://x.example.com/a resulted in a invalid http code of 404", "IncludeFailed: http://x.example.com/a"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - util.py[WARNING]: Boothooks script /var/lib/cloud/instances/i-0bad0000000000001/boothooks/part-001 execution error", "UserScriptFailed: boothook part-001"},
+	{"cloud-init[7]: 2025-01-29 08:27:44,539 - util.py[WARNING]: Boothooks unknown error when running /var/lib/cloud/instance/boothooks/part-001", "UserScriptFailed: boothook part-001"},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - util.py[WARNING]: Failed loading yaml blob. Invalid format at line 3", "CloudInitFailed: cloud-config"},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - __init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: '/etc/eks/bootstrap.sh ek...'", "UserDataIgnored: text/x-not-multipart"},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - __init__.py[WARNING]: Unhandled unknown content-type (application/node.eks.aws) userdata: 'b'---'...'", ""},

@@ -67,12 +67,18 @@ const (
 	NetworkFailed Sign = "NetworkFailed"
 	// EmergencyMode: systemd stopped booting and waits for an operator.
 	EmergencyMode Sign = "EmergencyMode"
-	// CloudInitFailed: cloud-init failed, as a unit, in a module or in its own code. Detail is the
-	// unit, the module or what could not be read. cloudinit/config/modules.py, cloudinit/util.py.
+	// CloudInitFailed: cloud-init failed, as a unit, in a stage, in a module or in its own code. Detail
+	// is the unit, such as "stage init" the stage, the module, or what could not be read.
+	// cloudinit/cmd/main.py, cloudinit/config/modules.py, cloudinit/util.py.
 	CloudInitFailed Sign = "CloudInitFailed"
 	// UserScriptFailed: a script of the user data exited with an error. Detail is the script and
-	// its exit code, such as "part-001: 1". cloudinit/subp.py.
+	// its exit code, such as "part-001: 1", or such as "boothook part-001". cloudinit/subp.py.
 	UserScriptFailed Sign = "UserScriptFailed"
+	// IncludeFailed: cloud-init could not read what the user data includes, and goes on without it.
+	// Detail is the URL. Not reported if cloud-init read the user data again later in the same boot:
+	// Cluster API's boothook restarts it once the included file is there.
+	// https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/5449
+	IncludeFailed Sign = "IncludeFailed"
 	// UserDataIgnored: cloud-init does not recognize the user data and ignores it. Detail is the
 	// type. cloudinit/handlers/__init__.py. Not reported if nodeadm, which reads what cloud-init
 	// does not, is on the machine.

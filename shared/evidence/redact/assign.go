@@ -148,11 +148,24 @@ func (s *scan) place(n *name) {
 	n.flow = lead != "" && strings.IndexByte("{[(?&;,", lead[len(lead)-1]) >= 0 && (lead[len(lead)-1] != ',' || n.closed || strings.ContainsAny(lead, "{[="))
 }
 
+// errorCode matches the codes of errors of AWS that are named after a credential.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+var errorCode = pattern.New(`^(?:Client\.)?(?:AuthFailure(?:\.\w+)?|ExpiredToken(?:Exception)?|InvalidAccessKeyId|InvalidSignatureException|SignatureDoesNotMatch|MissingAuthenticationToken(?:Exception)?)$`)
+
+// sentence reports whether a sentence of words begins at a position.
+func (s *scan) sentence(p int) bool {
+	first := s.word(p)
+	second := strings.TrimRight(s.word(s.blanks(p+len(first))), ".,:;")
+	return first != "" && isUpper(first[0]) && wordy(first) && second != "" && wordy(second)
+}
+
 // colon checks what follows a colon, in a mapping, a header or running text.
 func (s *scan) colon(n name, p int) int {
 	q := s.blanks(p)
 	word := strings.TrimRight(s.word(q), `.,;)]}"'`)
 	switch {
+	case !n.closed && errorCode.MatchString(n.text) && s.sentence(q):
+		return n.end
 	case q == p && !n.closed && !isSpace(s.at(p)) && !isQuote(s.at(p)) && s.at(p) != '\\': // name:value
 		if n.flag || !n.key && !n.flow && !isQuote(s.at(n.start-1)) || len(word) < 6 || word[0] == '/' || version(word) {
 			return n.end

@@ -54,6 +54,14 @@ SECRET_ARN=arn:aws:secretsmanager:eu-west-1:111122223333:secret:prod/db-AbCdEf
 if [ -z "$TOKEN" ]; then echo "no token: $TOKEN"; exit 1; fi
 aws ec2 describe-instances --instance-ids i-0123456789abcdef0 --filters Name=subnet-id,Values=subnet-0123456789abcdef0
 `,
+		"errors of AWS": `AuthFailure: AWS was not able to validate the provided access credentials
+AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.
+Launched=creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.; UnfulfillableCapacity: Unable to fulfill capacity
+ExpiredToken: The security token included in the request is expired
+InvalidSignatureException: Signature expired: 20260310T112034Z is now earlier than 20260310T112534Z
+SignatureDoesNotMatch: The request signature we calculated does not match the signature you provided.
+InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our records.
+`,
 		"nodeconfig": `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="BOUNDARY"
 

@@ -27,6 +27,9 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 	table := func(rest string) string {
 		return `{"RouteTables": [{"RouteTableId": "x", "VpcId": "vpc-1"` + rest + `}]}`
 	}
+	role := func(trust string) string {
+		return `{"Roles": [{"RoleName": "x", "Arn": "arn:aws:iam::111122223333:role/x", "CreateDate": "2026-01-01T00:00:00+00:00", "AssumeRolePolicyDocument": {` + trust + `}}]}`
+	}
 	event := func(rest string) string {
 		return `{"kind": "List", "items": [{"metadata": {"name": "x", "namespace": "default"}, ` + rest + `}]}`
 	}
@@ -50,6 +53,9 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 		"a table, its routes taken out":      {fileRouteTables, table(`, "Associations": [{"Main": true}]`), "Routes"},
 		"a profile without roles":            {fileProfiles, `{"InstanceProfiles": [{"InstanceProfileName": "x", "Roles": []}]}`, ""},
 		"a profile, its roles taken out":     {fileProfiles, `{"InstanceProfiles": [{"InstanceProfileName": "x"}]}`, "Roles"},
+		"a role":                             {fileRoles, role(`"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "ec2.amazonaws.com"}}]`), ""},
+		"a role that trusts nobody":          {fileRoles, role(`"Statement": []`), ""},
+		"a role, its trust taken out":        {fileRoles, role(``), "AssumeRolePolicyDocument.Statement"},
 		"an access entry":                    {fileAccessEntries, `{"accessEntries": [{"principalArn": "x", "type": "STANDARD"}]}`, ""},
 		"an access entry, its type taken":    {fileAccessEntries, `{"accessEntries": [{"principalArn": "x"}]}`, "type"},
 		"a node group without issues":        {fileNodeGroups, `{"nodegroups": [{"nodegroupName": "x", "status": "ACTIVE", "amiType": "AL2023_x86_64_STANDARD", "health": {"issues": []}}]}`, ""},
@@ -78,6 +84,8 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 			_, err = c.ec2.DescribeRouteTables(t.Context(), &ec2.DescribeRouteTablesInput{Filters: filter("vpc-id", "vpc-1")})
 		case fileProfiles:
 			_, err = c.iam.GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: aws.String("x")})
+		case fileRoles:
+			_, err = c.iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("x")})
 		case fileAccessEntries:
 			_, err = c.eks.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("x")})
 		case fileNodeGroups:

@@ -30,6 +30,7 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 	want := []string{
 		".Cluster.Controllers: not asked",
 		".Cluster.DaemonSets: not asked",
+		".Cluster.Networked: not asked",
 		".Cluster.PodWebhooks: not asked",
 		".Groups[nodegroup/workers].NodeClaims: not asked",
 		".Groups[nodegroup/workers].NodeClass: not asked",

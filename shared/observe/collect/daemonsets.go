@@ -2,6 +2,7 @@ package collect
 
 import (
 	"slices"
+	"strings"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
@@ -13,8 +14,21 @@ import (
 type daemonSet struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
+		Selector labelSelector `json:"selector"`
 		Template struct {
 			Spec struct {
+				HostNetwork  bool                  `json:"hostNetwork"`
+				NodeSelector map[string]string     `json:"nodeSelector"`
+				Tolerations  []evidence.Toleration `json:"tolerations"`
+				Affinity     struct {
+					NodeAffinity struct {
+						Required *struct {
+							Terms []struct {
+								MatchExpressions []requirement `json:"matchExpressions"`
+							} `json:"nodeSelectorTerms"`
+						} `json:"requiredDuringSchedulingIgnoredDuringExecution"`
+					} `json:"nodeAffinity"`
+				} `json:"affinity"`
 				Volumes []struct {
 					HostPath struct {
 						Path string `json:"path"`
@@ -26,10 +40,23 @@ type daemonSet struct {
 }
 
 func daemonSetOf(d *daemonSet) evidence.DaemonSet {
-	out := evidence.DaemonSet{Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
-	for _, v := range d.Spec.Template.Spec.Volumes {
+	pod := d.Spec.Template.Spec
+	out := evidence.DaemonSet{
+		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Labels: d.Spec.Selector.MatchLabels,
+		HostNetwork: pod.HostNetwork, NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations,
+	}
+	for _, v := range pod.Volumes {
 		if path := v.HostPath.Path; path != "" {
 			out.HostPaths = append(out.HostPaths, path)
+		}
+	}
+	if required := pod.Affinity.NodeAffinity.Required; required != nil {
+		for _, term := range required.Terms {
+			var all []evidence.Requirement
+			for _, r := range term.MatchExpressions {
+				all = append(all, evidence.Requirement(r))
+			}
+			out.Affinity = append(out.Affinity, all) // its matchFields count as met
 		}
 	}
 	return out
@@ -56,20 +83,33 @@ func networked(s *roll.Snapshot) (name, why string) {
 	return "", ""
 }
 
-// readDaemonSets reads the DaemonSets if a node waits for its network plugin and no node has one.
+// readDaemonSets reads the DaemonSets if a node waits for its network plugin and no node has one, or
+// has no pod of one, or if a taint that is not Kubernetes' own may keep a pod off a node that starts.
 // So it reads nothing in a cluster that works.
 func (l *look) readDaemonSets() {
-	awaits := func(f roll.Finding) bool { return l.nodeOf(f.Node).Object.Value.AwaitsNetwork() }
-	if !slices.ContainsFunc(l.needing(needPlugin), awaits) {
-		return
+	awaits, starved, tainted := false, false, false
+	for _, f := range l.needing(needPlugin) {
+		n := l.nodeOf(f.Node)
+		awaits = awaits || n.Object.Value.AwaitsNetwork()
+		starved = starved || n.Starved()
+		tainted = tainted || f.Kind == roll.Uninitialized && slices.ContainsFunc(n.Object.Value.Taints, others)
 	}
-	name, why := networked(l.in.Snapshot)
-	switch {
-	case name != "":
-		l.ev.Cluster.Networked = name
-	case why != "":
-		l.ev.Cluster.DaemonSets = evidence.Skipped[[]evidence.DaemonSet](why)
-	default:
+	if awaits {
+		switch name, why := networked(l.in.Snapshot); {
+		case name != "":
+			l.ev.Cluster.Networked = evidence.Read(name)
+		case why != "":
+			l.ev.Cluster.Networked = evidence.Skipped[string](why)
+		default:
+			l.ev.Cluster.Networked = evidence.None[string]()
+		}
+	}
+	if starved || tainted || l.ev.Cluster.Networked.State == evidence.Absent {
 		l.ev.Cluster.DaemonSets = items(l.kube.topic(), kube.DaemonSets(), daemonSetOf)
 	}
+}
+
+// others reports whether neither Kubernetes nor Karpenter puts the taint on a node.
+func others(t evidence.Taint) bool {
+	return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !strings.HasPrefix(t.Key, "node.cloudprovider.kubernetes.io/") && !strings.HasPrefix(t.Key, "karpenter.sh/")
 }

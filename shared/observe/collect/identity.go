@@ -41,10 +41,10 @@ func (l *look) readIdentity() {
 }
 
 // readSoundProfiles reads the instance profiles of instances without findings, if a node fell
-// silent: a role that works elsewhere is known to the cluster. read is how many profiles were read
+// silent or runs Windows: a role that works elsewhere is mapped as it must be. read is how many profiles were read
 // before.
 func (l *look) readSoundProfiles(a *action, read int) {
-	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown }) {
+	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown || ofWindows(f) }) {
 		return
 	}
 	var arns []string

@@ -30,7 +30,7 @@ func (l *look) readMembers() {
 			continue
 		}
 		group := m.Group()
-		like := evidence.Sound{Group: group, Profile: m.Instance.Profile}
+		like := evidence.Sound{Group: group, Profile: m.Instance.Profile, Windows: m.Instance.Preset == roll.PresetWindows}
 		unlike := !l.ev.Alone && !seen[like] && !m.Instance.Vouched // its profile is not known
 		if !affected[group] && !unlike {
 			continue // most instances of a large cluster

@@ -60,10 +60,20 @@ func needsOf(f roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
 		return 0 // EC2's report is in the finding
 	}
+	n := needs[f.Kind]
 	if f.Condition == conditionNetworking {
-		return needs[f.Kind] | needNetwork
+		n |= needNetwork
 	}
-	return needs[f.Kind]
+	if ofWindows(f) {
+		n |= needAuth
+	}
+	return n
+}
+
+// ofWindows reports whether the finding is about a Windows node that registered, and whose role
+// must be mapped in another way than a Linux node's for its network to work.
+func ofWindows(f roll.Finding) bool {
+	return f.Selector.Preset == roll.PresetWindows && (f.Kind == roll.Uninitialized || f.Kind == roll.NotReady)
 }
 
 // wanted returns the findings to diagnose, the most urgent first: those past watching.

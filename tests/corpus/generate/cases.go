@@ -82,7 +82,7 @@ func from(sources ...string) []string { return sources }
 // Cases returns all cases, by topic.
 func Cases() []Case {
 	return slices.Concat(identityCases(), controllerCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
-		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), silentCases(), fleetCases(), removalCases(), launchCases(), rootCases(), intentCases(), reachCases(), registryCases(), siblingCases(), absenceCases(), systemCases(), readerCases(), webhookCases(), ownImageCases(), reportCases(), pluginCases(), wellCases())
+		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), silentCases(), fleetCases(), removalCases(), launchCases(), rootCases(), intentCases(), reachCases(), registryCases(), siblingCases(), absenceCases(), systemCases(), readerCases(), webhookCases(), ownImageCases(), reportCases(), pluginCases(), tolerationCases(), wellCases())
 }
 
 // All builds all cases.
@@ -152,6 +152,18 @@ func (v *verdict) rulesOut(codes ...string) *verdict {
 // misses adds codes that must be reported as not checked.
 func (v *verdict) misses(codes ...string) *verdict {
 	v.last().NotChecked = codes
+	return v
+}
+
+// says adds words that the first cause of the last finding must have, and saysNot words that none may
+// have.
+func (v *verdict) says(words ...string) *verdict {
+	v.last().Says = append(v.last().Says, words...)
+	return v
+}
+
+func (v *verdict) saysNot(words ...string) *verdict {
+	v.last().SaysNot = append(v.last().SaysNot, words...)
 	return v
 }
 

@@ -140,6 +140,27 @@ func hostCases() []Case {
 				b.nodeEvent(m, "kubelet", "EvictionThresholdMet", "Attempting to reclaim inodes", "Warning", 2*time.Minute, 30)
 				return finds(m, "ConditionFailed", "DiskPressurePreceded").orders()
 			}),
+		broken("out-of-inodes-and-silent", "The kubelet evicted pods for want of inodes, and went silent minutes later.",
+			from(docPressure, docEviction), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				b.nodeEvent(m, "kubelet", "NodeHasDiskPressure", "Node "+m.Name()+" status is now: NodeHasDiskPressure", "Normal", 50*time.Minute, 1)
+				b.nodeEvent(m, "kubelet", "EvictionThresholdMet", "Attempting to reclaim inodes", "Warning", 48*time.Minute, 4)
+				return finds(m, "Unknown", "DiskPressurePreceded", "KubeletSilent").says("inodes")
+			}),
+		misleading("no-space-for-a-watch", "The kernel says that no space is left on the device where a process may watch no further files: the disk has space, and inodes.",
+			from("https://github.com/google/cadvisor/issues/1581", "https://github.com/kubernetes/kubernetes/issues/10421"), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				b.prints(m, "[430881.110231] kubelet[2105]: W0310 11:10:05.682241    2105 watcher.go:93] Error while processing event (\"/sys/fs/cgroup/kubepods.slice/x\": 0x40000100 == IN_CREATE|IN_ISDIR): inotify_add_watch /sys/fs/cgroup/kubepods.slice/x: no space left on device",
+					"[430882.000917] kubelet[2105]: E0310 11:10:06.054658    2105 logs.go:320] failed to create fsnotify watcher: no space left on device")
+				return finds(m, "Unknown", "KubeletSilent")
+			}),
+		misleading("inodes-that-were-won-back", "The kubelet won inodes back an hour before the node went silent, and says so: that it ran out of them again is no more than a hint.",
+			from(docPressure, docEviction), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				b.nodeEvent(m, "kubelet", "EvictionThresholdMet", "Attempting to reclaim inodes", "Warning", 110*time.Minute, 4)
+				b.nodeEvent(m, "kubelet", "NodeHasNoDiskPressure", "Node "+m.Name()+" status is now: NodeHasNoDiskPressure", "Normal", 105*time.Minute, 1)
+				return finds(m, "Unknown", "").suggests("KubeletSilent")
+			}),
 		well("memory-pressure-that-is-over", "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
 			from("https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"), func(b *Bundle) *verdict {
 				b.says(b.healthy.worker, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 3*time.Minute)

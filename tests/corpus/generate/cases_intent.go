@@ -1,6 +1,9 @@
 package generate
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // intentCases are about user data that was certainly meant to make the instance a node, and
 // that its reader rejects.
@@ -9,6 +12,8 @@ func intentCases() []Case {
 	own.Custom = true
 	join := "/etc/eks/bootstrap.sh " + Cluster + " --apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + "\n"
 	lone := Legacy // AL2 instances of an Auto Scaling group that never had a node
+	golden := own  // an AMI that a person made from one of EKS's
+	golden.Image = imageOwn
 	lone.Name, lone.Template, lone.Role = "payments-night", "lt-0aa90000000000000", "payments-night-node"
 	return []Case{
 		broken("nodeconfig-of-a-version-that-does-not-exist", "nodeadm knows node.eks.aws/v1alpha1 and no other version: it refuses v1beta1, and says so on the console.",
@@ -27,6 +32,14 @@ func intentCases() []Case {
 		broken("nodeconfig-whose-flags-are-a-text", "spec.kubelet.flags is a text where nodeadm wants a list.",
 			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/nodeconfig_types.go"), texted(own, "UserDataUnparseable", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+
 				"  kubelet:\n    flags: \"--node-labels=team=batch\"\n")))),
+		misleading("nodeconfig-of-a-version-that-a-later-image-may-know", "A NodeConfig of another version, on an image of EKS that is newer than any which was looked into, and no console: whether its nodeadm knows the version is not known.",
+			from(docNodeadm, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/api/v1alpha1/groupversion_info.go"), func(b *Bundle) *verdict {
+				m := b.Unregistered(own)
+				b.retext(m, strings.Replace(nodeadmData(Cluster, CA), "v1alpha1", "v1", 1))
+				image := b.find(b.Images, "ImageId", own.Image.ID)
+				image["Name"] = releaseOf.ReplaceAllString(image["Name"].(string), "-v20991231")
+				return unregistered(m, "").misses("UserDataUnparseable")
+			}),
 		misleading("nodeconfig-with-a-field-that-does-not-exist", "spec.kubelet.extraArgs does not exist; nodeadm passes over what it does not know, and joins. The role has no access entry.",
 			from(docNodeadm), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
@@ -104,6 +117,92 @@ func intentCases() []Case {
 				}, booted()...)...)
 				return unregistered(m, "")
 			}),
+		broken("cluster-api-whose-secret-is-gone", "The controller deleted the machine's secret before its script ran, as it does once it takes the machine for ready.",
+			from("https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go", "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2745"), func(b *Bundle) *verdict {
+				m := b.ofClusterAPI(lone)
+				b.Console[m.ID] = console(append([]string{
+					"[    9.812001] cloud-init[1321]: +++ [2026-03-10T11:20:31+00:00] aws.cluster.x-k8s.io encrypted cloud-init script started",
+					"[   12.101200] cloud-init[1321]: An error occurred (ResourceNotFoundException) when calling the GetSecretValue operation: Secrets Manager can't find the specified secret.",
+					"[   12.101310] cloud-init[1321]: !!! [2026-03-10T11:20:34+00:00] Unable to fetch secret, aws.cluster.x-k8s.io/a1b2c3-0",
+					"[   12.101392] cloud-init[1321]: !!! [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 exiting with status 1",
+				}, booted()...)...)
+				return unregistered(m, "CloudInitFailed")
+			}),
+		misleading("cluster-api-whose-secret-was-fetched-at-the-second-try", "Secrets Manager throttled the first call, the script tried again and finished. DNS is off.",
+			from("https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go"), func(b *Bundle) *verdict {
+				m := b.ofClusterAPI(lone)
+				b.Console[m.ID] = console(append([]string{
+					"[    9.812001] cloud-init[1321]: +++ [2026-03-10T11:20:31+00:00] aws.cluster.x-k8s.io encrypted cloud-init script started",
+					"[   10.101200] cloud-init[1321]: An error occurred (ThrottlingException) when calling the GetSecretValue operation (reached max retries: 4): Rate exceeded",
+					"[   14.101392] cloud-init[1321]: +++ [2026-03-10T11:20:36+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 finished",
+				}, booted()...)...)
+				b.Attributes[vpc] = dns(true, false)
+				return unregistered(m, "DnsDisabled")
+			}),
+		broken("cluster-api-whose-included-file-is-not-there", "The boothook of a machine of Cluster API did not fetch the secret, so the file that the user data includes is not there; cloud-init goes on and ends without it.",
+			from(capiUserData, "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/5449", docBoothook), func(b *Bundle) *verdict {
+				m := b.including(lone)
+				b.Console[m.ID] = console(append([]string{includeFailed, boothookFailed}, booted()...)...)
+				return unregistered(m, "CloudInitFailed").says("/etc/secret-userdata.txt")
+			}),
+		broken("cluster-api-whose-cloud-init-gives-up", "The same with a cloud-init that takes a file that is not there for an error: the stage that reads the user data fails, and the boot ends all the same.",
+			from(capiUserData, "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2757", "https://github.com/canonical/cloud-init/blob/main/cloudinit/cmd/main.py"), func(b *Bundle) *verdict {
+				m := b.including(lone)
+				b.Console[m.ID] = console(append([]string{
+					"[   11.401190] cloud-init[1321]: 2026-03-10 11:20:33,881 - util.py[WARNING]: failed stage init",
+					"[   11.402230] cloud-init[1321]: failed run of stage init",
+				}, booted()...)...)
+				return unregistered(m, "CloudInitFailed")
+			}),
+		misleading("cluster-api-whose-boothook-restarts-cloud-init", "The included file is not there when cloud-init looks first. The boothook writes it and restarts cloud-init, by which it is ended itself. DNS is off.",
+			from(capiUserData, "https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/4745"), func(b *Bundle) *verdict {
+				m := b.including(lone)
+				b.Console[m.ID] = console(append([]string{
+					includeFailed, boothookFailed,
+					"[   15.006211] cloud-init[1462]: Cloud-init v. 22.2.2 running 'init' at Tue, 10 Mar 2026 11:20:36 +0000. Up 15.00 seconds.",
+				}, booted()...)...)
+				b.Attributes[vpc] = dns(true, false)
+				return unregistered(m, "DnsDisabled")
+			}),
+		misleading("boothook-that-fails-beside-the-bootstrap", "A boothook that mounts a disk fails; a script of the same user data calls bootstrap.sh. Whether the one kept the other from joining is not proven.",
+			from(docBoothook, docTemplates), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.retext(m, multipart(part("text/cloud-boothook; charset=\"us-ascii\"", "#cloud-boothook\n#!/bin/bash\nmount /dev/nvme1n1 /data\n"), part(shellPart, "#!/bin/bash\n"+join)))
+				b.Console[m.ID] = console(append([]string{boothookFailed}, booted()...)...)
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
+		broken("shell-alone-on-an-image-of-ones-own", "A node group with an AMI that was made from EKS's. Its user data installs an agent and has no NodeConfig: nodeadm finds none and says so.",
+			from(docTemplates, docNodeadm, "https://github.com/cloudposse/terraform-aws-eks-node-group/issues/226"), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, multipart(part(shellPart, "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n")))
+				b.Console[m.ID] = console(append([]string{noNodeConfig, configUnit}, booted()...)...)
+				return unregistered(m, "UserDataWrongFormat", "NodeadmFailed")
+			}),
+		broken("cloud-config-alone-on-an-image-of-ones-own", "The same with a cloud-config, which nodeadm passes over.",
+			from(docTemplates, docNodeadm), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, "#cloud-config\npackages:\n- amazon-cloudwatch-agent\n")
+				b.Console[m.ID] = console(append([]string{strings.Replace(noNodeConfig, "could not find NodeConfig within UserData", "no config in chain", 1), configUnit}, booted()...)...)
+				return unregistered(m, "UserDataWrongFormat", "NodeadmFailed")
+			}),
+		misleading("shell-alone-on-an-image-that-joins-by-itself", "An AMI that a person made may hold what joins it, and the console says nothing of nodeadm. The role has no access entry.",
+			from(docTemplates, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n")
+				b.Console[m.ID] = console(booted()...)
+				b.unmap(golden)
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		misleading("script-that-starts-nodeadm-by-itself", "nodeadm finds no NodeConfig in the user data when the boot begins. The script writes one and starts nodeadm, and the kubelet runs. DNS is off.",
+			from(docNodeadm, docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(golden)
+				b.retext(m, "#!/bin/bash\nset -e\ncat > /etc/payments/node.yaml <<EOF\n"+nodeConfig(Cluster, CA)+"EOF\nnodeadm init -c file:///etc/payments/node.yaml\n")
+				b.Console[m.ID] = console(append([]string{noNodeConfig, configUnit, "[  OK  ] Started kubelet.service - Kubernetes Kubelet."}, booted()...)...)
+				b.Attributes[vpc] = dns(true, false)
+				return unregistered(m, "DnsDisabled")
+			}),
+		broken("windows-parameter-of-the-script-for-linux", "-UseMaxPods is a parameter of bootstrap.sh, and EKS's script for Windows has none of that name.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://github.com/awslabs/amazon-eks-ami/blob/al2/templates/al2/runtime/bootstrap.sh"), texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -UseMaxPods false"))),
 		broken("windows-parameter-that-does-not-exist", "The script of EKS's Windows images has no parameter -NodeLabels, and PowerShell runs nothing of a script that gets a parameter that it does not have.",
 			from("https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html", "https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_functions_cmdletbindingattribute"), texted(windowsGroup, "UserDataMalformedFlags", windowsData("-EKSClusterName "+Cluster+" -APIServerEndpoint "+Endpoint+" -Base64ClusterCA "+CA+" -NodeLabels 'team=night'"))),
 		misleading("windows-parameter-shortened", "PowerShell takes a parameter's name as far as it is clear. The role has no access entry.",
@@ -138,6 +237,24 @@ func (b *Bundle) ofClusterAPI(g Group) *Machine {
 	return m
 }
 
+// including launches such a machine whose user data includes the file that its boothook is to
+// write.
+func (b *Bundle) including(g Group) *Machine {
+	m := b.ofClusterAPI(g)
+	b.UserData[m.ID] = multipart(part("text/cloud-boothook", capiBoothook), part("text/x-include-url", "file:///etc/secret-userdata.txt\n"))
+	return m
+}
+
+const (
+	capiUserData = "https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/pkg/internal/mime/mime.go"
+	docBoothook  = "https://github.com/canonical/cloud-init/blob/main/cloudinit/handlers/boot_hook.py"
+
+	includeFailed  = "[   11.101190] cloud-init[1321]: 2026-03-10 11:20:33,881 - user_data.py[WARNING]: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt"
+	boothookFailed = "[   12.301190] cloud-init[1321]: 2026-03-10 11:20:34,902 - util.py[WARNING]: Boothooks script /var/lib/cloud/instances/i-0bad0000000000001/boothooks/part-001 execution error"
+	noNodeConfig   = `[   11.920411] nodeadm[1711]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"could not find NodeConfig within UserData"}`
+	configUnit     = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
+)
+
 // windowsGroup is a managed node group of Windows nodes with custom user data.
 var windowsGroup = Group{Owner: byNodeGroup, Name: "night", Role: "payments-night-windows", Image: imageWindows, Type: "m6i.xlarge", Template: "lt-0d0e0000000000000", Version: 2, Custom: true}
 
@@ -145,6 +262,9 @@ var windowsGroup = Group{Owner: byNodeGroup, Name: "night", Role: "payments-nigh
 func windowsData(arguments string) string {
 	return "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile " + arguments + "\n</powershell>\n"
 }
+
+// releaseOf is the release in the name of an image of EKS.
+var releaseOf = regexp.MustCompile(`-v\d{8}$`)
 
 // capiBoothook is, shortened, what Cluster API's AWS provider gives a machine whose bootstrap
 // data is in Secrets Manager.

@@ -15,6 +15,11 @@ const (
 	docLaunch          = "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/launch.go"
 )
 
+const (
+	docSpotRole = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html"
+	noSpotRole  = "The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances."
+)
+
 // refusal returns a case in which EC2 refuses the launches of an Auto Scaling group for one
 // cause.
 func refusal(name, why, message, code, source string) Case {
@@ -94,6 +99,32 @@ func launchCases() []Case {
 				b.pool(Batch)
 				b.waiting(Batch, "LaunchFailed", "creating instance, with fleet error(s), UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/KarpenterController/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy: arn:aws:organizations::111122223333:policy/o-a1b2c3d4e5/service_control_policy/p-1a2b3c4d", 9*time.Minute)
 				return launches(Batch, "LaunchDenied").orders()
+			}),
+		broken("spot-role-that-karpenter-may-not-create", "The account never launched a Spot Instance, so it has no service-linked role for them, and Karpenter's controller may not create it. The fleet adds that it launched nothing.",
+			from(docSpotRole, "https://github.com/aws/karpenter-provider-aws/issues/3413"), func(b *Bundle) *verdict {
+				b.pool(Batch)
+				b.waiting(Batch, "LaunchFailed", "creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: "+noSpotRole+"; UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", 9*time.Minute)
+				return launches(Batch, "LaunchDenied").says("service-linked role").orders()
+			}),
+		broken("spot-role-that-a-group-may-not-create", "The same of an Auto Scaling group, in its words.",
+			from(docSpotRole, docScalingFailures), func(b *Bundle) *verdict {
+				b.wants(Workers)
+				b.failed(Workers, noSpotRole+" Launching EC2 instance failed.")
+				return launches(Workers, "LaunchDenied").says("service-linked role").orders()
+			}),
+		misleading("spot-role-missing-and-no-capacity", "Beside the denial EC2 says that a type has no capacity, which is true for itself.",
+			from(docSpotRole, docFleetErrors), func(b *Bundle) *verdict {
+				b.pool(Batch)
+				b.waiting(Batch, "LaunchFailed", "creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: "+noSpotRole+"; InsufficientInstanceCapacity: We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-west-1a).", 9*time.Minute)
+				v := launches(Batch, "LaunchDenied").orders()
+				v.last().AlsoDecisive = []string{"LaunchNoCapacity"}
+				return v
+			}),
+		misleading("capacity-of-a-role-that-is-there", "A fleet launched nothing for want of capacity. Its message speaks of a role and denies nothing.",
+			from(docFleetErrors), func(b *Bundle) *verdict {
+				b.pool(Batch)
+				b.waiting(Batch, "LaunchFailed", "creating instance with the service-linked role for EC2 Spot Instances, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", 9*time.Minute)
+				return launches(Batch, "LaunchNoCapacity").orders()
 			}),
 		broken("vcpu-quota-of-a-group", "An Auto Scaling group is to grow, and the account's quota on vCPUs is used up.",
 			from(docScalingFailures, "https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html"), func(b *Bundle) *verdict {

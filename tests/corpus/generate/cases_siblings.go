@@ -186,6 +186,13 @@ func siblingCases() []Case {
 				b.Profiles = without(b.Profiles, "InstanceProfileName", Batch.Profile())
 				return finds(m, "Unknown", "").suggests("KubeletSilent").misses("InstanceProfileMissing", "NodeRoleNotMapped").holds("CauseNotChecked")
 			}),
+		broken("silent-and-its-profile-has-no-role", "Somebody took the role out of the instance profile that the instance has: the kubelet gets no token any more.",
+			from(docNodeRole, docNodes), func(b *Bundle) *verdict {
+				m := b.joined(Batch, 5*day)
+				b.silent(m, 45*time.Minute)
+				b.find(b.Profiles, "InstanceProfileName", Batch.Profile())["Roles"] = []object{}
+				return finds(m, "Unknown", "InstanceProfileMissing", "KubeletSilent")
+			}),
 		broken("silent-and-its-profile-is-gone", "The instance that EC2 lists has no profile: it was taken off, and the kubelet gets no token any more.",
 			from(docNodeRole, docNodes), func(b *Bundle) *verdict {
 				m := b.joined(Batch, 5*day)

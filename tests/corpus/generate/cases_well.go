@@ -31,6 +31,14 @@ func wellCases() []Case {
 				b.taint(b.healthy.worker, "node.kubernetes.io/unschedulable", "NoSchedule")
 				return nothing()
 			}),
+		well("hybrid-node-that-is-silent", "The site of a hybrid node lost its connection. It is no EC2 instance, and nobody is to judge it or to delete its Node.",
+			from("https://docs.aws.amazon.com/eks/latest/userguide/hybrid-nodes-network-disconnections.html"), func(b *Bundle) *verdict {
+				b.hybrid("mi-0a1b2c3d4e5f60718")
+				n := b.Nodes[len(b.Nodes)-1]
+				n["status"] = object{"conditions": []object{b.condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.", 70*time.Minute)}}
+				n["spec"].(object)["taints"] = []object{{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule", "timeAdded": b.kubeTime(70 * time.Minute)}}
+				return nothing().orders()
+			}),
 		well("dedicated-nodes", "A node keeps a taint for good, to be kept for some pods: no startup taint.",
 			from("https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"), func(b *Bundle) *verdict {
 				b.taint(b.healthy.karpenter, "dedicated", "NoSchedule")

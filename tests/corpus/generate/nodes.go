@@ -50,8 +50,12 @@ func (b *Bundle) Join(m *Machine, age time.Duration) {
 }
 
 func labels(m *Machine) object {
+	system := "linux"
+	if m.Group.Image.OS == windows {
+		system = "windows"
+	}
 	l := object{
-		"kubernetes.io/arch": kubeArch(m.Group.Image), "kubernetes.io/os": "linux", "kubernetes.io/hostname": m.Name(),
+		"kubernetes.io/arch": kubeArch(m.Group.Image), "kubernetes.io/os": system, "kubernetes.io/hostname": m.Name(),
 		"node.kubernetes.io/instance-type": m.Group.Type, "topology.kubernetes.io/region": Region, "topology.kubernetes.io/zone": Region + m.Zone,
 	}
 	switch m.Group.Owner {
