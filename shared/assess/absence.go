@@ -16,6 +16,9 @@ type absence struct {
 	// proven is since when the node was certainly not Ready. It is later than since if no check saw
 	// the node for a while before its status changed: it may have been Ready then.
 	proven time.Time
+	// perhaps is since when it may not have been Ready, if that is earlier than since: no check saw
+	// for a while whether it was Ready in between. Zero otherwise.
+	perhaps time.Time
 }
 
 // unseen is the longest time without a check in which a node that was not Ready before, and is not
@@ -43,8 +46,15 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	if checked := a.State.Checked; !ok && !checked.After(began) && checked.After(n.Created) {
 		told = checked
 	}
-	if ok && a.sameAbsence(m, known, began, left) {
-		w.since, told = known.Since.UTC(), known.Told
+	switch {
+	case !ok || cutShort(m, known, began, left):
+	case returned(m, known, began):
+		// It was Ready in between, or it had the other status that is not Ready.
+		if began.Sub(a.State.Checked) > unseen {
+			w.perhaps = cmp.Or(known.Perhaps, known.Since).UTC()
+		}
+	default:
+		w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told
 		if known.Transition.Equal(began) || began.Sub(a.State.Checked) <= unseen {
 			w.proven = cmp.Or(known.Proven, known.Since).UTC()
 		}
@@ -52,7 +62,7 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	record := ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: began,
 		Known: m.Instance != nil || known.Known, // once known, always known
-		Told:  told,
+		Told:  told, Perhaps: w.perhaps,
 	}
 	if !w.proven.Equal(w.since) {
 		record.Proven = w.proven
@@ -61,22 +71,18 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	return w
 }
 
-// sameAbsence reports whether the ledger has the beginning of this absence. The change from Unknown
-// to False has a new transition time although the node was not Ready in between, so the earlier
-// time counts. It does not count if the same status has another transition time (the node was Ready
-// in between). Nor does it count across a new Node object, a boot, or a time in a warm pool or
-// Standby.
-func (a *assessor) sameAbsence(m roll.Member, known ledger.NotReady, began, left time.Time) bool {
-	n := m.Node
-	switch {
-	case known.Status == n.Ready.Status && !known.Transition.Equal(began):
-		return false
-	case known.Since.After(began), known.Since.Before(n.Created), known.Since.Before(left):
-		return false
-	case m.Instance != nil && known.Since.Before(m.Instance.Launched):
-		return false
-	}
-	return true
+// returned reports whether the node had another status since the one in the ledger. The change from
+// Unknown to False has a new transition time although the node was not Ready in between, so the
+// earlier time counts. If the same status has another transition time, the node was Ready in between.
+func returned(m roll.Member, known ledger.NotReady, began time.Time) bool {
+	return known.Status == m.Node.Ready.Status && !known.Transition.Equal(began)
+}
+
+// cutShort reports whether the absence in the ledger is another one in any case: it is of another
+// Node object, or from before a boot, or a time in a warm pool or Standby.
+func cutShort(m roll.Member, known ledger.NotReady, began, left time.Time) bool {
+	since := known.Since
+	return since.After(began) || since.Before(m.Node.Created) || since.Before(left) || m.Instance != nil && since.Before(m.Instance.Launched)
 }
 
 // repose is whether the Auto Scaling group of an instance keeps it out of service.

@@ -151,6 +151,27 @@ func TestTheLongerAbsenceCounts(t *testing.T) {
 	}
 }
 
+// Between two absences of the same status the node was Ready, or it had the other status that is not
+// Ready. If no check could tell, the finding says from when it may have lasted.
+func TestTroubleMayHaveLastedWhileNoCheckCame(t *testing.T) {
+	const before = 3 * time.Hour
+	for checked, want := range map[time.Duration]time.Time{6 * time.Minute: {}, 6*time.Minute + time.Second: now.Add(-before)} {
+		changed := now.Add(-time.Minute)
+		state := ledger.State{
+			First: now.Add(-48 * time.Hour), Checked: changed.Add(-checked),
+			NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: now.Add(-before), Status: roll.ConditionFalse, Transition: now.Add(-before)}},
+		}
+		s := snapshot([]roll.Instance{worker(id, 24*time.Hour)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
+		for look, at := range []time.Time{now, now.Add(time.Minute)} { // a second check knows it still
+			a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
+			if f := a.Findings[0]; !f.Since.Equal(changed) || !f.Due.Equal(changed.Add(15*time.Minute)) || !f.Perhaps.Equal(want) {
+				t.Errorf("checked %s before, look %d: since %s, due %s, perhaps since %s, want %s", checked, look, f.Since, f.Due, f.Perhaps, want)
+			}
+			state.NotReady, state.Checked = a.NotReady, at
+		}
+	}
+}
+
 // A node that no check saw for a while may have been Ready in that time. Its tolerance counts from
 // when it was certainly not ready. The trouble may still have begun at its first sight, so that what
 // was ill before the first check stays so.

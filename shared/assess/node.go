@@ -132,7 +132,7 @@ func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionS
 		return
 	}
 	f := a.finding(m, kind, w.since, w.proven.Add(tolerance))
-	f.Began = w.began
+	f.Began, f.Perhaps = w.began, w.perhaps
 	f.Summary = fmt.Sprintf("node %s %s since %s", m.Node.Name, told, roll.Clock(w.since))
 	if m.Node.Ready.Reason != "" {
 		f.Summary += " (" + m.Node.Ready.Reason + ")"

@@ -293,6 +293,9 @@ type NotReady struct {
 	// Proven is since when the node was certainly not Ready, if no check saw it for a while before
 	// that; zero if it was from Since on.
 	Proven time.Time `json:"proven,omitzero"`
+	// Perhaps is since when the node may not have been Ready, if no check saw for a while whether it
+	// was Ready before Since; zero otherwise.
+	Perhaps time.Time `json:"perhaps,omitzero"`
 }
 
 // Rest is the memory of an instance in a warm pool or Standby.

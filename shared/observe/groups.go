@@ -167,10 +167,15 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group)})
 			continue
 		}
-		launch, desired := false, 0
+		launch, desired, standby := false, 0, 0
 		var replace []string
 		for _, asg := range g.asgs {
 			desired += read[asg].Desired
+			for _, state := range read[asg].Lifecycles {
+				if inStandby(state) {
+					standby++
+				}
+			}
 			for _, process := range read[asg].SuspendedProcesses {
 				switch process {
 				case "Launch":
@@ -183,6 +188,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		slices.Sort(replace)
 		setGroup(s, g.group, func(d *roll.GroupDetail) {
 			d.LaunchSuspended, d.ReplaceSuspended, d.Suspended, d.Desired = answer(launch), answer(len(replace) > 0), strings.Join(slices.Compact(replace), ", "), desired
+			d.Standby = standby
 		})
 	}
 }

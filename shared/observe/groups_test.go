@@ -63,13 +63,18 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	a.asg("eks-plain-0")
 	a.asg("eks-plain-1", "Launch")
 	a.asg("web", "HealthCheck")
+	web := &a.groups[len(a.groups)-1]
+	web.DesiredCapacity = aws.Int32(3)
+	for _, state := range []asgtypes.LifecycleState{asgtypes.LifecycleStateStandby, asgtypes.LifecycleStateInService, asgtypes.LifecycleStateEnteringStandby} {
+		web.Instances = append(web.Instances, asgtypes.Instance{InstanceId: aws.String(string(state)), LifecycleState: state})
+	}
 	a.scalings["web"] = []asgtypes.Activity{launchOf("Failed", spot, at.Add(-time.Minute))}
 	a.scalings["eks-plain-1"] = []asgtypes.Activity{launchOf("Failed", spot, at.Add(-time.Hour))}
 	s := more(t, a, suspects(1, 6, roll.Question{Group: true}))
 	want := map[roll.Group]roll.GroupDetail{
 		"nodegroup/repaired": {AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes},
 		"nodegroup/plain":    {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
-		"asg/web":            {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
+		"asg/web":            {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", Desired: 3, Standby: 2, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
 		"nodepool/default":   {},
 		"none":               {},
 	}

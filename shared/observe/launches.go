@@ -155,12 +155,15 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 func lacks(g evidence.AutoScalingGroup) bool {
 	there := 0
 	for _, state := range g.Lifecycles {
-		if !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && state != "Standby" && state != "EnteringStandby" {
+		if !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && !inStandby(state) {
 			there++
 		}
 	}
 	return !g.Deleting && there < g.Desired
 }
+
+// inStandby reports whether an instance with the lifecycle state is in Standby.
+func inStandby(state string) bool { return state == "Standby" || state == "EnteringStandby" }
 
 // groupOf returns the group and owner that an Auto Scaling group of the cluster represents.
 func groupOf(g evidence.AutoScalingGroup) (roll.Group, roll.Owner) {

@@ -45,14 +45,15 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 // replacementPending refuses while the replacement of the group's last terminated instance is not a
 // Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
 // one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
-// loss. It does not apply to a reboot, which takes nothing from the group. Until the registration
+// loss. A desired capacity that is lower because instances are in Standby does not count. It does not
+// apply to a reboot, which takes nothing from the group. Until the registration
 // deadline the reason is OneAtATime; after that a person is notified.
 func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := lastEnded(p.State, f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
-	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired < last.Desired {
+	if g := p.Snapshot.Groups[f.Group]; last.Desired > 0 && g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {

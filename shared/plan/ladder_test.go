@@ -278,6 +278,13 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		}, "none: [ReplacementPending]"},
 		{"the desired capacity fell by it", func(w *world) { w.state.Actions[0].Desired = 10; w.desired(9) }, "terminate"},
 		{"the desired capacity is as it was", func(w *world) { w.state.Actions[0].Desired = 10; w.desired(10) }, "none: [ReplacementPending]"},
+		{"it fell for what is in Standby", func(w *world) {
+			w.state.Actions[0].Desired = 10
+			w.desired(8)
+			g := w.snapshot.Groups["asg/w"]
+			g.Standby = 2
+			w.snapshot.Groups["asg/w"] = g
+		}, "none: [ReplacementPending]"},
 		{"the desired capacity could not be read", func(w *world) {
 			w.state.Actions[0].Desired = 10
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}

@@ -138,6 +138,12 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
 		}
 	}
+	for perhaps, want := range map[time.Time]bool{{}: false, first: false, first.Add(-time.Nanosecond): true} {
+		f := roll.Finding{Since: first.Add(time.Minute), Perhaps: perhaps}
+		if got := foundBefore(f, ledger.Finding{FirstSeen: first.Add(2 * time.Minute)}, time.Time{}, first) != nil; got != want {
+			t.Errorf("perhaps since %s: held %v, want %v", perhaps, got, want)
+		}
+	}
 }
 
 // An instance that was faulty before the first complete check is left alone, whatever is found on

@@ -87,7 +87,7 @@ func (p *planner) remember() {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Kind, b.Kind))
 	})
 	c.Put.NotReady, c.Drop.NotReady = changed(p.State.NotReady, p.Assessment.NotReady, func(a, b ledger.NotReady) bool {
-		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition) && a.Known == b.Known && a.Proven.Equal(b.Proven)
+		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition) && a.Known == b.Known && a.Proven.Equal(b.Proven) && a.Perhaps.Equal(b.Perhaps)
 	})
 	c.Put.Rests, c.Drop.Rests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
 

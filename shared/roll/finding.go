@@ -112,6 +112,7 @@ type Finding struct {
 	// never was certainly runs nothing.
 	Worked  bool
 	Since   time.Time // when the fault began, perhaps in another form
+	Perhaps time.Time // from when it may have lasted, if no check saw for a while whether it was over; zero otherwise
 	Began   time.Time // the launch or transition that this check is based on
 	WarnAt  time.Time // when it is first reported; zero if the kind has no warning
 	Due     time.Time // when its tolerance ends

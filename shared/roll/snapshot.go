@@ -280,6 +280,8 @@ type GroupDetail struct {
 	// Desired is the total desired capacity of its Auto Scaling groups. It is valid only if
 	// LaunchSuspended was read.
 	Desired int
+	// Standby is how many instances they have in Standby, which Desired may not include.
+	Standby int
 	// LaunchesRead: Yes if the latest launches of the group were read. Only then a zero
 	// LaunchFailed means that no launch failed.
 	LaunchesRead Answer

@@ -545,18 +545,18 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 	}
 }
 
-// repeated checks that a notice does not report as news what was reported last.
+// repeated checks that a notice does not report as news what the last one showed, as news or not.
 func (u *auditor) repeated(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
-		if !i.New {
-			continue
-		}
 		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}
 		what := strings.Join([]string{i.Stage, i.Order, i.Held, d.Cause, "since", i.Since.Format(time.RFC3339)}, " ")
-		if before, ok := u.said[key]; ok && before.what == what && u.bars(before, inv) {
+		before, ok := u.said[key]
+		if ok = ok && before.what == what; ok && i.New && u.bars(before, inv) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)
 		}
-		u.said[key] = inv.said(what)
+		if i.New || !ok {
+			u.said[key] = inv.said(what)
+		}
 	}
 }
 

@@ -105,6 +105,10 @@ func (t *truths) remember(a *account) {
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil)
+			for _, p := range m.pods() {
+				note(p.keep, m.id, p.keep != "")
+				note(keptBudget, m.id, p.guarded)
+			}
 		}
 	}
 }
@@ -409,11 +413,9 @@ var ofMachine = map[string]func(excuse) bool{
 	"ZoneOutage":       func(e excuse) bool { return e.outage() },
 	"PodsUnread":       func(e excuse) bool { return e.inv.missed },
 	"PodsNotToDisrupt": func(e excuse) bool { return e.serves(keptAnnotated, keptUnsafe, keptNode, keptNodeSafe) },
-	"DisruptionBudget": func(e excuse) bool {
-		return e.serves(keptBudget) || slices.ContainsFunc(e.m.pods(), func(p *pod) bool { return p.guarded })
-	},
-	"LocalVolume":  func(e excuse) bool { return e.serves(keptLocal) },
-	"ActionFailed": func(e excuse) bool { return e.acted(time.Hour) },
+	"DisruptionBudget": func(e excuse) bool { return e.serves(keptBudget) },
+	"LocalVolume":      func(e excuse) bool { return e.serves(keptLocal) },
+	"ActionFailed":     func(e excuse) bool { return e.acted(time.Hour) },
 	"OtherFinding": func(e excuse) bool {
 		other := func(a about) bool { return a.instance == e.instance && a.kind != e.kind }
 		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
@@ -566,9 +568,13 @@ func (e excuse) sibling() bool {
 	return slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
 }
 
-// serves reports whether the machine has a pod that must not be terminated, for one of the reasons.
+// serves reports whether the machine had a pod that must not be terminated, for one of the reasons, while
+// the check read the pods: the pod may have left before the check ended.
 func (e excuse) serves(why ...string) bool {
-	return slices.ContainsFunc(e.m.pods(), func(p *pod) bool { return slices.Contains(why, p.keep) })
+	return slices.ContainsFunc(why, func(kept string) bool {
+		at, ok := e.u.truths.last[kept+" "+e.m.id]
+		return ok && !at.Before(e.inv.begun.Add(-time.Minute))
+	})
 }
 
 // tagged reports whether the instance has the tag, as the check read it or now.

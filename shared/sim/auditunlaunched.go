@@ -37,8 +37,8 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 		return
 	}
 	for _, g := range c.groups {
-		if g.groupName() != d.Group {
-			continue
+		if g.groupName() != d.Group || g.stray {
+			continue // strays may be in the Auto Scaling group of nodes, whose launches are those of its other group
 		}
 		for _, i := range d.Instances {
 			if i.Subject != "" && !g.unwell() && u.a.Now().Sub(g.refused) > time.Hour {

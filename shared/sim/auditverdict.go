@@ -76,7 +76,8 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	if i := slices.IndexFunc(checks, func(at time.Time) bool { return at.After(found.Add(-lag - 2*u.a.sc.Sweep)) }); i >= 0 {
 		found = latest(found, checks[i].Add(lag))
 	}
-	found = latest(found, u.recorded(g.c.name, began).Add(lag)) // nor remember it
+	// nor remember it, while none that comes once its time is over can write that down.
+	found = latest(found, u.recorded(g.c.name, found.Add(-lag-2*u.a.sc.Sweep)).Add(lag))
 	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool {
 		return s.from.Before(found) && u.recorded(g.c.name, s.to).Add(lag).After(began)
 	})
@@ -509,7 +510,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "it was ill before"
 	case held || m.protected || m.muted || m.stays || m.serving:
 		return "a person, or it stays so"
-	case !m.vanished.IsZero() || m.claim == nil && g.owner == karpenter:
+	case !m.vanished.IsZero() || !m.unnamed.IsZero() || m.claim == nil && g.owner == karpenter:
 		return "its objects"
 	}
 	for _, l := range u.verdicts.losses[g] {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -50,6 +51,12 @@ var nameReused = faultType{
 				}
 			}
 			m.rename()
+		}
+		for _, n := range slices.Clone(c.nodes) { // of machines that EC2 no longer shows
+			if m := n.machine; m != nil && m.state == terminated && m.bequeaths != nil && m.bequeaths.ID == f.ID {
+				m.bequeaths, m.keepsNode = nil, false
+				m.forgetNode()
+			}
 		}
 	}),
 }

@@ -63,9 +63,7 @@ func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (repo
 	if err != nil {
 		return c, err
 	}
-	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
-		r.Observer.LookUp(reading, c.Snapshot, open)
-	}
+	r.lookUp(reading, c.Snapshot, state)
 	in := r.judge(ctx, reading, &c, state, now)
 	c.Plan = r.plan(in)
 	c.Memory = &report.Memory{From: about.From, Cluster: id, State: state, PerHour: perHour(in.Policy, state, about.Instance, c.Assessment.Findings)}

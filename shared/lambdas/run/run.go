@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -103,9 +104,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 		// Without the ledger a check can neither confirm a finding nor count acts.
 		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
 	}
-	if open := unresolved(state); len(open) > 0 && c.Snapshot.Whole() {
-		r.Observer.LookUp(reading, c.Snapshot, open)
-	}
+	r.lookUp(reading, c.Snapshot, state)
 	in := r.assess(reading, &c, state, now)
 	keep := r.diagnose(ctx, &c, state, in.Policy)
 	in.Diagnoses, in.Lowered, in.Unremembered = c.Diagnoses, r.Lowered, r.Unremembered
@@ -151,6 +150,42 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 		return context.WithCancel(ctx)
 	}
 	return deadline.In(ctx, limit)
+}
+
+// lookUp reads the instances that the ledger needs into a whole snapshot: those whose acts have no
+// outcome yet, and those with a finding that the snapshot lacks. EC2 may leave an instance out of
+// an answer; its finding would end, and begin anew in the next check.
+func (r *Runner) lookUp(ctx context.Context, s *roll.Snapshot, state ledger.State) {
+	if !s.Whole() {
+		return
+	}
+	open, omitted := unresolved(state), lacking(s, state)
+	for _, id := range open {
+		delete(omitted, id)
+	}
+	if len(open)+len(omitted) == 0 {
+		return
+	}
+	r.Observer.LookUp(ctx, s, slices.AppendSeq(open, maps.Keys(omitted)))
+	// Somebody removed the cluster's tag.
+	s.Instances = slices.DeleteFunc(s.Instances, func(i roll.Instance) bool { return i.Unclaimed && omitted[i.ID] })
+}
+
+// lacking returns the instances with a finding that the snapshot of an existing cluster lacks.
+func lacking(s *roll.Snapshot, state ledger.State) map[roll.InstanceID]bool {
+	ids := map[roll.InstanceID]bool{}
+	if s.ClusterGone() {
+		return ids
+	}
+	for k := range state.Findings {
+		if k.Instance.IsInstance() && !s.NotFound[k.Instance] {
+			ids[k.Instance] = true
+		}
+	}
+	for i := range s.Instances {
+		delete(ids, s.Instances[i].ID)
+	}
+	return ids
 }
 
 // unresolved returns the instances whose acts have no outcome yet.

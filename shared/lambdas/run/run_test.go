@@ -33,7 +33,8 @@ type stage struct {
 	fail   map[string]bool
 	marks  *roll.Marks
 	gaps   []roll.Gap
-	well   bool // all instances are healthy
+	well   bool           // all instances are healthy
+	omits  *roll.Instance // what a lookup shows of the sick instance, which the listing left out
 	said   []report.Message
 }
 
@@ -73,12 +74,46 @@ func (s *stage) Snapshot(_ context.Context, name string, at time.Time, _ roll.Wa
 		}
 	}
 	snapshot.Instances[0].Marks = s.marks
+	if s.omits != nil {
+		snapshot.Instances = slices.DeleteFunc(snapshot.Instances, func(i roll.Instance) bool { return i.ID == sick })
+	}
 	return snapshot
 }
 
 func (s *stage) LookUp(_ context.Context, snapshot *roll.Snapshot, ids []roll.InstanceID) {
 	for _, id := range ids {
 		_ = s.do("look up " + string(id))
+		if s.omits != nil && id == sick {
+			snapshot.Instances = append(snapshot.Instances, *s.omits)
+		}
+	}
+}
+
+// EC2 may leave an instance out of one answer. Its finding ends only if it is gone, or no longer of
+// the cluster.
+func TestAnInstanceThatAListingLeftOutIsLookedUp(t *testing.T) {
+	there := roll.Instance{ID: sick, State: roll.StateRunning, Launched: now.Add(-2 * time.Hour), Owner: roll.OwnerManagedNodeGroup, Group: "nodegroup/w"}
+	gone, elsewhere := there, there
+	gone.State, elsewhere.Unclaimed = roll.StateTerminated, true
+	for name, tt := range map[string]struct {
+		shows roll.Instance
+		found int
+	}{"it runs": {there, 1}, "it is terminated": {gone, 0}, "its tag was removed": {elsewhere, 0}} {
+		s := newStage()
+		s.omits = &tt.shows
+		c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
+		if n := len(c.Assessment.Findings); n != tt.found || !slices.Contains(s.events, "look up "+string(sick)) {
+			t.Errorf("%s: %d findings, want %d; %q", name, n, tt.found, s.events)
+		}
+		if ended := len(c.Plan.Changes.Drop.Findings) > 0; ended != (tt.found == 0) {
+			t.Errorf("%s: its finding ended: %v", name, ended)
+		}
+	}
+	s := newStage()
+	s.omits, s.gaps = &there, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Detail: "throttled"}}
+	s.runner(policy.Remediate).Check(t.Context(), "demo", now)
+	if slices.Contains(s.events, "look up "+string(sick)) {
+		t.Error("a listing that failed is looked up piece by piece")
 	}
 }
 
