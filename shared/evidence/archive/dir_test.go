@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence/archive"
-	"rollcall/shared/evidence/archive/archivetest"
+	"rollcall/tests/harness/archivetest"
 )
 
 // keptIn reads every file below a folder.

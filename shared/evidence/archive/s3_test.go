@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"rollcall/shared/evidence/archive"
-	"rollcall/shared/evidence/archive/archivetest"
+	"rollcall/tests/harness/archivetest"
 )
 
 // bucket is an S3 bucket that belongs to an account and can be set to fail.
