@@ -215,7 +215,7 @@ func (h *Handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 		}
 		_, group := tags.Owner(operator)
 		selector := roll.Selector{
-			Group: group, Mode: tags.Mode, Deadline: tags.Deadline, PresetTag: tags.Preset,
+			Group: group, Deadline: tags.Deadline,
 			Preset: roll.PresetOf(string(i.Platform), string(i.InstanceType)),
 		}
 		for _, cluster := range clusters {
