@@ -147,9 +147,9 @@ func (h *Handler) read(batch events.SQSEvent, t *tally) []change {
 		case err != nil:
 			t.malformed++
 			h.Dropped(m.MessageId, err)
-		case ignored != nil:
+		case ignored != "":
 			t.ignored++
-			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
+			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored)
 		}
 		for _, id := range e.Instances {
 			changes = append(changes, change{e, id, m.MessageId})
