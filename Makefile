@@ -44,7 +44,7 @@ soak: build ## Try to make Rollcall do harm in simulated accounts, by random fau
 	$(BIN)/rollcall simulate --seed $(SEED) --soak $(SOAK)
 
 # What neither needs the control plane nor the emulator, and is done in seconds.
-CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/mutate ./tests/pictures ./tests/progress)
+CHECKED = $$($(GO) list ./shared/... ./functions/... ./tests/corpus/... ./tests/docs ./tests/harness/... ./tests/mutate ./tests/pictures ./tests/progress)
 
 .PHONY: check
 check: lint ## What to run before each commit: lint, and the unit tests; under two minutes once compiled

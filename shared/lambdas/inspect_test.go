@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"rollcall/shared/lambdas/config"
-	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/lambdas/run"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
@@ -26,8 +25,9 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
-	"rollcall/shared/report/metric/emftest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/logtest"
 )
 
 // world is a cluster with one instance that has not registered, and the function's

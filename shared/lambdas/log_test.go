@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
-	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
@@ -22,6 +21,7 @@ import (
 	"rollcall/shared/report/emit"
 	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/logtest"
 )
 
 // An unchanged finding is neither logged nor counted again.

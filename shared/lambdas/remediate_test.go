@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/logtest"
 )
 
 // hands carries out every order with one outcome, and records what is reported.

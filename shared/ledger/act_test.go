@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 )
 
 // begin is one try to begin an act, and its outcome.

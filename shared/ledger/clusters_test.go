@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 )
 
 // Each field of State that names instances makes an instance known by itself.

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 )
 
 func TestContract(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/sim/dynamo"
+	"rollcall/tests/harness/ledgertest"
 )
 
 // api is a simulated table as a client of several processes. Time passes with each call. A

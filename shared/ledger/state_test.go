@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 )
 
 func TestACloneHasEverythingInMapsOfItsOwn(t *testing.T) {

@@ -111,7 +111,7 @@ func TestInstancesOfAnotherAccountAreNotTheClusters(t *testing.T) {
 
 func TestReadsWhatChoosesAPolicyAndWhatReplacesIt(t *testing.T) {
 	a := newAccount(t)
-	a.launch(1, owned, "rollcall:mode=notify", "rollcall:deadline=45m", "rollcall:preset=slow").InstanceType = types.InstanceTypeP4d24xlarge
+	a.launch(1, owned, "rollcall:deadline=45m").InstanceType = types.InstanceTypeP4d24xlarge
 	a.launch(2, owned).Platform = types.PlatformValuesWindows
 	block := a.launch(3, owned)
 	block.InstanceLifecycle, block.InstanceType = types.InstanceLifecycleTypeCapacityBlock, types.InstanceTypeM5Large
@@ -121,12 +121,12 @@ func TestReadsWhatChoosesAPolicyAndWhatReplacesIt(t *testing.T) {
 		t.Fatalf("%+v", s.Gaps)
 	}
 	type read struct {
-		mode, deadline, presetTag, preset string
-		block                             bool
+		deadline, preset string
+		block            bool
 	}
-	for n, want := range []read{{"notify", "45m", "slow", "gpu", false}, {"", "", "", "windows", false}, {"", "", "", "", true}, {}} {
+	for n, want := range []read{{"45m", "gpu", false}, {"", "windows", false}, {"", "", true}, {}} {
 		i := s.Instances[n]
-		if got := (read{i.ModeTag, i.DeadlineTag, i.PresetTag, i.Preset, i.CapacityBlock}); got != want {
+		if got := (read{i.DeadlineTag, i.Preset, i.CapacityBlock}); got != want {
 			t.Errorf("instance %d: %+v, want %+v", n+1, got, want)
 		}
 	}

@@ -298,9 +298,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		Ignore:         tags.Ignore,
 		Replace:        tags.Replace,
 		Marks:          tags.Marks,
-		ModeTag:        p.texts.One(tags.Mode),
 		DeadlineTag:    p.texts.One(tags.Deadline),
-		PresetTag:      p.texts.One(tags.Preset),
 		Preset:         roll.PresetOf(string(i.Platform), string(i.InstanceType)),
 		CapacityBlock:  i.InstanceLifecycle == types.InstanceLifecycleTypeCapacityBlock,
 	}

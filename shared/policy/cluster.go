@@ -11,8 +11,8 @@ type asked struct {
 	of                  roll.Selector
 }
 
-// remembering returns a cache of a document's effective policies. Selectors differ by group, and by
-// the tags of instances.
+// remembering returns a cache of a document's effective policies. Selectors differ by group,
+// and by the tag of instances.
 func remembering() *memo.Memo[asked, Policy] { return &memo.Memo[asked, Policy]{Most: 1000} }
 
 // remembered is For with a cache, if the document has one.
@@ -27,8 +27,8 @@ func (d *Document) remembered(a asked) Policy {
 // Cluster returns a function that returns the effective policy of a cluster's groups and instances,
 // for callers that need it once per node. clusterTag is the value of the EKS cluster tag
 // rollcall:mode. permitted is the mode of the caller. The mode of a policy is the lowest of
-// permitted, of the document with its overrides, and of the tags rollcall:mode of the cluster and
-// the instance. If the document names no mode, it is the lowest of the others.
+// permitted, of the document with its overrides, and of the tag. If the document names no mode, it
+// is the lowest of the others.
 //
 // The function is for one goroutine. The document caches its results for the next check too, so
 // they must not be changed.
@@ -41,7 +41,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {
-				p.Mode = Lower(permitted, Lower(ceiling(clusterTag), ceiling(of.Mode)))
+				p.Mode = Lower(permitted, ceiling(clusterTag))
 			}
 			known[of] = p
 		}

@@ -12,7 +12,7 @@
 //
 // Settings are merged in this order, the strongest first:
 //
-//   - The tags of an instance: rollcall:deadline and rollcall:preset set times.
+//   - The tag rollcall:deadline of an instance.
 //   - Overrides that name a group.
 //   - The other overrides. By preset they only lower the mode, below that of the group.
 //   - The preset for an instance's platform and type, only where it gives more time than the
@@ -21,10 +21,10 @@
 //
 // Among overrides of one level, the later in the document wins, key by key. A preset that an
 // override applies ranks below the override's own keys. So a mode at the top of the document does
-// not lower the mode of an override that names one. The tags rollcall:mode of the EKS cluster and
-// of an instance only lower the resulting mode. A condition replaces the one with the same type
-// and status; the others stay. A ladder replaces the whole ladder of its kind, and a list of
-// taints the one before it.
+// not lower the mode of an override that names one. The tag rollcall:mode of the EKS cluster
+// only lowers the resulting mode. A condition replaces the one with the same type and status; the
+// others stay. A ladder replaces the whole ladder of its kind, and a list of taints the one before
+// it.
 //
 // The package performs no I/O and reads no clock.
 package policy

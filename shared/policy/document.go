@@ -78,9 +78,9 @@ func (d *Document) Warnings() []Fault { return slices.Clone(d.warnings) }
 // comes after its deadline. Validation checks that per layer, but two layers may combine only for
 // certain names.
 func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Policy, []Setting) {
-	preset, tagged := d.preset(of)
+	preset := d.preset(of)
 	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}
-	if preset != "" && !tagged {
+	if preset != "" {
 		layers = append(layers, presetLayer(preset, d.presets()[preset]).longer(layers))
 	}
 	for _, o := range d.overrides {
@@ -93,7 +93,7 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 			layers = append(layers, o.layer())
 		}
 	}
-	p, told := merge(append(layers, d.tagLayers(of)...)...)
+	p, told := merge(append(layers, tagLayer(of))...)
 	lowerWarning(&p.Registration.WarnAfter, p.Registration.Deadline, told, keyWarnAfter, keyDeadline)
 	lowerWarning(&p.Initialization.WarnAfter, p.Initialization.Deadline, told, keyInitWarnAfter, keyInitialization)
 	if preset != "" {
@@ -102,8 +102,7 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 	if !p.ModeSet {
 		told[0].From = "default, or what the stack's Mode or --mode says"
 	}
-	p, told = lowered(p, told, "cluster tag", clusterTag)
-	return lowered(p, told, "instance tag", of.Mode)
+	return lowered(p, told, clusterTag)
 }
 
 // lowerWarning moves a warning to its deadline if it is later.
@@ -118,8 +117,8 @@ func lowerWarning(warn *time.Duration, deadline time.Duration, told []Setting, w
 }
 
 // underGroup returns the policy of a preset's instances with a mode no higher than their group's.
-// Notices, and the time from which acts are allowed, are per group. So an override by preset, or
-// the tag rollcall:preset, must not cause acts without notices.
+// Notices, and the time from which acts are allowed, are per group. So an override by preset
+// must not cause acts without notices.
 func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
 	if !group.ModeSet || p.Mode == Lower(p.Mode, group.Mode) {
 		return p, told

@@ -101,7 +101,7 @@ func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
 	}
 	for _, cluster := range []string{"a", "b"} {
 		for _, tag := range []string{"", "remediate"} {
-			for _, of := range []roll.Selector{{}, {Group: "asg/a"}, {Group: "none", Mode: "remediate"}, {Group: "asg/a", Preset: roll.PresetGPU, PresetTag: "slow", Mode: "remediate"}} {
+			for _, of := range []roll.Selector{{}, {Group: "asg/a"}, {Group: "none", Deadline: "45m"}, {Group: "asg/a", Preset: roll.PresetGPU}} {
 				if !d.For(cluster, tag, of).Stop || !d.Cluster(cluster, tag, Remediate)(of).Stop {
 					t.Errorf("cluster %s, tag %q, %+v: no stop", cluster, tag, of)
 				}
@@ -242,14 +242,14 @@ func TestExplain(t *testing.T) {
 		"defaults":          {"defaults", "a", "", roll.Selector{}},
 		"precedence":        {"precedence", "gpu-a", "Remediate", roll.GroupSelector("nodepool/web")},
 		"repair":            {"repair", "a", "", roll.GroupSelector("nodepool/training")},
-		"stopped":           {"stopped", "a", "remediate", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU, Mode: "remediate"}},
+		"stopped":           {"stopped", "a", "remediate", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},
 		"edges":             {"edges", "1a-b", "", roll.GroupSelector("none")},
 		"presets":           {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},
 		"presets-override":  {"presets", "a", "", roll.Selector{Group: "nodepool/metal-1", Preset: roll.PresetWindows}},
 		"presets-applied":   {"presets", "lab", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU}},
-		"presets-tagged":    {"presets", "a", "", roll.Selector{Group: "nodepool/metal-1", Preset: roll.PresetGPU, PresetTag: "windows", Mode: "observe", Deadline: "8m"}},
-		"presets-mistagged": {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU, PresetTag: "teapot", Mode: "remediate", Deadline: "45"}},
-		"presets-unknown":   {"presets", "a", "", roll.Selector{Group: "asg/a", Preset: "teapot", Mode: "none"}},
+		"presets-tagged":    {"presets", "a", "observe", roll.Selector{Group: "nodepool/metal-1", Preset: roll.PresetWindows, Deadline: "8m"}},
+		"presets-mistagged": {"presets", "a", "remediate", roll.Selector{Group: "asg/a", Preset: roll.PresetGPU, Deadline: "45"}},
+		"presets-unknown":   {"presets", "a", "none", roll.Selector{Group: "asg/a", Preset: "teapot"}},
 	} {
 		t.Run(page, func(t *testing.T) {
 			d, err := Parse(fixture(t, filepath.Join("testdata/good", args.document+".yaml")))

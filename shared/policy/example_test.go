@@ -63,7 +63,7 @@ overrides:
 	// initialization.deadline: 15m (line 4)
 }
 
-// An instance with accelerators, with a deadline of 50 minutes, on which no act is allowed.
+// An instance with accelerators, with a deadline of 50 minutes, in a cluster in which no act is allowed.
 func ExampleDocument_Explain() {
 	d, err := policy.Parse([]byte(`apiVersion: rollcall/v1
 mode: remediate
@@ -72,12 +72,12 @@ mode: remediate
 		fmt.Println(err)
 		return
 	}
-	of := roll.Selector{Group: "asg/training", Preset: roll.PresetGPU, Mode: "notify", Deadline: "50m"}
-	for _, s := range d.Explain("research", "", of)[:6] {
+	of := roll.Selector{Group: "asg/training", Preset: roll.PresetGPU, Deadline: "50m"}
+	for _, s := range d.Explain("research", "notify", of)[:6] {
 		fmt.Printf("%s: %s (%s)\n", s.Key, s.Value, s.From)
 	}
 	// Output:
-	// mode: notify (instance tag rollcall:mode)
+	// mode: notify (cluster tag rollcall:mode)
 	// stop: false (default)
 	// registration.warnAfter: 10m (preset gpu)
 	// registration.deadline: 50m (instance tag rollcall:deadline)

@@ -25,11 +25,11 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
 		data := documents[name]
-		f.Add(data, "gpu-a", "", "nodepool/training", "gpu", "", "", "")
-		f.Add(data, "a", "remediate", "none", "slow", "gpu", "observe", "45m")
-		f.Add(data, "lab", "notify", "nodepool/metal-1", "windows", "bare-metal", "remediate", "1")
+		f.Add(data, "gpu-a", "", "nodepool/training", "gpu", "")
+		f.Add(data, "a", "remediate", "none", "slow", "45m")
+		f.Add(data, "lab", "notify", "nodepool/metal-1", "windows", "1")
 	}
-	f.Fuzz(func(t *testing.T, data []byte, cluster, tag, group, preset, presetTag, mode, deadline string) {
+	f.Fuzz(func(t *testing.T, data []byte, cluster, tag, group, preset, deadline string) {
 		d, err := Parse(data)
 		checkStop(t, data, err == nil)
 		if err != nil {
@@ -42,7 +42,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		g := roll.GroupSelector(roll.Group(group))
-		instance := roll.Selector{Group: g.Group, Preset: preset, PresetTag: presetTag, Mode: mode, Deadline: deadline}
+		instance := roll.Selector{Group: g.Group, Preset: preset, Deadline: deadline}
 		for _, of := range []roll.Selector{{}, g, instance} {
 			p := d.For(cluster, tag, of)
 			checkPolicy(t, p)
@@ -199,26 +199,20 @@ func checkOnlyLonger(t *testing.T, d *Document, cluster, tag string, of roll.Sel
 	}
 }
 
-// checkModeOnlyLower checks that the tags rollcall:mode of the cluster and of an instance raise no
-// mode, whatever the caller permits.
+// checkModeOnlyLower checks that the tag rollcall:mode of the cluster raises no mode, whatever the
+// caller permits.
 func checkModeOnlyLower(t *testing.T, d *Document, cluster, tag string, of roll.Selector) {
 	t.Helper()
-	untagged := of
-	untagged.Mode = ""
-	if with, without := d.For(cluster, tag, of).Mode, d.For(cluster, tag, untagged).Mode; Lower(with, without) != with {
-		t.Errorf("tag %q raises %s to %s", of.Mode, without, with)
+	if with, without := d.For(cluster, tag, of).Mode, d.For(cluster, "", of).Mode; Lower(with, without) != with {
+		t.Errorf("tag %q raises %s to %s", tag, without, with)
 	}
 	for _, permitted := range modes {
-		pol := d.Cluster(cluster, tag, permitted)
-		with, without := pol(of).Mode, pol(untagged).Mode
+		with, without := d.Cluster(cluster, tag, permitted)(of).Mode, d.Cluster(cluster, "", permitted)(of).Mode
 		if Lower(with, without) != with || Lower(without, permitted) != without {
-			t.Errorf("permitted %s: tag %q makes %s of %s", permitted, of.Mode, with, without)
+			t.Errorf("permitted %s: tag %q makes %s of %s", permitted, tag, with, without)
 		}
-		if _, err := ParseMode(of.Mode); err != nil && of.Mode != "" && with != Observe {
-			t.Errorf("permitted %s: unreadable tag %q leaves %s", permitted, of.Mode, with)
-		}
-		if free := d.Cluster(cluster, "", permitted)(untagged).Mode; Lower(without, free) != without || Lower(without, ceiling(tag)) != without {
-			t.Errorf("permitted %s: cluster tag %q makes %s of %s", permitted, tag, without, free)
+		if _, err := ParseMode(tag); err != nil && tag != "" && with != Observe {
+			t.Errorf("permitted %s: unreadable tag %q leaves %s", permitted, tag, with)
 		}
 	}
 }

@@ -7,37 +7,27 @@ import (
 	"rollcall/shared/roll"
 )
 
-// preset returns the preset of an instance: the one that its tag names, or else the one for its
-// platform and type. It returns "" if there is none, or the document does not know it.
-func (d *Document) preset(of roll.Selector) (name string, tagged bool) {
-	all := d.presets()
-	if _, ok := all[of.PresetTag]; ok {
-		return of.PresetTag, true
+// preset returns the preset for an instance's platform and type, "" if there is none, or the
+// document does not know it.
+func (d *Document) preset(of roll.Selector) string {
+	if _, ok := d.presets()[of.Preset]; ok {
+		return of.Preset
 	}
-	if _, ok := all[of.Preset]; ok {
-		return of.Preset, false
-	}
-	return "", false
+	return ""
 }
 
-// tagLayers returns a layer for each tag of an instance that sets something: its preset, then its
-// deadline, which applies to both registration and initialization.
-func (d *Document) tagLayers(of roll.Selector) []layer {
-	var layers []layer
-	if name, tagged := d.preset(of); tagged {
-		layers = append(layers, layer{from("instance tag " + roll.TagPreset), d.presets()[name]})
-	}
+// tagLayer returns a layer for the tag of an instance that sets its deadlines, of both registration
+// and initialization.
+func tagLayer(of roll.Selector) layer {
+	l := layer{from: from("instance tag " + roll.TagDeadline)}
 	if deadline, problem := readDuration(of.Deadline, false); of.Deadline != "" && problem == "" {
-		layers = append(layers, layer{from("instance tag " + roll.TagDeadline), []setting{
-			durationSetting(keyDeadline, deadline),
-			durationSetting(keyInitialization, deadline),
-		}})
+		l.settings = []setting{durationSetting(keyDeadline, deadline), durationSetting(keyInitialization, deadline)}
 	}
-	return layers
+	return l
 }
 
-// ceiling returns the highest mode that a tag rollcall:mode of a cluster or an instance allows. A
-// value that is not a mode allows only Observe: whoever wrote it wanted less, not more.
+// ceiling returns the highest mode that the tag rollcall:mode of a cluster allows. A value that is
+// not a mode allows only Observe: whoever wrote it wanted less, not more.
 func ceiling(tag string) Mode {
 	if tag == "" {
 		return Remediate
@@ -49,12 +39,12 @@ func ceiling(tag string) Mode {
 	return m
 }
 
-// lowered returns the policy under a tag rollcall:mode, and its settings. source names the owner of
-// the tag.
-func lowered(p Policy, told []Setting, source, tag string) (Policy, []Setting) {
+// lowered returns the policy under the tag rollcall:mode of a cluster, and its settings.
+func lowered(p Policy, told []Setting, tag string) (Policy, []Setting) {
 	if tag == "" {
 		return p, told
 	}
+	const source = "cluster tag"
 	most, problem := ceiling(tag), ""
 	if _, err := ParseMode(tag); err != nil {
 		problem = ": " + err.Error()
@@ -72,18 +62,10 @@ func lowered(p Policy, told []Setting, source, tag string) (Policy, []Setting) {
 func (d *Document) remarks(of roll.Selector) []Setting {
 	var told []Setting
 	const ignored = "ignored"
-	known := strings.Join(d.Presets(), ", ")
-	name, tagged := d.preset(of)
-	switch {
-	case tagged:
-		told = append(told, Setting{"preset", name, "instance tag " + roll.TagPreset})
-	case name != "":
+	if name := d.preset(of); name != "" {
 		told = append(told, Setting{"preset", name, "platform or type, for longer times only"})
-	case of.Preset != "":
-		told = append(told, Setting{"preset", ignored, fmt.Sprintf("%s is none of this policy's presets: %s", quote(of.Preset), known)})
-	}
-	if of.PresetTag != "" && !tagged {
-		told = append(told, Setting{roll.TagPreset, ignored, fmt.Sprintf("instance tag: %s is none of this policy's presets: %s", quote(of.PresetTag), known)})
+	} else if of.Preset != "" {
+		told = append(told, Setting{"preset", ignored, fmt.Sprintf("%s is none of this policy's presets: %s", quote(of.Preset), strings.Join(d.Presets(), ", "))})
 	}
 	if of.Deadline != "" {
 		if _, problem := readDuration(of.Deadline, false); problem != "" {

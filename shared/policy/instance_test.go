@@ -66,13 +66,9 @@ func TestPrecedenceOfDeadlines(t *testing.T) {
 		{"match.preset", "x", roll.Selector{Group: "none", Preset: "windows"}, 16},
 		{"match.preset by itself is of the cluster's level", "x", roll.Selector{Group: "nodepool/g1", Preset: "windows"}, 14},
 		{"match.preset with a group is of the group's level", "x", roll.Selector{Group: "asg/a", Preset: "windows"}, 17},
-		{"tagged preset beats a group override", "c1", roll.Selector{Group: "nodepool/g1", PresetTag: "gpu"}, 35},
-		{"tagged preset shortens", "c1", roll.Selector{Group: "nodepool/g1", PresetTag: "short"}, 4},
-		{"tagged preset stands for the suggested one", "x", roll.Selector{Preset: "gpu", PresetTag: "short"}, 4},
-		{"an unknown tagged preset leaves the suggested one", "x", roll.Selector{Preset: "gpu", PresetTag: "long"}, 35},
-		{"case counts", "x", roll.Selector{PresetTag: "GPU"}, 11},
+		{"case counts", "x", roll.Selector{Preset: "GPU"}, 11},
 		{"an unknown suggestion is nothing", "x", roll.Selector{Preset: "long"}, 11},
-		{"deadline tag beats all", "c1", roll.Selector{Group: "nodepool/g1", Preset: "gpu", PresetTag: "short", Deadline: "47m"}, 47},
+		{"deadline tag beats all", "c1", roll.Selector{Group: "nodepool/g1", Preset: "gpu", Deadline: "47m"}, 47},
 		{"deadline tag shortens", "c1", roll.Selector{Group: "nodepool/g1", Deadline: "3m"}, 3},
 		{"30 days", "x", roll.Selector{Deadline: "720h"}, 43200},
 		{"over 30 days", "x", roll.Selector{Deadline: "720h1s"}, 11},
@@ -96,7 +92,7 @@ func TestPrecedenceOfDeadlines(t *testing.T) {
 	}
 }
 
-func TestMatchPresetIsAboutTagAndSuggestion(t *testing.T) {
+func TestMatchPresetIsAboutTheSuggestion(t *testing.T) {
 	d := mustParse(t, everyLevel)
 	for _, c := range []struct {
 		name, cluster string
@@ -105,10 +101,6 @@ func TestMatchPresetIsAboutTagAndSuggestion(t *testing.T) {
 	}{
 		{"none", "x", roll.Selector{}, 10},
 		{"suggested", "x", roll.Selector{Preset: "short"}, 18},
-		{"tagged", "x", roll.Selector{PresetTag: "short"}, 18},
-		{"tagged, and another suggested", "x", roll.Selector{Preset: "gpu", PresetTag: "short"}, 18},
-		{"suggested, and another tagged", "x", roll.Selector{Preset: "short", PresetTag: "gpu"}, 10},
-		{"suggested, and an unknown one tagged", "x", roll.Selector{Preset: "short", PresetTag: "long"}, 18},
 		{"applied by another override", "p1", roll.Selector{}, 10},
 	} {
 		if got := d.For(c.cluster, "", c.of).Drain.Timeout; got != c.want*time.Minute {
@@ -166,53 +158,40 @@ overrides: [{match: {group: "asg/*"}, preset: gpu}]
 			t.Errorf("%+v: %s, want %s", of, got, want)
 		}
 	}
-	if got := d.For("a", "", roll.Selector{Group: "none", PresetTag: "gpu"}).Initialization.Taints; !cmp.Equal(got, []string{"example.com/driver"}) {
-		t.Errorf("tagged: %s", got)
-	}
 	if w := d.Warnings(); len(w) != 1 || w[0].Key != "presets.gpu.initialization.taints" {
 		t.Errorf("warnings %v", w)
 	}
 }
 
-func TestInstanceModeTag(t *testing.T) {
+func TestClusterModeTag(t *testing.T) {
 	for _, c := range []struct {
-		document, clusterTag, tag string
-		permitted, want           Mode
+		document, tag   string
+		permitted, want Mode
 	}{
-		{"mode: remediate", "", "", Remediate, Remediate},
-		{"mode: remediate", "", "remediate", Remediate, Remediate},
-		{"mode: remediate", "", "notify", Remediate, Notify},
-		{"mode: remediate", "", "observe", Remediate, Observe},
-		{"mode: remediate", "", "Notify", Remediate, Observe},
-		{"mode: remediate", "", "off", Remediate, Observe},
-		{"mode: remediate", "", " ", Remediate, Observe},
-		{"mode: remediate", "notify", "remediate", Remediate, Notify},
-		{"mode: remediate", "", "remediate", Notify, Notify},
-		{"mode: observe", "", "remediate", Remediate, Observe},
-		{"mode: notify", "", "remediate", Remediate, Notify},
-		{"overrides: [{match: {group: '*'}, mode: notify}]", "", "remediate", Remediate, Notify},
-		{"overrides: [{match: {group: '*'}, mode: remediate}]", "observe", "notify", Remediate, Observe},
-		{"overrides: [{match: {group: '*'}, mode: remediate}]", "notify", "observe", Remediate, Observe},
+		{"mode: remediate", "", Remediate, Remediate},
+		{"mode: remediate", "remediate", Remediate, Remediate},
+		{"mode: remediate", "notify", Remediate, Notify},
+		{"mode: remediate", "observe", Remediate, Observe},
+		{"mode: remediate", "Notify", Remediate, Observe},
+		{"mode: remediate", "off", Remediate, Observe},
+		{"mode: remediate", " ", Remediate, Observe},
+		{"mode: remediate", "remediate", Notify, Notify},
+		{"mode: observe", "remediate", Remediate, Observe},
+		{"mode: notify", "remediate", Remediate, Notify},
+		{"overrides: [{match: {group: '*'}, mode: notify}]", "remediate", Remediate, Notify},
+		{"overrides: [{match: {group: '*'}, mode: remediate}]", "notify", Remediate, Notify},
 		// Nothing else names a mode: the permitted mode is lowered.
-		{"", "", "", Remediate, Remediate},
-		{"", "", "remediate", Remediate, Remediate},
-		{"", "", "notify", Remediate, Notify},
-		{"", "", "observe", Remediate, Observe},
-		{"", "", "off", Remediate, Observe},
-		{"", "", "remediate", Observe, Observe},
-		{"", "", "remediate", Notify, Notify},
+		{"", "", Remediate, Remediate},
+		{"", "remediate", Remediate, Remediate},
+		{"", "notify", Remediate, Notify},
+		{"", "observe", Remediate, Observe},
+		{"", "off", Remediate, Observe},
+		{"", "remediate", Observe, Observe},
+		{"", "remediate", Notify, Notify},
 	} {
-		of := roll.Selector{Group: "none", Mode: c.tag}
-		if got := mustParse(t, c.document).Cluster("a", c.clusterTag, c.permitted)(of).Mode; got != c.want {
-			t.Errorf("%q, cluster tag %q, tag %q, permitted %s: %s, want %s", c.document, c.clusterTag, c.tag, c.permitted, got, c.want)
+		if got := mustParse(t, c.document).Cluster("a", c.tag, c.permitted)(roll.Selector{Group: "none"}).Mode; got != c.want {
+			t.Errorf("%q, tag %q, permitted %s: %s, want %s", c.document, c.tag, c.permitted, got, c.want)
 		}
-	}
-}
-
-// An instance's tag names no mode: only the other layers decide whether one is set.
-func TestInstanceModeTagSetsNoMode(t *testing.T) {
-	if p := Default().For("a", "", roll.Selector{Mode: "remediate"}); p.ModeSet || p.Mode != Observe {
-		t.Errorf("mode %s, set %v", p.Mode, p.ModeSet)
 	}
 }
 
@@ -263,7 +242,7 @@ func TestSuggestionsOnlyLengthenAndTagsOnlyLower(t *testing.T) {
 		pick := func(of ...string) string { return of[rng.IntN(len(of))] }
 		of := roll.Selector{
 			Group: roll.Group(pick("", "none", "asg/a", "asg/b")), Preset: pick("gpu", "windows", "own", "other", ""),
-			PresetTag: pick("", "", "own", "gpu", "other"), Mode: pick("", "observe", "notify", "remediate", "x"), Deadline: pick("", "1m", "2h", "x"),
+			Deadline: pick("", "1m", "2h", "x"),
 		}
 		cluster, tag := pick("a", "b"), pick("", "observe", "notify", "remediate", "x")
 		checkPolicy(t, d.For(cluster, tag, of))
@@ -276,7 +255,7 @@ func TestSuggestionsOnlyLengthenAndTagsOnlyLower(t *testing.T) {
 		if with.Registration.Deadline > without.Registration.Deadline {
 			longer++
 		}
-		if d.For(cluster, tag, of).Mode != without.Mode {
+		if d.For(cluster, tag, of).Mode != d.For(cluster, "", of).Mode {
 			lower++
 		}
 	}
@@ -306,16 +285,14 @@ overrides:
 	}{
 		{roll.Selector{Group: "asg/a"}, Notify},
 		{roll.Selector{Group: "asg/a", Preset: "gpu"}, Notify},
-		{roll.Selector{Group: "asg/a", PresetTag: "gpu"}, Notify},
 		{roll.Selector{Group: "asg/a", Preset: "windows"}, Observe},
 		{roll.Selector{Group: "asg/free"}, Remediate},
 		{roll.Selector{Group: "asg/free", Preset: "gpu"}, Remediate},
-		{roll.Selector{Group: "asg/free", PresetTag: "windows"}, Notify},
 	} {
 		if got := d.For("demo", "", tt.of).Mode; got != tt.want {
 			t.Errorf("%+v: mode %s, want %s", tt.of, got, tt.want)
 		}
-		if got := d.Explain("demo", "", tt.of)[0]; got.Value != string(tt.want) || strings.Contains(got.From, "lowered") != (tt.of.Group == "asg/a" && tt.of.Preset+tt.of.PresetTag == "gpu") {
+		if got := d.Explain("demo", "", tt.of)[0]; got.Value != string(tt.want) || strings.Contains(got.From, "lowered") != (tt.of.Group == "asg/a" && tt.of.Preset == "gpu") {
 			t.Errorf("%+v: explained as %+v", tt.of, got)
 		}
 	}

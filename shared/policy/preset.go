@@ -41,7 +41,7 @@ func (d *Document) presets() map[string][]setting {
 // and its own.
 func (d *Document) Presets() []string { return slices.Sorted(maps.Keys(d.presets())) }
 
-// presetName matches a valid preset name, which must also fit in the value of an EC2 tag.
+// presetName matches a valid preset name.
 var presetName = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // presets reads the document's own presets. It includes those with faults, without the faulty
@@ -82,7 +82,7 @@ func (r *reader) preset(f field) []setting {
 	for i := range settings {
 		settings[i].path = f.path + "."
 		if s := settings[i]; suggested && s.time == 0 {
-			r.warnings = append(r.warnings, s.fault("applies only where an override or a tag applies the preset: a suggested preset only lengthens times"))
+			r.warnings = append(r.warnings, s.fault("applies only where an override applies the preset: a suggested preset only lengthens times"))
 		}
 	}
 	return settings

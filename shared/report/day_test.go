@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"rollcall/shared/report"
-	"rollcall/shared/report/noticetest"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/noticetest"
 )
 
 // hearing publishes messages, and hears them.

@@ -16,11 +16,11 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
-	"rollcall/shared/plan/plantest"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
-	"rollcall/shared/report/noticetest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/noticetest"
+	"rollcall/tests/harness/plantest"
 )
 
 // said is a notice and the mode in which it is sent.

@@ -98,9 +98,7 @@ type Instance struct {
 	Ignore         bool   // rollcall:ignore is true
 	Replace        bool   // rollcall:replace is true
 	Marks          *Marks // Rollcall's own tags, nil if none
-	// ModeTag, DeadlineTag and PresetTag are the values of rollcall:mode, rollcall:deadline and
-	// rollcall:preset, "" if none.
-	ModeTag, DeadlineTag, PresetTag string
+	DeadlineTag    string // value of rollcall:deadline, "" if none
 	// Preset is the preset for its platform and type (see PresetOf), "" if none.
 	Preset string
 	// SpotTaken: EC2 stopped or terminated it by a Spot interruption.

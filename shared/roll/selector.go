@@ -9,9 +9,8 @@ type Selector struct {
 	// Preset is the policy preset for the instance's platform and type, such as windows; "" if
 	// none. It only lengthens times.
 	Preset string
-	// Mode, Deadline and PresetTag are the values of the instance's tags TagInstanceMode,
-	// TagDeadline and TagPreset, "" if none.
-	Mode, Deadline, PresetTag string
+	// Deadline is the value of the instance's tag TagDeadline, "" if none.
+	Deadline string
 }
 
 // GroupSelector returns the selector of a whole group.
@@ -52,8 +51,7 @@ func PresetOf(platform, instanceType string) string {
 func (m Member) Selector() Selector {
 	s := Selector{Group: m.Group()}
 	if m.Instance != nil {
-		s.Preset, s.PresetTag = m.Instance.Preset, m.Instance.PresetTag
-		s.Mode, s.Deadline = m.Instance.ModeTag, m.Instance.DeadlineTag
+		s.Preset, s.Deadline = m.Instance.Preset, m.Instance.DeadlineTag
 	}
 	return s
 }

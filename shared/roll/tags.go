@@ -12,16 +12,12 @@ const (
 	TagHold = "rollcall:hold"
 	// TagIgnore set to "true" makes Rollcall ignore an instance.
 	TagIgnore = "rollcall:ignore"
-	// TagInstanceMode lowers the mode for one instance: observe, notify or remediate.
-	TagInstanceMode = "rollcall:mode"
 	// TagDeadline is how long one instance may take to register, and again to
 	// initialize, such as 45m.
 	TagDeadline = "rollcall:deadline"
 	// TagReplace set to "true" allows Rollcall to terminate an instance although nothing shows that
 	// its group replaces it.
 	TagReplace = "rollcall:replace"
-	// TagPreset chooses a preset of the policy for one instance.
-	TagPreset = "rollcall:preset"
 )
 
 // Tags that Rollcall sets on an instance, and the only ones that it may write
@@ -138,9 +134,7 @@ type TagSet struct {
 	Hold     string   // value of rollcall:hold
 	Ignore   bool
 	Replace  bool   // rollcall:replace is true
-	Mode     string // value of rollcall:mode
 	Deadline string // value of rollcall:deadline
-	Preset   string // value of rollcall:preset
 	Marks    *Marks // nil if the instance has none of Rollcall's tags
 
 	proven string   // cluster named by the tag that only AWS can write
@@ -168,17 +162,10 @@ func (t *TagSet) Add(key, value string) {
 		}
 	case TagIgnore:
 		t.Ignore = !declined(value)
-	case TagInstanceMode:
-		t.Mode = value
-		if strings.TrimSpace(value) == "" {
-			t.Mode = "observe" // a person wrote something, and it was not "go on"
-		}
 	case TagReplace:
 		t.Replace = strings.EqualFold(strings.TrimSpace(value), "true")
 	case TagDeadline:
 		t.Deadline = value
-	case TagPreset:
-		t.Preset = value
 	case tagAutoModePool:
 		t.autoModePool = value
 	case tagKarpenterPool:

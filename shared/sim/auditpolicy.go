@@ -346,8 +346,7 @@ type selection struct {
 	permitted           mode
 	group               string
 	suggested           string // the preset that platform and type suggest
-	// modeTag, deadlineTag and presetTag are the instance's tags.
-	modeTag, deadlineTag, presetTag string
+	deadlineTag         string // of the instance
 }
 
 // terms are the settings and the mode that apply to a selection.
@@ -361,13 +360,9 @@ type terms struct {
 func (d *written) terms(of selection) *terms {
 	now := d.over(defaults.settings)
 	preset := of.suggested
-	tagged := false
-	if _, known := d.presets[of.presetTag]; known {
-		preset, tagged = of.presetTag, true
-	}
 	if s, known := d.presets[preset]; !known {
 		preset = ""
-	} else if !tagged {
+	} else {
 		now = s.longer(now).over(now)
 	}
 	for _, named := range []bool{false, true} { // overrides that name a group take precedence
@@ -376,9 +371,6 @@ func (d *written) terms(of selection) *terms {
 				now = o.over(now)
 			}
 		}
-	}
-	if tagged {
-		now = d.presets[preset].over(now)
 	}
 	if isDuration(of.deadlineTag) {
 		now = settings{values: map[string]string{"registration.deadline": of.deadlineTag, "initialization.deadline": of.deadlineTag}}.over(now)
@@ -390,10 +382,8 @@ func (d *written) terms(of selection) *terms {
 	if preset != "" { // a preset lowers the mode of the group, and does not raise it
 		t.mode = min(t.mode, d.terms(selection{cluster: of.cluster, clusterTag: of.clusterTag, permitted: of.permitted, group: of.group}).mode)
 	}
-	for _, tag := range []string{of.clusterTag, of.modeTag} {
-		if tag != "" {
-			t.mode = min(t.mode, modeOf(tag))
-		}
+	if of.clusterTag != "" {
+		t.mode = min(t.mode, modeOf(of.clusterTag))
 	}
 	for _, part := range []string{"registration", "initialization"} {
 		if t.duration(part+".warnAfter") > t.duration(part+".deadline") {

@@ -54,7 +54,7 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 		}
 		for _, of := range selections() {
 			permitted := policy.Mode(of.permitted.String())
-			want := theirs.Cluster(of.cluster, of.clusterTag, permitted)(roll.Selector{Group: roll.Group(of.group), Preset: of.suggested, Mode: of.modeTag, Deadline: of.deadlineTag, PresetTag: of.presetTag})
+			want := theirs.Cluster(of.cluster, of.clusterTag, permitted)(roll.Selector{Group: roll.Group(of.group), Preset: of.suggested, Deadline: of.deadlineTag})
 			if got, want := said(mine.find(text, of)), wanted(want); got != want {
 				t.Fatalf("%s: %+v comes to\n%s\nand to the product\n%s", name, of, got, want)
 			}
@@ -71,9 +71,9 @@ func selections() (all []selection) {
 				continue
 			}
 			for _, change := range []func(*selection){
-				func(of *selection) { of.suggested = "gpu" }, func(of *selection) { of.suggested = "metal" }, func(of *selection) { of.suggested, of.presetTag = "gpu", "windows" },
-				func(of *selection) { of.presetTag = "nonsense" }, func(of *selection) { of.deadlineTag = "50m" }, func(of *selection) { of.deadlineTag = "3m" }, func(of *selection) { of.deadlineTag = "50" },
-				func(of *selection) { of.modeTag = "notify" }, func(of *selection) { of.clusterTag = "no mode" }, func(of *selection) { of.clusterTag = "remediate" }, func(of *selection) { of.permitted = mayNotify },
+				func(of *selection) { of.suggested = "gpu" }, func(of *selection) { of.suggested = "metal" },
+				func(of *selection) { of.deadlineTag = "50m" }, func(of *selection) { of.deadlineTag = "3m" }, func(of *selection) { of.deadlineTag = "50" },
+				func(of *selection) { of.clusterTag = "no mode" }, func(of *selection) { of.clusterTag = "remediate" }, func(of *selection) { of.permitted = mayNotify },
 			} {
 				changed := of
 				change(&changed)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 )
 
 // stepped has remediate read a machine, and then the auditor audit what it does.

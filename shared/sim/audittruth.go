@@ -451,7 +451,6 @@ func (e excuse) mode() mode {
 	of := e.u.selects(e.c, e.group)
 	if e.m != nil {
 		of.suggested = suggests("", e.m.g.kind.Type)
-		of.modeTag, _ = get(e.m.tags, roll.TagInstanceMode)
 	}
 	return e.u.selected(e.inv, of).mode
 }

@@ -26,13 +26,13 @@ func (b *bucket) holds(key archive.Key) bool {
 type evidenceStore struct{ v *env }
 
 // Put stores files under a key. It succeeds if they are already stored.
-func (s evidenceStore) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
+func (s evidenceStore) Put(ctx context.Context, key archive.Key, files map[string][]byte) (string, error) {
 	where, err := key.Path()
 	if err != nil {
-		return archive.Link{}, err
+		return "", err
 	}
 	if len(files[archive.Findings]) == 0 {
-		return archive.Link{}, fmt.Errorf("evidence %s has no %s", where, archive.Findings)
+		return "", fmt.Errorf("evidence %s has no %s", where, archive.Findings)
 	}
 	b := s.v.a.dep.bucket
 	for _, put := range []func(){
@@ -43,8 +43,8 @@ func (s evidenceStore) Put(ctx context.Context, key archive.Key, files map[strin
 		},
 	} {
 		if err := s.v.call(ctx, "s3:PutObject", writes, "", func() error { put(); return nil }); err != nil {
-			return archive.Link{}, fmt.Errorf("keep evidence s3://%s/%s: %w", bucketName, where, err)
+			return "", fmt.Errorf("keep evidence s3://%s/%s: %w", bucketName, where, err)
 		}
 	}
-	return archive.Link{URI: "s3://" + bucketName + "/" + where + "/"}, nil
+	return "s3://" + bucketName + "/" + where + "/", nil
 }

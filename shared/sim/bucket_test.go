@@ -13,7 +13,7 @@ func TestEvidenceIsKeptWholeOrPutAgain(t *testing.T) {
 	files := map[string][]byte{archive.Findings: []byte("{}")}
 	a := bare(t, false)
 	v := a.environment(inspect)
-	put := func(dies int, after bool, key archive.Key, files map[string][]byte) (link archive.Link, err error) {
+	put := func(dies int, after bool, key archive.Key, files map[string][]byte) (link string, err error) {
 		v.within(dies, after, func() { link, err = evidenceStore{v}.Put(t.Context(), key, files) })
 		return link, err
 	}
@@ -27,8 +27,8 @@ func TestEvidenceIsKeptWholeOrPutAgain(t *testing.T) {
 		}
 	}
 	link, err := put(0, false, key, files)
-	if want := "s3://" + bucketName + "/111122223333/eu-west-1/demo/i-0123456789abcdef0/20260310T120000Z-" + string(roll.Unknown) + "-warned/"; err != nil || link.URI != want {
-		t.Errorf("kept in %q, %v; want %s", link.URI, err, want)
+	if want := "s3://" + bucketName + "/111122223333/eu-west-1/demo/i-0123456789abcdef0/20260310T120000Z-" + string(roll.Unknown) + "-warned/"; err != nil || link != want {
+		t.Errorf("kept in %q, %v; want %s", link, err, want)
 	}
 	if _, err := put(0, false, key, nil); err == nil {
 		t.Error("evidence without findings is kept")

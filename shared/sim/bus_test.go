@@ -49,7 +49,7 @@ func TestTheRuleTellsOfEveryStateButPending(t *testing.T) {
 	for _, d := range c.got {
 		for _, body := range d.bodies {
 			s, ignored, err := trigger.ParseEvent([]byte(body), trigger.Home{Account: accountID, Region: region})
-			if err != nil || ignored != nil || string(s.Instances[0]) != m.id || s.At.Sub(dawn)%time.Minute != 0 {
+			if err != nil || ignored != "" || string(s.Instances[0]) != m.id || s.At.Sub(dawn)%time.Minute != 0 {
 				t.Errorf("%s: %+v, %v", body, ignored, err)
 			}
 			states = append(states, string(s.State))

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim/dynamo"
+	"rollcall/tests/harness/ledgertest"
 )
 
 // invoked is a ledger each of whose methods is called within its own invocation.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"rollcall/shared/report/metric"
-	"rollcall/shared/report/metric/emftest"
+	"rollcall/tests/harness/emftest"
 )
 
 // counting counts lines of a log, by message.

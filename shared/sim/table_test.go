@@ -14,9 +14,9 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim/dynamo"
+	"rollcall/tests/harness/ledgertest"
 )
 
 // asking calls DynamoDB within one invocation.

@@ -277,14 +277,14 @@ func (noUntags) Untag(context.Context, []roll.InstanceID, []string) error { retu
 // noStore reports success and stores nothing.
 type noStore struct{}
 
-func (noStore) Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error) {
-	return archive.Link{URI: "s3://nowhere/"}, nil
+func (noStore) Put(context.Context, archive.Key, map[string][]byte) (string, error) {
+	return "s3://nowhere/", nil
 }
 
 // lessStored stores no console output.
 type lessStored struct{ view.Store }
 
-func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][]byte) (archive.Link, error) {
+func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][]byte) (string, error) {
 	less := maps.Clone(files)
 	maps.DeleteFunc(less, func(name string, _ []byte) bool { return strings.HasPrefix(name, "console/") })
 	return s.Store.Put(ctx, key, less)

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"rollcall/shared/evidence/archive/archivetest"
+	"rollcall/tests/harness/archivetest"
 	"rollcall/tests/testbed"
 )
 

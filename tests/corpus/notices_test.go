@@ -12,9 +12,9 @@ import (
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
-	"rollcall/shared/report/noticetest"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/noticetest"
 )
 
 // outbox collects notices.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/report/metric/emftest"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/emftest"
 )
 
 // Prices in US dollars, on demand, in us-east-1. Free tiers are not deducted.

@@ -15,8 +15,8 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 	"rollcall/tests/testbed"
 )
 

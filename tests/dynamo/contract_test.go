@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
+	"rollcall/tests/harness/ledgertest"
 )
 
 func TestContract(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/ledger"
-	"rollcall/shared/ledger/ledgertest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/ledgertest"
 )
 
 var (

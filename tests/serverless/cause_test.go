@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"rollcall/shared/evidence/archive/archivetest"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/archivetest"
 	"rollcall/tests/testbed"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/report/metric/emftest"
+	"rollcall/tests/harness/emftest"
 )
 
 // measured returns what CloudWatch would extract from a function's log. Each line must be

@@ -79,7 +79,7 @@ func Remediators() []string { return []string{identity(Remediate).ARN} }
 // Build compiles the functions with the test clock into a folder.
 func Build(ctx context.Context, root, dir string) error {
 	for _, name := range []string{StateChange, Sweep, Inspect, Remediate} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc,testclock", "-o", filepath.Join(dir, name), "./functions/"+name)
+		cmd := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-overlay", "tests/serverless/testdata/overlay.json", "-o", filepath.Join(dir, name), "./functions/"+name)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", name, err, out)

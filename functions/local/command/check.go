@@ -264,7 +264,6 @@ func (f checkFlags) once(ctx context.Context, env Environment, s settings, round
 type job struct {
 	runner  *run.Runner
 	cluster string
-	label   string // the cluster, for a person; with its region if there are several
 }
 
 // jobs returns the clusters to check. Regions that cannot be listed are faults, if another
@@ -307,7 +306,7 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 			}
 			runner.Progress = func(_, doing string) { p.tell(label, doing) }
 			one := *runner
-			jobs = append(jobs, job{&one, name, label})
+			jobs = append(jobs, job{&one, name})
 		}
 	}
 	if len(faults) > 0 && len(jobs) == 0 {

@@ -57,7 +57,7 @@ matches.`,
   rollcall policy check FILE --cluster production --group nodepool/default
   rollcall policy check FILE --cluster production --cluster-mode notify
   rollcall policy check FILE --group asg/training --preset gpu \
-      --instance-tag rollcall:mode=observe --instance-tag rollcall:deadline=45m`,
+      --instance-tag rollcall:deadline=45m`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return policyCheck(env, f, args[0]) },
 	}
@@ -91,15 +91,10 @@ func (f policyFlags) subject() (subject, error) {
 		switch {
 		case !ok:
 			faults = append(faults, fmt.Errorf("--instance-tag %q: it takes KEY=VALUE", tag))
-		case key == roll.TagInstanceMode:
-			s.of.Mode = value
 		case key == roll.TagDeadline:
 			s.of.Deadline = value
-		case key == roll.TagPreset:
-			s.of.PresetTag = value
 		default:
-			faults = append(faults, fmt.Errorf("--instance-tag %q: no policy depends on it; %s, %s and %s are the tags that count",
-				key, roll.TagInstanceMode, roll.TagDeadline, roll.TagPreset))
+			faults = append(faults, fmt.Errorf("--instance-tag %q: no policy depends on it; %s is the tag that counts", key, roll.TagDeadline))
 		}
 	}
 	return s, errors.Join(faults...)
@@ -204,10 +199,8 @@ func printPolicyData(env Environment, form form, doc *policy.Document, whose sub
 // tags returns the instance tags that were given.
 func (s subject) tags() map[string]string {
 	tags := map[string]string{}
-	for key, value := range map[string]string{roll.TagInstanceMode: s.of.Mode, roll.TagDeadline: s.of.Deadline, roll.TagPreset: s.of.PresetTag} {
-		if value != "" {
-			tags[key] = value
-		}
+	if s.of.Deadline != "" {
+		tags[roll.TagDeadline] = s.of.Deadline
 	}
 	return tags
 }
@@ -226,10 +219,8 @@ func (s subject) String() string {
 	}
 	add("group", string(s.of.Group))
 	add("preset", s.of.Preset)
-	for _, key := range []string{roll.TagInstanceMode, roll.TagDeadline, roll.TagPreset} {
-		if value := s.tags()[key]; value != "" {
-			add("instance tag", key+"="+value)
-		}
+	if s.of.Deadline != "" {
+		add("instance tag", roll.TagDeadline+"="+s.of.Deadline)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -84,7 +84,7 @@ func TestPolicyTableFitsTheScreen(t *testing.T) {
 			{},
 			{"--cluster", "gpu-a", "--group", "nodepool/training"},
 			{"--cluster", "lab", "--cluster-mode", "Notify", "--group", "nodepool/metal-1", "--preset", "windows",
-				"--instance-tag", "rollcall:mode=off", "--instance-tag", "rollcall:deadline=1d", "--instance-tag", "rollcall:preset=teapot"},
+				"--instance-tag", "rollcall:deadline=1d"},
 		} {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file}, args...)...)
@@ -144,11 +144,7 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 		{[]string{"--cluster", "c", "--cluster-mode", "notify"}, "mode", "notify from cluster tag rollcall:mode"},
 		{[]string{"--cluster-mode", "remediate"}, "rollcall:mode", "at most remediate from cluster tag"},
 		{[]string{"--cluster-mode", "on"}, "mode", "observe from cluster tag rollcall:mode: on is not a mode: observe, notify or remediate"},
-		{[]string{"--instance-tag", "rollcall:mode=notify"}, "mode", "notify from instance tag rollcall:mode"},
-		{[]string{"--cluster-mode", "notify", "--instance-tag", "rollcall:mode=remediate"}, "mode", "notify from cluster tag rollcall:mode"},
 		{[]string{"--group", "asg/a", "--instance-tag", "rollcall:deadline=40m"}, "registration.deadline", "40m from instance tag rollcall:deadline"},
-		{[]string{"--instance-tag", "rollcall:preset=gpu"}, "initialization.deadline", "30m from instance tag rollcall:preset"},
-		{[]string{"--instance-tag", "rollcall:preset=x"}, "rollcall:preset", "ignored from instance tag: x is none of this policy's presets: gpu, metal, windows"},
 		{[]string{"--instance-tag", "rollcall:deadline=x=y"}, "rollcall:deadline", `ignored from instance tag: "x=y" is not a duration such as 90s, 5m or 1h30m: the units are h, m and s`},
 	} {
 		code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file, "--output", "json"}, tt.args...)...)
@@ -172,11 +168,10 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 // the file has none.
 func TestPolicyCheckShowsTagsThatDoNotLowerTheMode(t *testing.T) {
 	observing := write(t, "apiVersion: rollcall/v1\nmode: observe\n")
-	_, stdout, _ := rollcall(t, "policy", "check", observing, "--cluster-mode", "remediate", "--instance-tag", "rollcall:mode=notify")
+	_, stdout, _ := rollcall(t, "policy", "check", observing, "--cluster-mode", "remediate")
 	for _, want := range []string{
 		"mode                             observe        line 2\n",
 		"rollcall:mode                    at most remediate  cluster tag\n",
-		"rollcall:mode                    at most notify instance tag\n",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("lacks %q:\n%s", want, stdout)
@@ -215,11 +210,11 @@ func TestPolicyCheckSaysWhatItWasAskedFor(t *testing.T) {
 
 func TestPolicyCheckReportsAllFaultsOfTheFlags(t *testing.T) {
 	code, stdout, stderr := rollcall(t, "policy", "check", "none.yaml", "--output", "xml", "--group", "training",
-		"--instance-tag", "rollcall:mode", "--instance-tag", "rollcall:hold=true", "--instance-tag", "=x")
+		"--instance-tag", "rollcall:deadline", "--instance-tag", "rollcall:mode=notify", "--instance-tag", "=x")
 	if code != ExitError || stdout != "" {
 		t.Errorf("exit %d, %q", code, stdout)
 	}
-	for _, want := range []string{`--output "xml"`, `--group "training"`, `--instance-tag "rollcall:mode"`, `--instance-tag "rollcall:hold"`, `--instance-tag ""`, "KEY=VALUE", "nodepool/NAME"} {
+	for _, want := range []string{`--output "xml"`, `--group "training"`, `--instance-tag "rollcall:deadline"`, `--instance-tag "rollcall:mode"`, `--instance-tag ""`, "KEY=VALUE", "nodepool/NAME"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("standard error lacks %q:\n%s", want, stderr)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"rollcall/shared/policy"
+	"rollcall/shared/report"
 )
 
 // The columns of the table of settings, from 0.
@@ -39,7 +40,7 @@ func settingsTable(b *strings.Builder, settings []policy.Setting) {
 // settingRow writes one setting. If the value is too long for its column, the source
 // follows it directly or, if that does not fit either, on the next line.
 func settingRow(b *strings.Builder, key, value, from string) {
-	sources := fold(from, policyWidth-fromAt)
+	sources := report.Wrapped(from, policyWidth-fromAt)
 	switch {
 	case len([]rune(key)) < valueAt && len([]rune(value)) < fromAt-valueAt:
 		row(b, key, value, sources[0])
@@ -48,7 +49,7 @@ func settingRow(b *strings.Builder, key, value, from string) {
 		row(b, key, value+"  "+from, "")
 		sources = nil
 	default:
-		for _, v := range fold(value, policyWidth-valueAt) {
+		for _, v := range report.Wrapped(value, policyWidth-valueAt) {
 			row(b, key, v, "")
 			key = ""
 		}
@@ -74,26 +75,8 @@ func pad(s string, column int) string {
 
 // hanging writes a text after a word, with its further lines indented.
 func hanging(b *strings.Builder, word, text string) {
-	for _, line := range fold(text, policyWidth-len(word)) {
+	for _, line := range report.Wrapped(text, policyWidth-len(word)) {
 		b.WriteString(word + line + "\n")
 		word = strings.Repeat(" ", len(word))
 	}
-}
-
-// fold breaks a text between words. A word that is longer than a line gets a line of its
-// own.
-func fold(s string, columns int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(s) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case len([]rune(*last))+1+len([]rune(word)) <= columns:
-			*last += " " + word
-		default:
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }

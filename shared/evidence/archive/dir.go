@@ -18,26 +18,26 @@ func NewDir(root string) *Dir { return &Dir{root: root} }
 
 // Put writes files, which must include Findings, to the folder of the key. The bundle gets a folder
 // of its own, unpacked. All files appear at once or not at all. Put succeeds if the key is already
-// kept.
-func (d *Dir) Put(ctx context.Context, key Key, files map[string][]byte) (Link, error) {
+// kept. It returns the folder's URI, file:///path/.
+func (d *Dir) Put(ctx context.Context, key Key, files map[string][]byte) (string, error) {
 	e, err := newEvidence(key, files)
 	if err != nil {
-		return Link{}, err
+		return "", err
 	}
 	root, err := filepath.Abs(d.root)
 	if err != nil {
-		return Link{}, fmt.Errorf("keep evidence in %s: %w", d.root, err)
+		return "", fmt.Errorf("keep evidence in %s: %w", d.root, err)
 	}
 	place := filepath.Join(root, filepath.FromSlash(e.path))
 	if err := ctx.Err(); err != nil {
-		return Link{}, fmt.Errorf("keep evidence in %s: %w", place, err)
+		return "", fmt.Errorf("keep evidence in %s: %w", place, err)
 	}
 	if !exists(place) {
 		if err := e.write(place); err != nil {
-			return Link{}, fmt.Errorf("keep evidence in %s: %w", place, err)
+			return "", fmt.Errorf("keep evidence in %s: %w", place, err)
 		}
 	}
-	return Link{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(place) + "/"}).String()}, nil
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(place) + "/"}).String(), nil
 }
 
 // write creates a folder beside the place and renames it once it is complete.

@@ -16,14 +16,6 @@ const Findings = "findings.json"
 // folder is the folder that holds the bundle's files.
 const folder = "bundle"
 
-// Link is the location of kept evidence.
-type Link struct {
-	// URI is that of the folder: s3://bucket/path/, for aws s3 cp --recursive, or file:///path/.
-	URI string
-	// Console is the URL of the AWS console page that shows the folder, "" if there is none.
-	Console string
-}
-
 // evidence is the evidence to put, split into its parts.
 type evidence struct {
 	path     string // the key's path

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence/archive"
-	"rollcall/shared/evidence/archive/archivetest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/archivetest"
 )
 
 // A search for all evidence about an instance finds the evidence of each key.

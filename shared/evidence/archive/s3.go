@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"rollcall/shared/aws/awserr"
-	"rollcall/shared/roll"
 )
 
 type s3API interface {
@@ -30,18 +29,19 @@ type S3 struct {
 func NewS3(api s3API, bucket string) *S3 { return &S3{api: api, bucket: bucket} }
 
 // Put writes files, which must include Findings, under a key. It succeeds if the key is already
-// kept. After an error the evidence is incomplete; another Put of the key completes it.
-func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (Link, error) {
+// kept. After an error the evidence is incomplete; another Put of the key completes it. It returns
+// the folder's URI, s3://bucket/path/, for aws s3 cp --recursive.
+func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (string, error) {
 	e, err := newEvidence(key, files)
 	if err != nil {
-		return Link{}, err
+		return "", err
 	}
 	if len(e.findings) > MaxSize {
-		return Link{}, fmt.Errorf("evidence %s: %s has %d bytes, more than %d, and is not kept", e.path, Findings, len(e.findings), MaxSize)
+		return "", fmt.Errorf("evidence %s: %s has %d bytes, more than %d, and is not kept", e.path, Findings, len(e.findings), MaxSize)
 	}
 	packed, err := e.pack(key.At, MaxSize)
 	if err != nil {
-		return Link{}, err
+		return "", err
 	}
 	for _, o := range []struct {
 		name, kind string
@@ -51,10 +51,10 @@ func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (Link, e
 		{e.path + "/" + Findings, "application/json", e.findings},
 	} {
 		if err := s.put(ctx, key.Cluster.Account, o.name, o.kind, o.content); err != nil {
-			return Link{}, err
+			return "", err
 		}
 	}
-	return Link{URI: "s3://" + s.bucket + "/" + e.path + "/", Console: roll.BucketPage(key.Cluster.Region, s.bucket, e.path+"/")}, nil
+	return "s3://" + s.bucket + "/" + e.path + "/", nil
 }
 
 // tries is how often an object is tried. S3 asks for a retry if two writers of a key conflict;

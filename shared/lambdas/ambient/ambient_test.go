@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/report/metric"
+	"rollcall/tests/harness/logtest"
 )
 
 func TestARemarkOfTheSDKIsALine(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/lambdas/logtest"
+	"rollcall/tests/harness/logtest"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 30, 0, time.UTC)

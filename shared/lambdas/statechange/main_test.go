@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/lambdas/ambient"
-	"rollcall/shared/lambdas/logtest"
+	"rollcall/tests/harness/logtest"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 30, 0, time.UTC)

@@ -147,9 +147,9 @@ func (h *Handler) read(batch events.SQSEvent, t *tally) []change {
 		case err != nil:
 			t.malformed++
 			h.Dropped(m.MessageId, err)
-		case ignored != nil:
+		case ignored != "":
 			t.ignored++
-			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored.Reason)
+			h.Log.Info("event ignored", "message", m.MessageId, "reason", ignored)
 		}
 		for _, id := range e.Instances {
 			changes = append(changes, change{e, id, m.MessageId})
@@ -215,7 +215,7 @@ func (h *Handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 		}
 		_, group := tags.Owner(operator)
 		selector := roll.Selector{
-			Group: group, Mode: tags.Mode, Deadline: tags.Deadline, PresetTag: tags.Preset,
+			Group: group, Deadline: tags.Deadline,
 			Preset: roll.PresetOf(string(i.Platform), string(i.InstanceType)),
 		}
 		for _, cluster := range clusters {

@@ -24,11 +24,11 @@ import (
 
 	"net/http"
 	"rollcall/shared/lambdas/config"
-	"rollcall/shared/lambdas/logtest"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/logtest"
 )
 
 // account has instances, schedules and the stack's policy. It pages and fails as the test

@@ -5,7 +5,7 @@
 // Messages are not trusted. Every parser limits its input, reports all faults at once, and
 // quotes only a few words of the message. Rollcall's own messages must have exactly the
 // form in which Rollcall writes them. A well-formed event that is not for Rollcall is not
-// an error but Ignored, with the reason.
+// an error but has a Reason to ignore it.
 //
 // The package is pure: no I/O, no clock.
 package trigger

@@ -2,7 +2,6 @@ package trigger
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -51,13 +50,7 @@ type Event struct {
 	At        time.Time          // in UTC
 }
 
-// Ignored is a well-formed event that is not for Rollcall.
-type Ignored struct {
-	Reason Reason
-	Detail string // a sentence for a log
-}
-
-// Reason is why an event is ignored. There are few values, since metrics count them.
+// Reason is why a well-formed event is not for Rollcall, "" if it is. There are few values.
 type Reason string
 
 // The reasons, in the order of the checks.
@@ -116,60 +109,60 @@ type detail struct {
 }
 
 // ParseEvent parses the body of an SQS record that an EventBridge rule put there: the event
-// itself. An event that is not for Rollcall is Ignored, and not an error. A body that
+// itself. An event that is not for Rollcall has a Reason, and is not an error. A body that
 // cannot be parsed, or wraps the event, is Malformed. Unknown fields are ignored, since AWS
 // may add some.
-func ParseEvent(body []byte, home Home) (Event, *Ignored, error) {
+func ParseEvent(body []byte, home Home) (Event, Reason, error) {
 	const what = "event"
 	var e envelope
 	if err := decode(what, body, &e); err != nil {
-		return Event{}, nil, err
+		return Event{}, "", err
 	}
 	if e.Source == "" && e.DetailType == "" {
-		return Event{}, nil, &Malformed{what, []string{"not an EventBridge event: let the rule send to the queue directly"}}
+		return Event{}, "", &Malformed{what, []string{"not an EventBridge event: let the rule send to the queue directly"}}
 	}
-	if i := e.foreign(); i != nil {
-		return Event{}, i, nil
+	if r := e.foreign(); r != "" {
+		return Event{}, r, nil
 	}
 	var d detail
 	if len(e.Detail) > 0 {
 		if err := decode(what, e.Detail, &d); err != nil {
-			return Event{}, nil, err
+			return Event{}, "", err
 		}
 	}
 	var f faults
 	out := e.read(d, &f)
 	if err := f.err(what); err != nil {
-		return Event{}, nil, err
+		return Event{}, "", err
 	}
 	switch {
 	case home.Account != "" && e.Account != home.Account:
-		return Event{}, &Ignored{OtherAccount, fmt.Sprintf("the account is %s, not %s", e.Account, home.Account)}, nil
+		return Event{}, OtherAccount, nil
 	case home.Region != "" && e.Region != home.Region:
-		return Event{}, &Ignored{OtherRegion, fmt.Sprintf("the region is %s, not %s", e.Region, home.Region)}, nil
+		return Event{}, OtherRegion, nil
 	case e.Source == HealthSource && (d.Service != "EC2" || len(out.Instances) == 0):
-		return Event{}, &Ignored{OtherEntities, fmt.Sprintf("it is about %+.40q, and names %d instances", d.Service, len(out.Instances))}, nil
+		return Event{}, OtherEntities, nil
 	case e.DetailType == StateChangeDetailType && !slices.Contains(states, out.State):
-		return Event{}, &Ignored{UnknownState, fmt.Sprintf("%s is said to be %+.40q", d.Instance, d.State)}, nil
+		return Event{}, UnknownState, nil
 	}
-	return out, nil, nil
+	return out, "", nil
 }
 
-// foreign returns why the event is not for us, or nil.
-func (e envelope) foreign() *Ignored {
+// foreign returns why the event is not for us, "" if it may be.
+func (e envelope) foreign() Reason {
 	known := e.Source == HealthSource && e.DetailType == HealthDetailType ||
 		e.Source == EC2Source && (e.DetailType == StateChangeDetailType || announcements[e.DetailType] != "")
 	switch {
 	case e.Source == OwnSource:
-		return &Ignored{OwnEvent, "an event that Rollcall emitted"}
+		return OwnEvent
 	case e.Source != EC2Source && e.Source != HealthSource:
-		return &Ignored{ForeignSource, fmt.Sprintf("the source is %+.40q", e.Source)}
+		return ForeignSource
 	case !known:
-		return &Ignored{OtherDetailType, fmt.Sprintf("the detail-type is %+.40q", e.DetailType)}
+		return OtherDetailType
 	case e.Version != eventVersion:
-		return &Ignored{UnknownVersion, fmt.Sprintf("the version is %+.40q", e.Version)}
+		return UnknownVersion
 	}
-	return nil
+	return ""
 }
 
 // read returns the fields, and adds missing and wrong ones to the faults.

@@ -14,9 +14,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Store keeps evidence. *archive.S3 and *archive.Dir implement it.
+// Store keeps evidence, and returns the URI of its folder. *archive.S3 and *archive.Dir implement it.
 type Store interface {
-	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
+	Put(context.Context, archive.Key, map[string][]byte) (string, error)
 }
 
 // Inquiry is the result of a diagnosis. It never fails as a whole: what could not be read is
@@ -51,20 +51,21 @@ func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inqu
 var ErrNotRecorded = errors.New("the answers were not recorded")
 
 // Keep stores what the inquiry read, as a bundle without secrets, together with the findings: any
-// value that can be encoded as JSON. Another call for the same key changes nothing.
-func (q *Inquiry) Keep(ctx context.Context, key archive.Key, findings any) (archive.Link, error) {
+// value that can be encoded as JSON. It returns where they are. Another call for the same key changes
+// nothing.
+func (q *Inquiry) Keep(ctx context.Context, key archive.Key, findings any) (string, error) {
 	if q.recorder == nil {
-		return archive.Link{}, ErrNotRecorded
+		return "", ErrNotRecorded
 	}
 	if q.fault != nil {
-		return archive.Link{}, q.fault
+		return "", q.fault
 	}
 	files, err := q.recorder.Files()
 	if err != nil {
-		return archive.Link{}, fmt.Errorf("put the evidence about %s together: %w", key.Instance, err)
+		return "", fmt.Errorf("put the evidence about %s together: %w", key.Instance, err)
 	}
 	if files[archive.Findings], err = json.MarshalIndent(findings, "", "  "); err != nil {
-		return archive.Link{}, fmt.Errorf("encode the findings about %s: %w", key.Instance, err)
+		return "", fmt.Errorf("encode the findings about %s: %w", key.Instance, err)
 	}
 	return q.store.Put(ctx, key, files)
 }

@@ -58,7 +58,7 @@ func (w world) look(t *testing.T, target roll.InstanceID) (*roll.Snapshot, []rol
 }
 
 func (w world) inquirer(store interface {
-	Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error)
+	Put(context.Context, archive.Key, map[string][]byte) (string, error)
 }) *view.View {
 	o := view.Options{}
 	if store != nil {
@@ -92,10 +92,10 @@ func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if !strings.HasPrefix(link.URI, "file://") {
-				t.Errorf("%s: kept in %q", name, link.URI)
+			if !strings.HasPrefix(link, "file://") {
+				t.Errorf("%s: kept in %q", name, link)
 			}
-			folder := filepath.Join(strings.TrimPrefix(link.URI, "file://"), "bundle")
+			folder := filepath.Join(strings.TrimPrefix(link, "file://"), "bundle")
 			again := open(t, os.DirFS(folder))
 			s2, findings2 := again.look(t, "")
 			q2 := again.inquirer(nil).Inquire(t.Context(), collect.Input{Snapshot: s2, Findings: findings2}, false)
@@ -124,7 +124,7 @@ func TestTheFindingsStandBesideTheBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(strings.TrimPrefix(link.URI, "file://"), archive.Findings))
+	data, err := os.ReadFile(filepath.Join(strings.TrimPrefix(link, "file://"), archive.Findings))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +162,6 @@ func TestAStoreThatRefusesIsAnError(t *testing.T) {
 
 type refusing struct{}
 
-func (refusing) Put(context.Context, archive.Key, map[string][]byte) (archive.Link, error) {
-	return archive.Link{}, errors.New("s3:PutObject was denied")
+func (refusing) Put(context.Context, archive.Key, map[string][]byte) (string, error) {
+	return "", errors.New("s3:PutObject was denied")
 }

@@ -153,8 +153,7 @@ func warned(findings []roll.Finding) string {
 func keep(ctx context.Context, q *Inquiry, key archive.Key, doc report.Document) (string, error) {
 	ctx, cancel := deadline.In(ctx, KeepTime)
 	defer cancel()
-	link, err := q.Keep(ctx, key, doc)
-	return link.URI, err
+	return q.Keep(ctx, key, doc)
 }
 
 // Explain diagnoses findings for a person, including those that still have time.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"rollcall/shared/plan/plantest"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/plantest"
 )
 
 const schemaFile = "../../../events/rollcall-events.schema.json"

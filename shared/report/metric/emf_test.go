@@ -12,8 +12,8 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
-	"rollcall/shared/report/metric/emftest"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/emftest"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)

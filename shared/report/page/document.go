@@ -110,7 +110,6 @@ type Finding struct {
 // Withheld is an act that was held: once, or repeatedly until To.
 type Withheld struct {
 	From, To time.Time // To is zero if it was held once
-	Times    int       // how often it was held, if more than once
 	Instance string
 	Group    string
 	Kind     string // of the finding
@@ -190,7 +189,6 @@ type Table struct {
 	Caption string
 	Columns []Column
 	Rows    [][]string
-	Notes   []string
 }
 
 // Column heads a column of a table.

@@ -127,7 +127,7 @@ func day() Document {
 				{From: after(23 * hour), Label: "zonal shift away from eu-west-1c"},
 			}},
 		Held: []Withheld{
-			{From: after(9*hour + 12*minute), To: after(10*hour + 30*minute), Times: 15, Instance: instance(7), Group: "nodegroup/web", Kind: "Unknown", Action: "reboot", Reason: "ZoneOutage", Detail: "6 of the 8 nodes in eu-west-1b are unreachable; that is the zone, not its instances"},
+			{From: after(9*hour + 12*minute), To: after(10*hour + 30*minute), Instance: instance(7), Group: "nodegroup/web", Kind: "Unknown", Action: "reboot", Reason: "ZoneOutage", Detail: "6 of the 8 nodes in eu-west-1b are unreachable; that is the zone, not its instances"},
 			{From: after(3*hour + 16*minute), Instance: instance(3), Group: "nodepool/default", Kind: "Unregistered", Action: "terminate", Reason: "OwnerWillAct", Detail: "Karpenter ends an instance that does not register 20 minutes after its launch"},
 		},
 		Acts: []Act{
@@ -181,7 +181,7 @@ func day() Document {
 		},
 		Watching: []Finding{{Instance: instance(105), Group: "nodegroup/api", Owner: "managed-nodegroup", Zone: "eu-west-1a", Kind: "NotReady", Stage: "watching", Since: after(23*hour + 55*minute), Due: after(24*hour + 10*minute), For: "5m"}},
 		Held: []Withheld{
-			{From: after(22*hour + 20*minute), To: after(24 * hour), Times: 20, Instance: instance(102), Group: "nodepool/batch", Kind: "Unregistered", Action: "terminate", Reason: "SharedCause", Detail: "2 instances have ControllerRoleMapped in role/payments-batch-node; a replacement would have it too"},
+			{From: after(22*hour + 20*minute), To: after(24 * hour), Instance: instance(102), Group: "nodepool/batch", Kind: "Unregistered", Action: "terminate", Reason: "SharedCause", Detail: "2 instances have ControllerRoleMapped in role/payments-batch-node; a replacement would have it too"},
 		},
 		NotNodes: []NotNode{{instance(199), "bastion", "its user data bootstraps no node, and nothing that has nodes launched it"}},
 		Next:     "A verdict can change at 2026-03-03 00:05:00Z.",
@@ -207,7 +207,7 @@ func day() Document {
 			{after(7*hour + 47*minute), "shop-production", "nodegroup/web", "Unknown", "", "shop-production: resolved: 1 node of nodegroup/web reports again", "It was rebooted at 07:33:00Z and is Ready since 07:36:00Z.\n", ToneGood},
 		},
 		Tables: []Table{{Title: "Costs", Caption: "What a month of this would cost, at list prices of eu-west-1", Columns: []Column{{"Service", false}, {"Use", true}, {"USD", true}},
-			Rows: [][]string{{"Lambda", "26,784 requests", "1.02"}, {"DynamoDB", "312,000 writes", "0.44"}, {"Total", "", "1.46"}}, Notes: []string{"Free tiers are not counted."}}},
+			Rows: [][]string{{"Lambda", "26,784 requests", "1.02"}, {"DynamoDB", "312,000 writes", "0.44"}, {"Total", "", "1.46"}}}},
 		Footer: []string{"rollcall demo --seed 7 --html day.html"},
 	}
 }
@@ -215,7 +215,7 @@ func day() Document {
 // glance returns a document of one check of one cluster.
 func glance() Document {
 	c := day().Clusters[1]
-	c.Timeline, c.Held[0].To, c.Held[0].Times = nil, time.Time{}, 0
+	c.Timeline, c.Held[0].To = nil, time.Time{}
 	c.Groups = day().Clusters[0].Groups
 	c.Zones = day().Clusters[0].Zones
 	return Document{Title: "payments", Subtitle: "One look at one cluster.", To: after(24 * hour), Clusters: []Cluster{c}}

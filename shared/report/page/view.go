@@ -125,7 +125,7 @@ func compose(d Document) view {
 
 func arrange(id string, c Cluster) clusterView {
 	v := clusterView{Cluster: c, ID: id}
-	v.HeldWhen = slices.ContainsFunc(c.Held, func(w Withheld) bool { return !w.From.IsZero() || !w.To.IsZero() || w.Times > 1 })
+	v.HeldWhen = slices.ContainsFunc(c.Held, func(w Withheld) bool { return !w.From.IsZero() || !w.To.IsZero() })
 	v.ActsWhen = slices.ContainsFunc(c.Acts, func(a Act) bool { return !a.At.IsZero() })
 	v.Problems, v.Watching = problems(id, c.Findings), problems(id+"w", c.Watching)
 	links := map[string]string{}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"rollcall/shared/report/metric/emftest"
+	"rollcall/tests/harness/emftest"
 )
 
 // Main runs the tests of a package that has the handlers of these functions, and compares what

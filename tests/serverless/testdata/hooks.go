@@ -1,9 +1,7 @@
-//go:build testclock
-
-// This file is only in binaries for the end-to-end tests. A deployed function cannot be
-// given another time, or be made to die.
-
 package start
+
+// This file replaces functions/internal/start/hooks.go in binaries for the end-to-end tests; see
+// overlay.json.
 
 import (
 	"context"

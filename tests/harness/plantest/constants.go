@@ -12,8 +12,7 @@ import (
 )
 
 // Constants returns the values of the constants of a type, read from the source of package plan.
-// Tests use it to check that a schema accepts each of them. It finds the source relative to the
-// folder of a package beside plan.
+// Tests use it to check that a schema accepts each of them.
 func Constants(t *testing.T, typeName string) (out []string) {
 	t.Helper()
 	root := "."

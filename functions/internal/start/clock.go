@@ -1,8 +1,0 @@
-//go:build !testclock
-
-package start
-
-import "time"
-
-// Clock returns the current time.
-func Clock() time.Time { return time.Now() }
