@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"strconv"
-
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -118,5 +116,3 @@ func beyond(s spec) spec {
 	s.beyond = true
 	return s
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
