@@ -51,9 +51,10 @@ type asking struct {
 	namespace  string                              // the namespace of the objects, unless the question has one
 	namespaced bool                                // the question has the namespace
 	byName     bool                                // one object; otherwise a list
-	sel        func(string, *metav1.ListOptions)   // selects from the list by the name in the question
+	fields     string                              // the field selector of a list; %s is the name in the question
+	labels     string                              // the label selector of a list, the same
 	thing      string                              // in words; %s is the name in the question
-	trim       func(object) error                  // removes from each object what must not leave the package
+	trim       *trimming                           // removes from each object what must not leave the package
 	newest     int                                 // how many events are kept; 0 for other objects, which are all kept
 	largest    int64                               // bytes; 0 is maxAnswer
 	nameable   func(name string) (faults []string) // returns what is wrong with a name; nil if the topic has no name
@@ -78,26 +79,26 @@ var (
 )
 
 var askings = map[topic]asking{
-	topicNode:            {of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: segment},
+	topicNode:            {of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: rest.IsValidPathSegmentName},
 	topicNodes:           {of: []resource{resourceNode}, thing: "nodes", largest: maxCapture},
-	topicLease:           {of: []resource{resourceLease}, namespace: namespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: segment},
+	topicLease:           {of: []resource{resourceLease}, namespace: namespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: rest.IsValidPathSegmentName},
 	topicLeases:          {of: []resource{resourceLease}, namespace: namespaceNodeLease, thing: "leases of nodes", largest: maxCapture},
-	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: segment},
-	topicNodeEvents:      {of: []resource{resourceEvent}, sel: about("Node"), thing: "events of node %s", newest: MaxEvents, nameable: segment},
-	topicNodeClaimEvents: {of: []resource{resourceEvent}, sel: about("NodeClaim"), thing: "events of NodeClaim %s", newest: MaxEvents, nameable: segment},
-	topicNoCapacity:      {of: []resource{resourceEvent}, sel: withoutCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents},
-	topicPodEvents:       {of: []resource{resourceEvent}, namespaced: true, sel: about("Pod"), thing: "events of pod %s", newest: MaxEvents, nameable: segment},
-	topicPods:            {of: []resource{resourcePod}, sel: onNode, thing: "pods of node %s", trim: trimPod, nameable: segment},
-	topicPodsLike:        {of: []resource{resourcePod}, namespaced: true, sel: carrying, thing: "pods like %s", trim: trimPod, nameable: selector},
-	topicBudgets:         {of: []resource{resourceBudget}, thing: "disruption budgets", trim: trimAnnotations, largest: maxVolumes},
+	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: rest.IsValidPathSegmentName},
+	topicNodeEvents:      {of: []resource{resourceEvent}, fields: "involvedObject.kind=Node,involvedObject.name=%s", thing: "events of node %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName},
+	topicNodeClaimEvents: {of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName},
+	topicNoCapacity:      {of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents},
+	topicPodEvents:       {of: []resource{resourceEvent}, namespaced: true, fields: "involvedObject.kind=Pod,involvedObject.name=%s", thing: "events of pod %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName},
+	topicPods:            {of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", trim: trimPod, nameable: rest.IsValidPathSegmentName},
+	topicPodsLike:        {of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", trim: trimPod, nameable: selector},
+	topicBudgets:         {of: []resource{resourceBudget}, thing: "disruption budgets", trim: trimBudget, largest: maxVolumes},
 	topicVolumes:         {of: []resource{resourceVolume}, thing: "persistent volumes", trim: trimVolume, largest: maxVolumes},
-	topicNodeClaims:      {of: []resource{resourceNodeClaim}, sel: labelled(labelNodePool), thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
-	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: segment},
-	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: segment},
-	topicAccounts:        {of: []resource{resourceAccount}, sel: called, thing: "service accounts called %s", trim: trimAccount, nameable: segment},
+	topicNodeClaims:      {of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
+	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: rest.IsValidPathSegmentName},
+	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: rest.IsValidPathSegmentName},
+	topicAccounts:        {of: []resource{resourceAccount}, fields: metav1.ObjectNameField + "=%s", thing: "service accounts called %s", trim: trimAccount, nameable: rest.IsValidPathSegmentName},
 	topicWebhooks:        {of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"},
 	topicDaemonSets:      {of: []resource{resourceDaemonSet}, thing: "DaemonSets", trim: trimDaemonSet},
-	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, sel: labelled(labelServiceName), thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
+	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, labels: labelServiceName + "=%s", thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
 }
 
 const (
@@ -105,36 +106,11 @@ const (
 	namespaceNodeLease = "kube-node-lease"
 )
 
-// segment returns what is wrong with a name as part of a URL's path.
-func segment(name string) []string { return rest.IsValidPathSegmentName(name) }
-
-func about(kind string) func(string, *metav1.ListOptions) {
-	return func(name string, o *metav1.ListOptions) {
-		o.FieldSelector = fields.AndSelectors(
-			fields.OneTermEqualSelector("involvedObject.kind", kind),
-			fields.OneTermEqualSelector("involvedObject.name", name),
-		).String()
-	}
+// selects sets the selectors of a listing.
+func (a asking) selects(name string, o *metav1.ListOptions) {
+	o.FieldSelector = strings.ReplaceAll(a.fields, "%s", fields.EscapeValue(name))
+	o.LabelSelector = strings.ReplaceAll(a.labels, "%s", name)
 }
-
-func withoutCapacity(_ string, o *metav1.ListOptions) {
-	o.FieldSelector = fields.AndSelectors(
-		fields.OneTermEqualSelector("involvedObject.kind", resourceNodeClaim.kind),
-		fields.OneTermEqualSelector("reason", reasonNoCapacity),
-	).String()
-}
-
-func onNode(name string, o *metav1.ListOptions) {
-	o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
-}
-
-// called selects by name, which RBAC treats as a request for that name alone.
-// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
-func called(name string, o *metav1.ListOptions) {
-	o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-}
-
-func carrying(name string, o *metav1.ListOptions) { o.LabelSelector = name }
 
 // selector returns what is wrong with a name as a label selector.
 func selector(name string) (faults []string) {
@@ -142,12 +118,6 @@ func selector(name string) (faults []string) {
 		return []string{err.Error()}
 	}
 	return nil
-}
-
-func labelled(key string) func(string, *metav1.ListOptions) {
-	return func(name string, o *metav1.ListOptions) {
-		o.LabelSelector = labels.Set{key: name}.AsSelector().String()
-	}
 }
 
 func (a asking) verb() string {

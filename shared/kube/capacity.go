@@ -25,7 +25,7 @@ func LaunchesWithoutCapacity() Question { return Question{topic: topicNoCapacity
 
 // NoCapacity lists those events, the newest last.
 func (c *Client) NoCapacity(ctx context.Context) ([]NoCapacity, error) {
-	items, err := c.ReadEach(ctx, LaunchesWithoutCapacity())
+	items, err := c.Read(ctx, LaunchesWithoutCapacity())
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ type Client struct {
 	rest  rest.Interface
 	nodes NodePages                      // replaces requests for pages of nodes; may be nil
 	items ItemPages                      // replaces requests for pages of other objects; may be nil
-	note  func(Question, []*Item, error) // called for every ReadEach; may be nil
+	note  func(Question, []*Item, error) // called for every Read; may be nil
 }
 
 // NewClient returns a client for an endpoint whose certificate ca signs. wrap adds the

@@ -12,16 +12,6 @@ import (
 // object is a Kubernetes object whose fields are kept unchanged, including numbers.
 type object map[string]json.RawMessage
 
-// printedList is a list as kubectl prints it.
-type printedList struct {
-	APIVersion string            `json:"apiVersion"`
-	Items      []json.RawMessage `json:"items"`
-	Kind       string            `json:"kind"`
-	Metadata   struct {
-		ResourceVersion string `json:"resourceVersion"`
-	} `json:"metadata"`
-}
-
 // annotationLastApplied is where kubectl apply keeps the object that it applied.
 const annotationLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -64,7 +54,7 @@ func listOf[T any](data []byte, r resource) (items []T, next string, err error) 
 }
 
 // readPage reads one page of a list and returns the token of the next.
-func readPage(data []byte, r resource, trim func(object) error) (items []*Item, next string, err error) {
+func readPage(data []byte, r resource, trim *trimming) (items []*Item, next string, err error) {
 	page, next, err := listOf[object](data, r)
 	if err != nil {
 		return nil, "", err
@@ -88,7 +78,7 @@ func readPage(data []byte, r resource, trim func(object) error) (items []*Item, 
 // tidy gives the object the form that kubectl prints. It adds the kind, which the API server leaves
 // out in lists of its own types, and removes the managed fields. It also removes the last applied
 // configuration, which repeats the object, including whatever trim removes.
-func (o object) tidy(r resource, trim func(object) error) error {
+func (o object) tidy(r resource, trim *trimming) error {
 	if err := o.mustSay("apiVersion", r.apiVersion()); err != nil {
 		return err
 	}
@@ -105,7 +95,7 @@ func (o object) tidy(r resource, trim func(object) error) error {
 	if err != nil || trim == nil {
 		return err
 	}
-	return trim(o)
+	return trim.object(o)
 }
 
 // mustSay sets the field if it is missing.

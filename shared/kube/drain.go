@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,12 +79,12 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 		p := &pods[i]
 		switch why := p.keeps(pass.Now); {
 		case p.stuck(pass.Now):
-			d.Stuck = append(d.Stuck, p.because("in Terminating since %s, past its grace period", roll.Clock(p.leaving)))
-		case !p.leaving.IsZero():
-			d.Leaving = append(d.Leaving, p.because("has until %s to stop", roll.Clock(p.leaving)))
+			d.Stuck = append(d.Stuck, p.because("in Terminating since %s, past its grace period", roll.Clock(p.DeletionTimestamp.Time)))
+		case !p.DeletionTimestamp.IsZero():
+			d.Leaving = append(d.Leaving, p.because("has until %s to stop", roll.Clock(p.DeletionTimestamp.Time)))
 		case why != "":
 			d.Blocked = append(d.Blocked, p.because("%s", why))
-		case p.tolerates, !pass.Since.IsZero() && p.created.After(pass.Since):
+		case toleratesCordon(p), !pass.Since.IsZero() && p.CreationTimestamp.After(pass.Since):
 		case len(d.Evicted) >= pass.Evictions:
 			d.Waiting = append(d.Waiting, p.because("not asked to leave yet"))
 		default:
@@ -95,32 +96,19 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 	return d, nil
 }
 
-// pod holds the needed fields of a pod that has to leave.
-type pod struct {
-	namespace, name, uid      string
-	leaving                   time.Time // when its grace period ends; zero if it is not being deleted
-	created, started          time.Time
-	doNotDisrupt, safeToEvict string
-	tolerates                 bool // the taint of a cordoned node, by its key
-}
-
 // because returns the pod's name with the reason.
-func (p *pod) because(format string, args ...any) string {
-	return p.namespace + "/" + p.name + ": " + fmt.Sprintf(format, args...)
+func (p *podObject) because(format string, args ...any) string {
+	return p.Namespace + "/" + p.Name + ": " + fmt.Sprintf(format, args...)
 }
 
 // pods lists the pods of a node that have to leave it.
-func (c *Client) pods(ctx context.Context, node string) ([]pod, error) {
-	var out []pod
+func (c *Client) pods(ctx context.Context, node string) ([]podObject, error) {
+	var out []podObject
 	err := again(func() { out = nil }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 			page, next, err := readList[podObject](ctx, c, resourcePod, o)
-			for i := range page {
-				if p := &page[i]; !stays(p) {
-					out = append(out, cutDown(p))
-				}
-			}
+			out = append(out, slices.DeleteFunc(page, func(p podObject) bool { return stays(&p) })...)
 			return next, err
 		})
 	})
@@ -154,53 +142,40 @@ func toleratesCordon(p *podObject) bool {
 }
 
 // stuck reports whether the pod is still Terminating long after its grace period.
-func (p *pod) stuck(now time.Time) bool {
-	return !p.leaving.IsZero() && now.Sub(p.leaving) > stuckAfter
-}
-
-func cutDown(p *podObject) pod {
-	out := pod{
-		namespace: p.Namespace, name: p.Name, uid: string(p.UID), created: p.CreationTimestamp.Time, tolerates: toleratesCordon(p),
-		doNotDisrupt: p.Annotations[annotationDoNotDisrupt], safeToEvict: p.Annotations[annotationSafeToEvict],
-	}
-	if p.DeletionTimestamp != nil {
-		out.leaving = p.DeletionTimestamp.Time
-	}
-	if p.Status.StartTime != nil {
-		out.started = p.Status.StartTime.Time
-	}
-	return out
+func (p *podObject) stuck(now time.Time) bool {
+	return !p.DeletionTimestamp.IsZero() && now.Sub(p.DeletionTimestamp.Time) > stuckAfter
 }
 
 // keeps returns the annotation with which the pod's owner prevents disruption, "" if none.
-func (p *pod) keeps(now time.Time) string {
-	if p.safeToEvict == "false" {
+func (p *podObject) keeps(now time.Time) string {
+	if p.Annotations[annotationSafeToEvict] == "false" {
 		return annotationSafeToEvict + "=false"
 	}
-	if p.doNotDisrupt == "true" {
+	asked := p.Annotations[annotationDoNotDisrupt]
+	if asked == "true" {
 		return annotationDoNotDisrupt + "=true"
 	}
 	// Karpenter also accepts a duration since the pod's start. Any other value means nothing.
-	if d, err := time.ParseDuration(p.doNotDisrupt); err == nil && d > 0 && (p.started.IsZero() || now.Sub(p.started) < d) {
-		return annotationDoNotDisrupt + "=" + p.doNotDisrupt
+	if d, err := time.ParseDuration(asked); err == nil && d > 0 && (p.Status.StartTime.IsZero() || now.Sub(p.Status.StartTime.Time) < d) {
+		return annotationDoNotDisrupt + "=" + asked
 	}
 	return ""
 }
 
 // evict evicts one pod and counts it. It fails only with an error that would affect every other pod
 // too.
-func (c *Client) evict(ctx context.Context, p *pod, d *Drained) error {
-	op := operation{what: "evict pod " + p.namespace + "/" + p.name, noun: "eviction of pods", verb: "create", target: "pods/eviction", writes: true}
+func (c *Client) evict(ctx context.Context, p *podObject, d *Drained) error {
+	op := operation{what: "evict pod " + p.Namespace + "/" + p.Name, noun: "eviction of pods", verb: "create", target: "pods/eviction", writes: true}
 	body, err := json.Marshal(map[string]any{
-		"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]string{"namespace": p.namespace, "name": p.name},
-		"deleteOptions": metav1.NewPreconditionDeleteOptions(p.uid),
+		"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]string{"namespace": p.Namespace, "name": p.Name},
+		"deleteOptions": metav1.NewPreconditionDeleteOptions(string(p.UID)),
 	})
 	if err != nil {
 		return op.failed(err)
 	}
 	// No retries: a budget's refusal may ask for a retry in ten seconds, and the next pass does
 	// that.
-	err = c.rest.Post().Namespace(p.namespace).Resource("pods").Name(p.name).SubResource("eviction").
+	err = c.rest.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
 		MaxRetries(0).SetHeader("Content-Type", applicationJSON).Body(body).Do(ctx).Error()
 	switch {
 	case err == nil:

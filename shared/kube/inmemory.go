@@ -123,7 +123,7 @@ func unanswered(err error, request *rest.Request) error {
 
 // pageInMemory reads one page of a list without a request, and subtracts its length from the
 // budget.
-func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim func(object) error, budget *int64) (items []*Item, next string, err error) {
+func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim *trimming, budget *int64) (items []*Item, next string, err error) {
 	if err = ctx.Err(); err == nil {
 		items, next, err = c.items(ctx, path, *o)
 	}

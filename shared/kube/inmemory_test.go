@@ -119,7 +119,7 @@ func TestFaultOfWhatWasNotCaptured(t *testing.T) {
 		return 0, "", fmt.Errorf("k8s-events.json: %w", ErrNotCaptured)
 	})
 	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
-	_, err := c.Read(t.Context(), EventsOfNode("n"))
+	_, err := c.printed(t.Context(), EventsOfNode("n"))
 	kind, text := Fault(demo, err, "")
 	if want := "the listing of events of node n of demo was not made: k8s-events.json: it was not captured"; kind != roll.GapFailed || text != want {
 		t.Errorf("%s: %s", kind, text)

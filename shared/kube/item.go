@@ -40,20 +40,13 @@ func Decode[T any](i *Item) (*T, error) {
 }
 
 // trim returns the item without what must not leave the package.
-func (i *Item) trim(trim func(object) error) (*Item, error) {
+func (i *Item) trim(t *trimming) (*Item, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.trimmed != nil {
 		return i.trimmed, nil
 	}
-	var o object
-	if err := json.Unmarshal(i.json, &o); err != nil {
-		return nil, err
-	}
-	if err := trim(o); err != nil {
-		return nil, err
-	}
-	data, err := json.Marshal(o)
+	data, err := t.trimmed(i.json)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 // LeaseRenewed returns when the kubelet of a node last renewed its Lease. The error is [ErrGone] if
 // there is no Lease.
 func (c *Client) LeaseRenewed(ctx context.Context, node string) (time.Time, error) {
-	items, err := c.ReadEach(ctx, LeaseOf(node))
+	items, err := c.Read(ctx, LeaseOf(node))
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -1,6 +1,6 @@
 package kube
 
-// Noting returns the same client, which also passes every [Client.Read] and [Client.ReadEach] to
+// Noting returns the same client, which also passes every [Client.Read] to
 // note: the question, and the objects of the answer or the error. It is for a capture, and is safe
 // for concurrent use if the client is.
 func (c *Client) Noting(note func(Question, []*Item, error)) *Client {

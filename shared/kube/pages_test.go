@@ -222,12 +222,12 @@ func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 		Webhooks():              nil,
 	} {
 		l := &listed{items: items}
-		got, err := overItems(t, l).Read(t.Context(), q)
+		got, err := overItems(t, l).printed(t.Context(), q)
 		if err != nil {
 			t.Fatalf("%s: %v", q, err)
 		}
 		inJSON, m := over(t, saying(http.StatusOK, `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(items, ",")+`]}`))
-		want, err := inJSON.Read(t.Context(), q)
+		want, err := inJSON.printed(t.Context(), q)
 		if err != nil {
 			t.Fatalf("%s: %v", q, err)
 		}
@@ -261,8 +261,8 @@ func TestItemsInMemoryFailLikeRequests(t *testing.T) {
 			body, err := json.Marshal(status.ErrStatus)
 			return int(status.ErrStatus.Code), string(body), err
 		})
-		_, want := inJSON.Read(t.Context(), PodsOf("n"))
-		_, got := overItems(t, &listed{fails: failed}).Read(t.Context(), PodsOf("n"))
+		_, want := inJSON.printed(t.Context(), PodsOf("n"))
+		_, got := overItems(t, &listed{fails: failed}).printed(t.Context(), PodsOf("n"))
 		kind, text := Fault(demo, got, "")
 		wantKind, wantText := Fault(demo, want, "")
 		if a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]; kind != wantKind || text != wantText || a != b {
@@ -270,7 +270,7 @@ func TestItemsInMemoryFailLikeRequests(t *testing.T) {
 		}
 	}
 	c := overItems(t, &listed{fails: apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", "404 page not found", 0, true)})
-	if _, err := c.Read(t.Context(), NodeClaimsOf("default")); !errors.Is(err, ErrNoNodeClaims) {
+	if _, err := c.printed(t.Context(), NodeClaimsOf("default")); !errors.Is(err, ErrNoNodeClaims) {
 		t.Errorf("what is not served: %v", err)
 	}
 	if _, err := c.NodeClaims(t.Context(), []string{"default"}); !errors.Is(err, ErrNoNodeClaims) {
@@ -279,11 +279,11 @@ func TestItemsInMemoryFailLikeRequests(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := &listed{}
-	if _, err := overItems(t, l).Read(ctx, PodsOf("n")); !errors.Is(err, context.Canceled) || len(l.asked) > 0 {
+	if _, err := overItems(t, l).printed(ctx, PodsOf("n")); !errors.Is(err, context.Canceled) || len(l.asked) > 0 {
 		t.Errorf("after the end: %v, asked for %q", err, l.asked)
 	}
 	large := &listed{items: []string{strings.Repeat(" ", maxAnswer) + "{}"}}
-	if _, err := overItems(t, large).Read(t.Context(), EventsOfNode("n")); !errors.Is(err, errTooLarge) {
+	if _, err := overItems(t, large).printed(t.Context(), EventsOfNode("n")); !errors.Is(err, errTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func (b *Budgets) add(pdb *budgetObject) {
 type Volumes struct{ all []*volumeObject }
 
 // Budgets reads the PodDisruptionBudgets of the cluster. The errors are those of
-// [Client.ReadEach].
+// [Client.Read].
 func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
 	all, err := decoded[budgetObject](ctx, c, AllBudgets())
 	b := &Budgets{}
@@ -54,7 +54,7 @@ func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
 }
 
 // Volumes reads the PersistentVolumes of the cluster. The errors are those of
-// [Client.ReadEach].
+// [Client.Read].
 func (c *Client) Volumes(ctx context.Context) (*Volumes, error) {
 	all, err := decoded[volumeObject](ctx, c, AllVolumes())
 	return &Volumes{slices.DeleteFunc(all, func(v *volumeObject) bool {
@@ -97,15 +97,14 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 }
 
 // KeepsPod returns the annotation with which the owner of a pod prevents disruption, "" if none.
-// started is when the pod started, zero if unknown.
-func KeepsPod(annotations map[string]string, started, now time.Time) string {
-	p := pod{doNotDisrupt: annotations[annotationDoNotDisrupt], safeToEvict: annotations[annotationSafeToEvict], started: started}
-	return p.keeps(now)
+// A duration since the pod's start counts as if it lasted.
+func KeepsPod(annotations map[string]string) string {
+	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}).keeps(time.Time{})
 }
 
 // decoded reads and decodes the objects of an answer.
 func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
-	items, err := c.ReadEach(ctx, q)
+	items, err := c.Read(ctx, q)
 	out := make([]*T, 0, len(items))
 	for _, i := range items {
 		one, bad := Decode[T](i)
@@ -119,7 +118,7 @@ func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 
 // SilentNode reads what terminating the instance of a silent node would affect: the node and its
 // pods, as of a time. Budgets and volumes that are nil were not read. The errors are those of
-// [Client.ReadEach].
+// [Client.Read].
 func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budgets *Budgets, volumes *Volumes) (roll.NodePods, error) {
 	nodes, err := decoded[NodeObject](ctx, c, ANode(name))
 	if err != nil {
@@ -202,13 +201,12 @@ func claimsOf(p *podObject) []string {
 // silentPod returns what is known of a pod of a silent node. attached are the claims whose volumes
 // are attached to the node.
 func (c *Client) silentPod(ctx context.Context, p *podObject, at time.Time, attached map[string]bool) (roll.Pod, error) {
-	cut := cutDown(p)
-	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: cut.keeps(at)}
-	if !cut.stuck(at) {
+	out := roll.Pod{Name: p.Namespace + "/" + p.Name, NotToDisrupt: p.keeps(at)}
+	if !p.stuck(at) {
 		return out, nil
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
-	out.Stuck = cut.leaving.UTC()
+	out.Stuck = p.DeletionTimestamp.UTC()
 	out.Waits = owner != nil && owner.Kind == "StatefulSet" ||
 		slices.ContainsFunc(claimsOf(p), func(claim string) bool { return attached[p.Namespace+"/"+claim] })
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {
@@ -234,7 +232,7 @@ func replaced(p *podObject, owner *metav1.OwnerReference, like []*podObject, at 
 	})
 	stuck, since := 1, deletedAt(p)
 	for _, other := range theirs {
-		if cut := cutDown(other); cut.stuck(at) {
+		if other.stuck(at) {
 			stuck++
 			if d := deletedAt(other); d.Before(since) {
 				since = d

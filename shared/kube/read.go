@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReadEach answers one question of a diagnosis with the JSON that "kubectl get --output json"
+// Read answers one question of a diagnosis with the JSON that "kubectl get --output json"
 // prints for each of its objects: the object requested by name, or the items of a list, each with
 // an apiVersion and a kind.
 //
@@ -25,28 +25,12 @@ import (
 // [ErrNoEC2NodeClasses] if the cluster does not serve the API group, and all that [Fault]
 // describes. An answer of more than 8 MB, 64 MB for [AllBudgets] and [AllVolumes], or 256 MB for
 // [AllNodes] and [AllLeases], is an error; so is an unexpected answer.
-func (c *Client) ReadEach(ctx context.Context, q Question) ([]*Item, error) {
+func (c *Client) Read(ctx context.Context, q Question) ([]*Item, error) {
 	objects, err := c.read(ctx, q)
 	if c.note != nil {
 		c.note(q, objects, err)
 	}
 	return objects, err
-}
-
-// Read is [Client.ReadEach] in the form that kubectl prints: one object, or a List.
-func (c *Client) Read(ctx context.Context, q Question) (json.RawMessage, error) {
-	objects, err := c.ReadEach(ctx, q)
-	switch {
-	case err != nil:
-		return nil, err
-	case q.ByName():
-		return objects[0].JSON(), nil
-	}
-	list := printedList{APIVersion: "v1", Kind: kindList, Items: []json.RawMessage{}}
-	for _, o := range objects {
-		list.Items = append(list.Items, o.JSON())
-	}
-	return json.Marshal(list)
 }
 
 func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
@@ -113,9 +97,7 @@ func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, 
 	path, before := r.path(a.namespace, ""), *budget
 	err := again(func() { all, *budget = nil, before }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			if a.sel != nil {
-				a.sel(q.name, o)
-			}
+			a.selects(q.name, o)
 			items, next, err := c.readPage(ctx, path, o, a, r, budget)
 			all = append(all, items...)
 			return next, err

@@ -65,7 +65,7 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 			}
 			return http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"x"}}]}`, kind, version), nil
 		})
-		got, err := c.Read(t.Context(), q)
+		got, err := c.printed(t.Context(), q)
 		if err != nil {
 			t.Errorf("%s: %v", q, err)
 			continue
@@ -121,7 +121,7 @@ func TestQuestionsAreToldInWords(t *testing.T) {
 func TestAnEmptyListIsOne(t *testing.T) {
 	for _, body := range []string{`{"kind":"PodList","apiVersion":"v1","items":null}`, `{"kind":"List","apiVersion":"v1","items":[]}`} {
 		c, _ := over(t, saying(http.StatusOK, body))
-		got, err := c.Read(t.Context(), PodsOf("n"))
+		got, err := c.printed(t.Context(), PodsOf("n"))
 		if want := `{"apiVersion":"v1","items":[],"kind":"List","metadata":{"resourceVersion":""}}`; err != nil || string(got) != want {
 			t.Errorf("%s, %v", got, err)
 		}
@@ -147,7 +147,7 @@ func TestNamesThatCannotBeAreNotAskedFor(t *testing.T) {
 		EndpointSlicesOf("team", ""):              "the name is missing",
 		AnEC2NodeClass("%2e%2e/secrets"):          "no name is like this",
 	} {
-		if got, err := c.Read(t.Context(), q); err == nil || got != nil || !strings.Contains(err.Error(), want) {
+		if got, err := c.printed(t.Context(), q); err == nil || got != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%#v: %v", q, err)
 		} else if _, text := Fault(roll.Cluster{}, err, ""); strings.Contains(text, "did not answer") || !strings.Contains(text, " failed: ") {
 			t.Errorf("%#v: a person is told: %s", q, text)
@@ -175,7 +175,7 @@ func TestReadsEveryPageAndBeginsOnceMoreWhenTheServerDropsTheListing(t *testing.
 		}
 		return http.StatusOK, fmt.Sprintf(podPage, "", "third"), nil
 	})
-	got, err := c.Read(t.Context(), PodsOf("n"))
+	got, err := c.printed(t.Context(), PodsOf("n"))
 	var names []string
 	for _, part := range strings.Split(string(got), `"name":"`)[1:] {
 		name, _, _ := strings.Cut(part, `"`)
@@ -209,7 +209,7 @@ func TestAnAnswerThatIsTooLargeIsGivenUp(t *testing.T) {
 	}
 	for name, tt := range tests {
 		c, m := over(t, func(r *http.Request) (int, string, error) { return http.StatusOK, page(r, tt.kind, tt.pages), nil })
-		got, err := c.Read(t.Context(), tt.question)
+		got, err := c.printed(t.Context(), tt.question)
 		if (err == nil) != tt.fits || (got == nil) == tt.fits || len(m.requests) != tt.requests {
 			t.Errorf("%s: %d bytes after %d requests, %v", name, len(got), len(m.requests), err)
 		}
@@ -220,7 +220,7 @@ func TestAnAnswerThatIsTooLargeIsGivenUp(t *testing.T) {
 		}
 	}
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"`+strings.Repeat("x", maxAnswer)+`"}}`))
-	if _, err := c.Read(t.Context(), ANode("n")); !errors.Is(err, errTooLarge) {
+	if _, err := c.printed(t.Context(), ANode("n")); !errors.Is(err, errTooLarge) {
 		t.Errorf("one object: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestWhatIsNotThere(t *testing.T) {
 			}
 			return http.StatusNotFound, tt.body, nil
 		})
-		got, err := c.Read(t.Context(), tt.question)
+		got, err := c.printed(t.Context(), tt.question)
 		if got != nil || err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
@@ -301,7 +301,7 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
 	for q := range asked {
 		c, _ := over(t, saying(http.StatusForbidden, refused))
-		_, err := c.Read(t.Context(), q)
+		_, err := c.printed(t.Context(), q)
 		kind, text := Fault(demo, err, principal)
 		told := "the Kubernetes API of demo knows " + principal + " but does not let it " + want[q] + ": apply infra/rbac.yaml and give it the group rollcall:viewers (no)"
 		if kind != roll.GapDenied || text != told {
@@ -314,7 +314,7 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 		}
 		return http.StatusForbidden, refused, nil
 	})
-	_, err := c.Read(t.Context(), Webhooks())
+	_, err := c.printed(t.Context(), Webhooks())
 	if _, text := Fault(demo, err, ""); !strings.Contains(text, "list validatingwebhookconfigurations.admissionregistration.k8s.io:") {
 		t.Errorf("the second half of a question: %s", text)
 	}
@@ -385,7 +385,7 @@ func TestFaultOfAReading(t *testing.T) {
 	for name, tt := range tests {
 		s := newAPIServer(t)
 		ctx := tt.arrange(t, s)
-		got, err := s.client(t).Read(ctx, ANode("n"))
+		got, err := s.client(t).printed(ctx, ANode("n"))
 		kind, text := Fault(s.cluster(), err, "")
 		if got != nil || kind != tt.kind || !strings.Contains(text, tt.text) {
 			t.Errorf("%s: %s: %s", name, kind, text)
@@ -414,7 +414,7 @@ func TestAnAnswerThatIsSomethingElseIsAnError(t *testing.T) {
 	}
 	for name, tt := range tests {
 		c, _ := over(t, saying(http.StatusOK, tt.body))
-		if got, err := c.Read(t.Context(), tt.question); err == nil || got != nil || !strings.Contains(err.Error(), "is not what it should be: ") {
+		if got, err := c.printed(t.Context(), tt.question); err == nil || got != nil || !strings.Contains(err.Error(), "is not what it should be: ") {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
@@ -425,7 +425,7 @@ func TestWhatOwnsAFieldAndWhatWasAppliedLastAreLeftOut(t *testing.T) {
 		"name":"default","generation":12345678901234567890,"managedFields":[{"manager":"kubectl"}],
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"userData\":\"x\"}}","karpenter.k8s.aws/ec2nodeclass-hash":"1"}},
 		"spec":{"share":1.50,"none":null}}`))
-	got, err := c.Read(t.Context(), AnEC2NodeClass("default"))
+	got, err := c.printed(t.Context(), AnEC2NodeClass("default"))
 	want := `{"apiVersion":"karpenter.k8s.aws/v1","kind":"EC2NodeClass","metadata":{"annotations":{"karpenter.k8s.aws/ec2nodeclass-hash":"1"},"generation":12345678901234567890,"name":"default"},"spec":{"share":1.50,"none":null}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
@@ -448,7 +448,7 @@ func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
 	}
 	items = append(items, `{"count":0,"lastTimestamp":"soon"}`) // at an unknown time
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"EventList","apiVersion":"v1","items":[`+strings.Join(items, ",")+`]}`))
-	got, err := c.Read(t.Context(), EventsOfNode("n"))
+	got, err := c.printed(t.Context(), EventsOfNode("n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,7 +469,7 @@ func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
 func TestReadSpeaksJSONWithAnAPIServerThatPrefersOtherwise(t *testing.T) {
 	s := newAPIServer(t, manyNodes(1201)...)
 	s.json = true
-	got, err := s.client(t).Read(t.Context(), AllNodes())
+	got, err := s.client(t).printed(t.Context(), AllNodes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,146 +6,137 @@ import (
 	"slices"
 )
 
-// The fields of a container that are kept. The others include its environment, arguments, probes
-// and mounts.
-var containerFields = []string{"name", "image", "resources"}
+// trimming is what is removed from an object. Missing fields stay missing.
+type trimming struct {
+	only []string            // the fields that are kept; nil keeps all
+	drop string              // a field that is removed
+	in   map[string]trimming // from the objects in these fields
+	each map[string]trimming // from each object of the lists in these fields
+	also func(object) error  // what else is done; may be nil
+}
 
-// podAnnotations are the annotations of a pod that are kept: whether its owner prevents disruption,
-// and whether it is a static pod.
-var podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, annotationMirror}
-
-// Trim removes from an object of a kind, as JSON, what never leaves this package: see
-// [Client.ReadEach]. Objects of most kinds stay unchanged.
-func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
-	trim := map[string]func(object) error{resourcePod.kind: trimPod, resourceDaemonSet.kind: trimDaemonSet, resourceBudget.kind: trimAnnotations, resourceVolume.kind: trimVolume}[kind]
-	if trim == nil {
-		return data, nil
+func (t trimming) object(o object) error {
+	if t.only != nil {
+		maps.DeleteFunc(o, func(field string, _ json.RawMessage) bool { return !slices.Contains(t.only, field) })
 	}
+	if t.drop != "" {
+		delete(o, t.drop)
+	}
+	for _, field := range slices.Sorted(maps.Keys(t.in)) {
+		if err := alter(o, field, t.in[field].object); err != nil {
+			return err
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(t.each)) {
+		if err := alter(o, field, t.each[field].list); err != nil {
+			return err
+		}
+	}
+	if t.also == nil {
+		return nil
+	}
+	return t.also(o)
+}
+
+func (t trimming) list(all []object) error {
+	for _, o := range all {
+		if err := t.object(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trimmed returns an object, as JSON, without what the trimming removes.
+func (t trimming) trimmed(data json.RawMessage) (json.RawMessage, error) {
 	var o object
 	if err := json.Unmarshal(data, &o); err != nil {
 		return nil, err
 	}
-	if err := trim(o); err != nil {
+	if err := t.object(o); err != nil {
 		return nil, err
 	}
 	return json.Marshal(o)
 }
 
-// only removes all fields of an object except the given ones.
-func only(o object, fields []string) {
-	maps.DeleteFunc(o, func(field string, _ json.RawMessage) bool { return !slices.Contains(fields, field) })
-}
-
-// trimAnnotations removes the annotations of an object.
-func trimAnnotations(o object) error {
-	return alter(o, "metadata", func(m object) error {
-		delete(m, "annotations")
-		return nil
-	})
+// Trim removes from an object of a kind, as JSON, what never leaves this package: see
+// [Client.Read]. Objects of most kinds stay unchanged.
+func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
+	t := map[string]*trimming{resourcePod.kind: trimPod, resourceDaemonSet.kind: trimDaemonSet, resourceBudget.kind: trimBudget, resourceVolume.kind: trimVolume}[kind]
+	if t == nil {
+		return data, nil
+	}
+	return t.trimmed(data)
 }
 
 // AnnotationRoleARN is the annotation of a service account with the IAM role that its pods assume.
 // https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
 const AnnotationRoleARN = "eks.amazonaws.com/role-arn"
 
-// trimAccount keeps of a service account only the role that its pods assume: it also names secrets.
-func trimAccount(account object) error {
-	only(account, []string{"apiVersion", "kind", "metadata"})
-	return alter(account, "metadata", func(m object) error {
-		return alter(m, "annotations", func(a object) error {
-			only(a, []string{AnnotationRoleARN})
-			return nil
-		})
-	})
-}
+var (
+	// unannotated is metadata without annotations.
+	unannotated = trimming{drop: "annotations"}
 
-// trimVolume keeps of a PersistentVolume its claim and where it can be used. Sources name secrets
-// and servers, so of these it keeps only that the volume is a disk of a node, or the name under
-// which it is attached.
-func trimVolume(volume object) error {
-	if err := trimAnnotations(volume); err != nil {
-		return err
-	}
-	return alter(volume, "spec", func(spec object) error {
-		only(spec, []string{"local", "hostPath", "csi", "awsElasticBlockStore", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"})
-		for _, source := range []string{"csi", "awsElasticBlockStore"} {
-			err := alter(spec, source, func(s object) error {
-				only(s, []string{"driver", "volumeHandle", "volumeID"})
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
+	trimBudget = &trimming{in: map[string]trimming{"metadata": unannotated}}
 
-// trimDaemonSet keeps of a DaemonSet what it is called, what its pods run, on which nodes, and what
-// of the host they mount.
-func trimDaemonSet(set object) error {
-	if err := trimAnnotations(set); err != nil {
-		return err
+	// Of a service account only the role that its pods assume is kept: it also names secrets.
+	trimAccount = &trimming{
+		only: []string{"apiVersion", "kind", "metadata"},
+		in:   map[string]trimming{"metadata": {in: map[string]trimming{"annotations": {only: []string{AnnotationRoleARN}}}}},
 	}
-	return alter(set, "spec", func(spec object) error {
-		only(spec, []string{"selector", "template"})
-		return alter(spec, "template", func(template object) error {
-			only(template, []string{"spec"})
-			return alter(template, "spec", func(pod object) error {
-				only(pod, []string{"hostNetwork", "nodeSelector", "affinity", "tolerations", "volumes", "containers", "initContainers"})
-				for _, field := range []string{"containers", "initContainers"} {
-					if err := alter(pod, field, trimContainers); err != nil {
-						return err
-					}
-				}
-				return alter(pod, "volumes", func(all []object) error {
-					for _, v := range all {
-						only(v, []string{"name", "hostPath"})
-					}
-					return nil
-				})
-			})
-		})
-	})
-}
 
-// trimPod removes from a pod what may hold a secret and does not concern its node.
-func trimPod(pod object) error {
-	err := alter(pod, "metadata", func(m object) error {
-		err := alter(m, "annotations", func(a object) error {
-			only(a, podAnnotations)
-			return nil
-		})
-		if string(m["annotations"]) == "{}" {
-			delete(m, "annotations")
-		}
-		return err
-	})
-	if err != nil {
-		return err
+	// Of a PersistentVolume its claim is kept, and where it can be used. Sources name secrets and
+	// servers, so of these only that the volume is a disk of a node is kept, or the name under which
+	// it is attached.
+	trimVolume = &trimming{in: map[string]trimming{
+		"metadata": unannotated,
+		"spec": {
+			only: []string{"local", "hostPath", "csi", "awsElasticBlockStore", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"},
+			in:   map[string]trimming{"csi": trimSource, "awsElasticBlockStore": trimSource},
+		},
+	}}
+	trimSource = trimming{only: []string{"driver", "volumeHandle", "volumeID"}}
+
+	// Of a DaemonSet its name is kept, what its pods run, on which nodes, and what of the host they
+	// mount.
+	trimDaemonSet = &trimming{in: map[string]trimming{
+		"metadata": unannotated,
+		"spec": {only: []string{"selector", "template"}, in: map[string]trimming{
+			"template": {only: []string{"spec"}, in: map[string]trimming{
+				"spec": {
+					only: []string{"hostNetwork", "nodeSelector", "affinity", "tolerations", "volumes", "containers", "initContainers"},
+					each: map[string]trimming{"containers": trimContainer, "initContainers": trimContainer, "volumes": {only: []string{"name", "hostPath"}}},
+				},
+			}},
+		}},
+	}}
+
+	// A container's environment, arguments, probes and mounts, among others, are removed.
+	trimContainer = trimming{only: []string{"name", "image", "resources"}}
+
+	// The annotations of a pod that are kept: whether its owner prevents disruption, and whether it
+	// is a static pod.
+	podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, annotationMirror}
+
+	// Of a pod what may hold a secret and does not concern its node is removed.
+	trimPod = &trimming{in: map[string]trimming{
+		"metadata": {in: map[string]trimming{"annotations": {only: podAnnotations}}, also: withoutEmptyAnnotations},
+		"spec":     {each: map[string]trimming{"containers": trimContainer, "initContainers": trimContainer, "ephemeralContainers": trimContainer}, also: trimVolumes},
+		"status":   {each: map[string]trimming{"containerStatuses": trimStatus, "initContainerStatuses": trimStatus, "ephemeralContainerStatuses": trimStatus}},
+	}}
+
+	// What a container wrote when it terminated is removed: the end of its log, with
+	// terminationMessagePolicy FallbackToLogsOnError.
+	// https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
+	trimStatus = trimming{in: map[string]trimming{"state": trimState, "lastState": trimState}}
+	trimState  = trimming{in: map[string]trimming{"terminated": {drop: "message"}}}
+)
+
+func withoutEmptyAnnotations(metadata object) error {
+	if string(metadata["annotations"]) == "{}" {
+		delete(metadata, "annotations")
 	}
-	err = alter(pod, "spec", func(spec object) error {
-		if err := trimVolumes(spec); err != nil {
-			return err
-		}
-		for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
-			if err := alter(spec, field, trimContainers); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return alter(pod, "status", func(status object) error {
-		for _, field := range []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"} {
-			if err := alter(status, field, trimStatuses); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return nil
 }
 
 // trimVolumes keeps only the claims of a pod: the attributes of a CSI or flex volume can be
@@ -159,10 +150,9 @@ func trimVolumes(spec object) error {
 			} else if _, claimed := v["persistentVolumeClaim"]; !claimed {
 				continue
 			}
-			only(v, []string{"name", "persistentVolumeClaim", "ephemeral"})
 			claims = append(claims, v)
 		}
-		return nil
+		return trimming{only: []string{"name", "persistentVolumeClaim", "ephemeral"}}.list(claims)
 	})
 	delete(spec, "volumes")
 	if err != nil || len(claims) == 0 {
@@ -171,31 +161,4 @@ func trimVolumes(spec object) error {
 	raw, err := json.Marshal(claims)
 	spec["volumes"] = raw
 	return err
-}
-
-func trimContainers(all []object) error {
-	for _, c := range all {
-		only(c, containerFields)
-	}
-	return nil
-}
-
-// trimStatuses removes what containers wrote when they terminated: the end of their logs, with
-// terminationMessagePolicy FallbackToLogsOnError.
-// https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
-func trimStatuses(all []object) error {
-	for _, s := range all {
-		for _, field := range []string{"state", "lastState"} {
-			err := alter(s, field, func(state object) error {
-				return alter(state, "terminated", func(end object) error {
-					delete(end, "message")
-					return nil
-				})
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

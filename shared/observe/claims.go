@@ -20,7 +20,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	}
 	unclear := 0
 	for id, pool := range pools {
-		s.Details[id] = withNodeClaim(s.Details[id], roll.Unreadable, nil)
+		setNodeClaim(s, id, roll.Unreadable, nil)
 		if !kube.ValidPool(pool) {
 			delete(pools, id)
 			unclear++
@@ -40,9 +40,9 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	}
 	for id := range pools {
 		if claim, ok := claims.Of[id]; ok {
-			s.Details[id] = withNodeClaim(s.Details[id], roll.Yes, &claim)
+			setNodeClaim(s, id, roll.Yes, &claim)
 		} else {
-			s.Details[id] = withNodeClaim(s.Details[id], roll.No, nil)
+			setNodeClaim(s, id, roll.No, nil)
 		}
 	}
 	if s.Groups == nil {
@@ -81,9 +81,8 @@ func (o *Observer) nodeClaims(ctx context.Context, c roll.Cluster, pools []strin
 	return client.NodeClaims(ctx, pools)
 }
 
-func withNodeClaim(d roll.Detail, has roll.Answer, claim *roll.NodeClaim) roll.Detail {
-	d.HasNodeClaim, d.NodeClaim = has, claim
-	return d
+func setNodeClaim(s *roll.Snapshot, id roll.InstanceID, has roll.Answer, claim *roll.NodeClaim) {
+	setDetail(s, id, func(d *roll.Detail) { d.HasNodeClaim, d.NodeClaim = has, claim })
 }
 
 // poolsOf returns the node pool of each instance whose NodeClaim is needed, "" if neither its tags

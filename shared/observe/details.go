@@ -59,10 +59,15 @@ func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions 
 		addGap(s, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
 	}
 	for _, id := range ids {
-		d := s.Details[id]
-		d.WholeRead = answer
-		s.Details[id] = d
+		setDetail(s, id, func(d *roll.Detail) { d.WholeRead = answer })
 	}
+}
+
+// setDetail changes the detail of an instance.
+func setDetail(s *roll.Snapshot, id roll.InstanceID, change func(*roll.Detail)) {
+	d := s.Details[id]
+	change(&d)
+	s.Details[id] = d
 }
 
 func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
@@ -72,15 +77,10 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 			ids = append(ids, string(q.Instance))
 		}
 	}
-	set := func(id string, change func(*roll.Detail)) {
-		d := s.Details[roll.InstanceID(id)]
-		change(&d)
-		s.Details[roll.InstanceID(id)] = d
-	}
 	calls, failed := 0, false
 	for batch := range slices.Chunk(ids, autoScalingBatch) {
 		for _, id := range batch {
-			set(id, func(d *roll.Detail) { d.LifecycleRead, d.ScaleInProtected = roll.Unreadable, roll.Unreadable })
+			setDetail(s, roll.InstanceID(id), func(d *roll.Detail) { d.LifecycleRead, d.ScaleInProtected = roll.Unreadable, roll.Unreadable })
 		}
 		if failed {
 			continue
@@ -98,7 +98,7 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 		}
 		for _, id := range batch {
 			i, ok := known[id]
-			set(id, func(d *roll.Detail) {
+			setDetail(s, roll.InstanceID(id), func(d *roll.Detail) {
 				d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(ok), aws.ToString(i.LifecycleState), answer(aws.ToBool(i.ProtectedFromScaleIn))
 			})
 		}

@@ -23,9 +23,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 		return
 	}
 	set := func(id roll.InstanceID, pods roll.NodePods) {
-		d := s.Details[id]
-		d.Pods = &pods
-		s.Details[id] = d
+		setDetail(s, id, func(d *roll.Detail) { d.Pods = &pods })
 	}
 	now := asked
 	if len(asked) > podReads {
@@ -104,9 +102,7 @@ func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, er
 
 // unknown notes once what is unknown of a suspect.
 func unknown(s *roll.Snapshot, call string, kind roll.GapKind, detail string) {
-	if g := (roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail}); !slices.Contains(s.Gaps, g) {
-		s.Gaps = append(s.Gaps, g)
-	}
+	addGap(s, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail})
 }
 
 // meetsAll reports whether the API server would fail for any other object, too.

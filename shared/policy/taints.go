@@ -4,13 +4,7 @@ import (
 	"strings"
 
 	"rollcall/shared/roll"
-	"rollcall/shared/roll/pattern"
 )
-
-// taintKey matches what Kubernetes allows as the key of a taint: a name of at most 63 characters,
-// optionally after a DNS subdomain of at most 253 and a slash (IsQualifiedName in
-// k8s.io/apimachinery/pkg/util/validation).
-var taintKey = pattern.New(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // lateTaint reports whether Kubernetes or one of its agents sets a taint with the key on nodes of
 // any age. As a startup taint, it would make every node that is cordoned, silent or about to be
@@ -45,7 +39,7 @@ func (r *reader) taints(list field) ([]string, bool) {
 		case !ok:
 		case strings.ContainsAny(key, ":="):
 			r.fault(item.value, item.path, "%s is more than a key: remove the = or : and what follows", quote(key))
-		case !qualified(key):
+		case !roll.QualifiedName(key):
 			r.fault(item.value, item.path, "%s is not the key of a taint, such as example.com/agent-not-ready", quote(key))
 		case lateTaint(key):
 			r.fault(item.value, item.path, "%s is set on nodes of any age, so it is no startup taint", quote(key))
@@ -60,13 +54,4 @@ func (r *reader) taints(list field) ([]string, bool) {
 		}
 	}
 	return keys, len(r.faults) == before
-}
-
-// qualified reports whether Kubernetes accepts the key.
-func qualified(key string) bool {
-	prefix, name, ok := strings.Cut(key, "/")
-	if !ok {
-		prefix, name = "", key
-	}
-	return len(prefix) <= 253 && len(name) <= 63 && taintKey.MatchString(key)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // Clock formats a time for a sentence, in UTC to the second.
@@ -28,6 +30,22 @@ func Plural(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+var (
+	qualifiedPrefix = pattern.New(`\A[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\z`)
+	qualifiedName   = pattern.New(`\A([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9]\z`)
+)
+
+// QualifiedName reports whether Kubernetes accepts a text as the key of a label or taint: a name of
+// at most 63 characters, optionally after a DNS subdomain of at most 253 and a slash
+// (IsQualifiedName in k8s.io/apimachinery/pkg/util/validation).
+func QualifiedName(s string) bool {
+	prefix, name, ok := strings.Cut(s, "/")
+	if !ok {
+		return qualifiedName.MatchString(s)
+	}
+	return len(prefix) <= 253 && qualifiedPrefix.MatchString(prefix) && qualifiedName.MatchString(name)
 }
 
 // Misleads reports whether a rune could mislead a terminal or a reader: a control character, or a

@@ -84,13 +84,13 @@ func read() []Mutation {
 		},
 		{
 			Name: "do-not-disrupt is ignored by drains", File: drain,
-			Old: "\tif p.doNotDisrupt == \"true\" {\n", New: "\tif p.doNotDisrupt == \"yes\" {\n",
+			Old: "\tif asked == \"true\" {\n", New: "\tif asked == \"yes\" {\n",
 			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
 			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "safe-to-evict is ignored", File: drain,
-			Old: "if p.safeToEvict == \"false\" {", New: "if p.safeToEvict == \"no\" {",
+			Old: "if p.Annotations[annotationSafeToEvict] == \"false\" {", New: "if p.Annotations[annotationSafeToEvict] == \"no\" {",
 			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultNotReady + "=safe-to-evict"),
 			Rules: rules(sim.RuleKept),
 		},
@@ -108,7 +108,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "pods that are stuck keep a drain waiting", File: drain,
-			Old: "now.Sub(p.leaving) > stuckAfter", New: "now.Sub(p.leaving) > 100*stuckAfter",
+			Old: "now.Sub(p.DeletionTimestamp.Time) > stuckAfter", New: "now.Sub(p.DeletionTimestamp.Time) > 100*stuckAfter",
 			Harm: "a machine whose container runtime is dead is kept", Faults: faults(sim.FaultHangingPods), Rules: rules(sim.RuleCure), Sample: true,
 		},
 		{

@@ -3,6 +3,8 @@ package userdata
 import (
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // Taint is a taint with which the kubelet registers the node, as given by the user data.
@@ -88,7 +90,7 @@ func parseTaint(s string) Taint {
 
 func newTaint(key, value, effect string) Taint {
 	var t Taint
-	if !qualifiedName(key) || !labelValue(value) {
+	if !roll.QualifiedName(key) || !labelValue(value) {
 		t.Fault = TaintSyntax
 	} else {
 		t.Key, t.Value = key, value
@@ -141,7 +143,7 @@ func flagLabels(value, part string) []Label {
 
 func newLabel(key, value, part string) Label {
 	switch {
-	case !qualifiedName(key) || !labelValue(value):
+	case !roll.QualifiedName(key) || !labelValue(value):
 		return Label{Part: part, Fault: LabelSyntax}
 	case reservedLabel(key):
 		return Label{Key: key, Value: value, Part: part, Fault: ReservedLabel}
@@ -178,18 +180,5 @@ var kubeletLabels = []string{
 	"kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
 }
 
-var (
-	labelName   = form(`([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9]`)
-	labelValue  = form(`(?:([A-Za-z0-9][A-Za-z0-9._-]{0,61})?[A-Za-z0-9])?`)
-	labelPrefix = form(`[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*`)
-)
-
-// qualifiedName reports whether s is a valid key of a label or taint (Kubernetes, Labels and
-// Selectors, Syntax and character set).
-func qualifiedName(s string) bool {
-	prefix, name, ok := strings.Cut(s, "/")
-	if !ok {
-		return labelName(s)
-	}
-	return len(prefix) <= 253 && labelPrefix(prefix) && labelName(name)
-}
+// labelValue reports whether s is a valid value of a label or taint.
+func labelValue(s string) bool { return s == "" || !strings.Contains(s, "/") && roll.QualifiedName(s) }

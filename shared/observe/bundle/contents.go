@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -174,5 +175,5 @@ func newContents() *contents {
 }
 
 func templateKey(v *types.LaunchTemplateVersion) string {
-	return aws.ToString(v.LaunchTemplateId) + ":" + itoa(aws.ToInt64(v.VersionNumber))
+	return aws.ToString(v.LaunchTemplateId) + ":" + strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)
 }

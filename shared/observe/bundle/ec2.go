@@ -35,9 +35,6 @@ func (c *contents) answerEC2(in any) (any, error) {
 		return nil, &awserr.NotCaptured{What: "volumes"}
 	case *ec2.DescribeNetworkInterfacesInput:
 		return nil, &awserr.NotCaptured{What: "network interfaces"}
-	case *ec2.DescribeImagesInput:
-		found, err := filtered(&c.images, in.ImageIds, in.Filters)
-		return &ec2.DescribeImagesOutput{Images: found}, err
 	case *ec2.DescribeLaunchTemplateVersionsInput:
 		return c.templateVersions(in)
 	}

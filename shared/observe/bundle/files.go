@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"time"
+	"unicode"
 )
 
 // Files returns what was recorded as a bundle, by file name with slashes, in the formats of the AWS
@@ -42,6 +43,11 @@ type filer struct {
 func (f *filer) upper() encoder { return encoder{scrub: f.scrub} }
 func (f *filer) lower() encoder { return encoder{scrub: f.scrub, lower: true} }
 
+// like returns the encoder whose names begin with a letter of the same case as the name.
+func (f *filer) like(name string) encoder {
+	return encoder{scrub: f.scrub, lower: unicode.IsLower(rune(name[0]))}
+}
+
 func (f *filer) write(file string, v any) {
 	if _, torn := f.torn[file]; !torn {
 		f.out[file] = printed(v)
@@ -55,31 +61,11 @@ func (f *filer) aws(c *contents) {
 	if c.instances.held {
 		f.write(fileInstances, map[string]any{"Reservations": encodeAll(f.upper(), reservations(c.instances.sorted()))})
 	}
-	listed(f, "InstanceStatuses", &c.statuses, f.upper())
-	listed(f, "Images", &c.images, f.upper())
-	listed(f, "Subnets", &c.subnets, f.upper())
-	listed(f, "RouteTables", &c.routeTables, f.upper())
-	listed(f, "NetworkAcls", &c.acls, f.upper())
-	listed(f, "SecurityGroups", &c.groups, f.upper())
-	listed(f, "NatGateways", &c.gateways, f.upper())
-	listed(f, "VpcEndpoints", &c.endpoints, f.upper())
-	listed(f, "Vpcs", &c.vpcs, f.upper())
-	listed(f, "DhcpOptions", &c.dhcp, f.upper())
-	listed(f, "LaunchTemplateVersions", &c.templates, f.upper())
-	listed(f, "AutoScalingInstances", &c.asgInstances, f.upper())
-	listed(f, "AutoScalingGroups", &c.asgs, f.upper())
-	listed(f, "Activities", &c.activities, f.upper())
-	listed(f, "nodegroups", &c.nodeGroups, f.lower())
-	listed(f, "InstanceProfiles", &c.profiles, f.upper())
-	listed(f, "Roles", &c.roles, f.upper())
-	answers(f, &c.attached, f.upper())
-	answers(f, &c.inline, f.upper())
-	listed(f, "RolePolicies", &c.inlineTexts, f.upper())
-	listed(f, "Policies", &c.managed, f.upper())
-	answers(f, &c.policyTexts, f.upper())
-	answers(f, &c.vpcFlags, f.upper())
-	answers(f, &c.protections, f.upper())
-	answers(f, &c.policies, f.lower())
+	for i := range specs {
+		if specs[i].write != nil {
+			specs[i].write(f, c)
+		}
+	}
 	if len(c.shifts.rows) > 0 {
 		f.write(fileShifts, f.one(f.lower(), &c.shifts.rows[0]))
 	}
@@ -94,21 +80,21 @@ func (f *filer) one(e encoder, v any) any {
 }
 
 // listed writes a file with a list.
-func listed[T any](f *filer, list string, t *table[T], e encoder) {
+func listed[T any](f *filer, list string, t *table[T]) {
 	if t.held {
-		f.write(t.file, map[string]any{list: encodeAll(e, t.sorted())})
+		f.write(t.file, map[string]any{list: encodeAll(f.like(list), t.sorted())})
 	}
 }
 
-// answers writes a file with one answer per name. Fields without a value are left out, even if
-// these are all fields: an empty answer is an answer.
-func answers[T any](f *filer, t *table[T], e encoder) {
+// answers writes a file with one answer per name. field is the name of one of its fields. Fields
+// without a value are left out, even if these are all fields: an empty answer is an answer.
+func answers[T any](f *filer, field string, t *table[T]) {
 	if !t.held {
 		return
 	}
 	out := map[string]any{}
 	for _, row := range t.rows {
-		out[t.key(&row)] = f.one(e, &row)
+		out[t.key(&row)] = f.one(f.like(field), &row)
 	}
 	f.write(t.file, out)
 }

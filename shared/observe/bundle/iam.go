@@ -41,5 +41,8 @@ func (c *contents) answerIAM(in any) (any, error) {
 		out := c.shifts.rows[0] // a copy, because the client modifies its answer
 		return &out, nil
 	}
+	if s := callOf(in); s != nil {
+		return s.call.answer(c, in)
+	}
 	return nil, fmt.Errorf("a bundle holds no answer to %T", in)
 }

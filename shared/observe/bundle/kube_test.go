@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,22 +26,18 @@ func client(t *testing.T, b *Bundle) *kube.Client {
 }
 
 // names returns kind/name of an answer's objects.
-func names(t *testing.T, answer json.RawMessage) string {
+func names(t *testing.T, answer []*kube.Item) string {
 	t.Helper()
-	var o struct {
-		Kind     string
-		Metadata struct{ Name string }
-		Items    []json.RawMessage
-	}
-	if err := json.Unmarshal(answer, &o); err != nil {
-		t.Fatal(err)
-	}
-	if o.Kind != "List" {
-		return o.Kind + "/" + o.Metadata.Name
-	}
 	var out []string
-	for _, i := range o.Items {
-		out = append(out, names(t, i))
+	for _, i := range answer {
+		o, err := kube.Decode[struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}](i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, o.Kind+"/"+o.Metadata.Name)
 	}
 	return strings.Join(out, " ")
 }

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -12,30 +11,6 @@ import (
 // answerNetwork answers EC2 calls about networks.
 func (c *contents) answerNetwork(in any) (any, error) {
 	switch in := in.(type) {
-	case *ec2.DescribeSubnetsInput:
-		found, err := filtered(&c.subnets, in.SubnetIds, in.Filters)
-		return &ec2.DescribeSubnetsOutput{Subnets: found}, err
-	case *ec2.DescribeRouteTablesInput:
-		found, err := filtered(&c.routeTables, in.RouteTableIds, in.Filters)
-		return &ec2.DescribeRouteTablesOutput{RouteTables: found}, err
-	case *ec2.DescribeNetworkAclsInput:
-		found, err := filtered(&c.acls, in.NetworkAclIds, in.Filters)
-		return &ec2.DescribeNetworkAclsOutput{NetworkAcls: found}, err
-	case *ec2.DescribeSecurityGroupsInput:
-		found, err := filtered(&c.groups, in.GroupIds, in.Filters)
-		if len(in.GroupNames) > 0 {
-			found = slices.DeleteFunc(found, func(g types.SecurityGroup) bool { return !slices.Contains(in.GroupNames, aws.ToString(g.GroupName)) })
-		}
-		return &ec2.DescribeSecurityGroupsOutput{SecurityGroups: found}, err
-	case *ec2.DescribeNatGatewaysInput:
-		found, err := filtered(&c.gateways, in.NatGatewayIds, in.Filter)
-		return &ec2.DescribeNatGatewaysOutput{NatGateways: found}, err
-	case *ec2.DescribeVpcEndpointsInput:
-		found, err := filtered(&c.endpoints, in.VpcEndpointIds, in.Filters)
-		return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: found}, err
-	case *ec2.DescribeDhcpOptionsInput:
-		found, err := filtered(&c.dhcp, in.DhcpOptionsIds, in.Filters)
-		return &ec2.DescribeDhcpOptionsOutput{DhcpOptions: found}, err
 	case *ec2.DescribeVpcsInput:
 		vpcs, err := c.someVPCs()
 		if err != nil {

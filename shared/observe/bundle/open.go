@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -301,13 +300,5 @@ func (b *Bundle) Missing() []string { return slices.Sorted(slices.Values(b.missi
 
 // Ignored returns the files that do not belong to a bundle, sorted. One may be misnamed.
 func (b *Bundle) Ignored() []string {
-	return slices.Sorted(maps.Keys(set(b.ignored)))
-}
-
-func set(names []string) map[string]bool {
-	out := map[string]bool{}
-	for _, n := range names {
-		out[n] = true
-	}
-	return out
+	return slices.Compact(slices.Sorted(slices.Values(b.ignored)))
 }

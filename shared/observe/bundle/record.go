@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -48,26 +47,6 @@ func recordedIn(in any) (file string, listing bool) {
 		return fileInstances, true
 	case *ec2.DescribeInstanceStatusInput:
 		return fileStatuses, len(in.Filters) > 0
-	case *ec2.DescribeImagesInput:
-		return fileImages, len(in.ImageIds) == 0
-	case *ec2.DescribeLaunchTemplateVersionsInput:
-		return fileTemplates, len(in.Versions) == 0
-	case *ec2.DescribeSubnetsInput:
-		return fileSubnets, len(in.SubnetIds) == 0
-	case *ec2.DescribeRouteTablesInput:
-		return fileRouteTables, len(in.RouteTableIds) == 0
-	case *ec2.DescribeNetworkAclsInput:
-		return fileNetworkACLs, len(in.NetworkAclIds) == 0
-	case *ec2.DescribeSecurityGroupsInput:
-		return fileSecurityGroups, len(in.GroupIds) == 0
-	case *ec2.DescribeNatGatewaysInput:
-		return fileNATGateways, len(in.NatGatewayIds) == 0
-	case *ec2.DescribeVpcEndpointsInput:
-		return fileVPCEndpoints, len(in.VpcEndpointIds) == 0
-	case *ec2.DescribeVpcsInput:
-		return fileVPCs, len(in.VpcIds) == 0
-	case *ec2.DescribeDhcpOptionsInput:
-		return fileDHCPOptions, len(in.DhcpOptionsIds) == 0
 	case *eks.ListNodegroupsInput:
 		return fileNodeGroups, in.NextToken != nil
 	case *eks.DescribeNodegroupInput:
@@ -76,16 +55,13 @@ func recordedIn(in any) (file string, listing bool) {
 		return fileAccessEntries, true
 	case *eks.ListAssociatedAccessPoliciesInput:
 		return fileAccessPolicies, in.NextToken != nil
-	case *autoscaling.DescribeAutoScalingInstancesInput:
-		return fileASGInstances, true
-	case *autoscaling.DescribeAutoScalingGroupsInput:
-		return fileASGs, true
-	case *autoscaling.DescribeScalingActivitiesInput:
-		return fileActivities, true
 	case *iam.ListAttachedRolePoliciesInput:
 		return fileAttached, in.Marker != nil
 	case *iam.ListRolePoliciesInput:
 		return fileInline, in.Marker != nil
+	}
+	if s := callOf(in); s != nil {
+		return s.name, s.call.all(in)
 	}
 	return "", false
 }
@@ -113,40 +89,17 @@ func (r *Recorder) remember(in, out any) {
 		c.rememberAttribute(in.(*ec2.DescribeInstanceAttributeInput), out)
 	case *ec2.GetConsoleOutputOutput:
 		putDocument(&c.consoles, aws.ToString(in.(*ec2.GetConsoleOutputInput).InstanceId), out.Output)
-	case *ec2.DescribeImagesOutput:
-		c.images.put(out.Images...)
-	case *ec2.DescribeLaunchTemplateVersionsOutput:
-		c.templates.put(out.LaunchTemplateVersions...)
-	case *ec2.DescribeSubnetsOutput:
-		c.subnets.put(out.Subnets...)
-	case *ec2.DescribeRouteTablesOutput:
-		c.routeTables.put(out.RouteTables...)
-	case *ec2.DescribeNetworkAclsOutput:
-		c.acls.put(out.NetworkAcls...)
-	case *ec2.DescribeSecurityGroupsOutput:
-		c.groups.put(out.SecurityGroups...)
-	case *ec2.DescribeNatGatewaysOutput:
-		c.gateways.put(out.NatGateways...)
-	case *ec2.DescribeVpcEndpointsOutput:
-		c.endpoints.put(out.VpcEndpoints...)
-	case *ec2.DescribeVpcsOutput:
-		c.vpcs.put(out.Vpcs...)
 	case *ec2.DescribeVpcAttributeOutput:
 		c.rememberVPC(aws.ToString(in.(*ec2.DescribeVpcAttributeInput).VpcId), out)
-	case *ec2.DescribeDhcpOptionsOutput:
-		c.dhcp.put(out.DhcpOptions...)
-	case *autoscaling.DescribeAutoScalingInstancesOutput:
-		c.asgInstances.put(out.AutoScalingInstances...)
-	case *autoscaling.DescribeAutoScalingGroupsOutput:
-		c.asgs.put(out.AutoScalingGroups...)
-	case *autoscaling.DescribeScalingActivitiesOutput:
-		c.activities.put(out.Activities...)
 	case *arczonalshift.GetManagedResourceOutput:
 		c.shifts.put(*out)
 	case *eks.ListAccessEntriesOutput:
 		c.rememberEntries(out.AccessEntries)
 		r.entries = r.entries || aws.ToString(out.NextToken) == ""
 	default:
+		if s := callOf(in); s != nil {
+			s.call.put(c, out)
+		}
 		c.rememberEKS(in, out)
 		c.rememberIAM(in, out)
 	}

@@ -115,9 +115,13 @@ func (c clients) askAll(t *testing.T) map[string]any {
 		kube.NodeClaimsOf("default"), kube.NodeClaimsOf("gpu"), kube.ANodePool("default"), kube.ANodePool("gone"), kube.AnEC2NodeClass("default"), kube.Webhooks(), kube.EndpointSlicesOf("policy", "guard"),
 	} {
 		answer, err := k.Read(ctx, q)
-		var read any
-		if err == nil {
-			err = json.Unmarshal(answer, &read)
+		var read []any
+		for _, item := range answer {
+			var o any
+			if err := json.Unmarshal(item.JSON(), &o); err != nil {
+				t.Fatal(err)
+			}
+			read = append(read, o)
 		}
 		put(q.String())(read, err)
 	}

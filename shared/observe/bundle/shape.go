@@ -1,5 +1,11 @@
 package bundle
 
+import (
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
 // shape is the format of a file with a list.
 type shape struct {
 	file, command string
@@ -7,6 +13,7 @@ type shape struct {
 	id            string // the field that identifies an object, such as SubnetId
 	one           string // the field with the object if the CLI prints them one by one; or ""
 	other         string // another field that identifies an object; or ""
+	ids           string // the field of the call with the ids of the wanted objects; "" if it lists all
 }
 
 // listing returns the spec of a file with a list.
@@ -29,7 +36,57 @@ func listing[T any](s shape, table func(*contents) *table[T]) spec {
 			}
 		},
 		blank: func(c *contents) { table(c).empty = true },
+		write: func(f *filer, c *contents) { listed(f, s.list, table(c)) },
 	}
+}
+
+// call is a call of the SDK that lists the rows of a file.
+type call struct {
+	in reflect.Type
+	// all reports whether the call requests all rows, so that one that is missing in the answer
+	// counts as absent.
+	all    func(in any) bool
+	answer func(c *contents, in any) (out any, err error)
+	put    func(c *contents, out any)
+}
+
+// describes is listing with the call that lists the rows: by their ids, or all that EC2's filters
+// select. A call that is answered in another way has its own case: see answerEC2.
+func describes[I, O, T any](s shape, table func(*contents) *table[T]) spec {
+	field := func(of any, name string) reflect.Value { return reflect.ValueOf(of).Elem().FieldByName(name) }
+	ids := func(in any) []string {
+		if s.ids == "" {
+			return nil
+		}
+		return field(in, s.ids).Interface().([]string)
+	}
+	out := listing(s, table)
+	out.call = &call{
+		in:  reflect.TypeFor[*I](),
+		all: func(in any) bool { return len(ids(in)) == 0 },
+		put: func(c *contents, out any) { table(c).put(field(out, s.list).Interface().([]T)...) },
+		answer: func(c *contents, in any) (any, error) {
+			filters := field(in, "Filters")
+			if !filters.IsValid() {
+				filters = field(in, "Filter")
+			}
+			found, err := filtered(table(c), ids(in), filters.Interface().([]types.Filter))
+			out := new(O)
+			field(out, s.list).Set(reflect.ValueOf(found))
+			return out, err
+		},
+	}
+	return out
+}
+
+// callOf returns the file whose rows a call lists, nil if there is none.
+func callOf(in any) *spec {
+	for i := range specs {
+		if c := specs[i].call; c != nil && c.in == reflect.TypeOf(in) {
+			return &specs[i]
+		}
+	}
+	return nil
 }
 
 // rows returns the objects that a file lists: in the CLI's answer, in an array of objects or of
@@ -102,5 +159,6 @@ func perName[T any](file, command, telling string, table func(*contents) *table[
 			}
 		},
 		blank: func(c *contents) { table(c).empty = true },
+		write: func(f *filer, c *contents) { answers(f, telling, table(c)) },
 	}
 }

@@ -1,9 +1,9 @@
 package bundle
 
 import (
-	"strconv"
-
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -72,31 +72,33 @@ type spec struct {
 	beyond   bool // the file is one of the further files of a capture
 	folded   bool // levels below the second are folded: see reader.value
 	read     func(*contents, *input, *value)
-	blank    func(*contents) // records that the file exists and is empty
+	blank    func(*contents)         // records that the file exists and is empty
+	write    func(*filer, *contents) // nil for a file that is written in another way
+	call     *call                   // that lists its rows; nil if there is none of this kind
 }
 
 // specs are all JSON files of a bundle.
 var specs = append(awsSpecs(), kubernetesSpecs()...)
 
 func awsSpecs() []spec {
-	const ec2, scaling = "aws ec2 describe-", "aws autoscaling describe-"
+	const ec2s, scaling = "aws ec2 describe-", "aws autoscaling describe-"
 	return []spec{
 		{name: fileCluster, required: true, command: "aws eks describe-cluster --name CLUSTER --output json", read: readCluster},
-		{name: fileInstances, required: true, command: ec2 + "instances --output json", read: readInstances},
-		listing(shape{file: fileStatuses, command: ec2 + "instance-status --include-all-instances", list: "InstanceStatuses", id: "InstanceId"}, func(c *contents) *table[types.InstanceStatus] { return &c.statuses }),
-		listing(shape{file: fileImages, command: ec2 + "images --image-ids ...", list: "Images", id: "ImageId"}, func(c *contents) *table[types.Image] { return &c.images }),
-		listing(shape{file: fileSubnets, command: ec2 + "subnets", list: "Subnets", id: "SubnetId"}, func(c *contents) *table[types.Subnet] { return &c.subnets }),
-		listing(shape{file: fileRouteTables, command: ec2 + "route-tables", list: "RouteTables", id: "RouteTableId"}, func(c *contents) *table[types.RouteTable] { return &c.routeTables }),
-		listing(shape{file: fileSecurityGroups, command: ec2 + "security-groups", list: "SecurityGroups", id: "GroupId"}, func(c *contents) *table[types.SecurityGroup] { return &c.groups }),
-		listing(shape{file: fileNetworkACLs, command: ec2 + "network-acls", list: "NetworkAcls", id: "NetworkAclId"}, func(c *contents) *table[types.NetworkAcl] { return &c.acls }),
-		listing(shape{file: fileVPCEndpoints, command: ec2 + "vpc-endpoints", list: "VpcEndpoints", id: "VpcEndpointId"}, func(c *contents) *table[types.VpcEndpoint] { return &c.endpoints }),
-		listing(shape{file: fileNATGateways, command: ec2 + "nat-gateways", list: "NatGateways", id: "NatGatewayId"}, func(c *contents) *table[types.NatGateway] { return &c.gateways }),
-		listing(shape{file: fileDHCPOptions, command: ec2 + "dhcp-options", list: "DhcpOptions", id: "DhcpOptionsId"}, func(c *contents) *table[types.DhcpOptions] { return &c.dhcp }),
-		beyond(listing(shape{file: fileVPCs, command: ec2 + "vpcs", list: "Vpcs", id: "VpcId"}, func(c *contents) *table[types.Vpc] { return &c.vpcs })),
-		listing(shape{file: fileTemplates, command: ec2 + "launch-template-versions --launch-template-id ID", list: "LaunchTemplateVersions", id: "LaunchTemplateId"}, func(c *contents) *table[types.LaunchTemplateVersion] { return &c.templates }),
-		listing(shape{file: fileASGInstances, command: scaling + "auto-scaling-instances", list: "AutoScalingInstances", id: "InstanceId"}, func(c *contents) *table[asgtypes.AutoScalingInstanceDetails] { return &c.asgInstances }),
-		listing(shape{file: fileASGs, command: scaling + "auto-scaling-groups", list: "AutoScalingGroups", id: "AutoScalingGroupName"}, func(c *contents) *table[asgtypes.AutoScalingGroup] { return &c.asgs }),
-		listing(shape{file: fileActivities, command: scaling + "scaling-activities --auto-scaling-group-name NAME", list: "Activities", id: "ActivityId"}, func(c *contents) *table[asgtypes.Activity] { return &c.activities }),
+		{name: fileInstances, required: true, command: ec2s + "instances --output json", read: readInstances},
+		listing(shape{file: fileStatuses, command: ec2s + "instance-status --include-all-instances", list: "InstanceStatuses", id: "InstanceId"}, func(c *contents) *table[types.InstanceStatus] { return &c.statuses }),
+		describes[ec2.DescribeImagesInput, ec2.DescribeImagesOutput](shape{file: fileImages, command: ec2s + "images --image-ids ...", list: "Images", id: "ImageId", ids: "ImageIds"}, func(c *contents) *table[types.Image] { return &c.images }),
+		describes[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput](shape{file: fileSubnets, command: ec2s + "subnets", list: "Subnets", id: "SubnetId", ids: "SubnetIds"}, func(c *contents) *table[types.Subnet] { return &c.subnets }),
+		describes[ec2.DescribeRouteTablesInput, ec2.DescribeRouteTablesOutput](shape{file: fileRouteTables, command: ec2s + "route-tables", list: "RouteTables", id: "RouteTableId", ids: "RouteTableIds"}, func(c *contents) *table[types.RouteTable] { return &c.routeTables }),
+		describes[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput](shape{file: fileSecurityGroups, command: ec2s + "security-groups", list: "SecurityGroups", id: "GroupId", ids: "GroupIds"}, func(c *contents) *table[types.SecurityGroup] { return &c.groups }),
+		describes[ec2.DescribeNetworkAclsInput, ec2.DescribeNetworkAclsOutput](shape{file: fileNetworkACLs, command: ec2s + "network-acls", list: "NetworkAcls", id: "NetworkAclId", ids: "NetworkAclIds"}, func(c *contents) *table[types.NetworkAcl] { return &c.acls }),
+		describes[ec2.DescribeVpcEndpointsInput, ec2.DescribeVpcEndpointsOutput](shape{file: fileVPCEndpoints, command: ec2s + "vpc-endpoints", list: "VpcEndpoints", id: "VpcEndpointId", ids: "VpcEndpointIds"}, func(c *contents) *table[types.VpcEndpoint] { return &c.endpoints }),
+		describes[ec2.DescribeNatGatewaysInput, ec2.DescribeNatGatewaysOutput](shape{file: fileNATGateways, command: ec2s + "nat-gateways", list: "NatGateways", id: "NatGatewayId", ids: "NatGatewayIds"}, func(c *contents) *table[types.NatGateway] { return &c.gateways }),
+		describes[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput](shape{file: fileDHCPOptions, command: ec2s + "dhcp-options", list: "DhcpOptions", id: "DhcpOptionsId", ids: "DhcpOptionsIds"}, func(c *contents) *table[types.DhcpOptions] { return &c.dhcp }),
+		beyond(describes[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput](shape{file: fileVPCs, command: ec2s + "vpcs", list: "Vpcs", id: "VpcId", ids: "VpcIds"}, func(c *contents) *table[types.Vpc] { return &c.vpcs })),
+		describes[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput](shape{file: fileTemplates, command: ec2s + "launch-template-versions --launch-template-id ID", list: "LaunchTemplateVersions", id: "LaunchTemplateId", ids: "Versions"}, func(c *contents) *table[types.LaunchTemplateVersion] { return &c.templates }),
+		describes[autoscaling.DescribeAutoScalingInstancesInput, autoscaling.DescribeAutoScalingInstancesOutput](shape{file: fileASGInstances, command: scaling + "auto-scaling-instances", list: "AutoScalingInstances", id: "InstanceId"}, func(c *contents) *table[asgtypes.AutoScalingInstanceDetails] { return &c.asgInstances }),
+		describes[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput](shape{file: fileASGs, command: scaling + "auto-scaling-groups", list: "AutoScalingGroups", id: "AutoScalingGroupName"}, func(c *contents) *table[asgtypes.AutoScalingGroup] { return &c.asgs }),
+		describes[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput](shape{file: fileActivities, command: scaling + "scaling-activities --auto-scaling-group-name NAME", list: "Activities", id: "ActivityId"}, func(c *contents) *table[asgtypes.Activity] { return &c.activities }),
 		listing(shape{file: fileNodeGroups, command: "aws eks describe-nodegroup, once for each,", list: "nodegroups", id: "nodegroupName", one: "nodegroup"}, func(c *contents) *table[ekstypes.Nodegroup] { return &c.nodeGroups }),
 		listing(shape{file: fileProfiles, command: "aws iam get-instance-profile, once for each,", list: "InstanceProfiles", id: "InstanceProfileName", one: "InstanceProfile"}, func(c *contents) *table[iamtypes.InstanceProfile] { return &c.profiles }),
 		listing(shape{file: fileRoles, command: "aws iam get-role, once for each,", list: "Roles", id: "RoleName", one: "Role"}, func(c *contents) *table[iamtypes.Role] { return &c.roles }),
@@ -118,5 +120,3 @@ func beyond(s spec) spec {
 	s.beyond = true
 	return s
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

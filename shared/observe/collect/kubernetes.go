@@ -97,7 +97,7 @@ func (t *topic) ask(ctx context.Context, q kube.Question) ([]*kube.Item, error) 
 	}
 	ctx, cancel := deadline.In(ctx, callTime)
 	defer cancel()
-	return client.ReadEach(ctx, q)
+	return client.Read(ctx, q)
 }
 
 // why returns why no question is asked, "" if questions are asked.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/redact"
@@ -133,7 +132,7 @@ type ended struct {
 }
 
 func pod(p *podJSON) evidence.Pod {
-	out := evidence.Pod{Deleting: p.Metadata.DeletionTimestamp.UTC(), NotToDisrupt: kube.KeepsPod(p.Metadata.Annotations, time.Time{}, time.Time{}), Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
+	out := evidence.Pod{Deleting: p.Metadata.DeletionTimestamp.UTC(), NotToDisrupt: kube.KeepsPod(p.Metadata.Annotations), Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
 	for _, o := range p.Metadata.OwnerReferences {
 		if o.Controller || out.Owner == "" {
 			out.Owner = o.Kind + "/" + o.Name
