@@ -107,6 +107,78 @@ func TestWhatIsHeldAfterALookThatIsNotWholeIsTold(t *testing.T) {
 	}
 }
 
+// A notice shows each instance of its incident, and calls only some of them news.
+func TestNewsIsComparedWithWhatWasShownLast(t *testing.T) {
+	shows := func(held string, news bool) noticedInstance {
+		return noticedInstance{Instance: "i-1", Held: held, New: news}
+	}
+	for _, tt := range []struct {
+		name  string
+		shown []noticedInstance
+		twice bool
+	}{
+		{"news, and the same again", []noticedInstance{shows("CauseOutside", true), shows("CauseOutside", true)}, true},
+		{"shown, and then news", []noticedInstance{shows("CauseOutside", false), shows("CauseOutside", true)}, true},
+		{"something else was shown in between", []noticedInstance{shows("CauseOutside", true), shows("ActionFailed", false), shows("CauseOutside", true)}, false},
+		{"the same was shown in between", []noticedInstance{shows("CauseOutside", true), shows("CauseOutside", false), shows("CauseOutside", true)}, true},
+	} {
+		a := bare(t, false)
+		for n, i := range tt.shown {
+			at := dawn.Add(time.Duration(n) * time.Hour)
+			inv := &invocation{process: &process{}, v: &env{a: a, fn: inspect}, begun: at, ended: at.Add(time.Minute)}
+			a.audit.repeated(inv, noticed{Cluster: "demo", Group: "asg/w", Kind: "Unknown", Instances: []noticedInstance{i}})
+		}
+		if a.audit.broke(RuleReport) != tt.twice {
+			t.Errorf("%s: broken are %+v", tt.name, a.audit.violations)
+		}
+	}
+}
+
+// Machines that are no nodes may be in the Auto Scaling group of nodes: its launches are those of the
+// nodes.
+func TestTheLaunchesOfAGroupAreNotThoseOfStrays(t *testing.T) {
+	for refused, broken := range map[time.Duration]bool{time.Minute: false, 2 * time.Hour: true} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"}, GroupSpec{Name: "bastion", Owner: "autoscaling-group", Type: "m5.large"})
+		g, stray := c.groups[0], c.groups[1]
+		stray.stray, stray.known = true, g.name
+		g.refused = c.a.Now().Add(-refused)
+		inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}
+		c.a.audit.unlaunched(inv, noticed{Cluster: c.name, Group: g.groupName(), Kind: string(roll.Unlaunched), Instances: []noticedInstance{{Subject: g.groupName()}}})
+		if c.a.audit.broke(RuleUnlaunched) != broken {
+			t.Errorf("refused %s ago: broken are %+v", refused, c.a.audit.violations)
+		}
+	}
+}
+
+// A check reads the pods of a machine, which may leave before it ends. Later checks see that they left.
+func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		keep  string
+		left  time.Duration // before the check began
+		false bool
+	}{
+		"they left during the check":   {keptAnnotated, 0, false},
+		"they left before it":          {keptAnnotated, 3 * time.Minute, true},
+		"they are of another kind":     {keptLocal, 0, true},
+		"it never had any such a pod":  {"", 0, true},
+		"the annotation is the node's": {keptNode, 0, false},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		m := up(c.groups[0], "node-1")
+		if tt.keep != "" {
+			m.keeps(tt.keep)
+		}
+		c.a.audit.truths.remember(c.a)
+		c.a.until(c.a.Now().Add(tt.left))
+		m.unkept()
+		inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}
+		e := excuse{u: c.a.audit, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{m.id, "Unknown"}, reason: "PodsNotToDisrupt"}}
+		if why := e.false(); (why != "") != tt.false {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
 // The formula of the README, at its boundaries.
 func TestHowManyMayBePastTheirTolerance(t *testing.T) {
 	for _, tt := range []struct{ nodes, percent, want int }{

@@ -104,6 +104,7 @@ func (t *truths) remember(a *account) {
 		}
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
+			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || m.node.ready().Status != corev1.ConditionTrue)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil)
 			for _, p := range m.pods() {
 				note(p.keep, m.id, p.keep != "")
@@ -520,10 +521,11 @@ func (e excuse) ill() time.Time {
 	return since
 }
 
-// others reports whether another machine of the cluster is in trouble, or was a short while ago.
+// others reports whether another machine of the cluster is in trouble, was when the check read it, or
+// ended a short while ago.
 func (e excuse) others() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
-		return o != e.m && (o.ail != well || o.muted || o.elsewhere != "" || o.node == nil || o.node.ready().Status != corev1.ConditionTrue || e.u.a.Now().Sub(o.ended) < time.Hour)
+		return o != e.m && (e.during("ill", o.id) || e.u.a.Now().Sub(o.ended) < time.Hour)
 	})
 }
 
@@ -570,10 +572,14 @@ func (e excuse) sibling() bool {
 // serves reports whether the machine had a pod that must not be terminated, for one of the reasons, while
 // the check read the pods: the pod may have left before the check ended.
 func (e excuse) serves(why ...string) bool {
-	return slices.ContainsFunc(why, func(kept string) bool {
-		at, ok := e.u.truths.last[kept+" "+e.m.id]
-		return ok && !at.Before(e.inv.begun.Add(-time.Minute))
-	})
+	return slices.ContainsFunc(why, func(kept string) bool { return e.during(kept, e.m.id) })
+}
+
+// during reports whether the condition was true at some time of the check, of which the auditor takes
+// note every minute: what the check read may be over when it ends.
+func (e excuse) during(what, whom string) bool {
+	at, ok := e.u.truths.last[what+" "+whom]
+	return ok && !at.Before(e.inv.begun.Add(-time.Minute))
 }
 
 // tagged reports whether the instance has the tag, as the check read it or now.
