@@ -43,6 +43,11 @@ var shown = []struct{ setting, output, parameter string }{
 	{setting: config.Deadline, parameter: "Deadline"},
 }
 
+// deployment reads the deployment of a stack.
+func (a *account) deployment(ctx context.Context, stack string) (deployment, error) {
+	return readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), stack, a.region, a.principal)
+}
+
 // readDeployment reads the settings from a stack. region and principal are for messages.
 func readDeployment(ctx context.Context, api stacks, name, region string, principal func(context.Context) string) (deployment, error) {
 	d := deployment{stack: name}

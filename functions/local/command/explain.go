@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/spf13/cobra"
@@ -307,7 +306,7 @@ func (onlooker) SeePolicy(context.Context, string) error { return nil }
 
 // deployed opens the ledger of a deployment, and reads its policy as its functions do.
 func (f explainFlags) deployed(ctx context.Context, a *account, runner *run.Runner, q question) (*past, error) {
-	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
+	d, err := a.deployment(ctx, f.stack)
 	if err != nil {
 		return nil, err
 	}

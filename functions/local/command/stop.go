@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
@@ -106,7 +105,7 @@ func (f switchFlags) turned(ctx context.Context, env Environment, p *progress, s
 	p.say("reading the policy")
 	s := policySwitch{api: ssm.NewFromConfig(a.cfg), name: f.parameter, region: a.region, permitted: policy.Remediate, principal: a.principal, settles: time.Second}
 	if f.parameter == "" {
-		d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
+		d, err := a.deployment(ctx, f.stack)
 		if err != nil {
 			return inForce{}, fmt.Errorf("%w\n--parameter NAME does without the stack: /rollcall/policy, unless the stack was given another", err)
 		}

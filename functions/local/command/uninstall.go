@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -99,7 +98,7 @@ func (f uninstallFlags) look(ctx context.Context, env Environment, p *progress) 
 		return leftovers{}, err
 	}
 	p.say("reading the stack and the clusters")
-	d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
+	d, err := a.deployment(ctx, f.stack)
 	if err != nil {
 		return leftovers{}, err
 	}

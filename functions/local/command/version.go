@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/spf13/cobra"
 )
 
@@ -50,7 +49,7 @@ func (f versionFlags) run(ctx context.Context, env Environment) error {
 			return err
 		}
 		p.say("reading the stack")
-		d, err := readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), f.stack, a.region, a.principal)
+		d, err := a.deployment(ctx, f.stack)
 		p.clear()
 		if err != nil {
 			return err

@@ -78,13 +78,8 @@ func (r *Runner) Review(ctx context.Context, about Subject, now time.Time) (repo
 // and returns the input of a plan.
 func (r *Runner) judge(ctx, reading context.Context, c *report.Check, state ledger.State, now time.Time) plan.Input {
 	in := r.assess(reading, c, state, now)
-	if r.Why != nil {
-		r.tell(c.Snapshot.Cluster.ID.Name, "finding out why")
-		asking, cancel := bounded(ctx, r.WhyTime)
-		defer cancel()
-		c.Diagnoses, _ = r.Why(asking, c.Snapshot, slices.Concat(c.Assessment.Findings, c.Assessment.Starting), state, false)
-		in.Diagnoses = c.Diagnoses
-	}
+	r.why(ctx, c, slices.Concat(c.Assessment.Findings, c.Assessment.Starting), state, false)
+	in.Diagnoses = c.Diagnoses
 	return in
 }
 

@@ -82,9 +82,8 @@ type Runner struct {
 	// Clock is read again after the cluster was read, and right before each order: a check of
 	// a large cluster takes a while.
 	Clock func() time.Time
-	// ReadTime limits the reading of a cluster, WhyTime its diagnosis, ActTime each act; zero
-	// is no limit.
-	ReadTime, WhyTime, ActTime time.Duration
+	// ReadTime limits the reading of a cluster, WhyTime its diagnosis; zero is no limit.
+	ReadTime, WhyTime time.Duration
 	// Progress reports the current step to a person who waits; it may be nil.
 	Progress func(cluster, doing string)
 }
@@ -332,9 +331,7 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 		// The check may have taken minutes. The act is dated now, but never before the
 		// check's own time.
 		at := roll.Later(r.Clock(), c.Snapshot.At)
-		acting, cancel := bounded(ctx, r.ActTime)
-		out := r.Orders.Act(acting, o, at)
-		cancel()
+		out := r.Orders.Act(ctx, o, at)
 		c.Outcomes = append(c.Outcomes, out)
 		switch out.Reason {
 		case plan.NotRecorded, plan.EvidenceNotStored, plan.PolicyUnreadable:

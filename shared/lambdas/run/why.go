@@ -14,16 +14,22 @@ import (
 // evidence, nil if there is none to store: then the answers are not recorded.
 func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.State, pol func(roll.Selector) policy.Policy) Keep {
 	findings := c.Findings()
-	if r.Why == nil || len(findings) == 0 {
+	if len(findings) == 0 {
+		return nil
+	}
+	return r.why(ctx, c, findings, state, slices.ContainsFunc(findings, func(f roll.Finding) bool {
+		return known(state, f).Evidence == "" && pol(f.Selector).Mode.Allows(policy.Notify)
+	}))
+}
+
+// why diagnoses findings. record reports whether the evidence may be stored.
+func (r *Runner) why(ctx context.Context, c *report.Check, findings []roll.Finding, state ledger.State, record bool) (keep Keep) {
+	if r.Why == nil {
 		return nil
 	}
 	r.tell(c.Snapshot.Cluster.ID.Name, "finding out why")
 	asking, cancel := bounded(ctx, r.WhyTime)
 	defer cancel()
-	record := slices.ContainsFunc(findings, func(f roll.Finding) bool {
-		return known(state, f).Evidence == "" && pol(f.Selector).Mode.Allows(policy.Notify)
-	})
-	var keep Keep
 	c.Diagnoses, keep = r.Why(asking, c.Snapshot, findings, state, record)
 	return keep
 }
