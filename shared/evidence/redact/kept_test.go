@@ -253,3 +253,12 @@ func TestWhatADiagnosisNeedsStays(t *testing.T) {
 		})
 	}
 }
+
+// What stands behind the code of an error and is no sentence is judged as behind any other name.
+func TestTheCodeOfAnErrorKeepsNoSecret(t *testing.T) {
+	for _, text := range []string{"AuthFailure: hunter2-Xk29dQpL7", "ExpiredToken: Xk29dQpL7vRt", "InvalidToken: The Xk29dQpL7vRt"} {
+		if clean, hits := Text(text); len(hits) == 0 {
+			t.Errorf("%q is kept as %q", text, clean)
+		}
+	}
+}
