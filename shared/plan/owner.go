@@ -129,6 +129,9 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 			if no := p.ownerTime(deleted.Add(karpenterDrains), fmt.Sprintf("Karpenter has been removing its NodeClaim %s since %s", d.NodeClaim.Name, roll.Clock(deleted))); no != nil {
 				return no
 			}
+			if act == DeleteNodeClaim {
+				return refuse(OwnerDidNotAct, "NodeClaim %s was deleted at %s, and Karpenter has not terminated its instance: to delete it again changes nothing", d.NodeClaim.Name, roll.Clock(deleted))
+			}
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
 			return refuse(OwnerUnknown, "no NodeClaim has %s, so there is none to delete", f.Instance)
 		}

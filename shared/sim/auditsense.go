@@ -81,6 +81,14 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	}
 }
 
+// deletedAgain audits the deletion of a NodeClaim that is being deleted: it changes nothing, and so is
+// no act to order, to report and to count. Another deletion may come first by a moment.
+func (u *auditor) deletedAgain(inv *invocation, cl *claim) {
+	if u.a.Now().Sub(cl.deleting) > time.Minute {
+		u.broken(RuleVain, "%s: deletion of NodeClaim %s, which is being deleted since %s", inv.name, cl.name, cl.deleting.Format(time.TimeOnly))
+	}
+}
+
 // paced checks that the group has recovered from the last replacement.
 func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)

@@ -167,6 +167,7 @@ func (q *kubeQuery) deleteClaim() (any, error) {
 		return nil, err
 	}
 	if !cl.deleting.IsZero() {
+		q.api.v.a.audit.deletedAgain(q.api.v.inv, cl)
 		return done(), nil
 	}
 	var n *node
