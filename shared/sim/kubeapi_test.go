@@ -53,12 +53,23 @@ func nodesOf(k *kube.Client) (nodes []roll.Node, restarts int, err error) {
 	return nodes, restarts, err
 }
 
-// read performs a read and decodes the answer.
+// read performs a read and decodes the answer: one object, or a list.
 func read[T any](t *testing.T, k *kube.Client, q kube.Question) (out T) {
 	t.Helper()
-	data, err := k.Read(context.Background(), q)
+	objects, err := k.Read(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
+	}
+	items := []json.RawMessage{}
+	for _, o := range objects {
+		items = append(items, o.JSON())
+	}
+	data, err := json.Marshal(map[string]any{"items": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.ByName() {
+		data = items[0]
 	}
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -298,22 +297,21 @@ func seedDiagnosed(t *testing.T, ctx context.Context) {
 }
 
 // answered returns the kinds and names in an answer, without Events that the control plane wrote by itself.
-func answered(t *testing.T, data json.RawMessage) string {
+func answered(t *testing.T, q kube.Question, objects []*kube.Item) string {
 	t.Helper()
-	type object struct {
-		APIVersion, Kind string
-		Metadata         struct{ Name string }
-	}
-	var answer struct {
-		object
-		Items []object
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		t.Fatal(err)
-	}
-	words := []string{answer.APIVersion, answer.Kind}
-	for _, o := range append([]object{answer.object}, answer.Items...) {
-		if o.Metadata.Name != "" && (o.Kind != "Event" || strings.HasPrefix(o.Metadata.Name, "made.")) {
+	words := []string{"v1", "List"}
+	for _, item := range objects {
+		o, err := kube.Decode[struct {
+			APIVersion, Kind string
+			Metadata         struct{ Name string }
+		}](item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.ByName() {
+			words = []string{o.APIVersion, o.Kind}
+		}
+		if o.Kind != "Event" || strings.HasPrefix(o.Metadata.Name, "made.") {
 			words = append(words, o.Kind+"/"+o.Metadata.Name)
 		}
 	}
@@ -361,16 +359,18 @@ func TestEveryQuestionOfADiagnosisIsAnswered(t *testing.T) {
 			t.Fatalf("%s: %v", id.ARN, err)
 		}
 		for q, want := range want {
-			data, err := client.Read(ctx, q)
+			objects, err := client.Read(ctx, q)
 			if err != nil {
 				t.Errorf("%s: %v", id.ARN, err)
 				continue
 			}
-			if got := answered(t, data); got != want {
+			if got := answered(t, q, objects); got != want {
 				t.Errorf("%s: got %s, want %s", q, got, want)
 			}
-			if text := string(data); strings.Contains(text, "planted") || strings.Contains(text, "managedFields") {
-				t.Errorf("%s: %s", q, text)
+			for _, o := range objects {
+				if text := string(o.JSON()); strings.Contains(text, "planted") || strings.Contains(text, "managedFields") {
+					t.Errorf("%s: %s", q, text)
+				}
 			}
 		}
 		for q, want := range missing {
