@@ -173,9 +173,14 @@ func groupOf(g evidence.AutoScalingGroup) (roll.Group, roll.Owner) {
 	return roll.AutoScalingGroup(g.Name), roll.OwnerAutoScalingGroup
 }
 
+// endedEarly is what Auto Scaling says of a launch whose instance ended by itself, such as for want
+// of its volume's key. It cancels some of these launches, and others fail.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
+const endedEarly = "Instance became unhealthy while waiting for instance to be in InService state"
+
 // failedRun returns the run of failed launches since the latest that succeeded; false if there is
-// none. A launch that a lifecycle hook abandoned is Cancelled and does not count. A launch in
-// progress does not count yet.
+// none. A launch that a lifecycle hook abandoned is Cancelled and does not count, unless its
+// instance ended before it was in service. A launch in progress does not count yet.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
 func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 	var l roll.Launch
@@ -186,7 +191,7 @@ func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 		if a.Status == launched {
 			break
 		}
-		if a.Status != launchFailed {
+		if a.Status != launchFailed && (a.Status != launchCancelled || !strings.Contains(a.Message, endedEarly)) {
 			continue
 		}
 		if l.Failed.IsZero() {

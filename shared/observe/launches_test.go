@@ -31,6 +31,11 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		}
 		return out
 	}
+	ended := func(before time.Duration) asgtypes.Activity {
+		a := tried(cancelled, before)
+		a.StatusMessage = aws.String("Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InternalError: Client error on launch")
+		return a
+	}
 	run := []asgtypes.Activity{tried(failed, time.Minute), tried(failed, 20*time.Minute), tried(done, time.Hour), tried(failed, 2*time.Hour)}
 	for name, tt := range map[string]struct {
 		group      asgtypes.AutoScalingGroup
@@ -45,6 +50,7 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		"the latest succeeded":      {activities: append([]asgtypes.Activity{tried(done, 0)}, run...)},
 		"only slow":                 {activities: []asgtypes.Activity{tried(progress, time.Minute), tried(done, time.Hour)}},
 		"a hook gave it up":         {activities: []asgtypes.Activity{tried(cancelled, time.Minute), tried(done, time.Hour)}},
+		"its instances end early":   {activities: []asgtypes.Activity{ended(time.Minute), ended(20 * time.Minute), tried(done, time.Hour)}, group2: "asg/w", since: 20 * time.Minute},
 		"at its desired capacity":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "InService")}, activities: run},
 		"the last one is pending":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Pending:Wait")}, activities: run},
 		"one of them is in Standby": {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Standby")}, activities: run, group2: "asg/w", since: 20 * time.Minute},

@@ -85,6 +85,7 @@ func foreignUserData() []example {
 		{"a NodeConfig on Bottlerocket", rocket().data(nodeConfig(name, endpoint, ca)), "UserDataWrongFormat"},
 		{"MIME on Bottlerocket, even with TOML in it", rocket().data(multipart(part("text/plain", toml(name, endpoint, ca)))), "UserDataWrongFormat"},
 		{"a script on Windows", healthyWith(amiWindows, bootstrapSh("")), "UserDataWrongFormat"},
+		{"PowerShell without its tags", healthyWith(amiWindows, "[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName \""+name+"\"\n"), "UserDataWrongFormat"},
 		{"a NodeConfig in a part of another type", nodeadm().data(multipart(part("text/plain", nodeConfig(name, endpoint, ca)))), "UserDataWrongFormat"},
 		{"base64 of base64 on Bottlerocket", rocket().data(twice(toml(name, endpoint, ca))), "UserDataWrongFormat"},
 		{"base64 of base64 on AL2", legacy().data(twice(bootstrapSh(""))), "UserDataWrongFormat AmiFamilyUnsupported?"},

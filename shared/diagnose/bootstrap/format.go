@@ -88,6 +88,8 @@ func (b *start) misfit() (observed string, wrong bool) {
 		return "only a call of /etc/eks/bootstrap.sh, which was removed there", true
 	case b.withoutNodeConfig():
 		return "no NodeConfig, only " + joinForms(d.Formats), true
+	case b.os.family == windows && len(d.Formats) == 1 && d.Formats[0] == userdata.Unknown:
+		return "a text without <powershell> tags, outside of which EC2Launch runs nothing", true
 	case slices.ContainsFunc(d.Formats, b.isForeign) && !slices.Contains(d.Edits, userdata.RestartsKubelet):
 		return b.foreignForms(), true
 	}

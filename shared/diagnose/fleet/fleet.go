@@ -192,6 +192,14 @@ var needs = map[roll.Kind]request{
 	roll.NotReady:      {"nodes/status", "UPDATE", "nodes", "so no node can report that it is ready"},
 }
 
+// needsChange is what the cloud controller and some network plugins need before a node is ready. That
+// the former waits for it shows in its taint.
+var needsChange = request{"nodes", "UPDATE", "nodes", "so neither the cloud controller nor a network plugin can prepare a node"}
+
+// uninitialized is the taint of a node that the cloud controller has not prepared.
+// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
 var needsPlugin = request{"pods", "CREATE", "new pods", "so the node gets no pod of a network plugin"}
 
 // webhooks checks for an admission webhook without endpoints that must approve a node's
@@ -206,7 +214,13 @@ func (l *look) webhooks() {
 		l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
 		return
 	}
-	l.refused(fact.Value, need)
+	l.refused(fact.Value, need, true)
+	if n := l.Node().Object.Value; l.Finding.Kind == roll.NotReady {
+		waits := slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == uninitialized })
+		if waits || n.AwaitsNetwork() {
+			l.refused(fact.Value, needsChange, waits)
+		}
+	}
 	if l.Finding.Kind != roll.Unregistered {
 		l.starved()
 	}
@@ -234,23 +248,24 @@ func (l *look) starved() {
 		l.NotChecked(hooks.Gap(), cause.AdmissionWebhookBlocks)
 		return
 	}
-	l.refused(hooks.Value, needsPlugin)
+	l.refused(hooks.Value, needsPlugin, true)
 }
 
-// refused checks for a webhook that must approve the request and has no endpoints.
-func (l *look) refused(hooks []evidence.Webhook, r request) {
+// refused checks for a webhook that must approve the request and has no endpoints. sure reports
+// whether the finding certainly waits for the request.
+func (l *look) refused(hooks []evidence.Webhook, r request, sure bool) {
 	for _, w := range hooks {
 		switch {
 		case !w.MustApprove(r.resource, r.operation):
 		case !w.Endpoints.Settled():
 			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
 		case w.Endpoints.Value == 0:
-			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, r))
+			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, r, sure))
 		}
 	}
 }
 
-func (l *look) blocks(w evidence.Webhook, r request) cause.Verdict {
+func (l *look) blocks(w evidence.Webhook, r request, sure bool) cause.Verdict {
 	perhaps, gap := "", ""
 	if w.Selective {
 		perhaps = " if its selectors match"
@@ -258,7 +273,7 @@ func (l *look) blocks(w evidence.Webhook, r request) cause.Verdict {
 	if w.Lacks != "" {
 		gap = evidence.AnswerOf + "the Kubernetes API about webhook " + w.Name + " lacks its " + w.Lacks
 	}
-	return cause.DecisiveIf(!w.Selective).Unsettled(gap).In("webhook/"+w.Configuration+"/"+w.Name).
+	return cause.DecisiveIf(sure && !w.Selective).Unsettled(gap).In("webhook/"+w.Configuration+"/"+w.Name).
 		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, r.objects, l.ClusterID.Name, perhaps, w.Namespace, w.Service, r.what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").

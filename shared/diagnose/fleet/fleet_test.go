@@ -312,6 +312,33 @@ func TestAWebhookThatKeepsTheNetworkPluginAway(t *testing.T) {
 	}
 }
 
+// Before a node is ready, the cloud controller and some network plugins change it.
+func TestAWebhookThatKeepsNodesFromBeingPrepared(t *testing.T) {
+	const waiting = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady"
+	taints := []evidence.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: "NoSchedule"}}
+	for name, tt := range map[string]struct {
+		taints  []evidence.Taint
+		message string
+		hooks   evidence.Fact[[]evidence.Webhook]
+		want    string
+	}{
+		"the cloud controller waits":         {taints, waiting, webhook(), "AdmissionWebhookBlocks"},
+		"a network plugin may wait":          {nil, waiting, webhook(), "AdmissionWebhookBlocks?"},
+		"the node was prepared":              {nil, "PLEG is not healthy", webhook(), ""},
+		"it is asked about new nodes alone":  {taints, waiting, webhook(func(h *evidence.Webhook) { h.Operations = []string{"CREATE"} }), ""},
+		"somebody answers":                   {taints, waiting, webhook(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }), ""},
+		"the webhook may not mean this node": {taints, waiting, webhook(func(h *evidence.Webhook) { h.Selective = true }), "AdmissionWebhookBlocks?"},
+	} {
+		c := world(roll.NotReady, roll.OwnerManagedNodeGroup, "nodegroup/web")
+		c.Finding.Node = "n"
+		c.Nodes = map[string]evidence.Node{"n": {Pods: evidence.Read([]evidence.Pod{}), Object: evidence.Read(evidence.NodeObject{Name: "n", Taints: tt.taints, Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: tt.message}}})}}
+		c.Cluster.Webhooks = tt.hooks
+		if got := told(analyze(c)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // What a webhook asks about was cut out of its answer: that it blocks is only suggested, and not
 // settled, so that nothing is terminated for want of it.
 func TestAWebhookThatLacksASelectorIsUnsettled(t *testing.T) {

@@ -40,7 +40,7 @@ var rules = []rule{
 	{cause.ArchitectureMismatch, []string{"does not match the architecture"}, "the AMI is for another architecture than the instance type"},
 	{cause.LaunchTypeUnavailable, []string{"your requested instance type (", "invalidinstancetype"}, "the region or the zone does not offer the instance type"},
 	{cause.LaunchSubnetInvalid, []string{"invalidsubnet", "the subnet id '"}, "the subnet does not exist, or cannot be used"},
-	{cause.LaunchTemplateInvalid, []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "invalidkeypair", "the key pair '", "invalidgroup.notfound", "the security group '", "unsupported hibernation", "invalidblockdevicemapping"}, "the launch template, or something that it names, is not valid"},
+	{cause.LaunchTemplateInvalid, []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "invalidkeypair", "the key pair '", "invalidgroup.notfound", "the security group '", "unsupported hibernation", "invalidblockdevicemapping", "is not a valid tag key"}, "the launch template, or something that it names, is not valid"},
 	{cause.SubnetIpsExhausted, []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses"}, "the subnet has no free address"},
 	{cause.LaunchQuotaExceeded, []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "your quota for", "quota exceeded"}, "a quota of the account is used up"},
 	{cause.LaunchSpotPriceTooLow, []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, "the highest price for Spot Instances is below the price"},

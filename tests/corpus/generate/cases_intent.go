@@ -219,6 +219,8 @@ func intentCases() []Case {
 				b.Attributes[vpc] = dns(true, false)
 				return unregistered(m, "DnsDisabled")
 			}),
+		broken("windows-script-without-its-tags", "The script for Windows stands in the user data without <powershell> tags: EC2Launch runs nothing.",
+			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"), texted(windowsGroup, "UserDataWrongFormat", strings.TrimSuffix(strings.TrimPrefix(windowsData("-EKSClusterName "+Cluster), "<powershell>\n"), "</powershell>\n"))),
 		misleading("windows-script-cut-off", "The tag </powershell> is missing. The script names this cluster; whether EC2Launch runs it is not proven.",
 			from(docUserData, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"), texted(windowsGroup, "", strings.TrimSuffix(windowsData("-EKSClusterName "+Cluster), "</powershell>\n"))),
 	}

@@ -41,6 +41,20 @@ func launchCases() []Case {
 			"SpotMaxPriceTooLow: Your Spot request price of 0.01 is lower than the minimum required Spot request fulfillment price of 0.0412. Launching EC2 instance failed.", "LaunchSpotPriceTooLow", docCapacity),
 		refusal("launch-with-a-disabled-key", "The KMS key of the encrypted root volume is disabled: EC2 ends each instance at once.",
 			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied", docScalingFailures),
+		broken("launch-that-is-cancelled-for-its-key", "The same, and Auto Scaling cancels such launches in place of failing them.",
+			from(docScalingFailures), func(b *Bundle) *verdict {
+				b.wants(Workers)
+				b.failed(Workers, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state")
+				b.Activities[0]["StatusCode"] = "Cancelled"
+				return launches(Workers, "LaunchKmsDenied").orders()
+			}),
+		well("launch-that-a-hook-gave-up", "Somebody's lifecycle hook abandoned a launch of a node group, which launches again. EC2 and the image are not to blame.",
+			from(docScalingFailures, "https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html"), func(b *Bundle) *verdict {
+				b.wants(Workers)
+				b.failed(Workers, "Lifecycle action was abandoned: the hook of the group answered ABANDON")
+				b.Activities[0]["StatusCode"] = "Cancelled"
+				return nothing()
+			}),
 		refusal("launch-of-a-type-that-is-not-offered", "The zone of a node group's subnet does not offer its instance type.",
 			"Your requested instance type (m7g.xlarge) is not supported in your requested Availability Zone (eu-west-1c). Please retry your request by not specifying an Availability Zone or choosing eu-west-1a, eu-west-1b. Launching EC2 instance failed.", "LaunchTypeUnavailable", docScalingFailures),
 		broken("node-group-that-was-never-created", "Somebody deleted a subnet while EKS created a managed node group: it has no Auto Scaling group, so EKS alone tells of it.",
@@ -97,13 +111,13 @@ func launchCases() []Case {
 		broken("scp-denies-the-launch", "A service control policy denies ec2:RunInstances to Karpenter's controller: the NodeClaim says so, and waits.",
 			from(docLaunch, "https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html"), func(b *Bundle) *verdict {
 				b.pool(Batch)
-				b.waiting(Batch, "creating instance, with fleet error(s), UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/KarpenterController/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy: arn:aws:organizations::111122223333:policy/o-a1b2c3d4e5/service_control_policy/p-1a2b3c4d", 9*time.Minute)
+				b.waiting(Batch, "creating instance, with fleet error(s), UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::111122223333:assumed-role/KarpenterController/1 is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy: arn:aws:organizations::111122223333:policy/o-a1b2c3d4e5/service_control_policy/p-1a2b3c4d")
 				return launches(Batch, "LaunchDenied").orders()
 			}),
 		broken("spot-role-that-karpenter-may-not-create", "The account never launched a Spot Instance, so it has no service-linked role for them, and Karpenter's controller may not create it. The fleet adds that it launched nothing.",
 			from(docSpotRole, "https://github.com/aws/karpenter-provider-aws/issues/3413"), func(b *Bundle) *verdict {
 				b.pool(Batch)
-				b.waiting(Batch, "creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: "+noSpotRole+"; UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", 9*time.Minute)
+				b.waiting(Batch, "creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: "+noSpotRole+"; UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.")
 				return launches(Batch, "LaunchDenied").says("service-linked role").orders()
 			}),
 		broken("spot-role-that-a-group-may-not-create", "The same of an Auto Scaling group, in its words.",
@@ -115,7 +129,7 @@ func launchCases() []Case {
 		misleading("spot-role-missing-and-no-capacity", "Beside the denial EC2 says that a type has no capacity, which is true for itself.",
 			from(docSpotRole, docFleetErrors), func(b *Bundle) *verdict {
 				b.pool(Batch)
-				b.waiting(Batch, "creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: "+noSpotRole+"; InsufficientInstanceCapacity: We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-west-1a).", 9*time.Minute)
+				b.waiting(Batch, "creating instance, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: "+noSpotRole+"; InsufficientInstanceCapacity: We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-west-1a).")
 				v := launches(Batch, "LaunchDenied").orders()
 				v.last().AlsoDecisive = []string{"LaunchNoCapacity"}
 				return v
@@ -123,7 +137,7 @@ func launchCases() []Case {
 		misleading("capacity-of-a-role-that-is-there", "A fleet launched nothing for want of capacity. Its message speaks of a role and denies nothing.",
 			from(docFleetErrors), func(b *Bundle) *verdict {
 				b.pool(Batch)
-				b.waiting(Batch, "creating instance with the service-linked role for EC2 Spot Instances, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.", 9*time.Minute)
+				b.waiting(Batch, "creating instance with the service-linked role for EC2 Spot Instances, with fleet error(s), UnfulfillableCapacity: Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.")
 				return launches(Batch, "LaunchNoCapacity").orders()
 			}),
 		broken("vcpu-quota-of-a-group", "An Auto Scaling group is to grow, and the account's quota on vCPUs is used up.",
@@ -135,7 +149,7 @@ func launchCases() []Case {
 		misleading("launch-fails-for-what-nobody-knows", "A launch fails with a message that is in no list: the cause is not guessed.",
 			from(docLaunch), func(b *Bundle) *verdict {
 				b.pool(Batch)
-				b.waiting(Batch, "the fleet is not in the mood", 9*time.Minute)
+				b.waiting(Batch, "the fleet is not in the mood")
 				v := launches(Batch, "").orders()
 				v.last().NotChecked = []string{"LaunchNoCapacity", "LaunchDenied"}
 				return v
@@ -186,7 +200,8 @@ func launches(g Group, first string) *verdict {
 }
 
 // waiting adds a NodeClaim whose launch failed, and for which no instance comes.
-func (b *Bundle) waiting(g Group, message string, age time.Duration) {
+func (b *Bundle) waiting(g Group, message string) {
+	const age = 9 * time.Minute
 	b.NodeClaims = append(b.NodeClaims, object{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
 		"metadata": object{"name": g.Name + "-w8t4k", "uid": uid("nodeclaim", g.Name+"-w8t4k"), "creationTimestamp": b.kubeTime(age), "generation": 1, "labels": object{"karpenter.sh/nodepool": g.Name}},
