@@ -14,13 +14,13 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "tolerance is counted from an absence that is over", File: absence,
-			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
+			Old: "return known.Status == m.Node.Ready.Status && !known.Transition.Equal(began)", New: "return known.Status == \"-\"",
 			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping),
 			Missed: "a check would have to see each absence of a node that wavers, and none of its returns, for as long as the tolerance",
 		},
 		{
 			Name: "tolerance begins anew when the status changes", File: absence,
-			Old: "w.since, told = known.Since.UTC(), known.Told", New: "told = known.Told",
+			Old: "w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told", New: "w.perhaps, told = known.Perhaps, known.Told",
 			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence+"=1", sim.FaultNotReady+"=1"),
 			Missed: "no fault makes a silent node answer that it is not ready; the rule would ask from when it was not Ready at all",
 		},
