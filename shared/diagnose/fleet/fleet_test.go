@@ -151,6 +151,9 @@ func TestWhatIsFound(t *testing.T) {
 		{"no NodeClaim has it", roll.Orphaned, karpenter, func(w *wrapped) {
 			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) })
 		}, "OwnerGone"},
+		{"no NodeClaim has it any more, and it is terminated", roll.Ghost, karpenter, func(w *wrapped) {
+			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) })
+		}, ""},
 		{"its node group is gone", roll.Unregistered, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() })
 		}, "OwnerGone"},

@@ -12,8 +12,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// owner checks whether the instance's expected owner exists.
+// owner checks whether the instance's expected owner exists. An owner forgets an instance that is gone.
 func (l *look) owner() cause.Verdict {
+	if l.Finding.Kind == roll.Ghost {
+		return cause.Verdict{}
+	}
 	g, region, id := l.Group(), l.Region, string(l.Finding.Instance)
 	terminate := paste.Format("aws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if ", region, id)
 	if slices.ContainsFunc(l.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || l.Cluster.Config.State == evidence.Absent {

@@ -133,7 +133,16 @@ func (l *look) shown(t trace, f console.Found) cause.Verdict {
 	if f.Boot != l.Instance().Console.Value.Boots {
 		v.Also(", in a boot before the last")
 	}
+	if image := l.Config().Value.Image; image != "" && l.fullAtBoot(t.code) {
+		v.In("ami/" + image)
+	}
 	return v
+}
+
+// fullAtBoot reports whether the disk was full before there was a node: another instance of the image
+// has no more space.
+func (l *look) fullAtBoot(code cause.Code) bool {
+	return code == cause.DiskFull && l.Finding.Kind == roll.Unregistered
 }
 
 // after returns the commands that help against the code; those that only read come first.
@@ -141,6 +150,8 @@ func (l *look) after(code cause.Code) string {
 	switch {
 	case code == cause.KernelPanic:
 		return paste.Lines(l.screen(), l.reboot(), l.replace())
+	case l.fullAtBoot(code):
+		return paste.Lines(l.screen(), "# give the group's instances a larger root volume than the AMI's snapshot fills, or write less at boot; a disk is full of files, too (df -i)")
 	case code == cause.DiskFull:
 		return paste.Lines(l.screen(), l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods; a disk is full of files, too (df -i)")
 	case l.Finding.Node == "":

@@ -134,6 +134,23 @@ func told(s *cause.Sheet) string {
 	return strings.Join(out, " ")
 }
 
+// Another instance of the image has no more space. What filled a disk later is the instance's own.
+func TestAFullDiskAtBootIsTheImages(t *testing.T) {
+	for kind, want := range map[roll.Kind]string{roll.Unregistered: "ami/ami-0d3b8c1f2a4e5d6f7", roll.Unknown: ""} {
+		w := of(kind)
+		w.instance.Config.Value.Image = "ami-0d3b8c1f2a4e5d6f7"
+		w.shows(console.DiskFull, "cloud-init", 1)
+		w.instance.Console.Value.Boots = 2
+		c := w.analyze().Causes()[0]
+		if c.Code != string(cause.DiskFull) || c.Subject != want || !strings.HasSuffix(c.Summary, ", in a boot before the last") {
+			t.Errorf("%s: %+v", kind, c)
+		}
+		if ends := strings.Contains(c.Fix, "terminate"); ends != (kind == roll.Unknown) {
+			t.Errorf("%s: %s", kind, c.Fix)
+		}
+	}
+}
+
 func TestWhatBefellASilentNode(t *testing.T) {
 	tests := []struct {
 		name  string

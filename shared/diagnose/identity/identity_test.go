@@ -552,6 +552,16 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	}
 }
 
+// An entry of the right type stays: it lacks no more than the policy.
+func TestTheEntryThatLacksItsPolicyIsKept(t *testing.T) {
+	e := sound("API")
+	e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2"))
+	fix := analyze(e, roll.Unregistered).Causes()[0].Fix
+	if !strings.HasPrefix(fix, "aws eks associate-access-policy ") || strings.Contains(fix, "delete") || strings.Contains(fix, "create") {
+		t.Error(fix)
+	}
+}
+
 func ExampleAnalyze() {
 	e := sound("CONFIG_MAP")
 	e.Cluster.AwsAuth = roles(mapped(controller))

@@ -95,7 +95,8 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 	case without:
 		return found.
 			Says("the access entry of %s in %s has the type EC2, and no access policy AmazonEKSAutoNodePolicy, without which it lets no node in%s", r.Name, cluster, also).
-			Saw("access entry", "associatedAccessPolicies", orNone(e.Policies), "AmazonEKSAutoNodePolicy")
+			Saw("access entry", "associatedAccessPolicies", orNone(e.Policies), "AmazonEKSAutoNodePolicy").
+			Fix(d.associate(r.ARN))
 	case !slices.Contains(nodeTypes, e.Type):
 		return found.
 			Says("the access entry of %s in %s has the type %s, which makes it no node%s; the type of an entry cannot be changed", r.Name, cluster, e.Type, also).
@@ -126,9 +127,15 @@ func (d *door) newEntry(arn string, replace bool) string {
 	}
 	lines = append(lines, entry("create-access-entry", "--type", d.neededType()))
 	if d.neededType() == "EC2" {
-		lines = append(lines, entry("associate-access-policy", "--policy-arn", "arn:"+partition(arn)+":eks::aws:cluster-access-policy"+autoNodePolicy, "--access-scope", "type=cluster"))
+		lines = append(lines, d.associate(arn))
 	}
 	return paste.Lines(lines...)
+}
+
+// associate returns the command that gives the role's entry the access policy of Auto Mode's nodes.
+func (d *door) associate(arn string) string {
+	return paste.Command("aws", "eks", "associate-access-policy", "--region", d.Region, "--cluster-name", d.ClusterID.Name, "--principal-arn", arn,
+		"--policy-arn", "arn:"+partition(arn)+":eks::aws:cluster-access-policy"+autoNodePolicy, "--access-scope", "type=cluster")
 }
 
 // partition returns the partition of an ARN.

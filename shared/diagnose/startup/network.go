@@ -17,6 +17,10 @@ var plugins = []struct{ daemonSet, label string }{
 	{"aws-node", "k8s-app=aws-node"}, {"cilium", "k8s-app=cilium"}, {"calico-node", "k8s-app=calico-node"}, {"antrea-agent", "component=antrea-agent"},
 }
 
+// proxy makes the address of the API server's service work on a node. The VPC CNI needs it to start.
+// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/troubleshooting.md
+var proxy = struct{ daemonSet, label string }{"kube-proxy", "k8s-app=kube-proxy"}
+
 // awaiting returns the node, and whether it waits for its network plugin. If it does not, or that is
 // not known, it returns the verdict.
 func (l *look) awaiting() (evidence.NodeObject, cause.Verdict, bool) {
@@ -51,6 +55,9 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	}
 	for _, c := range plugins {
 		if p, ok := podOf(pods.Value, c.daemonSet, c.label); ok {
+			if k, ok := podOf(pods.Value, proxy.daemonSet, proxy.label); ok && !p.Ready && k.Waiting == "CrashLoopBackOff" {
+				return ": the pod " + k.Name + " " + condition(k) + ", by which the plugin reaches the API server, and the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(k), shown(p)}, paste.Lines(inspect(k), inspect(p))
+			}
 			return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 		}
 	}

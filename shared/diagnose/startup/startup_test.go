@@ -545,6 +545,16 @@ func TestANodeWithoutANetwork(t *testing.T) {
 			w.unready(noNetwork)
 			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
 		}, "CniNotReady", "aws-node-x7k2p waits in CrashLoopBackOff"},
+		{"kube-proxy crashes too", func(w *world) {
+			w.unready(noNetwork)
+			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
+			w.pod("kube-proxy", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
+		}, "CniNotReady", "the pod kube-proxy-x7k2p waits in CrashLoopBackOff, by which the plugin reaches the API server, and the pod aws-node-x7k2p waits"},
+		{"kube-proxy waits for its image too", func(w *world) {
+			w.unready(noNetwork)
+			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "ImagePullBackOff" })
+			w.pod("kube-proxy", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "ImagePullBackOff" })
+		}, "CniNotReady", "no network plugin (CNI) has started on it: the pod aws-node-x7k2p waits in ImagePullBackOff"},
 		{"its pods were not read", func(w *world) {
 			w.unready(noNetwork)
 			w.node.Pods = evidence.Failed[[]evidence.Pod]("why")

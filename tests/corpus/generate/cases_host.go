@@ -30,6 +30,15 @@ func hostCases() []Case {
 					"[430882.000917] systemd-journald[1024]: Failed to write entry (22 items, 733 bytes), ignoring: No space left on device")
 				return finds(m, "NotReady", "DiskFull")
 			}),
+		broken("image-that-fills-its-disk", "The root volume of an image is full as it boots, so no instance of it joins; ending one of them gives another.",
+			from("https://repost.aws/knowledge-center/ec2-instance-boot-issues"), func(b *Bundle) *verdict {
+				m := b.Unregistered(Workers)
+				other := b.Another(m)
+				for _, each := range []*Machine{m, other} {
+					b.prints(each, "[   12.410021] nodeadm[1502]: write /etc/containerd/config.toml: no space left on device")
+				}
+				return unregistered(m, "DiskFull").and(other, "Unregistered", "DiskFull").holds("SharedCause")
+			}),
 		broken("instance-status-impaired", "EC2 cannot reach the instance's network stack, which explains why the node is silent; why that is so is not in sight.",
 			from(docStatusChecks), func(b *Bundle) *verdict {
 				m := silentWorker(b)
