@@ -142,7 +142,7 @@ func TestAFullDiskAtBootIsTheImages(t *testing.T) {
 		w.shows(console.DiskFull, "cloud-init", 1)
 		w.instance.Console.Value.Boots = 2
 		c := w.analyze().Causes()[0]
-		if c.Code != string(cause.DiskFull) || c.Subject != want || !strings.HasSuffix(c.Summary, ", in a boot before the last") {
+		if c.Code != cause.DiskFull || c.Subject != want || !strings.HasSuffix(c.Summary, ", in a boot before the last") {
 			t.Errorf("%s: %+v", kind, c)
 		}
 		if ends := strings.Contains(c.Fix, "terminate"); ends != (kind == roll.Unknown) {
