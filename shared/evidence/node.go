@@ -153,6 +153,15 @@ func (n NodeObject) Condition(kind string) (Condition, bool) { return find(n.Con
 // Condition returns the condition of a type, and whether there is one.
 func (r Remembered) Condition(kind string) (Condition, bool) { return find(r.Conditions, kind) }
 
+// TaintCloud is on a node until the cloud controller has found its instance.
+// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized
+const TaintCloud = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// Tainted reports whether the node has a taint with the key.
+func (n NodeObject) Tainted(key string) bool {
+	return slices.ContainsFunc(n.Taints, func(t Taint) bool { return t.Key == key })
+}
+
 // noNetwork are the kubelet's words for a network plugin that has not started: those of container
 // runtimes since 1.24, and Docker's before.
 // https://kubernetes.io/docs/reference/node/node-status/#condition

@@ -138,26 +138,30 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 	defer func() { _ = body.Close() }()
 	arriving := &arriving{Reader: body}
 	p.in.Reset(arriving)
+	begin, _ := p.in.Peek(len(envelope)) // arriving keeps the error
+	wired := bytes.Equal(begin, envelope)
+	var nodes []roll.Node
 	var data []byte
-	if begin, _ := p.in.Peek(len(envelope)); bytes.Equal(begin, envelope) {
-		nodes, next, err := p.nodePageOf(&p.in)
-		switch {
-		case err == nil && ctx.Err() == nil:
-			for _, n := range nodes {
-				yield(n)
-			}
-			return next, nil
-		case arriving.err == nil && ctx.Err() == nil:
-			if data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx)); err != nil {
-				return "", err
-			}
-		}
+	if wired {
+		nodes, next, err = p.nodePageOf(&p.in)
 	} else {
-		data, _ = io.ReadAll(&p.in)
+		data, err = io.ReadAll(&p.in)
 	}
 	// A server that stops may end its answer as if it were complete.
-	if err := cmp.Or(arriving.err, ctx.Err()); err != nil {
-		return "", fmt.Errorf("the list of nodes broke off: %w", err)
+	if broke := cmp.Or(arriving.err, ctx.Err()); broke != nil {
+		return "", fmt.Errorf("the list of nodes broke off: %w", broke)
+	}
+	if wired && err == nil {
+		for _, n := range nodes {
+			yield(n)
+		}
+		return next, nil
+	}
+	if wired {
+		data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx))
+	}
+	if err != nil {
+		return "", err
 	}
 	page, next, err := listOf[NodeObject](data, resourceNode)
 	if err != nil {

@@ -196,10 +196,6 @@ var needs = map[roll.Kind]request{
 // the former waits for it shows in its taint.
 var needsChange = request{"nodes", "UPDATE", "nodes", "so neither the cloud controller nor a network plugin can prepare a node"}
 
-// uninitialized is the taint of a node that the cloud controller has not prepared.
-// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized
-const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
-
 var needsPlugin = request{"pods", "CREATE", "new pods", "so the node gets no pod of a network plugin"}
 
 // webhooks checks for an admission webhook without endpoints that must approve a node's
@@ -216,7 +212,7 @@ func (l *look) webhooks() {
 	}
 	l.refused(fact.Value, need, true)
 	if n := l.Node().Object.Value; l.Finding.Kind == roll.NotReady {
-		waits := slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == uninitialized })
+		waits := n.Tainted(evidence.TaintCloud)
 		if waits || n.AwaitsNetwork() {
 			l.refused(fact.Value, needsChange, waits)
 		}

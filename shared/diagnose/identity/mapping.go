@@ -118,14 +118,11 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 
 // newEntry returns the commands that create the role's entry, after deleting the existing one.
 func (d *door) newEntry(arn string, replace bool) string {
-	entry := func(verb string, more ...string) string {
-		return paste.Command(append([]string{"aws", "eks", verb, "--region", d.Region, "--cluster-name", d.ClusterID.Name, "--principal-arn", arn}, more...)...)
-	}
 	var lines []string
 	if replace {
-		lines = append(lines, entry("delete-access-entry"))
+		lines = append(lines, d.accessEntry("delete-access-entry", arn))
 	}
-	lines = append(lines, entry("create-access-entry", "--type", d.neededType()))
+	lines = append(lines, d.accessEntry("create-access-entry", arn, "--type", d.neededType()))
 	if d.neededType() == "EC2" {
 		lines = append(lines, d.associate(arn))
 	}
@@ -134,8 +131,12 @@ func (d *door) newEntry(arn string, replace bool) string {
 
 // associate returns the command that gives the role's entry the access policy of Auto Mode's nodes.
 func (d *door) associate(arn string) string {
-	return paste.Command("aws", "eks", "associate-access-policy", "--region", d.Region, "--cluster-name", d.ClusterID.Name, "--principal-arn", arn,
-		"--policy-arn", "arn:"+partition(arn)+":eks::aws:cluster-access-policy"+autoNodePolicy, "--access-scope", "type=cluster")
+	return d.accessEntry("associate-access-policy", arn, "--policy-arn", "arn:"+partition(arn)+":eks::aws:cluster-access-policy"+autoNodePolicy, "--access-scope", "type=cluster")
+}
+
+// accessEntry returns a command about the access entry of a role.
+func (d *door) accessEntry(verb, arn string, more ...string) string {
+	return paste.Command(append([]string{"aws", "eks", verb, "--region", d.Region, "--cluster-name", d.ClusterID.Name, "--principal-arn", arn}, more...)...)
 }
 
 // partition returns the partition of an ARN.

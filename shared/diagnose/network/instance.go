@@ -53,9 +53,6 @@ func (l *look) patchNodeClass(patch string) string {
 // tagOf is the prefix of the tag key that marks instances as a cluster's.
 const tagOf = "kubernetes.io/cluster/"
 
-// taintCloud is on a node until the cloud controller has found its instance.
-const taintCloud = "node.cloudprovider.kubernetes.io/uninitialized"
-
 // tag checks for the cluster's tag on an instance that AWS does not tag itself: a self-managed
 // one or Karpenter's (ClusterTagMissing).
 //
@@ -75,15 +72,14 @@ func (l *look) tag() cause.Verdict {
 	case name == "" || slices.Contains(l.i.ClusterTags, name):
 		return cause.RuledOut
 	}
-	tainted := l.Finding.Kind == roll.Uninitialized &&
-		slices.ContainsFunc(l.Node().Object.Value.Taints, func(t evidence.Taint) bool { return t.Key == taintCloud })
+	tainted := l.Finding.Kind == roll.Uninitialized && l.Node().Object.Value.Tainted(evidence.TaintCloud)
 	old := l.Finding.Kind == roll.Unregistered && l.Cluster.Config.Known() && l.oldKubelet()
 	c := cause.DecisiveIf(old || tainted).In(l.origin()).
 		Says("the instance lacks the tag %s%s, which marks it as the cluster's", tagOf, name).
 		Saw("instance", "Tags["+tagOf+name+"]", "none", "owned").
 		Fix(l.addTag(name))
 	if tainted {
-		c.Saw("node", "spec.taints", taintCloud, "removed by the cloud controller")
+		c.Saw("node", "spec.taints", evidence.TaintCloud, "removed by the cloud controller")
 	}
 	return c
 }

@@ -36,7 +36,7 @@ var agents = []agent{
 		logs: []string{"-n", "kube-system", "logs", "deployment/karpenter", "--tail=100"}, early: true,
 	},
 	{ // https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized
-		key: "node.cloudprovider.kubernetes.io/uninitialized", name: "the cloud controller manager",
+		key: evidence.TaintCloud, name: "the cloud controller manager",
 		how: "the cloud controller manager, which EKS runs, takes it off once it has found the node's instance by provider id or name", early: true,
 	},
 	{ // https://docs.cilium.io/en/stable/installation/taints/

@@ -141,7 +141,7 @@ func (l *look) barred(n evidence.NodeObject) string {
 // takes it off by such a change.
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#taintnodesbycondition
 func changed(n evidence.NodeObject) bool {
-	still := slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool { return t.Key == "node.kubernetes.io/not-ready" })
+	still := n.Tainted("node.kubernetes.io/not-ready")
 	return ready(n).Status == string(roll.ConditionTrue) && !still
 }
 
