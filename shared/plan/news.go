@@ -135,7 +135,10 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 		e.says = e.was
 	}
 	e.Changed = e.says != e.was
-	e.New = e.says != e.told && !waits && !shown // says then differs from what it waits for
+	// A reason that a notice of the incident gave is no news of one that was held before, as when it moves
+	// to another incident and back. Instances without a group are independent.
+	returned := e.says.Held != "" && e.told.Held != "" && f.Group != roll.GroupNone && slices.Contains(before.Incident.Reasons, e.says.Held)
+	e.New = e.says != e.told && !waits && !shown && !returned // says then differs from what it waits for
 	for _, s := range []ledger.Statement{e.says, e.told, e.was} {
 		if s.Acts() {
 			e.Wavers = p.wavers(f, s, before)

@@ -55,7 +55,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 			return since, 0, false // it works, or just recovered
 		}
 		since, tolerated = n.created, pol.duration("initialization.deadline")
-	case n.ready().LastTransitionTime.After(inv.begun):
+	case !n.ready().LastTransitionTime.Time.Before(inv.begun.Truncate(time.Second)): // a Node's times are in seconds
 		return since, 0, false // it is not what was seen
 	default:
 		since, tolerated = u.times.away(n), pol.duration("conditions.Ready="+string(n.ready().Status))
@@ -86,20 +86,25 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 // times is what the auditor remembers for these rules.
 type times struct {
 	left    map[*node]time.Time  // since when nodes have not been Ready
+	was     map[*node]time.Time  // the same of those that are Ready again
 	expires map[string]time.Time // when the latest order of an id expires
 	cut     time.Time            // when a function last left its messages to a later try
 }
 
-func newTimes() times { return times{left: map[*node]time.Time{}, expires: map[string]time.Time{}} }
+func newTimes() times {
+	return times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, expires: map[string]time.Time{}}
+}
 
 // happened records since when nodes are not Ready.
 func (t *times) happened(e Event, m *machine) {
 	if e.Kind != EventState || m == nil || m.node == nil {
 		return
 	}
-	switch _, known := t.left[m.node]; {
-	case e.Stage == StateReady:
+	switch left, known := t.left[m.node]; {
+	case e.Stage == StateReady && known:
+		t.was[m.node] = left
 		delete(t.left, m.node)
+	case e.Stage == StateReady:
 	case !known:
 		t.left[m.node] = e.At
 	}

@@ -100,6 +100,7 @@ func (t *truths) remember(a *account) {
 		for _, g := range c.groups {
 			note("halted", g.groupName(), g.suspended || len(g.halted) > 0)
 			note("unwell", g.groupName(), g.unwell())
+			note("broken", g.groupName(), g.template.breaks != well)
 			note("fails", g.groupName(), g.failing != "" || now.Before(g.dry) || g.suspended || g.halts())
 		}
 		for _, m := range c.machines {
@@ -354,7 +355,8 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.inv.missed || e.m.ail != notReady || e.m.stays || e.m.young || e.others()
 	},
 	"CauseOutside": func(e excuse) bool {
-		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others()
+		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others() ||
+			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
 		return e.inv.missed || slices.ContainsFunc(ladderKeys(e), func(k string) bool { return strings.Contains(k, "/") })
@@ -396,7 +398,7 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"NotSeenTwice": func(e excuse) bool {
 		for _, s := range e.u.truths.seen[e.c.name][e.about] { // by a check that could record it
-			if s.inv.clean() && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute && e.troubled().Before(s.inv.begun) {
+			if s.inv.clean() && !s.inv.overtaken && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute && e.troubled().Before(s.inv.begun) {
 				return false
 			}
 		}
@@ -493,6 +495,9 @@ func (e excuse) found() time.Time {
 			}
 			return false
 		})
+		if was, ok := e.u.times.was[n]; ok && was.Before(left) {
+			return was
+		}
 		if !left.IsZero() {
 			return left
 		}

@@ -53,11 +53,13 @@ type invocation struct {
 	// call still takes effect.
 	diesAt int
 	after  bool
-	failed bool  // a call that writes failed, or its answer was lost
-	missed bool  // any call failed
-	slow   bool  // any call hung, or was retried
-	seen   sight // what it has read, for the auditor
-	events putAway
+	failed bool // a call that writes failed, or its answer was lost
+	missed bool // any call failed
+	// overtaken: another invocation had written the same items, and it did not write its own afterwards.
+	overtaken bool
+	slow      bool  // any call hung, or was retried
+	seen      sight // what it has read, for the auditor
+	events    putAway
 }
 
 // Bounds of a call's duration, unless it hangs.
@@ -133,6 +135,9 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		err = f.err(name)
 	}
 	inv.missed = inv.missed || err != nil
+	if kind == writes && strings.HasPrefix(name, "dynamodb:") {
+		inv.overtaken = met(err)
+	}
 	inv.failed = inv.failed || err != nil && !met(err) && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
 	inv.wait(took / 2)
 	if inv.calls == inv.diesAt {
