@@ -94,6 +94,12 @@ func (v Verdict) Unsettled(why string) Verdict {
 	return v
 }
 
+// Past sets whether what was found had ended before the trouble began.
+func (v Verdict) Past(over bool) Verdict {
+	v.cause.Over = over
+	return v
+}
+
 // Look holds one finding's evidence and the sheet for its verdicts.
 type Look struct {
 	*evidence.Case

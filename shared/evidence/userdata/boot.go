@@ -39,12 +39,12 @@ type Boot struct {
 	// not a usual command. It may do anything, including joining a cluster.
 	Opaque bool
 
-	Proxy   Proxy
+	Proxy Proxy
 	// DualStack reports whether a text names the endpoints of AWS that have IPv6, or the setting by
 	// which AWS's tools call them: use_dualstack_endpoint, or a name under api.aws.
 	DualStack bool
-	Edits   []Edit // flags and settings may then differ from Joins
-	Fetches []Fetch
+	Edits     []Edit // flags and settings may then differ from Joins
+	Fetches   []Fetch
 }
 
 // For reports whether the user data bootstraps a node of the named cluster.
