@@ -52,6 +52,14 @@ func (v Verdict) DecisiveIf(sure bool) Verdict {
 	return v
 }
 
+// Confidence returns that of the cause, "" if the verdict has none.
+func (v Verdict) Confidence() roll.Confidence {
+	if v.cause == nil {
+		return ""
+	}
+	return v.cause.Confidence
+}
+
 // In sets the subject of the cause, such as role/<ARN>. Instances with the same subject share
 // the cause.
 func (v Verdict) In(subject string) Verdict {
