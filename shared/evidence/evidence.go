@@ -26,8 +26,8 @@ type Evidence struct {
 	Templates map[string]Fact[LaunchTemplate] // by id:version
 	Groups    map[roll.Group]Group
 	Network   Network
-	// Sound are the groups and instance profiles of instances with a Ready node and no finding,
-	// each pair once; nil if Alone.
+	// Sound are the groups, instance profiles and VPCs of instances with a Ready node and no finding,
+	// each combination once; nil if Alone.
 	Sound []Sound
 	// Zones count the cluster's nodes by availability zone; nil if Alone.
 	Zones []Zone
@@ -59,7 +59,11 @@ func (e *Evidence) Remembered() map[string]Remembered {
 type Sound struct {
 	Group   roll.Group
 	Profile string // ARN of its instance profile, "" if it is not known
+	VPC     string
 	Windows bool
+	// Latest is the instance of them whose node joined last, at Joined.
+	Latest roll.InstanceID
+	Joined time.Time
 }
 
 // Zone counts the nodes of one availability zone.
@@ -107,6 +111,43 @@ func (c *Case) Untold() string {
 	}
 	if pods := c.Node().Pods; !pods.Settled() {
 		return pods.Missing("list of pods of node " + c.Finding.Node)
+	}
+	return ""
+}
+
+// Fellow returns a healthy instance of the finding's group that matches, the one that joined last.
+func (c *Case) Fellow(such func(Member) bool) (last Member, ok bool) {
+	for _, m := range c.Group().Members {
+		if m.Healthy && m.Instance != c.Finding.Instance && such(m) && (!ok || m.Joined.After(last.Joined)) {
+			last, ok = m, true
+		}
+	}
+	return last, ok
+}
+
+// Onset returns when the finding's instance began to need what it may lack: at its launch if it never
+// registered, otherwise when its trouble began. What lets another instance join after that is there.
+func (c *Case) Onset() time.Time {
+	if launched := c.Config().Value.Launched; c.Finding.Kind == roll.Unregistered && !launched.IsZero() {
+		return launched
+	}
+	if c.Finding.Began.IsZero() {
+		return c.Finding.Since
+	}
+	return c.Finding.Began
+}
+
+// Joined returns an instance that is healthy and joined the cluster after the finding's onset, ""
+// if none is known.
+func (c *Case) Joined() roll.InstanceID {
+	since := c.Onset()
+	if m, ok := c.Fellow(func(m Member) bool { return m.Joined.After(since) }); ok {
+		return m.Instance
+	}
+	for _, s := range c.Sound {
+		if s.Joined.After(since) {
+			return s.Latest
+		}
 	}
 	return ""
 }

@@ -36,8 +36,15 @@ type Member struct {
 	Healthy               bool // it has a node that is Ready, and no finding
 	Finding               roll.Kind
 	Launched              time.Time
-	Image                 string // AMI id
-	LaunchTemplate        string // id, "" if none
+	Joined                time.Time // when its node was created; zero without one
+	VPC, Subnet           string
+	SecurityGroups        []string
+	Public                bool     // it has a public address
+	Profile               string   // ARN of its instance profile
+	ClusterTags           []string // as in InstanceConfig
+	Described             bool     // EC2 was asked about it; otherwise these and the following are not known
+	Image                 string   // AMI id
+	LaunchTemplate        string   // id, "" if none
 	LaunchTemplateVersion string
 }
 
@@ -60,7 +67,8 @@ type NodeGroup struct {
 	RoleARN        string
 	LaunchTemplate string // id, "" if it uses none of its own
 	TemplateVer    string
-	Repairs        bool // EKS repairs its unhealthy nodes automatically
+	Repairs        bool              // EKS repairs its unhealthy nodes automatically
+	Labels         map[string]string // that EKS gives to its nodes
 	Issues         []roll.HealthIssue
 }
 

@@ -285,6 +285,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		Launched:       aws.ToTime(i.LaunchTime).UTC(),
 		LaunchTemplate: p.texts.One(tags.LaunchTemplate()),
 		Subnet:         p.texts.One(aws.ToString(i.SubnetId)),
+		VPC:            p.texts.One(aws.ToString(i.VpcId)),
 		ASG:            p.texts.One(tags.AutoScalingGroupName()),
 		Name:           tags.Name, // mostly unique: a shared copy would keep them all in memory
 		Ambiguous:      belongs == roll.BelongsAmbiguous,

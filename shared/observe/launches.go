@@ -112,8 +112,9 @@ func poolOfClaim(claim string) (string, bool) {
 // groups that have an Auto Scaling group, and whether instances are missing in each.
 func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (map[string]bool, roll.Answer) {
 	var short []evidence.AutoScalingGroup
-	managed := map[string]bool{}
-	err := o.eachScalingGroup(ctx, s.Cluster.ID.Name, func(g evidence.AutoScalingGroup) {
+	managed, seen := map[string]bool{}, map[string]bool{}
+	note := func(g evidence.AutoScalingGroup) {
+		seen[g.Name] = true
 		group, _ := groupOf(g)
 		if name, ok := group.NodeGroup(); ok {
 			managed[name] = managed[name] || lacks(g)
@@ -121,7 +122,11 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 		if lacks(g) {
 			short = append(short, g)
 		}
-	})
+	}
+	err := o.eachScalingGroup(ctx, s.Cluster.ID.Name, note)
+	if names := untaggedGroups(s, seen); err == nil && len(names) > 0 {
+		err = o.scalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names, MaxRecords: aws.Int32(autoScalingBatch)}, note)
+	}
 	if err != nil {
 		return managed, o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
 	}
@@ -146,6 +151,21 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 		}
 	}
 	return managed, answer
+}
+
+// untaggedGroups returns the Auto Scaling groups that lack the cluster's tag, and of which an instance
+// is a node of the cluster: a group need not carry the tags that its instances have.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
+func untaggedGroups(s *roll.Snapshot, tagged map[string]bool) []string {
+	var names []string
+	for _, m := range roll.Pair(s) {
+		if i := m.Instance; i != nil && m.Node != nil && i.ASG != "" && i.Owner == roll.OwnerAutoScalingGroup && i.OtherCluster == "" && !i.Ambiguous && !tagged[i.ASG] {
+			names = append(names, i.ASG)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(len(names), groupReads)]
 }
 
 // lacks reports whether the group is to launch an instance. Instances that are being launched, or

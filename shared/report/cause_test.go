@@ -104,6 +104,9 @@ func TestWhatHasTimeIsExplainedOnlyIfItsCauseIsDecisive(t *testing.T) {
 		if got := len(c.Explained()); got != want {
 			t.Errorf("%s: %d are explained, want %d", confidence, got, want)
 		}
+		if d := c.Explanation(); len(d.Findings) != want || len(d.Watching) != 1-want/2 {
+			t.Errorf("%s: %d findings and %d watched: each stands once", confidence, len(d.Findings), len(d.Watching))
+		}
 	}
 }
 

@@ -335,10 +335,16 @@ type CommandsDocument struct {
 }
 
 // Explanation returns the JSON form of an explanation of the check. Its findings are those
-// of Explained, including some that still have time.
+// of Explained, including some that still have time, which are then not among those watched.
 func (c Check) Explanation() ExplanationDocument {
 	d := ExplanationDocument{Document: c.Document(), WhatIf: c.WhatIf, Summary: c.Gist(), Subject: string(c.Subject), Answers: append([]AnswerDocument{}, c.Answers()...), History: c.history()}
-	d.Findings = c.findings(c.Explained())
+	explained := c.Explained()
+	told := make(map[roll.FindingKey]bool, len(explained))
+	for _, f := range explained {
+		told[f.Key()] = true
+	}
+	d.Findings = c.findings(explained)
+	d.Watching = c.findings(slices.DeleteFunc(c.Watching(), func(f roll.Finding) bool { return told[f.Key()] }))
 	for _, r := range c.commands() {
 		d.Commands = append(d.Commands, CommandsDocument{Title: r.title, Lines: r.commands})
 	}

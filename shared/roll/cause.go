@@ -34,6 +34,9 @@ type Cause struct {
 	// Shown: the evidence proves that the symptom is there, and yet it is only suggested as the
 	// cause, because something that explains it was found or could not be read.
 	Shown bool `json:"-"`
+	// Over: what was found had ended before the trouble began. It is told, and explains nothing unless
+	// it came back.
+	Over bool `json:"-"`
 	// NotChecked are the codes of causes that would explain this symptom but could not be checked.
 	// It is set only if nothing proven explains the symptom. The diagnosis has the reasons.
 	NotChecked []string `json:"notChecked,omitempty"`

@@ -83,6 +83,7 @@ type Instance struct {
 	LaunchTemplate string // the launch template it came from, as id:version, "" unless both are known
 	Profile        string // ARN of its instance profile, "" if it has none
 	Subnet         string // id of the subnet of its primary network interface
+	VPC            string // id of the VPC of that subnet
 	ASG            string // its Auto Scaling group, also for managed node groups
 	Name           string // value of its Name tag
 	PrivateDNS     string // its private DNS name, usually the name of its Node

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
@@ -19,6 +20,7 @@ type oddity struct {
 	field, observed string
 	expected        string
 	rule            string // why, as a clause
+	label           string // the key of the label that is odd, "" if it is something else
 }
 
 // malformedFlags checks whether the kubelet reads its flags, labels and taints as they were
@@ -124,7 +126,7 @@ func (b *start) scriptArguments() []oddity {
 			continue
 		}
 		sure := f.Effect == userdata.Fails && b.os.family != "" && b.calledOnce(tool)
-		out = append(out, oddity{sure, place(f), string(f.Reason), "arguments that " + string(tool) + " takes", fmt.Sprintf("%s %s on them", tool, f.Effect)})
+		out = append(out, oddity{sure, place(f), string(f.Reason), "arguments that " + string(tool) + " takes", fmt.Sprintf("%s %s on them", tool, f.Effect), ""})
 	}
 	return out
 }
@@ -168,7 +170,7 @@ func lostFlags(j userdata.Join) []oddity {
 	if j.Kubelet.Loss == "" {
 		return nil
 	}
-	return []oddity{{false, at(j.Part, "kubelet flags"), string(j.Kubelet.Loss), "flags that reach the kubelet", "systemd drops flags, and the kubelet starts without them"}}
+	return []oddity{{false, at(j.Part, "kubelet flags"), string(j.Kubelet.Loss), "flags that reach the kubelet", "systemd drops flags, and the kubelet starts without them", ""}}
 }
 
 func (b *start) oddFlag(f userdata.Flag, j userdata.Join) []oddity {
@@ -178,7 +180,7 @@ func (b *start) oddFlag(f userdata.Flag, j userdata.Join) []oddity {
 	}
 	var out []oddity
 	add := func(sure bool, observed, expected, rule string) {
-		out = append(out, oddity{sure, field, observed, expected, rule})
+		out = append(out, oddity{sure, field, observed, expected, rule, ""})
 	}
 	for _, a := range f.Anomalies {
 		text := string(a)
@@ -250,7 +252,7 @@ func oddLabels(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, l := range k.Labels {
 		if l.Fault != "" {
-			out = append(out, oddity{true, at(l.Part, "node labels"), cmp.Or(l.Key, "a label") + " " + string(l.Fault), "labels that a kubelet may set", exits})
+			out = append(out, oddity{true, at(l.Part, "node labels"), cmp.Or(l.Key, "a label") + " " + string(l.Fault), "labels that a kubelet may set", exits, l.Key})
 		}
 	}
 	return out
@@ -262,7 +264,7 @@ func oddTaints(k userdata.Kubelet) []oddity {
 	var out []oddity
 	for _, t := range k.Taints {
 		if t.Fault != "" && (!t.Dropped || t.Source != userdata.TaintConfig) {
-			out = append(out, oddity{true, at(t.Part, string(t.Source)), cmp.Or(t.Key, "a taint") + " " + string(t.Fault), "<key>=<value>:<effect>", exits})
+			out = append(out, oddity{true, at(t.Part, string(t.Source)), cmp.Or(t.Key, "a taint") + " " + string(t.Fault), "<key>=<value>:<effect>", exits, ""})
 		}
 	}
 	return out
@@ -284,5 +286,30 @@ func (b *start) oddOnes(odd []oddity) cause.Verdict {
 		v.Saw(b.source, o.field, o.observed, o.expected)
 	}
 	return v.Says("the kubelet's flags in the user data of %s (%s) are not what was meant: %s; %s", b.Finding.Instance, odd[0].field, odd[0].observed, odd[0].rule).
-		Fix(b.change(b.writeFlags()))
+		Fix(b.correct(odd[0]))
+}
+
+// correct returns how to correct what is odd, where it comes from: a label may be the managed node
+// group's or the node pool's.
+// https://docs.aws.amazon.com/cli/latest/reference/eks/update-nodegroup-config.html
+func (b *start) correct(o oddity) string {
+	if o.label == "" {
+		return b.change(b.writeFlags())
+	}
+	group, pool := b.Group().NodeGroup, b.Group().NodePool
+	name, _ := b.Finding.Group.NodeGroup()
+	_, ofGroup := group.Value.Labels[o.label]
+	_, ofPool := pool.Value.Labels[o.label]
+	const instead = "   # to have the label, set it on the nodes once they have joined: kubectl label node"
+	switch {
+	case b.Finding.Owner == roll.OwnerManagedNodeGroup && group.Known() && (ofGroup || group.Value.LaunchTemplate == ""):
+		return paste.Command("aws", "eks", "update-nodegroup-config", "--region", b.Region, "--cluster-name", b.ClusterID.Name, "--nodegroup-name", name, "--labels", "removeLabels="+o.label) + instead
+	case ofPool:
+		return paste.Format("kubectl edit nodepool %s   # spec.template.metadata.labels: without ", pool.Value.Name) + paste.Remark(o.label)
+	}
+	where := "--node-labels"
+	if b.os.family == bottlerocket {
+		where = "[settings.kubernetes.node-labels]"
+	}
+	return b.change("take " + o.label + " out of " + where + "; kubectl or a controller may set it on the nodes once they have joined")
 }

@@ -113,6 +113,8 @@ func (b *start) unsupported() cause.Verdict {
 		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks the cluster's version")
 	case minor < lastWithoutAL2:
 		return cause.RuledOut
+	case b.sameImageWorks():
+		return cause.RuledOut
 	}
 	return b.given(false, b.oldFamily("no AMI of it is published for "+version+"; an older one joins as long as the versions are not too far apart").
 		Shows(told).Saw("EKS cluster", "version", version, fmt.Sprintf("1.%d at most, for which AMIs of Amazon Linux 2 are published", lastWithoutAL2-1)))

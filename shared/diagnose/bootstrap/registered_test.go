@@ -102,7 +102,7 @@ func TestTheFixFitsTheSystem(t *testing.T) {
 		{"Bottlerocket without the taint", registeredNode(rocket(), conditionTaint), `"karpenter.sh/unregistered" = [":NoExecute"]`, "--register-with-taints"},
 		{"AL2023 without the taint", registeredNode(nodeadm(), conditionTaint), "registerWithTaints: [{key: karpenter.sh/unregistered, effect: NoExecute}]", ""},
 		{"AL2 without the taint", registeredNode(legacy(), conditionTaint), "--register-with-taints=karpenter.sh/unregistered:NoExecute", ""},
-		{"a label in TOML", rocket().data(toml(name, endpoint, ca) + "[settings.kubernetes.node-labels]\n\"node-role.kubernetes.io/worker\" = \"\"\n"), "[settings.kubernetes.node-labels]", "--name"},
+		{"a label in TOML", rocket().data(toml(name, endpoint, ca) + "[settings.kubernetes.node-labels]\n\"node-role.kubernetes.io/worker\" = \"\"\n"), "take node-role.kubernetes.io/worker out of [settings.kubernetes.node-labels]", "--name"},
 		{"a flag in a NodeConfig", nodeadm().data(flags(`--node-labels="team=a"`)), "spec.kubelet.flags", "--kubelet-extra-args"},
 		{"the other effect", registeredNode(healthyWith(amiAL2, extraArgs(`'--register-with-taints=karpenter.sh/unregistered:NoSchedule'`)), conditionTaint).tainted("karpenter.sh/unregistered", "NoSchedule"),
 			"in place of karpenter.sh/unregistered:NoSchedule", ""},

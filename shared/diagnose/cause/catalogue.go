@@ -256,7 +256,7 @@ func layerOf(c roll.Cause, among []roll.Cause) int {
 		return 0
 	case c.Confidence == roll.Decisive:
 		return 2
-	case !Symptom(c.Code) && explainsFirst(c.Code, among):
+	case !Symptom(c.Code) && !c.Over && explainsFirst(c.Code, among):
 		return 1
 	}
 	return 3
@@ -288,14 +288,14 @@ func explained(symptom Code, by []roll.Cause) bool {
 
 // InDoubt reports whether a symptom of the diagnosis may be another cause's: no proven root
 // explains it, and what may is only suggested, is another symptom, or could not be read. Hints that
-// are never proven do not count, nor do unread roots that only the console or events would show:
-// these prove no absence.
+// are never proven do not count, nor what was over before, nor unread roots that only the console or
+// events would show: these prove no absence.
 func InDoubt(symptom roll.Cause, d roll.Diagnosis) bool {
 	if explained(symptom.Code, d.Causes) {
 		return false
 	}
 	return slices.ContainsFunc(d.Causes, func(c roll.Cause) bool {
-		return Explains(c.Code, symptom.Code) && !slices.Contains(weak, c.Code)
+		return Explains(c.Code, symptom.Code) && !c.Over && !slices.Contains(weak, c.Code)
 	}) ||
 		slices.ContainsFunc(d.NotChecked, func(n roll.NotChecked) bool {
 			return n.Unread && Explains(n.Code, symptom.Code) && (Spares(n.Code) || Symptom(n.Code))

@@ -52,6 +52,14 @@ func (v Verdict) DecisiveIf(sure bool) Verdict {
 	return v
 }
 
+// Confidence returns that of the cause, "" if the verdict has none.
+func (v Verdict) Confidence() roll.Confidence {
+	if v.cause == nil {
+		return ""
+	}
+	return v.cause.Confidence
+}
+
 // In sets the subject of the cause, such as role/<ARN>. Instances with the same subject share
 // the cause.
 func (v Verdict) In(subject string) Verdict {
@@ -91,6 +99,12 @@ func (v Verdict) Fix(lines ...string) Verdict {
 // Unsettled sets why a suggestive cause could not be proven.
 func (v Verdict) Unsettled(why string) Verdict {
 	v.cause.Unsettled = why
+	return v
+}
+
+// Past sets whether what was found had ended before the trouble began.
+func (v Verdict) Past(over bool) Verdict {
+	v.cause.Over = over
 	return v
 }
 

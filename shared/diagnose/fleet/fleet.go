@@ -108,7 +108,7 @@ func (l *look) unhealthy(issues []roll.HealthIssue) cause.Verdict {
 	for _, issue := range issues {
 		codes = append(codes, issue.Code)
 	}
-	return cause.DecisiveIf(l.Finding.Kind == roll.Unregistered && slices.ContainsFunc(issues, refuses)).In(l.inCluster()).
+	return cause.DecisiveIf(l.Finding.Kind == roll.Unregistered && slices.ContainsFunc(issues, refuses) && l.Joined() == "").In(l.inCluster()).
 		Says("EKS reports health issues of cluster %s itself: %s", l.ClusterID.Name, strings.Join(codes, ", ")).
 		Shows(health("EKS cluster", issues)...).
 		Fix(paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.health   # and correct what it names", l.Region, l.ClusterID.Name))
@@ -269,7 +269,11 @@ func (l *look) blocks(w evidence.Webhook, r request, sure bool) cause.Verdict {
 	if w.Lacks != "" {
 		gap = evidence.AnswerOf + "the Kubernetes API about webhook " + w.Name + " lacks its " + w.Lacks
 	}
-	return cause.DecisiveIf(sure && !w.Selective).Unsettled(gap).In("webhook/"+w.Configuration+"/"+w.Name).
+	v := cause.DecisiveIf(sure && !w.Selective && l.Joined() == "").Unsettled(gap)
+	if id := l.Joined(); id != "" {
+		v.Saw("instance "+string(id), "its node", "joined since then, and is healthy", "no node that passes the webhook")
+	}
+	return v.In("webhook/"+w.Configuration+"/"+w.Name).
 		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, r.objects, l.ClusterID.Name, perhaps, w.Namespace, w.Service, r.what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").

@@ -179,13 +179,13 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"short of memory, and said to be over", func(w *world) {
 			w.remember(roll.MemoryPressure, "True", 10*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
-		}, "MemoryPressurePreceded? KubeletSilent"},
+		}, "KubeletSilent MemoryPressurePreceded?"},
 		{"short of memory since it went silent", func(w *world) {
 			w.remember(roll.MemoryPressure, "True", -20*time.Minute)
 		}, "KubeletSilent"},
 		{"the ledger saw it end", func(w *world) {
 			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-6 * time.Minute)}}
-		}, "MemoryPressurePreceded? KubeletSilent"},
+		}, "KubeletSilent MemoryPressurePreceded?"},
 		{"the ledger saw it end long ago", func(w *world) {
 			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-50 * time.Minute)}}
 		}, "KubeletSilent"},
@@ -197,7 +197,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"its kubelet took it back just before", func(w *world) {
 			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
-		}, "MemoryPressurePreceded? KubeletSilent"},
+		}, "KubeletSilent MemoryPressurePreceded?"},
 		{"its kubelet took it back, and said so again", func(w *world) {
 			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 10*time.Minute)
@@ -229,7 +229,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"it reclaimed memory, and had enough then", func(w *world) {
 			w.event("EvictionThresholdMet", "Attempting to reclaim memory", 14*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
-		}, "MemoryPressurePreceded? KubeletSilent"},
+		}, "KubeletSilent MemoryPressurePreceded?"},
 		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed in an earlier boot", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)

@@ -50,6 +50,7 @@ var kinds = []pressure{
 type proof struct {
 	roll.Evidence
 	sure bool
+	over bool // the pressure had ended before the silence
 }
 
 // preceded checks what a silent node ran short of before it went silent.
@@ -79,11 +80,12 @@ func (l *look) remembered(p pressure) []proof {
 	switch {
 	case c.Status == string(roll.ConditionTrue):
 		seen.Observed = fmt.Sprintf("True since %s, seen at %s", roll.Clock(c.Since), roll.Clock(r.At))
-		return []proof{{seen, l.quiet().Sub(r.At) <= recent && !l.endedAfter(p, r.At)}}
+		ended := l.endedAfter(p, r.At)
+		return []proof{{seen, l.quiet().Sub(r.At) <= recent && !ended, ended}}
 	case c.Status == string(roll.ConditionFalse) && l.quiet().Sub(c.Since) <= lately && c.Reason == "":
 		// The ledger only remembers that the condition was True; Since is when it ended.
 		seen.Observed = "True until " + roll.Clock(c.Since)
-		return []proof{{seen, false}}
+		return []proof{{seen, false, true}}
 	}
 	return nil
 }
@@ -119,9 +121,10 @@ func (l *look) events(p pressure) []proof {
 		case e.Reason == p.ends:
 			ended = e.Last
 		case slices.Contains(p.alone, e.Reason):
-			out = append(out, proof{event(e), sure})
+			out = append(out, proof{event(e), sure, false})
 		case e.Reason == "EvictionThresholdMet" && p.reclaimed(e.Message):
-			out = append(out, proof{event(e), sure && !l.endedAfter(p, e.Last)})
+			ended := l.endedAfter(p, e.Last)
+			out = append(out, proof{event(e), sure && !ended, ended})
 		}
 	}
 	if lasts := ended.Before(begun); lasts || !begun.IsZero() && l.quiet().Sub(ended) <= lately {
@@ -129,7 +132,7 @@ func (l *look) events(p pressure) []proof {
 		if !lasts {
 			seen.Observed += ", ended at " + roll.Clock(ended)
 		}
-		out = append(out, proof{seen, whose && lasts})
+		out = append(out, proof{seen, whose && lasts, !lasts})
 	}
 	return out
 }
@@ -153,16 +156,21 @@ func (l *look) killed(p pressure) []proof {
 	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore() {
 		return nil
 	}
-	return []proof{{line(f, outOfMemory), false}}
+	return []proof{{line(f, outOfMemory), false, false}}
 }
 
 func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
-	v, told := cause.Suggestive(), "may have run"
+	v, told, over := cause.Suggestive(), "may have run", true
 	for _, proof := range proofs {
 		v.Shows(proof.Evidence)
 		if proof.sure {
 			v, told = v.DecisiveIf(true), "ran"
 		}
+		over = over && proof.over
+	}
+	if over {
+		return v.Past(true).Fix(l.relieve(p, true)).
+			Says("node %s ran short of %s, which was over before it went silent at %s: it may have come back unseen", l.Finding.Node, l.what(p), roll.Clock(l.quiet()))
 	}
 	since := l.quiet()
 	if c, ok := l.Node().Remembered.Value.Condition(p.condition); ok && c.Status == string(roll.ConditionTrue) {

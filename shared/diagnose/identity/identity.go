@@ -10,7 +10,8 @@
 // never registered and nodes that went silent: the kubelet's token is refused as soon as its
 // mapping is gone. Only a Windows node may be known, and lack what its network needs. For a silent node a missing mapping is only suggestive while others of its
 // group are healthy, since they have the same role. The same holds while it is unknown whether
-// they are.
+// they are. For an instance that never registered it is suggestive only if such a node joined after
+// its launch.
 //
 // The package is pure.
 package identity
@@ -99,13 +100,13 @@ func (d *door) role() {
 // because the roles of healthy nodes are unknown, unsettled says why.
 func explains(c *evidence.Case) (sure bool, unsettled string) {
 	if c.Finding.Kind == roll.Unregistered {
-		return true, ""
+		return joinedSince(c) == "", ""
 	}
 	if c.Alone {
 		return false, ""
 	}
 	sure = true
-	for _, s := range c.Sound {
+	for _, s := range sound(c) {
 		if c.Finding.Kind != roll.Unknown && !s.Windows {
 			continue // it works with the mapping of a Linux node
 		}
@@ -118,6 +119,30 @@ func explains(c *evidence.Case) (sure bool, unsettled string) {
 		}
 	}
 	return sure, unsettled
+}
+
+// sound returns the healthy instances to compare with: those of the cluster, and those of the group of
+// which the snapshot has no profile.
+func sound(c *evidence.Case) []evidence.Sound {
+	all := slices.Clone(c.Sound)
+	for _, m := range c.Group().Members {
+		if m.Healthy && m.Described && m.Instance != c.Finding.Instance {
+			all = append(all, evidence.Sound{Group: c.Finding.Group, Profile: m.Profile, Latest: m.Instance, Joined: m.Joined, Windows: c.Config().Value.Platform == "windows"})
+		}
+	}
+	return all
+}
+
+// joinedSince returns a healthy instance with the role that joined after the finding's onset, "" if
+// none is known: the role let it in then.
+func joinedSince(c *evidence.Case) roll.InstanceID {
+	since := c.Onset()
+	for _, s := range sound(c) {
+		if shares, gap := sharesRole(c, s); shares && gap == "" && s.Joined.After(since) {
+			return s.Latest
+		}
+	}
+	return ""
 }
 
 // blocks returns a verdict with a cause as sure as the case allows.

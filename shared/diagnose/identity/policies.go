@@ -135,6 +135,9 @@ func (d *door) policies() cause.Verdict {
 		return cause.NotChecked(fmt.Sprintf("%s has policies of its own, which may grant what %s would", r.Name, strings.Join(missing, " and ")))
 	}
 	f, told := d.refusedAtBoot()
+	if id := joinedSince(d.Case); !told && id != "" {
+		return cause.NotChecked(fmt.Sprintf("%s has the same role %s and has joined since, so that this is hardly why", id, r.Name))
+	}
 	v := cause.DecisiveIf(told && slices.Contains(missing, workerPolicies[0])).In("role/"+r.ARN).
 		Says("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor "))
 	if told {

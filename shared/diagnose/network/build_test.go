@@ -186,6 +186,14 @@ func (w *world) nat(change func(*evidence.NATGateway)) {
 	w.Network.NATGateways[natID] = evidence.Read(n)
 }
 
+// secondNAT routes the subnet of the NAT gateway to another one, whose subnet has that table.
+func (w *world) secondNAT(t evidence.Fact[evidence.RouteTable]) {
+	const id, in = "nat-0a1b2c3d4e5f60002", "subnet-0a1b2c3d4e5f60302"
+	w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", id))
+	w.Network.RouteTables[in] = t
+	w.Network.NATGateways[id] = evidence.Read(evidence.NATGateway{ID: id, VPC: vpcID, Subnet: in, State: "available", PublicIPs: []string{"198.51.100.12"}})
+}
+
 func (w *world) egress(rules ...evidence.Permission) {
 	w.Network.SecurityGroups[nodeGroup] = evidence.Read(evidence.SecurityGroup{ID: nodeGroup, Egress: rules})
 }

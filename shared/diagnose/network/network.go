@@ -86,7 +86,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 		return
 	}
 	for _, code := range asked {
-		s.Note(code, rules[code](l))
+		s.Note(code, l.against(code, rules[code](l)))
 	}
 }
 

@@ -56,11 +56,23 @@ func (l *look) open(w way) string {
 	case replaceRoute:
 		return l.routeToNAT("replace-route", w.table)
 	case natRoute:
+		return l.routeToGateway("create-route", w.table)
+	case natReplace:
+		return l.routeToGateway("replace-route", w.table)
+	case natMove:
 		return paste.Lines(
-			"INTERNET_GATEWAY=$("+l.AWS("ec2", "describe-internet-gateways", "--filters", "Name=attachment.vpc-id,Values="+l.i.VPC, "--query", "InternetGateways[0].InternetGatewayId", "--output", "text")+")",
-			variable("INTERNET_GATEWAY", l.AWS("ec2", "create-route", "--route-table-id", w.table, "--destination-cidr-block", "0.0.0.0/0", "--gateway-id", "INTERNET_GATEWAY")))
+			"# the subnet of a NAT gateway cannot be changed: create another one in a subnet whose default route is an internet gateway, and route to that one",
+			"NAT_GATEWAY=$("+l.AWS("ec2", "create-nat-gateway", "--subnet-id", "PUBLIC_SUBNET", "--allocation-id", "ELASTIC_IP", "--query", "NatGateway.NatGatewayId", "--output", "text")+")",
+			variable("NAT_GATEWAY", l.AWS("ec2", "replace-route", "--route-table-id", l.RouteTable().Value.ID, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY")))
 	}
 	return l.routeToNAT("create-route", w.table)
+}
+
+// routeToGateway returns the command that makes the VPC's internet gateway a table's default route.
+func (l *look) routeToGateway(verb, table string) string {
+	return paste.Lines(
+		"INTERNET_GATEWAY=$("+l.AWS("ec2", "describe-internet-gateways", "--filters", "Name=attachment.vpc-id,Values="+l.i.VPC, "--query", "InternetGateways[0].InternetGatewayId", "--output", "text")+")",
+		variable("INTERNET_GATEWAY", l.AWS("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--gateway-id", "INTERNET_GATEWAY")))
 }
 
 // routeToNAT returns the command that makes a NAT gateway of the VPC a table's default route.

@@ -57,6 +57,31 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			says: []string{"[route-table/" + natTable + "]", "describe-internet-gateways", "--gateway-id \"$INTERNET_GATEWAY\""},
 		},
 		{
+			name: "a NAT gateway in a subnet that is routed to itself", change: func(w *world) {
+				w.publicOnly()
+				w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", natID))
+			}, decisive: codes(code),
+			says: []string{"in a circle", "[route-table/" + natTable + "]", "create-nat-gateway", "replace-route --route-table-id " + nodeTable},
+		},
+		{
+			name: "a NAT gateway in a subnet that is routed to another one without a way out", change: func(w *world) {
+				w.publicOnly()
+				w.secondNAT(table("rtb-0a1b2c3d4e5f60302"))
+			}, decisive: codes(code), says: []string{"create-route --route-table-id rtb-0a1b2c3d4e5f60302"},
+		},
+		{
+			name: "a NAT gateway in a subnet that is routed to another one", change: func(w *world) {
+				w.publicOnly()
+				w.secondNAT(table("rtb-0a1b2c3d4e5f60302", to("0.0.0.0/0", gatewayID)))
+			}, open: codes(code),
+		},
+		{
+			name: "a NAT gateway in a subnet whose route leads nowhere", change: func(w *world) {
+				w.publicOnly()
+				w.Network.RouteTables[natSubnet] = table(natTable, evidence.Route{Destination: "0.0.0.0/0", Target: gatewayID, Blackhole: true})
+			}, decisive: codes(code), says: []string{"replace-route --route-table-id " + natTable},
+		},
+		{
 			name: "a NAT gateway whose subnet was not asked for", change: func(w *world) { w.publicOnly(); delete(w.Network.RouteTables, natSubnet) }, clear: codes(code),
 		},
 		{

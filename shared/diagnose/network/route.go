@@ -42,7 +42,9 @@ const (
 	addRoute remedy = iota
 	replaceRoute
 	publicAddress
-	natRoute // of the NAT gateway's own subnet
+	natRoute   // of the NAT gateway's own subnet
+	natReplace // the same, where there is a route
+	natMove    // another NAT gateway, in a subnet with a way out
 )
 
 // exit is a route that takes packets to a part of the internet.
@@ -272,7 +274,7 @@ func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 	default: // pending, or deleting, which may still pass traffic
 		w = way{gap: "NAT gateway " + n.ID + " is " + n.State}
 	}
-	w.via, w.sources, w.remedy = n.ID, n.PublicIPs, natRoute
+	w.via, w.sources = n.ID, n.PublicIPs
 	return w
 }
 
@@ -286,8 +288,11 @@ func natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
 
 // natExit returns the way on from a NAT gateway, by the route table of its own subnet. A public
 // gateway reaches the internet through an internet gateway there, which drops what a private
-// one sends. A table that was not requested counts as fine; an unreadable one does not.
-func (l *look) natExit(n evidence.NATGateway) way {
+// one sends. A route to another NAT gateway helps only if that one has a way on, and whether AWS
+// translates twice is not documented; one back to a gateway passed before leads nowhere. A table
+// that was not requested counts as fine; an unreadable one does not.
+// https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
+func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 	if n.Private {
 		return way{gap: n.ID + " is a private NAT gateway, and what lies behind it is not read"}
 	}
@@ -298,17 +303,40 @@ func (l *look) natExit(n evidence.NATGateway) way {
 	case !t.Known():
 		return way{gap: t.Missing("the route table of " + n.ID)}
 	}
+	passed = append(passed, n.ID)
 	w := l.outBy(t.Value, false, func(t evidence.RouteTable, r evidence.Route, _ bool) way {
+		next := l.Network.NATGateways[r.Target].Value
 		switch {
 		case r.Blackhole:
 			return blackhole(t, r)
 		case strings.HasPrefix(r.Target, "igw-"):
 			return way{state: open}
+		case slices.Contains(passed, r.Target):
+			return circle(t, r)
+		case next.ID != "":
+			if on := l.natExit(next, passed...); on.state == closed {
+				return on
+			}
 		}
 		return way{gap: behind(r)}
 	})
 	if w.state == closed {
 		w.why = fmt.Sprintf("the NAT gateway %s has no way out of its subnet %s: %s", n.ID, n.Subnet, w.why)
+		switch w.remedy {
+		case addRoute:
+			w.remedy = natRoute
+		case replaceRoute:
+			w.remedy = natReplace
+		}
 	}
 	return w
+}
+
+// circle returns the way of a route back to a NAT gateway that the packets have passed.
+func circle(t evidence.RouteTable, r evidence.Route) way {
+	return way{
+		state: closed, subject: "route-table/" + t.ID, remedy: natMove, table: t.ID,
+		why:      fmt.Sprintf("%s routes %s back to the NAT gateway %s, so that the packets go in a circle", t.ID, r.Destination, r.Target),
+		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "an internet gateway"}},
+	}
 }

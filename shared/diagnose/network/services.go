@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
 
@@ -151,7 +152,7 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string
 // internet returns the way to the internet: closed if routes, security groups or network ACLs
 // certainly close it. Groups and ACLs that stop the API server's HTTPS too are a separate
 // defect, which no endpoint fixes. AWS services may be reached by IPv6 if so configured, so an
-// instance with an IPv6 way out is not certainly cut off.
+// instance with an IPv6 way out is not certainly cut off, unless it certainly calls by IPv4.
 func (l *look) internet() way {
 	w := l.out(false)
 	if w.state != closed {
@@ -164,12 +165,24 @@ func (l *look) internet() way {
 			}
 		}
 	}
-	if w.state == closed && l.i.IPv6 {
-		if six := l.out(true); six.state != closed {
+	if w.state == closed && l.i.IPv6 && l.out(true).state != closed {
+		if !l.callsByIPv4() {
 			return way{gap: "there may be a way out by IPv6, and it is not known which services the instance reaches by it"}
 		}
+		w.why += "; IPv6 does not help, since what joins it calls the endpoint of EC2 that has IPv4 alone"
 	}
 	return w
+}
+
+// callsByIPv4 reports whether what joins the instance certainly calls EC2, by the endpoint that has
+// IPv4 alone. bootstrap.sh and nodeadm call the one that AWS's tools take by default. Nothing may
+// set another one: the user data was followed, and the AMI is EKS's own.
+// https://docs.aws.amazon.com/ec2/latest/devguide/ec2-endpoints.html
+// https://github.com/awslabs/amazon-eks-ami/issues/1506
+func (l *look) callsByIPv4() bool {
+	boot := l.boot()
+	return l.Finding.Kind == roll.Unregistered && l.needsEC2() == open && boot.Value.Joins[0].Tool != userdata.BottlerocketSettings &&
+		!boot.Value.DualStack && !boot.Value.Opaque && !boot.Value.Unread() && l.Image().Value.EKS
 }
 
 func (l *look) internetGroups() way {

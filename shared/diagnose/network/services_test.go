@@ -104,10 +104,27 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		}, hint: codes(code)},
 		{name: "user data that joins nothing", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins = nil }, hint: codes(code)},
 		{name: "a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Proxy = userdata.Proxy{HTTPS: true} }, open: codes(code)},
-		{name: "IPv6 may be a way", change: func(w *world) {
+		{name: "a way out by IPv6, which EC2's usual endpoint does not have", change: func(w *world) {
 			cutOff(nil, others...)(w)
 			w.config.IPv6 = true
 			w.routes(to("::/0", "eigw-0a1b2c3d"))
+		}, decisive: codes(code), says: []string{"IPv6 does not help"}},
+		{name: "a way out by IPv6, and user data that sets dual-stack endpoints", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.config.IPv6 = true
+			w.routes(to("::/0", "eigw-0a1b2c3d"))
+			w.boot.DualStack = true
+		}, open: codes(code)},
+		{name: "a way out by IPv6, and an AMI that may set dual-stack endpoints", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.config.IPv6, w.image.EKS = true, false
+			w.routes(to("::/0", "eigw-0a1b2c3d"))
+		}, open: codes(code)},
+		{name: "a way out by IPv6 for Bottlerocket", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.config.IPv6 = true
+			w.routes(to("::/0", "eigw-0a1b2c3d"))
+			w.boot.Joins[0].Tool = userdata.BottlerocketSettings
 		}, open: codes(code)},
 		{
 			name: "with a public endpoint alone the API server is what is out of reach", change: func(w *world) { cutOff(nil, others...)(w); w.publicOnly() },

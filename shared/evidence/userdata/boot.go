@@ -39,9 +39,12 @@ type Boot struct {
 	// not a usual command. It may do anything, including joining a cluster.
 	Opaque bool
 
-	Proxy   Proxy
-	Edits   []Edit // flags and settings may then differ from Joins
-	Fetches []Fetch
+	Proxy Proxy
+	// DualStack reports whether a text names the endpoints of AWS that have IPv6, or the setting by
+	// which AWS's tools call them: use_dualstack_endpoint, or a name under api.aws.
+	DualStack bool
+	Edits     []Edit // flags and settings may then differ from Joins
+	Fetches   []Fetch
 }
 
 // For reports whether the user data bootstraps a node of the named cluster.
@@ -201,6 +204,7 @@ func (r *reader) finish(data []byte) Boot {
 	b.SHA256 = hex.EncodeToString(sum[:])
 	b.Empty = len(strings.TrimSpace(string(data))) == 0
 	b.Fetches = r.usedFetches()
+	b.DualStack = r.dualStack()
 	if len(r.nodeConfigs) > 0 {
 		b.Joins = append(b.Joins, mergedJoin(Nodeadm, r.nodeConfigs))
 	}

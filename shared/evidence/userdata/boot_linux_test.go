@@ -249,3 +249,18 @@ func TestBootOfBootstrapScript(t *testing.T) {
 		},
 	})
 }
+
+// Dual-stack endpoints are set in user data in several ways.
+func TestTextsAboutDualStackEndpoints(t *testing.T) {
+	for text, want := range map[string]bool{
+		"#!/bin/bash\nexport AWS_USE_DUALSTACK_ENDPOINT=true\n/etc/eks/bootstrap.sh payments\n":                                                         true,
+		"#!/bin/bash\nmkdir -p ~/.aws\nprintf '[default]\\nuse_dualstack_endpoint = true\\n' > ~/.aws/config\n/etc/eks/bootstrap.sh payments\n":         true,
+		"#!/bin/bash\nexport AWS_ENDPOINT_URL_EC2=https://ec2.eu-west-1.api.aws\n/etc/eks/bootstrap.sh payments\n":                                      true,
+		"#!/bin/bash\n/etc/eks/bootstrap.sh payments --ip-family ipv6\n":                                                                                false,
+		"#!/bin/bash\n/etc/eks/bootstrap.sh payments --apiserver-endpoint https://0123456789.gr7.eu-west-1.api.aws --b64-cluster-ca TFMwdExTMUNSVWRK\n": false,
+	} {
+		if got := Read([]byte(text)).DualStack; got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +35,22 @@ func (r *reader) proxies(text string) {
 		r.proxy(m[1])
 	}
 }
+
+// dualStack reports whether one of the texts is about AWS's dual-stack endpoints. An API server's
+// own address may be one too, and sets nothing.
+// https://docs.aws.amazon.com/sdkref/latest/guide/feature-endpoints.html
+func (r *reader) dualStack() bool {
+	for _, text := range slices.Concat(slices.Collect(maps.Values(r.texts)), slices.Collect(maps.Values(r.files))) {
+		text = strings.ToLower(text)
+		if strings.Contains(text, "dualstack") || strings.Contains(text, "endpoint_url") || serviceIPv6.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// serviceIPv6 matches the dual-stack endpoint of EC2.
+var serviceIPv6 = pattern.New(`\bec2\.[a-z0-9-]+\.api\.aws\b`)
 
 // changes records the writing of a file that the tools use.
 func (r *reader) changes(path string) {

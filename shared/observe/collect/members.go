@@ -24,24 +24,33 @@ func (l *look) readMembers() {
 		l.group(group, func(g *evidence.Group) { g.Acts, g.Proven = l.acts(group), l.in.State.Groups[group].Proven })
 	}
 	delete(affected, roll.GroupNone)
-	seen := map[evidence.Sound]bool{}
+	seen := map[evidence.Sound]int{} // where they are in the list
 	for _, m := range roll.Pair(l.in.Snapshot) {
 		if m.Instance == nil {
 			continue
 		}
 		group := m.Group()
-		like := evidence.Sound{Group: group, Profile: m.Instance.Profile, Windows: m.Instance.Preset == roll.PresetWindows}
-		unlike := !l.ev.Alone && !seen[like] && !m.Instance.Vouched // its profile is not known
-		if !affected[group] && !unlike {
+		compared := !l.ev.Alone && !m.Instance.Vouched // otherwise its profile is not known
+		if !affected[group] && !compared {
 			continue // most instances of a large cluster
 		}
 		member := memberOf(m, found)
 		if affected[group] {
 			l.group(group, func(g *evidence.Group) { g.Members = append(g.Members, member) })
 		}
-		if unlike && member.Healthy {
-			seen[like] = true
+		if !compared || !member.Healthy {
+			continue
+		}
+		like := evidence.Sound{Group: group, Profile: m.Instance.Profile, VPC: m.Instance.VPC, Windows: m.Instance.Preset == roll.PresetWindows}
+		at, known := seen[like]
+		if !known {
+			at = len(l.ev.Sound)
+			seen[like] = at
+			like.Latest = member.Instance
 			l.ev.Sound = append(l.ev.Sound, like)
+		}
+		if s := &l.ev.Sound[at]; member.Joined.After(s.Joined) {
+			s.Latest, s.Joined = member.Instance, member.Joined
 		}
 	}
 }
@@ -53,6 +62,7 @@ func memberOf(m roll.Member, found map[roll.InstanceID]roll.Kind) evidence.Membe
 		out.Launched = m.Node.Created // about as long ago
 	}
 	if m.Node != nil {
+		out.Joined = m.Node.Created
 		out.Healthy = !wrong && m.Node.Ready.Status == roll.ConditionTrue
 	}
 	return out
@@ -120,6 +130,8 @@ func (l *look) complete(facts map[string]evidence.Fact[evidence.InstanceConfig])
 			for i := range g.Members {
 				m := &g.Members[i]
 				if c := facts[string(m.Instance)]; c.Known() {
+					m.Described, m.VPC, m.Subnet, m.SecurityGroups, m.Public = true, c.Value.VPC, c.Value.Subnet, c.Value.SecurityGroups, c.Value.PublicIP != ""
+					m.Profile, m.ClusterTags = c.Value.ProfileARN, c.Value.ClusterTags
 					m.Image, m.LaunchTemplate, m.LaunchTemplateVersion = c.Value.Image, c.Value.LaunchTemplate, c.Value.LaunchTemplateVersion
 				}
 			}

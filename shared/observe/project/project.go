@@ -67,7 +67,7 @@ func utc(t *time.Time) time.Time { return aws.ToTime(t).UTC() }
 // NodeGroup converts a managed node group.
 func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 	out := evidence.NodeGroup{
-		Name: aws.ToString(n.NodegroupName), Created: utc(n.CreatedAt), Status: string(n.Status), AMIType: string(n.AmiType), Version: aws.ToString(n.Version),
+		Name: aws.ToString(n.NodegroupName), Created: utc(n.CreatedAt), Status: string(n.Status), AMIType: string(n.AmiType), Labels: n.Labels, Version: aws.ToString(n.Version),
 		RoleARN: aws.ToString(n.NodeRole), Repairs: n.NodeRepairConfig != nil && aws.ToBool(n.NodeRepairConfig.Enabled),
 	}
 	if t := n.LaunchTemplate; t != nil {

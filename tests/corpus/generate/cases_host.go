@@ -168,7 +168,7 @@ func hostCases() []Case {
 				m := silentWorker(b)
 				b.nodeEvent(m, "kubelet", "EvictionThresholdMet", "Attempting to reclaim inodes", "Warning", 110*time.Minute, 4)
 				b.nodeEvent(m, "kubelet", "NodeHasNoDiskPressure", "Node "+m.Name()+" status is now: NodeHasNoDiskPressure", "Normal", 105*time.Minute, 1)
-				return finds(m, "Unknown", "").suggests("KubeletSilent")
+				return finds(m, "Unknown", "KubeletSilent").suggests("DiskPressurePreceded").says("has been silent")
 			}),
 		well("memory-pressure-that-is-over", "The node ran short of memory, and its kubelet took that back three minutes ago. A pod that it evicted then is still listed.",
 			from("https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-condition-oscillation"), func(b *Bundle) *verdict {

@@ -162,7 +162,12 @@ func (b *Bundle) elsewhere(m *Machine) {
 	t := table("rtb-0a1b2c3d4e5f60901", []string{in}, route("NatGatewayId", "nat-0a1b2c3d4e5f60901"))
 	t["VpcId"], t["Routes"].([]object)[0]["DestinationCidrBlock"] = other, "10.9.0.0/16"
 	b.RouteTables = append(b.RouteTables, t)
-	b.addGateway("nat-0a1b2c3d4e5f60901", in, "198.51.100.91")
+	const public = "subnet-0a1b2c3d4e5f60902"
+	b.addSubnet(public, "a", "10.9.0.0/24", 240)["VpcId"] = other
+	out := table("rtb-0a1b2c3d4e5f60902", []string{public}, route("GatewayId", "igw-0a1b2c3d4e5f60902"))
+	out["VpcId"], out["Routes"].([]object)[0]["DestinationCidrBlock"] = other, "10.9.0.0/16"
+	b.RouteTables = append(b.RouteTables, out)
+	b.addGateway("nat-0a1b2c3d4e5f60901", public, "198.51.100.91")
 	b.Gateways[len(b.Gateways)-1]["VpcId"] = other
 	rules := acl("acl-0a1b2c3d4e5f60901", true, []string{in}, aclRule(100, false, "-1", "allow", 0, 0), aclRule(100, true, "-1", "allow", 0, 0))
 	rules["VpcId"] = other
