@@ -79,21 +79,18 @@ func (d *Document) Warnings() []Fault { return slices.Clone(d.warnings) }
 // certain names.
 func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Policy, []Setting) {
 	preset := d.preset(of)
-	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}
+	settings := slices.Concat(defaults(), d.deployed, d.settings)
 	if preset != "" {
-		layers = append(layers, presetLayer(preset, d.presets()[preset]).longer(layers))
+		settings = append(settings, longer(d.presets()[preset], settings)...)
 	}
-	for _, o := range d.overrides {
-		if o.group == "" && o.matches(cluster, of.Group, preset) {
-			layers = append(layers, o.layer())
+	for _, byGroup := range []bool{false, true} {
+		for _, o := range d.overrides {
+			if (o.group != "") == byGroup && o.matches(cluster, of.Group, preset) {
+				settings = append(settings, o.settings...)
+			}
 		}
 	}
-	for _, o := range d.overrides {
-		if o.group != "" && o.matches(cluster, of.Group, preset) {
-			layers = append(layers, o.layer())
-		}
-	}
-	p, told := merge(append(layers, tagLayer(of))...)
+	p, told := merge(append(settings, tagged(of)...))
 	lowerWarning(&p.Registration.WarnAfter, p.Registration.Deadline, told, keyWarnAfter, keyDeadline)
 	lowerWarning(&p.Initialization.WarnAfter, p.Initialization.Deadline, told, keyInitWarnAfter, keyInitialization)
 	if preset != "" {

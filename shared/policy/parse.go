@@ -26,6 +26,7 @@ var (
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
 	presetKeys   = []string{"registration", "initialization", "reboot"}
+	startup      = []string{"registration.", "initialization."} // the prefixes of keys about both
 )
 
 // Parse reads and validates a policy document. The error is a [Faults] with everything that is
@@ -74,10 +75,11 @@ func (r *reader) document(root *yaml.Node) *Document {
 		}
 	}
 	r.required(whole, "apiVersion", ": "+apiVersion)
-	var base []layer // stays empty if there are faults, which would cause more
+	var base []setting // stays empty if there are faults, which would cause more
 	if len(r.faults) == 0 {
-		base = []layer{defaultLayer().startup(), d.layer().startup()}
-		r.deadlines(base[:1], base[1])
+		defaults, own := part(defaults(), startup...), part(d.settings, startup...)
+		r.deadlines(defaults, own)
+		base = slices.Concat(defaults, own)
 		r.presetDeadlines(base, d.own)
 	}
 	if overrides != nil {

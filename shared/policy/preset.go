@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,7 +26,11 @@ func builtIn() map[string][]setting {
 		}
 	}
 	metal := append(slow(), durationSetting(keyRebootWait, 40*time.Minute))
-	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
+	all := map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
+	for name, settings := range all {
+		sourced("preset "+name, settings...)
+	}
+	return all
 }
 
 // presets returns the settings of all presets by name, the built-in values first.
@@ -80,7 +85,7 @@ func (r *reader) preset(f field) []setting {
 	}
 	suggested := builtIn()[f.name] != nil
 	for i := range settings {
-		settings[i].path = f.path + "."
+		settings[i].path, settings[i].from = f.path+".", fmt.Sprintf("preset %s at line %d", f.name, settings[i].line)
 		if s := settings[i]; suggested && s.time == 0 {
 			r.warnings = append(r.warnings, s.fault("applies only where an override applies the preset: a suggested preset only lengthens times"))
 		}

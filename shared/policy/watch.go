@@ -2,7 +2,6 @@ package policy
 
 import (
 	"slices"
-	"strings"
 
 	"rollcall/shared/roll"
 )
@@ -12,35 +11,27 @@ import (
 // A node's own policy may name fewer.
 func (d *Document) Watch() roll.Watch {
 	w := roll.Watch{Conditions: make(map[roll.ConditionKey]bool)}
-	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}
-	for name, settings := range d.presets() {
-		layers = append(layers, presetLayer(name, settings))
+	settings := slices.Concat(defaults(), d.deployed, d.settings)
+	for _, preset := range d.presets() {
+		settings = append(settings, preset...)
 	}
 	for _, o := range d.overrides {
-		layers = append(layers, o.layer())
+		settings = append(settings, o.settings...)
 	}
-	var p Policy // of one setting at a time
-	for _, l := range layers {
-		for _, s := range l.settings {
-			if s.preset == "" && (strings.HasPrefix(s.key, "conditions.") || strings.HasPrefix(s.key, "initialization.")) {
-				p = Policy{}
-				w = watched(w, s, &p)
+	for _, s := range part(settings, "conditions.", "initialization.") {
+		if s.preset != "" {
+			continue
+		}
+		var p Policy // of this setting alone
+		s.set(&p)
+		for _, c := range p.Conditions {
+			if c.Type != "Ready" {
+				w.Conditions[roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}] = true
 			}
 		}
+		w.Taints = append(w.Taints, p.Initialization.Taints...)
 	}
 	slices.Sort(w.Taints)
 	w.Taints = slices.Compact(w.Taints)
-	return w
-}
-
-// watched adds what a setting names, by means of an empty policy.
-func watched(w roll.Watch, s setting, p *Policy) roll.Watch {
-	s.set(p)
-	for _, c := range p.Conditions {
-		if c.Type != "Ready" {
-			w.Conditions[roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}] = true
-		}
-	}
-	w.Taints = append(w.Taints, p.Initialization.Taints...)
 	return w
 }
