@@ -263,11 +263,11 @@ func (r *reader) ladderKey(f field) bool {
 	case known:
 		r.fault(f.key, f.path, "%s is not a code of the catalogue of causes%s", quote(code), didYouMean(code, cause.Codes()))
 	case byCause:
-		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(roll.Kinds()), didYouMean(kind, roll.Kinds()))
+		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), roll.OneOf(roll.Kinds()), didYouMean(kind, roll.Kinds()))
 	case cause.Known(kind):
 		r.fault(f.key, f.path, "is a cause: name the kind of finding before it, such as Unknown/%s", kind)
 	default:
-		r.unknown(f, didYouMean(f.name, roll.Kinds()), oneOf(roll.Kinds()))
+		r.unknown(f, didYouMean(f.name, roll.Kinds()), roll.OneOf(roll.Kinds()))
 	}
 	return false
 }
@@ -376,5 +376,5 @@ func notForOwner(owner roll.Owner, rule OwnerRule) string {
 	if why := notifyOnly[owner]; why != "" {
 		return string(rule) + " is not possible: " + why + ", so only notify is allowed"
 	}
-	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + oneOf(allowedRules[owner])
+	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + roll.OneOf(allowedRules[owner])
 }

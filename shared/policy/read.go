@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/pattern"
 )
 
@@ -51,7 +52,7 @@ func among[S ~string](r *reader, known []S) func(field) bool {
 		if slices.Contains(known, S(f.name)) {
 			return true
 		}
-		r.unknown(f, didYouMean(f.name, known), oneOf(known))
+		r.unknown(f, didYouMean(f.name, known), roll.OneOf(known))
 		return false
 	}
 }
@@ -184,12 +185,12 @@ func (r *reader) text(f field) (string, bool) {
 
 // word reads one of a few words. noun names them: "a mode".
 func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
-	value, tag, ok := r.scalar(f, oneOf(known))
+	value, tag, ok := r.scalar(f, roll.OneOf(known))
 	if !ok {
 		return "", false
 	}
 	if tag != "!!str" || !slices.Contains(known, S(value)) {
-		r.fault(f.value, f.path, "%s is not %s: %s%s", quote(value), noun, oneOf(known), didYouMean(value, known))
+		r.fault(f.value, f.path, "%s is not %s: %s%s", quote(value), noun, roll.OneOf(known), didYouMean(value, known))
 		return "", false
 	}
 	return S(value), true

@@ -40,7 +40,7 @@ func (w why) says(code, summary string) string {
 	if w.code == "" {
 		return summary // no cause is known
 	}
-	return code + orNothing(", ", w.share) + ": " + summary
+	return code + roll.Behind(", ", w.share) + ": " + summary
 }
 
 // recipe is a list of commands to copy.

@@ -333,7 +333,7 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 		l.run = &explain
 	}
 	for _, e := range entries[:min(len(entries), textEntries)] {
-		l.members = append(l.members, string(e.Finding.Instance)+orNothing(" ", e.Finding.Node))
+		l.members = append(l.members, string(e.Finding.Instance)+roll.Behind(" ", e.Finding.Node))
 	}
 	l.more = len(entries) - len(l.members)
 	return l
@@ -467,19 +467,4 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 		out.Next = &StepDocument{Do: string(e.Step.Do), At: stepAt(e)}
 	}
 	return out
-}
-
-// inMode returns the mode with what it means for the reader.
-func inMode(m policy.Mode) string {
-	if m == policy.Remediate {
-		return string(m)
-	}
-	return string(m) + " (Rollcall reports, and does not act)"
-}
-
-func orNothing(before, s string) string {
-	if s == "" {
-		return ""
-	}
-	return before + s
 }

@@ -337,7 +337,7 @@ func together(open []roll.NotChecked) []roll.NotChecked {
 func (c Check) withheld() []page.Withheld {
 	var out []page.Withheld
 	for _, h := range heldAlike(c.Plan.Held) {
-		out = append(out, page.Withheld{Instance: shared{instances: h.instances}.ofWhom(1), Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
+		out = append(out, page.Withheld{Instance: roll.Few(h.instances, 1), Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
 	}
 	return out
 }

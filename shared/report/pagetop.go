@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/report/page"
+	"rollcall/shared/roll"
 )
 
 // answerLines is the most lines of an answer at the top of a page.
@@ -46,7 +47,7 @@ func answers(checks []Check) []page.Answer {
 // itself.
 func (c Check) outlook() (needs, happens []string) {
 	if why, unread := c.unread(); unread {
-		needs = append(needs, "not judged"+orNothing(": ", clip(why, 160)))
+		needs = append(needs, "not judged"+roll.Behind(": ", clip(why, 160)))
 	}
 	var causes, unexplained, acts Tally
 	for _, f := range c.Findings() {

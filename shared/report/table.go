@@ -245,7 +245,7 @@ func (c Check) findingTable(findings []roll.Finding, wide, beside bool) grid {
 				node = id // it was cut
 			}
 			if f.Condition != "" {
-				node = f.Condition + orNothing(" of ", node)
+				node = f.Condition + roll.Behind(" of ", node)
 			}
 			g.below = append(g.below, node)
 		}
@@ -309,7 +309,7 @@ func (c Check) heldItems(t *text) {
 			t.line("    and %d more; --verbose tells all of them", len(all)-i)
 			return
 		}
-		t.item("%s %s: %s", h.Action, shared{instances: h.instances}.ofWhom(2), h.Reason)
+		t.item("%s %s: %s", h.Action, roll.Few(h.instances, 2), h.Reason)
 		t.wrap(6, h.Detail)
 	}
 }

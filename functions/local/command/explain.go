@@ -210,11 +210,7 @@ func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q questi
 	if len(found.Names) == 0 {
 		return c, fmt.Errorf("%s has no %s %q: it has none at all", cluster, kind, name)
 	}
-	more := ""
-	if n := len(found.Names) - namesListed; n > 0 {
-		found.Names, more = found.Names[:namesListed], fmt.Sprintf(" and %d more", n)
-	}
-	return c, fmt.Errorf("%s has no %s %q: it has %s%s", cluster, kind, name, strings.Join(found.Names, ", "), more)
+	return c, fmt.Errorf("%s has no %s %q: it has %s", cluster, kind, name, roll.Few(found.Names, namesListed))
 }
 
 // ofBundle checks the cluster in a bundle.

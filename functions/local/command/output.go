@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/roll"
 )
 
 // output is the form in which results are printed.
@@ -31,7 +32,7 @@ type form struct {
 // outputFlag adds --output with the forms that a command has, the first as the default.
 func outputFlag(c *cobra.Command, to *form, all ...output) {
 	to.output, to.all = all[0], all
-	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), "`FORM`: "+inWords(all))
+	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), "`FORM`: "+roll.OneOf(all))
 	values(c, "output", fixed(all...))
 }
 
@@ -40,16 +41,7 @@ func (f form) check() error {
 	if slices.Contains(f.all, f.output) {
 		return nil
 	}
-	return fmt.Errorf("--output %q: it takes %s", f.output, inWords(f.all))
-}
-
-// inWords lists values: "table, json or yaml".
-func inWords(all []output) string {
-	names := make([]string, len(all))
-	for i, o := range all {
-		names[i] = string(o)
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+	return fmt.Errorf("--output %q: it takes %s", f.output, roll.OneOf(f.all))
 }
 
 // data reports whether the form is for programs.

@@ -304,7 +304,7 @@ func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ra
 	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) {
 		r.arose = r.arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
 		if f.history && !f.output.data() {
-			history(env, e)
+			say(env, "  %s\n", e)
 		}
 	}})
 	r.took = time.Since(began)
@@ -384,7 +384,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 		say(env, "  at %s %s\n", fault.At, fault)
 	}
 	say(env, "\nits history:\n")
-	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) { history(env, e) }}); err != nil {
+	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) { say(env, "  %s\n", e) }}); err != nil {
 		return err
 	}
 	words := strings.Fields(fmt.Sprintf("rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d", f.seed, f.hours, f.clusters, f.nodes, f.faults))
@@ -403,11 +403,6 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 
 // ended returns a function that reports whether the context has ended.
 func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
-
-// history prints one event.
-func history(env Environment, e sim.Event) {
-	say(env, "  %s\n", e)
-}
 
 func say(env Environment, format string, args ...any) {
 	_, _ = fmt.Fprintf(env.Stdout, format, args...)

@@ -187,8 +187,12 @@ func (s *story) step(at time.Time, clusters []sim.Standing) {
 }
 
 func (s *story) opening() {
+	columns := screenWidth
+	if s.o.Verbose {
+		columns = width
+	}
 	s.say("%s\n", s.paint(bold, "A day in the life of an account"))
-	for _, line := range report.Wrapped(fmt.Sprintf("%d clusters, %d nodes, mode remediate. The account is simulated; nothing of yours is read or touched.", len(s.day.Clusters), s.nodes()), s.width()) {
+	for _, line := range report.Wrapped(fmt.Sprintf("%d clusters, %d nodes, mode remediate. The account is simulated; nothing of yours is read or touched.", len(s.day.Clusters), s.nodes()), columns) {
 		s.say("%s\n", line)
 	}
 	s.say("\n")
@@ -202,14 +206,6 @@ func (s *story) nodes() (n int) {
 		}
 	}
 	return n
-}
-
-// width returns the maximum number of columns of a line.
-func (s *story) width() int {
-	if s.o.Verbose {
-		return width
-	}
-	return screenWidth
 }
 
 // flush prints the lines of a minute. Similar events share one line.

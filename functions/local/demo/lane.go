@@ -38,7 +38,7 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 		alone = alone[:max(0, len(alone)-left)]
 	}
 	for _, l := range alone {
-		t.Lanes = append(t.Lanes, s.lane(l))
+		t.Lanes = append(t.Lanes, page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()})
 	}
 	for _, crowd := range crowds {
 		t.Lanes = append(t.Lanes, s.together(crowd))
@@ -210,10 +210,6 @@ func brief(subject string) string {
 		return rest
 	}
 	return subject
-}
-
-func (s *story) lane(l *life) page.Lane {
-	return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
 }
 
 // together returns one lane for a crowd. It shows the member that was cut off the longest,

@@ -236,7 +236,7 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 		states[s.State] = true
 		box.Bars = append(box.Bars, bar{
 			Place:  template.HTMLAttr(`class="` + stateClass(s.State) + `" x1="` + number(x1) + `%" x2="` + number(x2) + `%"`),
-			Title:  string(s.State) + ", " + stretch(a, s.From, s.To) + orNothing(": ", s.Title),
+			Title:  string(s.State) + ", " + stretch(a, s.From, s.To) + roll.Behind(": ", s.Title),
 			length: x2 - x1,
 		})
 	}
@@ -260,7 +260,7 @@ func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 		p := pin{Place: template.HTMLAttr(`href="#m-` + markSymbol(r[0].Kind) + `" x="` + number(placed[i]) + `%"`), Several: len(r) > 1}
 		lines := make([]string, 0, len(r))
 		for _, e := range repeated(a, r) {
-			lines = append(lines, e.Time+" "+e.What+orNothing(": ", e.Text))
+			lines = append(lines, e.Time+" "+e.What+roll.Behind(": ", e.Text))
 		}
 		p.Title = strings.Join(lines, "\n")
 		if math.Abs(placed[i]-at[i]) > markGap/2 {
@@ -392,13 +392,6 @@ func ended(to, last time.Time) time.Time {
 
 func stateClass(s State) string    { return cmp.Or(stateClasses[s], "other") }
 func markSymbol(k MarkKind) string { return cmp.Or(markSymbols[k], "other") }
-
-func orNothing(before, s string) string {
-	if s == "" {
-		return ""
-	}
-	return before + s
-}
 
 // Bottom returns the y at which the lanes end.
 func (c *chart) Bottom() int {
