@@ -130,7 +130,6 @@ func (r *reader) section(f field) []setting {
 	return r.mapping(f)
 }
 
-// mapping reads a section that is a plain mapping.
 func (r *reader) mapping(section field) []setting {
 	return r.settings(section, among(r, keysOf(section.name)), func(f field) (setting, bool) {
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == section.name+"."+f.name })

@@ -46,7 +46,6 @@ func (d *Document) presets() map[string][]setting {
 // and its own.
 func (d *Document) Presets() []string { return slices.Sorted(maps.Keys(d.presets())) }
 
-// presetName matches a valid preset name.
 var presetName = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // presets reads the document's own presets. It includes those with faults, without the faulty
@@ -73,7 +72,6 @@ func (r *reader) presets(section field) map[string][]setting {
 	return own
 }
 
-// preset reads the sections of one preset.
 func (r *reader) preset(f field) []setting {
 	var settings []setting
 	found, ok := fields(r, f, presetKeys)

@@ -167,7 +167,6 @@ func (r *reader) scalar(f field, wanted string) (value, tag string, ok bool) {
 	return "", "", false
 }
 
-// text reads a name or pattern.
 func (r *reader) text(f field) (string, bool) {
 	value, tag, ok := r.scalar(f, "text")
 	switch {
@@ -263,7 +262,6 @@ func withUnit(number string) string {
 
 var percentage = pattern.New(`^(100|[0-9]{1,2})%$`)
 
-// percent reads a whole percentage.
 func (r *reader) percent(f field) (Percent, bool) {
 	const like = "a whole percentage from 0% to 100%"
 	value, tag, ok := r.scalar(f, like)
@@ -300,7 +298,6 @@ func (r *reader) count(f field) (int, bool) {
 	return n, true
 }
 
-// boolean reads true or false.
 func (r *reader) boolean(f field) (value, ok bool) {
 	const like = "true or false, without quotes"
 	s, tag, ok := r.scalar(f, like)

@@ -149,7 +149,6 @@ func (c Check) basis(t *text) {
 	}
 }
 
-// answer writes a short answer and its details.
 func (t *text) answer(indent int, a AnswerDocument) {
 	t.wrap(indent, a.Text)
 	more := func(format string, args ...any) { t.wrap(indent+2, fmt.Sprintf(format, args...)) }
@@ -288,7 +287,6 @@ func (c Check) checked(t *text, d roll.Diagnosis) {
 	}
 }
 
-// evidenceInWords returns one piece of evidence as a sentence.
 func evidenceInWords(e roll.Evidence) string {
 	s := e.Source
 	if e.Field != "" {

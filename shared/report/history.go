@@ -131,7 +131,6 @@ func (h *history) add(at time.Time, e HistoryDocument, format string, args ...an
 	h.entries = append(h.entries, e)
 }
 
-// node adds the entries about the instance and its node.
 func (h *history) node() {
 	s := h.m.State
 	if n, ok := s.NotReady[h.id]; ok {
@@ -233,7 +232,6 @@ func (h *history) refusals() {
 	}
 }
 
-// group adds the entries about the instance's group.
 func (h *history) group(g roll.Group, now time.Time) {
 	s := h.m.State
 	if g == "" {
@@ -258,7 +256,6 @@ func (h *history) group(g roll.Group, now time.Time) {
 	}
 }
 
-// cluster adds the entries about the cluster as a whole.
 func (h *history) cluster() {
 	if t := h.m.State.Trouble; t != nil {
 		e := HistoryDocument{What: PastTrouble, Reason: t.Reason}

@@ -30,7 +30,6 @@ type letter struct {
 // fact is a line of a letter's head or of its details.
 type fact struct{ name, value string }
 
-// why is a cause in a letter.
 type why struct {
 	code, summary string
 	share         string // how many instances have it, "" if all do
@@ -44,13 +43,11 @@ func (w why) says(code, summary string) string {
 	return code + roll.Behind(", ", w.share) + ": " + summary
 }
 
-// recipe is a list of commands to copy.
 type recipe struct {
 	title    string
 	commands []string
 }
 
-// link is a named URL.
 type link struct{ name, url string }
 
 // bounded returns the letter without misleading characters, such as a line break in the
@@ -138,12 +135,10 @@ func (l *letter) against(id roll.ClusterID, recipes ...recipe) {
 	}
 }
 
-// pointTo returns the command that points kubectl at the cluster.
 func pointTo(id roll.ClusterID) string {
 	return paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)
 }
 
-// uses reports whether one of the lines begins with a command.
 func uses(lines []string, command string) bool {
 	return slices.ContainsFunc(lines, func(c string) bool { return strings.HasPrefix(c, command) })
 }
@@ -158,7 +153,6 @@ func (r *recipe) write(b *strings.Builder) {
 	}
 }
 
-// headed returns a title with its punctuation.
 func headed(title string) string {
 	if strings.HasSuffix(title, "?") {
 		return title
@@ -166,7 +160,6 @@ func headed(title string) string {
 	return title + ":"
 }
 
-// lines splits a text into lines.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
 
 // NoticeLinks are pages of the AWS console. A link is "" if the object is not in AWS, or in a

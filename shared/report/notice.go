@@ -298,7 +298,6 @@ func nodes(n plan.Notice) *NoticeNodes {
 	return &NoticeNodes{All: n.Nodes, Ready: n.Ready}
 }
 
-// letter returns the text of a notice for a person.
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
 	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{d.place(), {"Since", began(n, at)}}, sequel: d.sequel(), link: d.Links.first()}
 	switch {

@@ -67,7 +67,6 @@ func moreUrgent(a, b Check) int {
 	return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(a.Snapshot.Cluster.ID.Name, b.Snapshot.Cluster.ID.Name), cmp.Compare(a.Snapshot.Cluster.ID.String(), b.Snapshot.Cluster.ID.String()))
 }
 
-// oldest returns the oldest finding, or the zero finding if there is none.
 func oldest(findings []roll.Finding) (oldest roll.Finding) {
 	for _, f := range findings {
 		if oldest.Since.IsZero() || f.Since.Before(oldest.Since) {
@@ -462,7 +461,6 @@ func buckets(took []int, deadline time.Duration) []page.Bucket {
 	return out
 }
 
-// zones returns the Availability Zones of the cluster.
 func (c Check) zones() []page.Zone {
 	var out []page.Zone
 	for _, name := range slices.Sorted(maps.Keys(c.Assessment.Zones)) {

@@ -178,7 +178,6 @@ func (a access) connect(ctx context.Context, env Environment, p *progress, evide
 	return all, nil
 }
 
-// load returns the AWS configuration.
 func (a access) load(ctx context.Context) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(attemptTime)),
@@ -230,7 +229,6 @@ func (a access) credentialsFault(err error) error {
 	return fmt.Errorf("no AWS credentials for %s: %s", of, awserr.Describe(err, "", ""))
 }
 
-// enabledRegions returns the regions that are enabled for the account.
 func enabledRegions(ctx context.Context, cfg aws.Config) ([]string, error) {
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
 	out, err := ec2.NewFromConfig(cfg).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})

@@ -29,7 +29,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// explainFlags are the flags of rollcall explain, as given.
 type explainFlags struct {
 	access
 	bundle, at, cluster, mode, policy, ledger, stack, html string
@@ -442,7 +441,6 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 	return p, len(p.Types) > 0
 }
 
-// print prints the answer to the question.
 func (f explainFlags) print(env Environment, c report.Check) error {
 	if f.output.data() {
 		if err := f.output.print(env.Stdout, c.Explanation()); err != nil {

@@ -13,7 +13,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// output is the form in which results are printed.
 type output string
 
 const (
@@ -44,7 +43,6 @@ func (f form) check() error {
 	return fmt.Errorf("--output %q: it takes %s", f.output, roll.OneOf(f.all))
 }
 
-// data reports whether the form is for programs.
 func (f form) data() bool { return f.output == outputJSON || f.output == outputYAML }
 
 // print writes values as JSON or YAML, which has the fields of the JSON in its order.

@@ -37,7 +37,6 @@ func policyCommand(env Environment) *cobra.Command {
 	return c
 }
 
-// policyFlags are the flags of rollcall policy check, as given.
 type policyFlags struct {
 	cluster, clusterMode string
 	group, preset        string
@@ -101,7 +100,6 @@ func (f policyFlags) subject() (subject, error) {
 	return s, errors.Join(faults...)
 }
 
-// isGroup reports whether the name is a valid group name.
 func isGroup(name string) bool {
 	if roll.Group(name) == roll.GroupNone {
 		return true
@@ -197,7 +195,6 @@ func printPolicyData(env Environment, form form, doc *policy.Document, whose sub
 	})
 }
 
-// tags returns the instance tags that were given.
 func (s subject) tags() map[string]string {
 	tags := map[string]string{}
 	if s.of.Deadline != "" {
@@ -295,7 +292,6 @@ func settingRow(b *strings.Builder, key, value, from string) {
 	}
 }
 
-// row writes one line of the table.
 func row(b *strings.Builder, key, value, from string) {
 	line := pad(key, valueAt) + value
 	if from != "" {

@@ -22,7 +22,6 @@ import (
 	"rollcall/shared/sim"
 )
 
-// simulateFlags are the flags of rollcall simulate, as given.
 type simulateFlags struct {
 	seed                   uint64
 	hours, clusters, nodes int
@@ -95,7 +94,6 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	return c
 }
 
-// check returns an error that lists all faults of the flags.
 func (f simulateFlags) check() error {
 	var faults []error
 	for _, v := range []struct {
@@ -140,7 +138,6 @@ func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
 	return f
 }
 
-// options returns the simulation options for a seed.
 func (f simulateFlags) options() sim.Options {
 	o := sim.Options{Policy: f.policyText, Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
 	for _, name := range f.certain {
@@ -259,7 +256,6 @@ func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok boo
 	}
 }
 
-// tally prints the results of all seeds.
 func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bool) {
 	verdict, made := "no rule was broken", ""
 	if failed {

@@ -144,7 +144,6 @@ func (s *story) samples(cluster string) []page.Sample {
 	return out
 }
 
-// bands returns the faults of a cluster as a whole.
 func (s *story) bands(cluster string) []page.Band {
 	var out []page.Band
 	for _, f := range s.day.Faults {
@@ -237,7 +236,6 @@ func (s *story) together(crowd []*life) page.Lane {
 	return lane
 }
 
-// marks returns the marks of an instance.
 func (l *life) marks() []page.Mark {
 	var out []page.Mark
 	held := map[string]bool{}
@@ -279,7 +277,6 @@ func (l *life) marks() []page.Mark {
 	return out
 }
 
-// spans returns the states of an instance.
 func (s *story) spans(l *life) []page.Span {
 	var out []page.Span
 	turn := func(at time.Time, state page.State, title string) {

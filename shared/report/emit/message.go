@@ -21,7 +21,6 @@ const (
 	fixLength      = 4000
 )
 
-// sentence returns a sentence of a detail, cut if it is too long.
 func sentence(s string) string { return short(s, sentenceLength) }
 
 // short cuts a text in the middle, because its ends matter most.
@@ -58,7 +57,6 @@ func plain(s string, n int) string {
 	return short(strings.Join(strings.Fields(s), " "), n)
 }
 
-// sentences joins parts to a text.
 func sentences(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {

@@ -210,7 +210,6 @@ func (c *chart) bands(a axis, bands []Band) {
 	}
 }
 
-// ready lays out the curve of ready nodes.
 func (c *chart) ready(a axis, samples []Sample) {
 	if len(samples) == 0 {
 		return
@@ -221,7 +220,6 @@ func (c *chart) ready(a axis, samples []Sample) {
 	c.Legend.Unread = slices.ContainsFunc(samples, func(s Sample) bool { return s.Unknown })
 }
 
-// lane lays out one lane.
 func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds map[MarkKind]bool) {
 	y := c.row("lane", l.Label, link, heightLane)
 	box := laneBox{Y: y, BarY: y + barBelow, PinY: y + pinBelow}
@@ -246,7 +244,6 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 	c.Lanes = append(c.Lanes, box)
 }
 
-// pins lays out the marks of a lane.
 func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	runs := succession(a, byTime(marks))
 	at := make([]float64, 0, len(runs))
@@ -374,7 +371,6 @@ func lowest(samples []Sample) (Sample, bool) {
 	return low, found
 }
 
-// stretch returns a period in words.
 func stretch(a axis, from, to time.Time) string {
 	if to.IsZero() {
 		return "from " + a.clock(from) + " on"

@@ -144,7 +144,6 @@ func arrange(id string, c Cluster) clusterView {
 	return v
 }
 
-// period returns the period of the page in words.
 func period(from, to time.Time) string {
 	switch {
 	case to.IsZero() && from.IsZero():
@@ -179,7 +178,6 @@ func left(more int, rest string) string {
 	return s
 }
 
-// share returns a part of a whole in percent.
 func share(part, whole int) string {
 	if whole <= 0 {
 		return "0"
