@@ -48,8 +48,9 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	}
 	switch {
 	case !ok || cutShort(m, known, began, left):
-	case returned(m, known, began):
-		// It was Ready in between, or it had the other status that is not Ready.
+	case known.Status == n.Ready.Status && !known.Transition.Equal(began):
+		// It was Ready in between, or it had the other status that is not Ready. (The change from Unknown
+		// to False has a new transition time too, and then the earlier time counts.)
 		if began.Sub(a.State.Checked) > unseen {
 			w.perhaps = cmp.Or(known.Perhaps, known.Since).UTC()
 		}
@@ -69,13 +70,6 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	}
 	a.out.NotReady[n.Instance] = record
 	return w
-}
-
-// returned reports whether the node had another status since the one in the ledger. The change from
-// Unknown to False has a new transition time although the node was not Ready in between, so the
-// earlier time counts. If the same status has another transition time, the node was Ready in between.
-func returned(m roll.Member, known ledger.NotReady, began time.Time) bool {
-	return known.Status == m.Node.Ready.Status && !known.Transition.Equal(began)
 }
 
 // cutShort reports whether the absence in the ledger is another one in any case: it is of another

@@ -71,7 +71,6 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	return g
 }
 
-// countInZone counts a node in its zone.
 func (a *assessor) countInZone(m roll.Member) {
 	zone := m.Zone()
 	if zone == "" {
@@ -97,7 +96,6 @@ func (a *assessor) takenOver(n *roll.Node) bool {
 	})
 }
 
-// addToPopulation counts a node in its group's population.
 func (g *groupTally) addToPopulation(m roll.Member, ready bool, deadline time.Duration) {
 	p := &g.population
 	p.Owner = m.Owner()
@@ -163,7 +161,6 @@ func (a *assessor) countUnknownRest(m roll.Member, due time.Time) {
 	}
 }
 
-// counts writes the counts to the assessment.
 func (a *assessor) counts() {
 	if a.total.Nodes > 0 {
 		a.out.Count[""] = a.total

@@ -13,7 +13,6 @@ func (a *assessor) keepOne(k roll.FindingKey) bool {
 	return ok
 }
 
-// keep keeps all findings about an instance.
 func (a *assessor) keep(id roll.InstanceID) {
 	for _, kind := range roll.Kinds() {
 		a.keepOne(roll.FindingKey{Instance: id, Kind: kind})

@@ -124,7 +124,6 @@ func (a *assessor) orphansGone(all map[roll.InstanceID]remnant) {
 	}
 }
 
-// leftover adds a finding about a remnant.
 func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 	l := a.Snapshot.Left[subject]
 	l.ID, l.Instance, l.Ended = r.ID, r.Instance, r.Ended

@@ -74,12 +74,10 @@ func (a *assessor) pressedOf(g *groupTally) []ledger.GroupPressure {
 	return all[max(0, len(all)-ledger.PressuresKept):]
 }
 
-// pressure reports whether a condition is a pressure.
 func pressure(c roll.TypedCondition) bool {
 	return c.Status == roll.ConditionTrue && (c.Type == roll.MemoryPressure || c.Type == roll.DiskPressure || c.Type == roll.PIDPressure)
 }
 
-// pressed returns the pressures of a node.
 func (a *assessor) pressed(n *roll.Node) ledger.Pressure {
 	var p ledger.Pressure
 	for _, c := range n.Conditions {

@@ -109,11 +109,6 @@ func (p *planner) lastGood(g roll.Group) time.Time {
 	return roll.Later(p.State.Groups[g].Good, p.Assessment.Groups[g].Good)
 }
 
-// lastProven returns the latest launch time among the group's instances whose node stayed Ready.
-func (p *planner) lastProven(g roll.Group) time.Time {
-	return roll.Later(p.State.Groups[g].Proven, p.Assessment.Groups[g].Proven)
-}
-
 // diagnosedRepeats is how many replacements in a row must fail before a diagnosis proves
 // ReplacementRepeats.
 const diagnosedRepeats = 2
@@ -146,7 +141,7 @@ func (p *planner) replacementRepeats(f roll.Finding, limits policy.Limits) *Refu
 	if limits.Replacements == 0 {
 		return refuse(ReplacementRepeats, "limits.replacements is 0: nothing is replaced")
 	}
-	proven := p.lastProven(f.Group)
+	proven := roll.Later(p.State.Groups[f.Group].Proven, p.Assessment.Groups[f.Group].Proven)
 	var first, latest time.Time
 	n := 0
 	for _, a := range p.State.Actions {

@@ -275,7 +275,6 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 	return at
 }
 
-// order orders an act, or holds it for the first reason against it.
 func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string) {
 	if no := p.objection(f, act, pol); no != nil {
 		p.hold(f, act, no)

@@ -107,13 +107,7 @@ func (p *planner) causeObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if c, ok := why.Decisive(); ok && (c.Code == string(ZoneOutage) || c.Code == string(ClusterNotActive)) {
 		return &Refusal{Reason: Reason(c.Code), Detail: c.Summary} // the diagnosis may find these limits first
 	}
-	if no := p.shares.objects(f, why); no != nil {
-		return no
-	}
-	if no := causeOutside(p.State.Actions, f, why, pol); no != nil {
-		return no
-	}
-	if no := p.ladderInDoubt(f, act, pol); no != nil {
+	if no := cmp.Or(p.shares.objects(f, why), causeOutside(p.State.Actions, f, why, pol), p.ladderInDoubt(f, act, pol)); no != nil {
 		return no
 	}
 	for _, c := range why.Causes {
@@ -243,27 +237,19 @@ func (p *planner) illSince(f roll.Finding) time.Time {
 // clusterObjects checks whether the fault lies outside the instance: zonal shift, zone outage, mass
 // silence, unhealthy share, recent trouble.
 func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *Refusal {
-	if no := shifted(f, p.Snapshot); no != nil {
-		return no
-	}
-	limits := p.Policy(roll.Selector{}).Limits
-	if no := zoneOut(f.Zone, p.Assessment.Zones[f.Zone], limits.Zone); no != nil {
-		return no
-	}
+	limits, whole := p.Policy(roll.Selector{}).Limits, p.Assessment.Count[""]
+	var silence, share *Refusal
 	if f.Kind == roll.Unknown {
-		if no := massSilence(f.Began, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence); no != nil {
-			return no
-		}
-	}
-	if no := shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, p.Assessment.Count[""], limits.Unhealthy); no != nil {
-		return no
+		silence = massSilence(f.Began, p.Assessment.Silent, whole.Nodes, limits.MassSilence)
 	}
 	if group, known := p.population(f); known {
-		if no := shareExceeded("group "+string(f.Group), group, pol.Limits.Unhealthy); no != nil {
-			return no
-		}
+		share = shareExceeded("group "+string(f.Group), group, pol.Limits.Unhealthy)
 	}
-	no := cooling(p.trouble, p.Policy(roll.Selector{}).Limits.StormCooldown, p.troubleLasts(), p.Now)
+	if no := cmp.Or(shifted(f, p.Snapshot), zoneOut(f.Zone, p.Assessment.Zones[f.Zone], limits.Zone), silence,
+		shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, whole, limits.Unhealthy), share); no != nil {
+		return no
+	}
+	no := cooling(p.trouble, limits.StormCooldown, p.troubleLasts(), p.Now)
 	if no != nil {
 		p.next(no.Until)
 	}
@@ -343,16 +329,12 @@ func (p *planner) budgetObjects(f roll.Finding, act Action, pol policy.Policy) *
 		return nil // already counted
 	}
 	so, cluster := p.ordered(pol.Mode), p.Policy(roll.Selector{}).Limits
-	if no := actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.anew[""], cluster.ActionsPerHour, p.Now); no != nil {
-		return no
-	}
-	if no := actionsPerHourSpent(string(f.Group), p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, so.anew[f.Group], pol.Limits.ActionsPerHour, p.Now); no != nil {
-		return no
-	}
-	if no := actionsPerCheckSpent("the cluster", so.groups[""], cluster.ActionsPerCheck); no != nil {
-		return no
-	}
-	return actionsPerCheckSpent(string(f.Group), so.groups[f.Group], pol.Limits.ActionsPerCheck)
+	return cmp.Or(
+		actionsPerHourSpent("the cluster", p.State.Actions, f.Instance, so.anew[""], cluster.ActionsPerHour, p.Now),
+		actionsPerHourSpent(string(f.Group), p.State.ActsOf(f.Group, p.Now.Add(-Hour)), f.Instance, so.anew[f.Group], pol.Limits.ActionsPerHour, p.Now),
+		actionsPerCheckSpent("the cluster", so.groups[""], cluster.ActionsPerCheck),
+		actionsPerCheckSpent(string(f.Group), so.groups[f.Group], pol.Limits.ActionsPerCheck),
+	)
 }
 
 // unread refuses because a call failed. The reason is the given one, or NotReadYet if every failure

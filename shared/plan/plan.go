@@ -202,7 +202,6 @@ func (p *planner) suspects() {
 	}
 }
 
-// next schedules a check.
 func (p *planner) next(at time.Time) {
 	if at.After(p.Now) && (p.out.Next.IsZero() || at.Before(p.out.Next)) {
 		p.out.Next = at

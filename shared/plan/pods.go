@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -74,7 +73,7 @@ func notToDisrupt(n *roll.Node, has roll.NodePods) string {
 	if len(kept) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, joinSome(kept))
+	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, roll.Few(kept, podsNamed))
 }
 
 // violated finds budgets that would have too few healthy pods.
@@ -84,12 +83,12 @@ func violated(budgets []roll.Budget) string {
 		switch {
 		case !b.Violated():
 		case b.Unknown:
-			short = append(short, fmt.Sprintf("%s covers %s, and its status is not up to date", b.Name, joinSome(b.Pods)))
+			short = append(short, fmt.Sprintf("%s covers %s, and its status is not up to date", b.Name, roll.Few(b.Pods, podsNamed)))
 		default:
-			short = append(short, fmt.Sprintf("%s wants %d healthy, and has %d without %s", b.Name, b.Desired, b.Healthy-b.Ready, joinSome(b.Pods)))
+			short = append(short, fmt.Sprintf("%s wants %d healthy, and has %d without %s", b.Name, b.Desired, b.Healthy-b.Ready, roll.Few(b.Pods, podsNamed)))
 		}
 	}
-	return joinSome(short)
+	return roll.Few(short, podsNamed)
 }
 
 func onDisks(volumes []roll.LocalVolume) string {
@@ -97,7 +96,7 @@ func onDisks(volumes []roll.LocalVolume) string {
 	for _, v := range volumes {
 		on = append(on, fmt.Sprintf("%s of claim %s", v.Name, v.Claim))
 	}
-	return joinSome(on)
+	return roll.Few(on, podsNamed)
 }
 
 // waiting names the pods that wait for the end of a silent instance, as part of its order's reason:
@@ -110,7 +109,7 @@ func (p *planner) waiting(f roll.Finding, act Action) []string {
 	if len(pods) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s %s in Terminating until the instance is gone", joinSome(pods), roll.Plural(len(pods), "hangs", "hang"))}
+	return []string{fmt.Sprintf("%s %s in Terminating until the instance is gone", roll.Few(pods, podsNamed), roll.Plural(len(pods), "hangs", "hang"))}
 }
 
 // podsOf returns what was read of the pods on an instance's node.
@@ -127,10 +126,10 @@ func Left(s *roll.Snapshot, id roll.InstanceID) string {
 	volumes, pods := podsOf(s, id).Attached, waitingPods(s, id)
 	out := ""
 	if n := len(volumes); n > 0 {
-		out = fmt.Sprintf("; %s still attached to it (%s), which the control plane detaches some minutes after it has removed the node", roll.Plural(n, "a volume is", "volumes are"), joinSome(volumes))
+		out = fmt.Sprintf("; %s still attached to it (%s), which the control plane detaches some minutes after it has removed the node", roll.Plural(n, "a volume is", "volumes are"), roll.Few(volumes, podsNamed))
 	}
 	if n := len(pods); n > 0 {
-		out += fmt.Sprintf("; %s until its node is removed (%s)", roll.Plural(n, "a pod waits", "pods wait"), joinSome(pods))
+		out += fmt.Sprintf("; %s until its node is removed (%s)", roll.Plural(n, "a pod waits", "pods wait"), roll.Few(pods, podsNamed))
 	}
 	return out
 }
@@ -145,12 +144,4 @@ func waitingPods(s *roll.Snapshot, id roll.InstanceID) []string {
 		}
 	}
 	return out
-}
-
-// joinSome joins at most podsNamed names.
-func joinSome(all []string) string {
-	if more := len(all) - podsNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:podsNamed], ", "), more)
-	}
-	return strings.Join(all, ", ")
 }

@@ -60,5 +60,6 @@ func (d *Document) Deployed(r Registration) *Document {
 	if r.Deadline > 0 {
 		with.deployed = append(with.deployed, durationSetting(keyDeadline, r.Deadline))
 	}
+	sourced("deployment", with.deployed...)
 	return &with
 }

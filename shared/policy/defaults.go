@@ -71,5 +71,5 @@ var defaults = sync.OnceValue(func() []setting {
 		}
 		settings = append(settings, ownerSetting(owner, rule))
 	}
-	return slices.Clip(settings)
+	return slices.Clip(sourced("default", settings...))
 })

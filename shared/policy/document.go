@@ -79,21 +79,18 @@ func (d *Document) Warnings() []Fault { return slices.Clone(d.warnings) }
 // certain names.
 func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Policy, []Setting) {
 	preset := d.preset(of)
-	layers := []layer{defaultLayer(), d.deployedLayer(), d.layer()}
+	settings := slices.Concat(defaults(), d.deployed, d.settings)
 	if preset != "" {
-		layers = append(layers, presetLayer(preset, d.presets()[preset]).longer(layers))
+		settings = append(settings, longer(d.presets()[preset], settings)...)
 	}
-	for _, o := range d.overrides {
-		if o.group == "" && o.matches(cluster, of.Group, preset) {
-			layers = append(layers, o.layer())
+	for _, byGroup := range []bool{false, true} {
+		for _, o := range d.overrides {
+			if (o.group != "") == byGroup && o.matches(cluster, of.Group, preset) {
+				settings = append(settings, o.settings...)
+			}
 		}
 	}
-	for _, o := range d.overrides {
-		if o.group != "" && o.matches(cluster, of.Group, preset) {
-			layers = append(layers, o.layer())
-		}
-	}
-	p, told := merge(append(layers, tagLayer(of))...)
+	p, told := merge(append(settings, tagged(of)...))
 	lowerWarning(&p.Registration.WarnAfter, p.Registration.Deadline, told, keyWarnAfter, keyDeadline)
 	lowerWarning(&p.Initialization.WarnAfter, p.Initialization.Deadline, told, keyInitWarnAfter, keyInitialization)
 	if preset != "" {
@@ -126,4 +123,34 @@ func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
 	p.Mode = group.Mode
 	told[0].Value, told[0].From = string(group.Mode), told[0].From+", lowered to the mode of the group"
 	return p, told
+}
+
+// Watch returns what to read of every node for the policies of this document. It has each condition
+// but Ready, and each startup taint, that any part of the document names, for any cluster or group.
+// A node's own policy may name fewer.
+func (d *Document) Watch() roll.Watch {
+	w := roll.Watch{Conditions: make(map[roll.ConditionKey]bool)}
+	settings := slices.Concat(defaults(), d.deployed, d.settings)
+	for _, preset := range d.presets() {
+		settings = append(settings, preset...)
+	}
+	for _, o := range d.overrides {
+		settings = append(settings, o.settings...)
+	}
+	for _, s := range part(settings, "conditions.", "initialization.") {
+		if s.preset != "" {
+			continue
+		}
+		var p Policy // of this setting alone
+		s.set(&p)
+		for _, c := range p.Conditions {
+			if c.Type != "Ready" {
+				w.Conditions[roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}] = true
+			}
+		}
+		w.Taints = append(w.Taints, p.Initialization.Taints...)
+	}
+	slices.Sort(w.Taints)
+	w.Taints = slices.Compact(w.Taints)
+	return w
 }

@@ -16,14 +16,13 @@ func (d *Document) preset(of roll.Selector) string {
 	return ""
 }
 
-// tagLayer returns a layer for the tag of an instance that sets its deadlines, of both registration
-// and initialization.
-func tagLayer(of roll.Selector) layer {
-	l := layer{from: from("instance tag " + roll.TagDeadline)}
-	if deadline, problem := readDuration(of.Deadline, false); of.Deadline != "" && problem == "" {
-		l.settings = []setting{durationSetting(keyDeadline, deadline), durationSetting(keyInitialization, deadline)}
+// tagged returns the settings of an instance's tag: its deadlines of registration and initialization.
+func tagged(of roll.Selector) []setting {
+	deadline, problem := readDuration(of.Deadline, false)
+	if of.Deadline == "" || problem != "" {
+		return nil
 	}
-	return l
+	return sourced("instance tag "+roll.TagDeadline, durationSetting(keyDeadline, deadline), durationSetting(keyInitialization, deadline))
 }
 
 // ceiling returns the highest mode that the tag rollcall:mode of a cluster allows. A value that is

@@ -125,7 +125,8 @@ type setting struct {
 	value        string        // for a person
 	time         time.Duration // for settings that are a time, else 0
 	path         string        // prefix of key in the path of a fault: "overrides[1]." or ""
-	preset       string        // the preset of an override or tag that set it, "" if none
+	from         string        // its source, for a person
+	preset       string        // the preset that an override applied to set it, "" if none
 	line, column int           // its place in the document; 0 for a default
 	set          func(*Policy)
 }
@@ -149,7 +150,16 @@ func settingOf[T any](key string, v T, set func(*Policy, T)) setting {
 // at returns the setting with the place of a field of the document.
 func (s setting) at(f field) setting {
 	s.line, s.column = line(f.key), column(f.key)
+	s.from = fmt.Sprintf("line %d", s.line)
 	return s
+}
+
+// sourced returns settings of one source.
+func sourced(from string, settings ...setting) []setting {
+	for i := range settings {
+		settings[i].from = from
+	}
+	return settings
 }
 
 // fault returns a fault at the place of the setting.

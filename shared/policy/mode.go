@@ -1,6 +1,10 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+
+	"rollcall/shared/roll"
+)
 
 // Mode is how far Rollcall may go: "observe", "notify" or "remediate".
 type Mode string
@@ -25,7 +29,7 @@ func ParseMode(s string) (Mode, error) {
 			return m, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not a mode: %s", quote(s), oneOf(modes))
+	return "", fmt.Errorf("%s is not a mode: %s", quote(s), roll.OneOf(modes))
 }
 
 // rank orders the modes. An invalid mode ranks as Observe, so that a mistake never permits more.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // overrides reads the overrides of a document. base are the layers under them, empty if those have
 // faults. doc are the document's own settings. presets are those that overrides may refer to.
-func (r *reader) overrides(list field, base []layer, doc []setting, presets referable) []override {
+func (r *reader) overrides(list field, base, doc []setting, presets referable) []override {
 	var overrides []override
 	items, _ := r.items(list)
 	type match struct{ cluster, group, preset string }
@@ -30,7 +31,7 @@ func (r *reader) overrides(list field, base []layer, doc []setting, presets refe
 		}
 		first[m] = line(item.key)
 		if len(base) > 0 {
-			r.deadlines(base, o.layer())
+			r.deadlines(base, o.settings)
 		}
 		r.besides(o, doc)
 		overrides = append(overrides, o)
@@ -84,7 +85,11 @@ func (r *reader) override(item field, presets referable) override {
 	}
 	o.settings = append(applied, o.settings...)
 	for i := range o.settings {
-		o.settings[i].path = item.path + "."
+		s := &o.settings[i]
+		s.path, s.from = item.path+".", fmt.Sprintf("override at line %d", s.line)
+		if s.preset != "" {
+			s.from += ", preset " + s.preset
+		}
 	}
 	return o
 }
@@ -167,10 +172,10 @@ func matchesSomeGroup(pattern string) bool {
 }
 
 // presetDeadlines checks each of the document's own presets over the layers below it.
-func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
+func (r *reader) presetDeadlines(base []setting, own map[string][]setting) {
 	built := builtIn()
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		r.deadlines(append(slices.Clip(base), presetLayer(name, built[name])), presetLayer(name, own[name]))
+		r.deadlines(slices.Concat(base, built[name]), own[name])
 	}
 }
 
@@ -178,20 +183,20 @@ func (r *reader) presetDeadlines(base []layer, own map[string][]setting) {
 // at the layer's deadline, or else at its warning. There is none if the layer sets neither. A layer
 // that sets a short time to initialize but no warning has no fault either: the warning then comes
 // with the deadline.
-func (r *reader) deadlines(below []layer, l layer) {
-	p, told := merge(append(slices.Clip(below), l)...)
+func (r *reader) deadlines(below, layer []setting) {
+	p, told := merge(slices.Concat(below, layer))
 	if p.Registration.Deadline < p.Registration.WarnAfter {
-		r.late(l, told, keyWarnAfter, keyDeadline)
+		r.late(layer, told, keyWarnAfter, keyDeadline)
 	}
-	warns := slices.ContainsFunc(l.settings, func(s setting) bool { return s.key == keyInitWarnAfter && s.preset == "" })
+	warns := slices.ContainsFunc(layer, func(s setting) bool { return s.key == keyInitWarnAfter && s.preset == "" })
 	if p.Initialization.Deadline < p.Initialization.WarnAfter && warns {
-		r.late(l, told, keyInitWarnAfter, keyInitialization)
+		r.late(layer, told, keyInitWarnAfter, keyInitialization)
 	}
 }
 
 // late reports a fault if a layer sets a warning after its deadline.
-func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
-	at, ok := l.place(deadlineKey, warnKey)
+func (r *reader) late(layer []setting, told []Setting, warnKey, deadlineKey string) {
+	at, ok := place(layer, deadlineKey, warnKey)
 	if !ok {
 		return
 	}
@@ -202,24 +207,24 @@ func (r *reader) late(l layer, told []Setting, warnKey, deadlineKey string) {
 // drains warns of a drain.budgetTimeout without effect, since no drain is forced. It also warns if
 // the timeout ends before the first try to drain: then the drain is forced later than it says.
 func (r *reader) drains(d *Document) {
-	root := d.layer().of("drain.")
-	layers := []layer{root}
+	root := part(d.settings, "drain.")
+	layers := [][]setting{root}
 	for _, o := range d.overrides {
-		layers = append(layers, o.layer().of("drain."))
+		layers = append(layers, part(o.settings, "drain."))
 	}
-	forced := slices.ContainsFunc(layers, func(l layer) bool {
-		return slices.ContainsFunc(l.settings, func(s setting) bool { return s.key == keyForce && s.value == string(ForceAfterBudgetTimeout) })
+	forced := slices.ContainsFunc(slices.Concat(layers...), func(s setting) bool {
+		return s.key == keyForce && s.value == string(ForceAfterBudgetTimeout)
 	})
-	under := defaultLayer().of("drain.")
-	for _, l := range layers {
-		p, told := merge(under, root, l)
-		if at, ok := l.place(keyBudgetTimeout); ok && !forced {
+	under := slices.Concat(part(defaults(), "drain."), root)
+	for _, layer := range layers {
+		p, told := merge(slices.Concat(under, layer))
+		if at, ok := place(layer, keyBudgetTimeout); ok && !forced {
 			r.warnings = append(r.warnings, at.fault("has no effect: "+keyForce+" is nowhere "+string(ForceAfterBudgetTimeout)))
 		}
 		if p.Drain.Force != ForceAfterBudgetTimeout || p.Drain.BudgetTimeout >= p.Drain.Timeout {
 			continue
 		}
-		if at, ok := l.place(keyBudgetTimeout, keyDrainTimeout, keyForce); ok {
+		if at, ok := place(layer, keyBudgetTimeout, keyDrainTimeout, keyForce); ok {
 			budget, try := toldOf(told, keyBudgetTimeout), toldOf(told, keyDrainTimeout)
 			r.warnings = append(r.warnings, at.fault("the first try to drain takes longer, "+try.Value+" ("+try.From+"), than "+keyBudgetTimeout+" of "+budget.Value+" ("+budget.From+"): no drain is forced before it is over"))
 		}

@@ -26,6 +26,7 @@ var (
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
 	presetKeys   = []string{"registration", "initialization", "reboot"}
+	startup      = []string{"registration.", "initialization."} // the prefixes of keys about both
 )
 
 // Parse reads and validates a policy document. The error is a [Faults] with everything that is
@@ -74,10 +75,11 @@ func (r *reader) document(root *yaml.Node) *Document {
 		}
 	}
 	r.required(whole, "apiVersion", ": "+apiVersion)
-	var base []layer // stays empty if there are faults, which would cause more
+	var base []setting // stays empty if there are faults, which would cause more
 	if len(r.faults) == 0 {
-		base = []layer{defaultLayer().startup(), d.layer().startup()}
-		r.deadlines(base[:1], base[1])
+		defaults, own := part(defaults(), startup...), part(d.settings, startup...)
+		r.deadlines(defaults, own)
+		base = slices.Concat(defaults, own)
 		r.presetDeadlines(base, d.own)
 	}
 	if overrides != nil {
@@ -128,7 +130,6 @@ func (r *reader) section(f field) []setting {
 	return r.mapping(f)
 }
 
-// mapping reads a section that is a plain mapping.
 func (r *reader) mapping(section field) []setting {
 	return r.settings(section, among(r, keysOf(section.name)), func(f field) (setting, bool) {
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == section.name+"."+f.name })
@@ -261,11 +262,11 @@ func (r *reader) ladderKey(f field) bool {
 	case known:
 		r.fault(f.key, f.path, "%s is not a code of the catalogue of causes%s", quote(code), didYouMean(code, cause.Codes()))
 	case byCause:
-		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), oneOf(roll.Kinds()), didYouMean(kind, roll.Kinds()))
+		r.fault(f.key, f.path, "%s is not a kind of finding: %s%s", quote(kind), roll.OneOf(roll.Kinds()), didYouMean(kind, roll.Kinds()))
 	case cause.Known(kind):
 		r.fault(f.key, f.path, "is a cause: name the kind of finding before it, such as Unknown/%s", kind)
 	default:
-		r.unknown(f, didYouMean(f.name, roll.Kinds()), oneOf(roll.Kinds()))
+		r.unknown(f, didYouMean(f.name, roll.Kinds()), roll.OneOf(roll.Kinds()))
 	}
 	return false
 }
@@ -374,5 +375,5 @@ func notForOwner(owner roll.Owner, rule OwnerRule) string {
 	if why := notifyOnly[owner]; why != "" {
 		return string(rule) + " is not possible: " + why + ", so only notify is allowed"
 	}
-	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + oneOf(allowedRules[owner])
+	return string(rule) + " is not possible: only karpenter has NodeClaims; allowed here are " + roll.OneOf(allowedRules[owner])
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,7 +26,11 @@ func builtIn() map[string][]setting {
 		}
 	}
 	metal := append(slow(), durationSetting(keyRebootWait, 40*time.Minute))
-	return map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
+	all := map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
+	for name, settings := range all {
+		sourced("preset "+name, settings...)
+	}
+	return all
 }
 
 // presets returns the settings of all presets by name, the built-in values first.
@@ -41,7 +46,6 @@ func (d *Document) presets() map[string][]setting {
 // and its own.
 func (d *Document) Presets() []string { return slices.Sorted(maps.Keys(d.presets())) }
 
-// presetName matches a valid preset name.
 var presetName = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // presets reads the document's own presets. It includes those with faults, without the faulty
@@ -68,7 +72,6 @@ func (r *reader) presets(section field) map[string][]setting {
 	return own
 }
 
-// preset reads the sections of one preset.
 func (r *reader) preset(f field) []setting {
 	var settings []setting
 	found, ok := fields(r, f, presetKeys)
@@ -80,7 +83,7 @@ func (r *reader) preset(f field) []setting {
 	}
 	suggested := builtIn()[f.name] != nil
 	for i := range settings {
-		settings[i].path = f.path + "."
+		settings[i].path, settings[i].from = f.path+".", fmt.Sprintf("preset %s at line %d", f.name, settings[i].line)
 		if s := settings[i]; suggested && s.time == 0 {
 			r.warnings = append(r.warnings, s.fault("applies only where an override applies the preset: a suggested preset only lengthens times"))
 		}

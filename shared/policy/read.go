@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/pattern"
 )
 
@@ -51,7 +52,7 @@ func among[S ~string](r *reader, known []S) func(field) bool {
 		if slices.Contains(known, S(f.name)) {
 			return true
 		}
-		r.unknown(f, didYouMean(f.name, known), oneOf(known))
+		r.unknown(f, didYouMean(f.name, known), roll.OneOf(known))
 		return false
 	}
 }
@@ -166,7 +167,6 @@ func (r *reader) scalar(f field, wanted string) (value, tag string, ok bool) {
 	return "", "", false
 }
 
-// text reads a name or pattern.
 func (r *reader) text(f field) (string, bool) {
 	value, tag, ok := r.scalar(f, "text")
 	switch {
@@ -184,12 +184,12 @@ func (r *reader) text(f field) (string, bool) {
 
 // word reads one of a few words. noun names them: "a mode".
 func word[S ~string](r *reader, f field, noun string, known []S) (S, bool) {
-	value, tag, ok := r.scalar(f, oneOf(known))
+	value, tag, ok := r.scalar(f, roll.OneOf(known))
 	if !ok {
 		return "", false
 	}
 	if tag != "!!str" || !slices.Contains(known, S(value)) {
-		r.fault(f.value, f.path, "%s is not %s: %s%s", quote(value), noun, oneOf(known), didYouMean(value, known))
+		r.fault(f.value, f.path, "%s is not %s: %s%s", quote(value), noun, roll.OneOf(known), didYouMean(value, known))
 		return "", false
 	}
 	return S(value), true
@@ -262,7 +262,6 @@ func withUnit(number string) string {
 
 var percentage = pattern.New(`^(100|[0-9]{1,2})%$`)
 
-// percent reads a whole percentage.
 func (r *reader) percent(f field) (Percent, bool) {
 	const like = "a whole percentage from 0% to 100%"
 	value, tag, ok := r.scalar(f, like)
@@ -299,7 +298,6 @@ func (r *reader) count(f field) (int, bool) {
 	return n, true
 }
 
-// boolean reads true or false.
 func (r *reader) boolean(f field) (value, ok bool) {
 	const like = "true or false, without quotes"
 	s, tag, ok := r.scalar(f, like)

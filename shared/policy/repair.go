@@ -17,7 +17,6 @@ type Repairs struct {
 	Reasons map[string]roll.Repair
 }
 
-// keyAccelerators enables AWS's table.
 const keyAccelerators = "accelerators"
 
 // Repairs returns the policy's repair for a finding; false if it leaves the finding to the ladder

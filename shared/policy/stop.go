@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -105,16 +106,12 @@ func WithStop(text []byte) (with []byte, anew bool, err error) {
 		with, err = lenient(text)
 		return with, false, err
 	}
-	found := stops(root)
-	if len(found) > 0 && found[0].is(true) {
-		return text, false, nil
-	}
-	page := split(text)
-	var tries [][]byte
+	found, tries := stops(root), inserted(text, root)
 	if len(found) > 0 {
-		tries = page.replaced(found[0], true)
-	} else {
-		tries = page.inserted(root)
+		if found[0].is(true) {
+			return text, false, nil
+		}
+		tries = replaced(text, found[0], true)
 	}
 	with, err = chosen(root, tries, func(p []pair) bool { return len(p) > 0 && p[0].is(true) })
 	return with, false, err
@@ -131,8 +128,8 @@ func WithoutStop(text []byte) ([]byte, error) {
 		return text, nil
 	}
 	root, _ := load(text)
-	at, page := stops(root)[0], split(text)
-	return chosen(root, append(page.removed(at), page.replaced(at, false)...), func(p []pair) bool { return len(p) == 0 || p[0].is(false) })
+	at := stops(root)[0]
+	return chosen(root, append(removed(text, at), replaced(text, at, false)...), func(p []pair) bool { return len(p) == 0 || p[0].is(false) })
 }
 
 var errNoPlace = errors.New("the line cannot be changed without a change of the rest: write stop at the top of the document by hand")
@@ -180,11 +177,12 @@ var (
 	stopLine    = regexp.MustCompile(`(?m)^stop[ \t]*:([^\r\n]*)`)
 	versionLine = regexp.MustCompile(`(?m)^apiVersion[ \t]*:[^\r\n]*\r?\n`)
 	keyLine     = regexp.MustCompile(`(?m)^[A-Za-z]+[ \t]*:`)
+	afterKey    = regexp.MustCompile(`(stop[^:]*:)[^\r\n]*`)
 )
 
 // lenient adds the line to a text that is not a readable document.
 func lenient(text []byte) ([]byte, error) {
-	line := []byte("stop: true" + split(text).ending)
+	line := []byte("stop: true" + ending(text))
 	if at := stopLine.FindSubmatchIndex(text); at != nil {
 		if firstWord(text[at[2]:at[3]]) == "true" {
 			return text, nil
@@ -203,98 +201,78 @@ func lenient(text []byte) ([]byte, error) {
 	return nil, errNoPlace
 }
 
-// page is a text split into lines, each with its line ending.
-type page struct {
-	lines  []string
-	ending string // line ending of an added line
+// ending returns the line ending of an added line.
+func ending(text []byte) string {
+	if first, _, _ := bytes.Cut(text, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
+		return "\r\n"
+	}
+	return "\n"
 }
 
-func split(text []byte) page {
-	p := page{lines: strings.SplitAfter(string(text), "\n"), ending: "\n"}
-	if last := len(p.lines) - 1; p.lines[last] == "" {
-		p.lines = p.lines[:last]
+// variants returns the texts with each variant of one line (from 1) in place of the line. Most variants are
+// guesses: chosen takes none that changes more than stop.
+func variants(text []byte, line int, of func(line string) []string) (texts [][]byte) {
+	all := strings.SplitAfter(string(text), "\n")
+	line = min(max(line, 1), len(all))
+	for _, v := range of(all[line-1]) {
+		texts = append(texts, []byte(strings.Join(all[:line-1], "")+v+strings.Join(all[line:], "")))
 	}
-	if len(p.lines) > 0 && strings.HasSuffix(p.lines[0], "\r\n") {
-		p.ending = "\r\n"
-	}
-	return p
-}
-
-// with returns the text with the given lines instead of those from index from up to, but not
-// including, to (from 0).
-func (p page) with(from, to int, lines ...string) []byte {
-	before := strings.Join(p.lines[:from], "")
-	if before != "" && len(lines) > 0 && !strings.HasSuffix(before, "\n") {
-		before += p.ending
-	}
-	return []byte(before + strings.Join(lines, "") + strings.Join(p.lines[to:], ""))
-}
-
-// at returns the line of a node (from 0), and the text of the line before the node and from it on.
-// The YAML library counts characters, without the byte order mark.
-func (p page) at(n *yaml.Node) (i int, before, from string) {
-	i = n.Line - 1
-	if i < 0 || i >= len(p.lines) {
-		return 0, "", ""
-	}
-	chars := []rune(p.lines[i])
-	column := n.Column - 1
-	if len(chars) > 0 && chars[0] == '\ufeff' {
-		column++
-	}
-	column = min(max(column, 0), len(chars))
-	return i, string(chars[:column]), string(chars[column:])
+	return texts
 }
 
 // inserted returns texts with the line added: after the version, before the first key, at the end,
 // or after the brace of a document in JSON style.
-func (p page) inserted(root *yaml.Node) (tries [][]byte) {
-	i, before, from := p.at(root)
-	if rest, flow := strings.CutPrefix(from, "{"); flow && root.Style&yaml.FlowStyle != 0 {
-		entry := `"stop": true`
-		if len(root.Content) > 0 {
-			entry += ", "
-		}
-		return [][]byte{p.with(i, i+1, before+"{"+entry+rest)}
+func inserted(text []byte, root *yaml.Node) (tries [][]byte) {
+	if root.Style&yaml.FlowStyle != 0 {
+		return variants(text, root.Line, func(line string) []string {
+			if len(root.Content) == 0 {
+				return []string{strings.Replace(line, "{", `{"stop": true`, 1)}
+			}
+			return []string{strings.Replace(line, "{", `{"stop": true, `, 1)}
+		})
 	}
-	line := strings.Repeat(" ", max(root.Column-1, 0)) + "stop: true" + p.ending
+	added := strings.Repeat(" ", max(root.Column-1, 0)) + "stop: true" + ending(text)
+	behind := func(line string) []string {
+		if line != "" && !strings.HasSuffix(line, "\n") {
+			line += ending(text)
+		}
+		return []string{line + added}
+	}
 	for _, kv := range pairs(root) {
 		if kv.key.Value == "apiVersion" {
-			tries = append(tries, p.with(min(kv.value.Line, len(p.lines)), min(kv.value.Line, len(p.lines)), line))
+			tries = append(tries, variants(text, kv.value.Line, behind)...)
 		}
 	}
-	if len(root.Content) > 0 {
-		i, _, _ := p.at(root.Content[0])
-		tries = append(tries, p.with(i, i, line), p.with(len(p.lines), len(p.lines), line))
-	}
-	return tries
+	before := func(line string) []string { return []string{added + line} }
+	return slices.Concat(tries, variants(text, root.Line, before), variants(text, math.MaxInt, behind))
 }
 
 // replaced returns texts with another value of stop: in place of the value, or of everything after
 // the key.
-func (p page) replaced(at pair, stop bool) (tries [][]byte) {
-	value := strconv.FormatBool(stop)
-	i, before, from := p.at(at.value)
-	if rest, plain := strings.CutPrefix(from, at.value.Value); plain && at.value.Style == 0 && at.value.Value != "" {
-		tries = append(tries, p.with(i, i+1, before+value+rest))
+func replaced(text []byte, at pair, stop bool) (tries [][]byte) {
+	value, old := strconv.FormatBool(stop), at.value.Value
+	if at.value.Style == 0 && old != "" {
+		tries = variants(text, at.value.Line, func(line string) (all []string) {
+			for i := range line {
+				if rest, ok := strings.CutPrefix(line[i:], old); ok {
+					all = append(all, line[:i]+value+rest)
+				}
+			}
+			return all
+		})
 	}
-	i, before, from = p.at(at.key)
-	if key, rest, ok := strings.Cut(from, ":"); ok {
-		end := rest[len(strings.TrimRight(rest, "\r\n")):]
-		tries = append(tries, p.with(i, i+1, before+key+": "+value+end))
-	}
-	return tries
+	return append(tries, variants(text, at.key.Line, func(line string) []string {
+		return []string{afterKey.ReplaceAllString(line, "${1} "+value)}
+	})...)
 }
 
 // removed returns texts without what inserted adds: a line with nothing else on it, or an entry
 // after a brace.
-func (p page) removed(at pair) [][]byte {
-	i, before, from := p.at(at.key)
-	if rest, ok := strings.CutPrefix(from, `"stop": true, `); ok {
-		return [][]byte{p.with(i, i+1, before+rest)}
-	}
-	if strings.TrimSpace(before) == "" && strings.TrimSpace(from) == "stop: true" {
-		return [][]byte{p.with(i, i+1)}
-	}
-	return nil
+func removed(text []byte, at pair) [][]byte {
+	return variants(text, at.key.Line, func(line string) []string {
+		if strings.TrimSpace(line) == "stop: true" {
+			return []string{""}
+		}
+		return []string{strings.Replace(line, `"stop": true, `, "", 1)}
+	})
 }

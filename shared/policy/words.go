@@ -7,22 +7,6 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// oneOf lists the allowed words: "observe, notify or remediate".
-func oneOf[S ~string](words []S) string {
-	var b strings.Builder
-	for i, w := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			b.WriteString(" or ")
-		default:
-			b.WriteString(", ")
-		}
-		b.WriteString(string(w))
-	}
-	return b.String()
-}
-
 // plain matches text that can appear in a message unchanged.
 var plain = pattern.New(`^[A-Za-z0-9_.%+*/-]{1,40}$`)
 

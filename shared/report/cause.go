@@ -74,23 +74,6 @@ func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell fun
 	return out
 }
 
-// ofWhom names the instances that share the cause; see few.
-func (s shared) ofWhom(most int) string {
-	return few(s.instances, most)
-}
-
-// few returns the first names, most of them at most, and the count of the others.
-func few[S ~string](all []S, most int) string {
-	names := make([]string, 0, most)
-	for i, name := range all {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(all)-most)
-		}
-		names = append(names, string(name))
-	}
-	return strings.Join(names, ", ")
-}
-
 // perhaps returns the code of a cause, marked unless the cause is decisive.
 func perhaps(c roll.Cause) string {
 	if c.Confidence == roll.Decisive {
@@ -113,7 +96,7 @@ func (c Check) why(t *text) {
 	}
 	t.section("why")
 	for _, s := range told {
-		t.item("%s: %s", perhaps(s.cause), s.ofWhom(2))
+		t.item("%s: %s", perhaps(s.cause), roll.Few(s.instances, 2))
 		t.wrap(6, s.cause.Summary)
 		t.fix(6, s.cause.Fix)
 	}
@@ -201,10 +184,10 @@ func reasons(causes []shared, own string, of int) (out []why) {
 			out = append(out, why{code: perhaps(s.cause), summary: s.cause.Summary, share: share})
 			continue
 		}
-		others = append(others, perhaps(s.cause)+orNothing(", ", share))
+		others = append(others, perhaps(s.cause)+roll.Behind(", ", share))
 	}
 	if len(others) > 0 {
-		out = append(out, why{code: "Other causes", summary: few(others, noticeCauses-1)})
+		out = append(out, why{code: "Other causes", summary: roll.Few(others, noticeCauses-1)})
 	}
 	return out
 }

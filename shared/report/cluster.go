@@ -41,11 +41,14 @@ func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode
 		l.against(id, check(id, a.Reason))
 		l.rest = &recipe{"To see everything else", []string{paste.Format("rollcall check --region %s --cluster %s", id.Region, id.Name)}}
 	}
-	began := "Since"
+	began, acts := "Since", string(mode)
 	if a.Over {
 		began = "It began"
 	}
-	l.facts, l.next = []fact{d.place(), {began, since(a.Since, at)}, {"Mode", inMode(mode)}}, d.Does
+	if mode != policy.Remediate {
+		acts += " (Rollcall reports, and does not act)"
+	}
+	l.facts, l.next = []fact{d.place(), {began, since(a.Since, at)}, {"Mode", acts}}, d.Does
 	s, _ := fit(id.Name, say)
 	return d.message(s, l)
 }

@@ -149,7 +149,6 @@ func (c Check) basis(t *text) {
 	}
 }
 
-// answer writes a short answer and its details.
 func (t *text) answer(indent int, a AnswerDocument) {
 	t.wrap(indent, a.Text)
 	more := func(format string, args ...any) { t.wrap(indent+2, fmt.Sprintf(format, args...)) }
@@ -244,7 +243,11 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 	t.item("%s %s%s", kindInWords(f), f.Instance, inBrackets(f.Node))
 	t.answer(6, c.About(f))
 	t.line("")
-	t.wrap(6, fmt.Sprintf("%s; owner %s, group %s, %s", f.Summary, f.Owner, f.Group, c.until(f)))
+	tolerance := "within its tolerance until"
+	if f.Stage == roll.Overdue {
+		tolerance = "past its tolerance since"
+	}
+	t.wrap(6, fmt.Sprintf("%s; owner %s, group %s, %s %s", f.Summary, f.Owner, f.Group, tolerance, roll.Clock(f.Due)))
 	for i, cause := range d.Causes {
 		t.line("")
 		t.item("%d. %s, %s", i+1, cause.Code, cause.Confidence)
@@ -267,14 +270,6 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 	c.checked(t, d)
 }
 
-// until says when the tolerance of a finding ends or ended.
-func (c Check) until(f roll.Finding) string {
-	if f.Stage == roll.Overdue {
-		return "past its tolerance since " + roll.Clock(f.Due)
-	}
-	return "within its tolerance until " + roll.Clock(f.Due)
-}
-
 // checked writes how many causes were ruled out, and which ones could not be checked. The codes
 // of those ruled out are in the JSON form: in most explanations they are more than forty.
 func (c Check) checked(t *text, d roll.Diagnosis) {
@@ -292,7 +287,6 @@ func (c Check) checked(t *text, d roll.Diagnosis) {
 	}
 }
 
-// evidenceInWords returns one piece of evidence as a sentence.
 func evidenceInWords(e roll.Evidence) string {
 	s := e.Source
 	if e.Field != "" {

@@ -44,7 +44,7 @@ func (c Check) gist() (told, run, rest string) {
 	}
 	s += ", " + why + " " + strings.TrimSuffix(first.Summary, ".") + "."
 	if len(first.NotChecked) > 0 {
-		s += " That only says how it shows: what would explain it was not all checked (" + few(first.NotChecked, 3) + ")."
+		s += " That only says how it shows: what would explain it was not all checked (" + roll.Few(first.NotChecked, 3) + ")."
 	}
 	same := 0
 	for _, causes := range others {

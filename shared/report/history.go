@@ -131,7 +131,6 @@ func (h *history) add(at time.Time, e HistoryDocument, format string, args ...an
 	h.entries = append(h.entries, e)
 }
 
-// node adds the entries about the instance and its node.
 func (h *history) node() {
 	s := h.m.State
 	if n, ok := s.NotReady[h.id]; ok {
@@ -177,7 +176,7 @@ func (h *history) notices() {
 		if !ok {
 			continue
 		}
-		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, orNothing(", ", k.Cause))
+		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, roll.Behind(", ", k.Cause))
 		e := HistoryDocument{What: PastTold, Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
 		if told := memory.Told; told != (ledger.Statement{}) {
 			e.Reason = told.Held
@@ -213,10 +212,10 @@ func (h *history) acts() {
 			What: PastIntended, Kind: string(a.Kind), Action: a.Do, Order: a.ID,
 			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.m.Cluster.Region, a.Evidence),
 		}
-		h.add(a.At, e, "%s was begun, order %s%s", a.Do, a.ID, orNothing(": ", a.Why))
+		h.add(a.At, e, "%s was begun, order %s%s", a.Do, a.ID, roll.Behind(": ", a.Why))
 		if o := a.Outcome; o != nil {
 			e = HistoryDocument{What: PastEnded, Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
-			h.add(o.At, e, "%s %s%s", a.Do, o.Result, orNothing(": ", o.Detail))
+			h.add(o.At, e, "%s %s%s", a.Do, o.Result, roll.Behind(": ", o.Detail))
 		}
 	}
 }
@@ -233,7 +232,6 @@ func (h *history) refusals() {
 	}
 }
 
-// group adds the entries about the instance's group.
 func (h *history) group(g roll.Group, now time.Time) {
 	s := h.m.State
 	if g == "" {
@@ -258,7 +256,6 @@ func (h *history) group(g roll.Group, now time.Time) {
 	}
 }
 
-// cluster adds the entries about the cluster as a whole.
 func (h *history) cluster() {
 	if t := h.m.State.Trouble; t != nil {
 		e := HistoryDocument{What: PastTrouble, Reason: t.Reason}

@@ -169,7 +169,7 @@ func (from From) explain(id roll.ClusterID, instance roll.InstanceID, mode polic
 	if from.Stack != "" {
 		return s + paste.Format(" --stack %s", from.Stack)
 	}
-	return s + orNothing(" --mode ", string(mode))
+	return s + roll.Behind(" --mode ", string(mode))
 }
 
 // look returns the commands to investigate an entry.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -29,7 +30,6 @@ type letter struct {
 // fact is a line of a letter's head or of its details.
 type fact struct{ name, value string }
 
-// why is a cause in a letter.
 type why struct {
 	code, summary string
 	share         string // how many instances have it, "" if all do
@@ -40,16 +40,14 @@ func (w why) says(code, summary string) string {
 	if w.code == "" {
 		return summary // no cause is known
 	}
-	return code + orNothing(", ", w.share) + ": " + summary
+	return code + roll.Behind(", ", w.share) + ": " + summary
 }
 
-// recipe is a list of commands to copy.
 type recipe struct {
 	title    string
 	commands []string
 }
 
-// link is a named URL.
 type link struct{ name, url string }
 
 // bounded returns the letter without misleading characters, such as a line break in the
@@ -137,12 +135,10 @@ func (l *letter) against(id roll.ClusterID, recipes ...recipe) {
 	}
 }
 
-// pointTo returns the command that points kubectl at the cluster.
 func pointTo(id roll.ClusterID) string {
 	return paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)
 }
 
-// uses reports whether one of the lines begins with a command.
 func uses(lines []string, command string) bool {
 	return slices.ContainsFunc(lines, func(c string) bool { return strings.HasPrefix(c, command) })
 }
@@ -157,7 +153,6 @@ func (r *recipe) write(b *strings.Builder) {
 	}
 }
 
-// headed returns a title with its punctuation.
 func headed(title string) string {
 	if strings.HasSuffix(title, "?") {
 		return title
@@ -165,5 +160,44 @@ func headed(title string) string {
 	return title + ":"
 }
 
-// lines splits a text into lines.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
+
+// NoticeLinks are pages of the AWS console. A link is "" if the object is not in AWS, or in a
+// partition whose console is unknown.
+type NoticeLinks struct {
+	Instance string `json:"instance,omitempty"` // the first instance of the notice
+	Group    string `json:"group,omitempty"`    // the Auto Scaling group, or the node group
+	Cluster  string `json:"cluster,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// linksTo returns the pages of an instance, its group and cluster, and the evidence.
+func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence string) NoticeLinks {
+	base := roll.Console(id.Region)
+	if base == "" {
+		return NoticeLinks{}
+	}
+	region := "region=" + id.Region
+	l := NoticeLinks{Cluster: roll.ClusterPage(id.Region, id.Name)}
+	if instance.IsInstance() {
+		l.Instance = roll.InstancePage(id.Region, instance)
+	}
+	switch kind, name, _ := strings.Cut(string(g), "/"); kind {
+	case "asg":
+		l.Group = base + "/ec2/home?" + region + "#AutoScalingGroupDetails:id=" + url.PathEscape(name) + ";view=activity"
+	case "nodegroup":
+		l.Group = base + "/eks/clusters/" + url.PathEscape(id.Name) + "/nodegroups/" + url.PathEscape(name) + "?" + region
+	}
+	l.Evidence = evidencePage(id.Region, evidence)
+	return l
+}
+
+// first returns the page that a letter links to, the zero value if there is none.
+func (l NoticeLinks) first() link {
+	for _, k := range []link{{"Evidence", l.Evidence}, {"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}} {
+		if k.url != "" {
+			return k
+		}
+	}
+	return link{}
+}

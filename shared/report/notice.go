@@ -298,7 +298,6 @@ func nodes(n plan.Notice) *NoticeNodes {
 	return &NoticeNodes{All: n.Nodes, Ready: n.Ready}
 }
 
-// letter returns the text of a notice for a person.
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
 	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{d.place(), {"Since", began(n, at)}}, sequel: d.sequel(), link: d.Links.first()}
 	switch {
@@ -333,7 +332,7 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 		l.run = &explain
 	}
 	for _, e := range entries[:min(len(entries), textEntries)] {
-		l.members = append(l.members, string(e.Finding.Instance)+orNothing(" ", e.Finding.Node))
+		l.members = append(l.members, string(e.Finding.Instance)+roll.Behind(" ", e.Finding.Node))
 	}
 	l.more = len(entries) - len(l.members)
 	return l
@@ -467,19 +466,4 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 		out.Next = &StepDocument{Do: string(e.Step.Do), At: stepAt(e)}
 	}
 	return out
-}
-
-// inMode returns the mode with what it means for the reader.
-func inMode(m policy.Mode) string {
-	if m == policy.Remediate {
-		return string(m)
-	}
-	return string(m) + " (Rollcall reports, and does not act)"
-}
-
-func orNothing(before, s string) string {
-	if s == "" {
-		return ""
-	}
-	return before + s
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	})
 	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
 	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
-	l := letter{headline: sentence(o), why: []why{{detailed(o), o.Detail, ""}}, facts: []fact{d.place()}, sequel: d.sequel(), link: d.Links.first()}
+	l := letter{headline: sentence(o), why: []why{{cmp.Or(detailed[o.Result], "Detail"), o.Detail, ""}}, facts: []fact{d.place()}, sequel: d.sequel(), link: d.Links.first()}
 	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why})
 	if o.Cause != "" {
 		l.facts = append(l.facts, fact{"Cause", o.Cause})
@@ -39,16 +40,8 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	return d.message(subject(id.Name, outcomeInWords(o), kindTable[o.Order.Kind].one, o.Order.Group, ""), l)
 }
 
-// detailed returns the label of the detail of an outcome.
-func detailed(o remediate.Outcome) string {
-	switch o.Result {
-	case remediate.Refused:
-		return "Refused because"
-	case remediate.Failed:
-		return "Failed because"
-	}
-	return "Detail"
-}
+// detailed labels the detail of an outcome.
+var detailed = map[remediate.Result]string{remediate.Refused: "Refused because", remediate.Failed: "Failed because"}
 
 // outcomeInWords returns the end of a subject: what happened to which object.
 func outcomeInWords(o remediate.Outcome) string {

@@ -107,7 +107,6 @@ func quoted(s string) int {
 	return len(b)
 }
 
-// values returns the attributes in the form of SNS.
 func (a Attributes) values() map[string]types.MessageAttributeValue {
 	out := map[string]types.MessageAttributeValue{}
 	for name, value := range map[string]string{

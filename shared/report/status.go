@@ -80,7 +80,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 	case e.Order != nil:
 		return deed{
 			brief:    fmt.Sprintf("%s is ordered", e.Order.Action),
-			sentence: fmt.Sprintf("ordered now: %s of %s (order %s, dropped if it has not begun by %s)%s", e.Order.Action, e.Finding.Instance, e.Order.ID, roll.Clock(e.Order.Expires), orNothing("; ", ordered[e.Order.Action])),
+			sentence: fmt.Sprintf("ordered now: %s of %s (order %s, dropped if it has not begun by %s)%s", e.Order.Action, e.Finding.Instance, e.Order.ID, roll.Clock(e.Order.Expires), roll.Behind("; ", ordered[e.Order.Action])),
 			own:      true,
 		}
 	case roll.HoldActive(e.Hold, at):

@@ -11,7 +11,7 @@ import (
 // group, why, and what is done. It is ASCII with fewer than 100 characters, as SNS requires. If it is too long, the
 // group's name is cut and then left out, then the cause. The cluster's name is cut last.
 func subject(cluster, what, cause string, group roll.Group, doing string) string {
-	doing = orNothing(": ", doing)
+	doing = roll.Behind(": ", doing)
 	var says []string
 	if cause != "" {
 		because := fmt.Sprintf("%s (%s)", what, inWordsOf(cause))

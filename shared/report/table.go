@@ -245,7 +245,7 @@ func (c Check) findingTable(findings []roll.Finding, wide, beside bool) grid {
 				node = id // it was cut
 			}
 			if f.Condition != "" {
-				node = f.Condition + orNothing(" of ", node)
+				node = f.Condition + roll.Behind(" of ", node)
 			}
 			g.below = append(g.below, node)
 		}
@@ -309,7 +309,7 @@ func (c Check) heldItems(t *text) {
 			t.line("    and %d more; --verbose tells all of them", len(all)-i)
 			return
 		}
-		t.item("%s %s: %s", h.Action, shared{instances: h.instances}.ofWhom(2), h.Reason)
+		t.item("%s %s: %s", h.Action, roll.Few(h.instances, 2), h.Reason)
 		t.wrap(6, h.Detail)
 	}
 }
@@ -543,14 +543,12 @@ func (t *text) paint(color, s string) string {
 	return color + s + plain
 }
 
-// write writes a line as it is.
 func (t *text) write(s string) {
 	if t.err == nil {
 		_, t.err = fmt.Fprintln(t.w, s)
 	}
 }
 
-// head writes a headline.
 func (t *text) head(s string) {
 	for _, l := range Wrapped(s, t.prose()) {
 		t.painted(bold, "%s", l)
@@ -584,7 +582,6 @@ func (t *text) item(format string, args ...any) {
 	}
 }
 
-// wrap writes a text in lines that fit, each indented.
 func (t *text) wrap(indent int, s string) {
 	for _, l := range Wrapped(s, t.prose()-indent) {
 		t.line("%s%s", strings.Repeat(" ", indent), l)

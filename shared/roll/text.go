@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -30,6 +31,36 @@ func Plural(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// Few joins the first names, and counts the others: "a, b and 3 more".
+func Few[S ~string](names []S, most int) string {
+	var first []string
+	for _, name := range names[:min(len(names), most)] {
+		first = append(first, string(name))
+	}
+	s := strings.Join(first, ", ")
+	if more := len(names) - most; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}
+
+// OneOf lists alternatives: "observe, notify or remediate".
+func OneOf[S ~string](words []S) string {
+	last := len(words) - 1
+	if last <= 0 {
+		return Few(words, 1)
+	}
+	return Few(words[:last], last) + " or " + string(words[last])
+}
+
+// Behind returns a text behind what introduces it, "" if there is none.
+func Behind(introduction, s string) string {
+	if s == "" {
+		return ""
+	}
+	return introduction + s
 }
 
 var (

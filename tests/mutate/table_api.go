@@ -270,7 +270,7 @@ func handled() []Mutation {
 		},
 		{
 			Name: "clusters that EKS does not list are never swept", File: sweep,
-			Old: "if h.hourly(now) {", New: "if h.hourly(now.AddDate(1, 0, 0)) && len(clusters) == 0 {",
+			Old: "if now.Sub(now.Truncate(time.Hour)) < h.Interval {", New: "if now.Sub(now.Truncate(time.Hour)) < h.Interval && len(clusters) == 0 {",
 			Harm: "machines that a deleted cluster left are never told of", Faults: faults(sim.FaultDeleted, sim.FaultSilence),
 			Missed: "nothing asks yet for a word about what a deleted cluster left",
 		},

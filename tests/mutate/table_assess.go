@@ -14,7 +14,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "tolerance is counted from an absence that is over", File: absence,
-			Old: "return known.Status == m.Node.Ready.Status && !known.Transition.Equal(began)", New: "return known.Status == \"-\"",
+			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
 			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping),
 			Missed: "a check would have to see each absence of a node that wavers, and none of its returns, for as long as the tolerance",
 		},

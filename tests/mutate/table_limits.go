@@ -14,13 +14,13 @@ func limited() []Mutation {
 		},
 		{
 			Name: "the unhealthy share of the cluster is not asked", File: object,
-			Old: `p.Assessment.Count[""], limits.Unhealthy); no != nil {`, New: `p.Assessment.Count[""], limits.Unhealthy); no != nil && no.Detail == "" {`,
+			Old: `whole, limits.Unhealthy), share)`, New: `assess.Count{}, limits.Unhealthy), share)`,
 			Harm:  "acts go on while a large part of the cluster is unhealthy",
 			Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "the unhealthy share of the group is not asked", File: object,
-			Old: "group, pol.Limits.Unhealthy); no != nil {", New: "group, pol.Limits.Unhealthy); no != nil && no.Detail == \"\" {",
+			Old: "group, pol.Limits.Unhealthy)", New: "assess.Count{Nodes: group.Nodes}, pol.Limits.Unhealthy)",
 			Harm: "acts go on while a large part of the group is unhealthy", Faults: faults(sim.FaultNotReady + "=4"),
 			Rules: rules(sim.RuleShare),
 		},
@@ -49,7 +49,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "a zone that is down is not noticed", File: object,
-			Old: "limits.Zone); no != nil {", New: "limits.Zone); no != nil && no.Detail == \"\" {",
+			Old: "zoneOut(f.Zone, p.Assessment.Zones[f.Zone], limits.Zone)", New: "zoneOut(\"\", p.Assessment.Zones[f.Zone], limits.Zone)",
 			Harm: "the nodes of a zone without a network are ended", Faults: faults(sim.FaultZone),
 			Survives: "the trouble of the cluster as a whole (storm.go) finds the same outage, and holds too",
 		},

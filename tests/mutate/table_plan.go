@@ -216,7 +216,7 @@ func paced() []Mutation {
 		},
 		{
 			Name: "a replacement counts once it was Ready", File: group,
-			Old: "proven := p.lastProven(f.Group)", New: "proven := p.lastGood(f.Group)",
+			Old: "proven := roll.Later(p.State.Groups[f.Group].Proven, p.Assessment.Groups[f.Group].Proven)", New: "proven := p.lastGood(f.Group)",
 			Harm: "replacements that die young are made again and again", Faults: faults(sim.FaultDiesYoung),
 			Missed: "what dies young is replaced less often than that in a run of ten hours; the rule in-vain asks",
 		},

@@ -21,7 +21,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// captureFlags are the flags of rollcall capture, as given.
 type captureFlags struct {
 	access
 	cluster, out, policy, ledger string

@@ -21,7 +21,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// checkFlags are the flags of rollcall check, as given.
 type checkFlags struct {
 	access
 	clusters []string
@@ -94,7 +93,6 @@ Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
 	return c
 }
 
-// modes are the values of --mode.
 var modes = []policy.Mode{policy.Observe, policy.Notify, policy.Remediate}
 
 // settings are the parsed flags of rollcall check.
@@ -210,7 +208,6 @@ func check(ctx context.Context, env Environment, f checkFlags) error {
 	}
 }
 
-// once checks the clusters once.
 func (f checkFlags) once(ctx context.Context, env Environment, s settings, round int) error {
 	var results []report.Check
 	var jobs []job
@@ -260,7 +257,6 @@ func (f checkFlags) once(ctx context.Context, env Environment, s settings, round
 	return verdict(results)
 }
 
-// job is one cluster to check.
 type job struct {
 	runner  *run.Runner
 	cluster string
@@ -324,7 +320,6 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 	return jobs, faults, nil
 }
 
-// regions names the regions of accounts.
 func regions(accounts []*account) string {
 	const most = 3
 	var names []string

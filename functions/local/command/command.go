@@ -54,7 +54,6 @@ func (e Environment) columns() int {
 	return e.Columns()
 }
 
-// layout returns how tables look.
 func (e Environment) layout() report.Layout {
 	return report.Layout{Columns: e.columns(), Color: e.Color}
 }
@@ -70,7 +69,6 @@ func (e Environment) again(round int, every time.Duration) {
 	_, _ = fmt.Fprintf(e.Stdout, "%s, again every %s\n\n", roll.Clock(e.Now()), every)
 }
 
-// complain prints an error.
 func complain(env Environment, err error) {
 	for line := range strings.Lines(err.Error()) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -70,7 +70,6 @@ func profiles(context.Context, []string) (names []string) {
 	return slices.Compact(names)
 }
 
-// namesOfRegions returns the regions that are enabled for the account.
 func (a *access) namesOfRegions(ctx context.Context, _ []string) []string {
 	cfg, err := a.load(ctx)
 	if err != nil {
@@ -122,7 +121,6 @@ func (a *access) instances(ctx context.Context, begin string) (out []string) {
 	return out
 }
 
-// described returns a few words about an instance.
 func described(i types.Instance) string {
 	var tags roll.TagSet
 	words := []string{string(i.InstanceType)}

@@ -43,7 +43,6 @@ var shown = []struct{ setting, output, parameter string }{
 	{setting: config.Deadline, parameter: "Deadline"},
 }
 
-// deployment reads the deployment of a stack.
 func (a *account) deployment(ctx context.Context, stack string) (deployment, error) {
 	return readDeployment(ctx, cloudformation.NewFromConfig(a.cfg), stack, a.region, a.principal)
 }

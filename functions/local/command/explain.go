@@ -29,7 +29,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// explainFlags are the flags of rollcall explain, as given.
 type explainFlags struct {
 	access
 	bundle, at, cluster, mode, policy, ledger, stack, html string
@@ -210,11 +209,7 @@ func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q questi
 	if len(found.Names) == 0 {
 		return c, fmt.Errorf("%s has no %s %q: it has none at all", cluster, kind, name)
 	}
-	more := ""
-	if n := len(found.Names) - namesListed; n > 0 {
-		found.Names, more = found.Names[:namesListed], fmt.Sprintf(" and %d more", n)
-	}
-	return c, fmt.Errorf("%s has no %s %q: it has %s%s", cluster, kind, name, strings.Join(found.Names, ", "), more)
+	return c, fmt.Errorf("%s has no %s %q: it has %s", cluster, kind, name, roll.Few(found.Names, namesListed))
 }
 
 // ofBundle checks the cluster in a bundle.
@@ -446,7 +441,6 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 	return p, len(p.Types) > 0
 }
 
-// print prints the answer to the question.
 func (f explainFlags) print(env Environment, c report.Check) error {
 	if f.output.data() {
 		if err := f.output.print(env.Stdout, c.Explanation()); err != nil {

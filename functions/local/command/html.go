@@ -88,7 +88,6 @@ func show(ctx context.Context, system, path string) error {
 // opening is how long an opener may take to fail.
 const opening = 3 * time.Second
 
-// replace replaces a file atomically.
 func replace(path string, data []byte) error {
 	draft := fmt.Sprintf("%s.new-%d", path, os.Getpid())
 	err := os.WriteFile(draft, data, 0o644)

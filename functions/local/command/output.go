@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"rollcall/shared/roll"
 )
 
-// output is the form in which results are printed.
 type output string
 
 const (
@@ -31,7 +31,7 @@ type form struct {
 // outputFlag adds --output with the forms that a command has, the first as the default.
 func outputFlag(c *cobra.Command, to *form, all ...output) {
 	to.output, to.all = all[0], all
-	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), "`FORM`: "+inWords(all))
+	c.Flags().StringVarP((*string)(&to.output), "output", "o", string(all[0]), "`FORM`: "+roll.OneOf(all))
 	values(c, "output", fixed(all...))
 }
 
@@ -40,19 +40,9 @@ func (f form) check() error {
 	if slices.Contains(f.all, f.output) {
 		return nil
 	}
-	return fmt.Errorf("--output %q: it takes %s", f.output, inWords(f.all))
+	return fmt.Errorf("--output %q: it takes %s", f.output, roll.OneOf(f.all))
 }
 
-// inWords lists values: "table, json or yaml".
-func inWords(all []output) string {
-	names := make([]string, len(all))
-	for i, o := range all {
-		names[i] = string(o)
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-// data reports whether the form is for programs.
 func (f form) data() bool { return f.output == outputJSON || f.output == outputYAML }
 
 // print writes values as JSON or YAML, which has the fields of the JSON in its order.

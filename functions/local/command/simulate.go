@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,13 +14,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
 
-// simulateFlags are the flags of rollcall simulate, as given.
 type simulateFlags struct {
 	seed                   uint64
 	hours, clusters, nodes int
@@ -92,7 +94,6 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	return c
 }
 
-// check returns an error that lists all faults of the flags.
 func (f simulateFlags) check() error {
 	var faults []error
 	for _, v := range []struct {
@@ -137,7 +138,6 @@ func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
 	return f
 }
 
-// options returns the simulation options for a seed.
 func (f simulateFlags) options() sim.Options {
 	o := sim.Options{Policy: f.policyText, Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
 	for _, name := range f.certain {
@@ -256,7 +256,6 @@ func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok boo
 	}
 }
 
-// tally prints the results of all seeds.
 func (f simulateFlags) tally(env Environment, all tally, first uint64, failed bool) {
 	verdict, made := "no rule was broken", ""
 	if failed {
@@ -304,7 +303,7 @@ func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ra
 	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) {
 		r.arose = r.arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
 		if f.history && !f.output.data() {
-			history(env, e)
+			say(env, "  %s\n", e)
 		}
 	}})
 	r.took = time.Since(began)
@@ -384,7 +383,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 		say(env, "  at %s %s\n", fault.At, fault)
 	}
 	say(env, "\nits history:\n")
-	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) { history(env, e) }}); err != nil {
+	if _, err := sim.Run(sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) { say(env, "  %s\n", e) }}); err != nil {
 		return err
 	}
 	words := strings.Fields(fmt.Sprintf("rollcall simulate --seed %d --hours %d --clusters %d --nodes %d --faults %d", f.seed, f.hours, f.clusters, f.nodes, f.faults))
@@ -404,11 +403,52 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 // ended returns a function that reports whether the context has ended.
 func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
-// history prints one event.
-func history(env Environment, e sim.Event) {
-	say(env, "  %s\n", e)
-}
-
 func say(env Environment, format string, args ...any) {
 	_, _ = fmt.Fprintf(env.Stdout, format, args...)
+}
+
+// simulatedPolicy returns the policy in a file for the simulated account. It is YAML with
+// its sections on lines of their own, since simulated faults change its mode and stop it.
+// The mode is the given one, or else the document's; a document without one gets the mode
+// that a deployment permits, which is remediate in the simulation.
+func simulatedPolicy(path, mode string) (string, error) {
+	var faults []error
+	if mode != "" {
+		_, err := policy.ParseMode(mode)
+		faults = append(faults, ofFlag("--mode", err))
+		if path == "" {
+			faults = append(faults, errors.New("--mode needs --policy FILE"))
+		}
+	}
+	if path == "" {
+		return "", errors.Join(faults...)
+	}
+	_, data, err := policyFile(path)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return "", err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return "", fmt.Errorf("--policy %s: %w", path, err)
+	}
+	root := doc.Content[0]
+	root.Style = 0
+	var own *yaml.Node
+	for i := 0; i < len(root.Content); i += 2 { // keys and values alternate
+		if root.Content[i].Value == "mode" {
+			own = root.Content[i+1]
+		}
+	}
+	if own == nil {
+		own = &yaml.Node{Kind: yaml.ScalarNode, Value: string(policy.Remediate)}
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "mode"}, own)
+	}
+	own.Value = cmp.Or(mode, own.Value)
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
+		return "", fmt.Errorf("--policy %s: %w", path, err)
+	}
+	return out.String(), nil
 }

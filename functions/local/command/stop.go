@@ -20,7 +20,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// switchFlags are the flags of rollcall stop and rollcall resume, as given.
 type switchFlags struct {
 	access
 	stack, parameter string
@@ -96,7 +95,6 @@ func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error
 	})
 }
 
-// turned stops or resumes.
 func (f switchFlags) turned(ctx context.Context, env Environment, p *progress, stop bool) (inForce, error) {
 	a, err := f.only(ctx, env, p)
 	if err != nil {
@@ -240,7 +238,6 @@ func (s policySwitch) resume(ctx context.Context) (inForce, error) {
 	return now, err
 }
 
-// read reads the parameter.
 func (s policySwitch) read(ctx context.Context) (written, error) {
 	if s.name == config.BuiltIn {
 		return written{}, errBuiltIn
@@ -382,7 +379,6 @@ func (s policySwitch) look(w written) inForce {
 	return f
 }
 
-// print prints the settings in force, if they are known.
 func (f inForce) print(env Environment, form form) error {
 	switch {
 	case f.Parameter == "":

@@ -21,7 +21,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// uninstallFlags are the flags of rollcall uninstall, as given.
 type uninstallFlags struct {
 	stack  string
 	output form
@@ -111,7 +110,6 @@ func (f uninstallFlags) look(ctx context.Context, env Environment, p *progress) 
 	return left, nil
 }
 
-// leftover is one thing that a deployment left.
 type leftover struct {
 	Kind    string `json:"kind"` // cordon, tags, rbac, accessEntry, aws-auth
 	Cluster string `json:"cluster,omitempty"`
@@ -183,7 +181,6 @@ func (u uninstaller) uninstall(ctx context.Context) leftovers {
 	return *out
 }
 
-// found adds what was found, and removes it.
 func (u uninstaller) found(out *leftovers, item leftover, remove func() error) {
 	if u.remove && remove != nil {
 		if err := remove(); err != nil && !errors.Is(err, kube.ErrGone) {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionFlags are the flags of rollcall version, as given.
 type versionFlags struct {
 	stack string
 	access

@@ -121,7 +121,6 @@ func (s *story) progress(doing string) {
 	}
 }
 
-// pause waits before the next entry.
 func (s *story) pause() {
 	if s.o.Pace <= 0 || s.ctx == nil {
 		return
@@ -144,7 +143,6 @@ func newStory(o Options, day sim.Scenario) *story {
 	return &story{o: o, day: day, course: map[string][]sim.Standing{}, told: map[string]bool{}, ordered: map[string]time.Time{}, printed: map[string]time.Time{}, again: map[string]int{}}
 }
 
-// say prints to the person who watches.
 func (s *story) say(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.o.Out, format, args...)
@@ -174,7 +172,6 @@ func (s *story) hold(e sim.Event) {
 	})
 }
 
-// step finishes a minute.
 func (s *story) step(at time.Time, clusters []sim.Standing) {
 	s.flush()
 	s.live(at)
@@ -187,8 +184,12 @@ func (s *story) step(at time.Time, clusters []sim.Standing) {
 }
 
 func (s *story) opening() {
+	columns := screenWidth
+	if s.o.Verbose {
+		columns = width
+	}
 	s.say("%s\n", s.paint(bold, "A day in the life of an account"))
-	for _, line := range report.Wrapped(fmt.Sprintf("%d clusters, %d nodes, mode remediate. The account is simulated; nothing of yours is read or touched.", len(s.day.Clusters), s.nodes()), s.width()) {
+	for _, line := range report.Wrapped(fmt.Sprintf("%d clusters, %d nodes, mode remediate. The account is simulated; nothing of yours is read or touched.", len(s.day.Clusters), s.nodes()), columns) {
 		s.say("%s\n", line)
 	}
 	s.say("\n")
@@ -202,14 +203,6 @@ func (s *story) nodes() (n int) {
 		}
 	}
 	return n
-}
-
-// width returns the maximum number of columns of a line.
-func (s *story) width() int {
-	if s.o.Verbose {
-		return width
-	}
-	return screenWidth
 }
 
 // flush prints the lines of a minute. Similar events share one line.
@@ -406,7 +399,6 @@ func (s *story) notice(indent string, e sim.Event) {
 	s.say("\n")
 }
 
-// closing prints a summary of the day.
 func (s *story) closing(r, untended sim.Result) {
 	s.say("\n%s\n\n", s.paint(bold, "What was held, and why"))
 	if len(s.held) == 0 {

@@ -41,7 +41,6 @@ func summary(troubles []*trouble, c page.Cluster) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// past returns an action in the past tense.
 func past(action string) string {
 	word, _, _ := strings.Cut(cmp.Or(done[action], action), " ")
 	return word

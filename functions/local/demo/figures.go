@@ -7,7 +7,6 @@ import (
 	"rollcall/shared/sim"
 )
 
-// figure is a number that sums up the day.
 type figure struct{ label, value, note string }
 
 // figures returns the totals of the day, beside the same day under a Rollcall that only

@@ -38,7 +38,7 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 		alone = alone[:max(0, len(alone)-left)]
 	}
 	for _, l := range alone {
-		t.Lanes = append(t.Lanes, s.lane(l))
+		t.Lanes = append(t.Lanes, page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()})
 	}
 	for _, crowd := range crowds {
 		t.Lanes = append(t.Lanes, s.together(crowd))
@@ -144,7 +144,6 @@ func (s *story) samples(cluster string) []page.Sample {
 	return out
 }
 
-// bands returns the faults of a cluster as a whole.
 func (s *story) bands(cluster string) []page.Band {
 	var out []page.Band
 	for _, f := range s.day.Faults {
@@ -212,10 +211,6 @@ func brief(subject string) string {
 	return subject
 }
 
-func (s *story) lane(l *life) page.Lane {
-	return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
-}
-
 // together returns one lane for a crowd. It shows the member that was cut off the longest,
 // of those that existed first.
 func (s *story) together(crowd []*life) page.Lane {
@@ -241,7 +236,6 @@ func (s *story) together(crowd []*life) page.Lane {
 	return lane
 }
 
-// marks returns the marks of an instance.
 func (l *life) marks() []page.Mark {
 	var out []page.Mark
 	held := map[string]bool{}
@@ -283,7 +277,6 @@ func (l *life) marks() []page.Mark {
 	return out
 }
 
-// spans returns the states of an instance.
 func (s *story) spans(l *life) []page.Span {
 	var out []page.Span
 	turn := func(at time.Time, state page.State, title string) {

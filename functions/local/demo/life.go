@@ -75,7 +75,6 @@ func (s *story) deleted(cluster string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// live adds the next event.
 func (l *life) live(e sim.Event) {
 	if e.Node != "" {
 		l.node = e.Node
@@ -239,7 +238,6 @@ func (t *trouble) replaced() string {
 	return t.by
 }
 
-// name returns the finding's kind and its first cause.
 func (t *trouble) name() string {
 	return t.kind + " (" + cmp.Or(t.code(), "no decisive cause") + ")"
 }

@@ -13,7 +13,6 @@ import (
 	"rollcall/shared/sim"
 )
 
-// page returns the day as a standalone HTML page.
 func (s *story) page(r, untended sim.Result) ([]byte, error) {
 	return page.Render(s.document(r, untended))
 }
@@ -86,7 +85,6 @@ func all(lives []*life) []*trouble {
 	return out
 }
 
-// finding returns a finding with its result.
 func (s *story) finding(t *trouble) page.Finding {
 	f := page.Finding{
 		Instance: t.instance, Node: t.node, Group: t.group, Kind: t.kind, Stage: t.stage, Tone: page.ToneWarn,
@@ -203,7 +201,6 @@ func acts(lives []*life) []page.Act {
 	return out
 }
 
-// consequence describes the result of an act.
 func (t *trouble) consequence(a act, lives []*life) string {
 	switch a.action {
 	case "reboot":
@@ -256,7 +253,6 @@ func (s *story) notices() []page.Notice {
 // hour returns the time of day as 15:04 in UTC.
 func hour(t time.Time) string { return t.UTC().Format("15:04") }
 
-// minutes returns a duration, rounded to the minute.
 func minutes(d time.Duration) string {
 	d = d.Round(time.Minute)
 	if d < time.Hour {
@@ -265,5 +261,4 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// seconds returns a duration, rounded to the second.
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }

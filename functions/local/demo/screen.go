@@ -43,7 +43,6 @@ func (s *story) live(now time.Time) {
 	}
 }
 
-// show prints the next entry.
 func (s *story) show(found map[int][]*trouble) {
 	f := s.day.Faults[s.shown]
 	s.shown++
@@ -106,7 +105,6 @@ const (
 	detailLines  = 2
 )
 
-// detail returns the lines of a detail of an entry.
 func (s *story) detail(color, word, text string) (out string) {
 	if symbol := symbols[color]; s.o.Color && symbol != "" {
 		text = symbol + " " + text
@@ -136,7 +134,6 @@ var long = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d (\d\d:\d\d):\d\dZ`), "$1"},
 }
 
-// briefly returns a text with short names and times.
 func briefly(text string) string {
 	for _, l := range long {
 		text = l.pattern.ReplaceAllString(text, l.short)

@@ -66,7 +66,6 @@ func (s *story) own(u sim.Usage) page.Table {
 	return t
 }
 
-// reads reports whether an operation only reads.
 func reads(operation string) bool {
 	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Query", "get", "list"}, func(verb string) bool { return strings.HasPrefix(operation, verb) })
 }

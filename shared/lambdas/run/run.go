@@ -158,9 +158,13 @@ func (r *Runner) lookUp(ctx context.Context, s *roll.Snapshot, state ledger.Stat
 	if !s.Whole() {
 		return
 	}
-	open, omitted := unresolved(state), lacking(s, state)
-	for _, id := range open {
-		delete(omitted, id)
+	omitted := lacking(s, state)
+	var open []roll.InstanceID
+	for _, a := range state.Actions {
+		if a.Outcome == nil {
+			open = append(open, a.Instance)
+			delete(omitted, a.Instance)
+		}
 	}
 	if len(open)+len(omitted) == 0 {
 		return
@@ -183,16 +187,6 @@ func lacking(s *roll.Snapshot, state ledger.State) map[roll.InstanceID]bool {
 	}
 	for i := range s.Instances {
 		delete(ids, s.Instances[i].ID)
-	}
-	return ids
-}
-
-// unresolved returns the instances whose acts have no outcome yet.
-func unresolved(s ledger.State) (ids []roll.InstanceID) {
-	for _, a := range s.Actions {
-		if a.Outcome == nil {
-			ids = append(ids, a.Instance)
-		}
 	}
 	return ids
 }

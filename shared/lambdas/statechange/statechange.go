@@ -110,7 +110,9 @@ func (h *Handler) Handle(ctx context.Context, batch events.SQSEvent) (events.SQS
 			}
 		}
 	}
-	for _, c := range ordered(w.checks) {
+	for _, c := range slices.SortedFunc(maps.Keys(w.checks), func(a, b trigger.Check) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), a.Due.Compare(b.Due))
+	}) {
 		wanted := w.checks[c]
 		c.Due = roll.Later(c.Due, trigger.Soonest(h.Clock())) // a schedule in the past may never run
 		made, err := h.Schedules.At(ctx, c)
@@ -196,7 +198,7 @@ func (h *Handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 	}
 	for _, c := range changes {
 		i, ok := found[c.instance]
-		if !ok || !h.wanted(i) {
+		if !ok || len(h.VPCs) > 0 && !slices.Contains(h.VPCs, aws.ToString(i.VpcId)) {
 			t.notOurs++
 			continue
 		}
@@ -243,10 +245,6 @@ func (w wants) remember(id roll.ClusterID, c change) {
 	w.announce[id] = append(w.announce[id], c.message)
 }
 
-func (h *Handler) wanted(i types.Instance) bool {
-	return len(h.VPCs) == 0 || slices.Contains(h.VPCs, aws.ToString(i.VpcId))
-}
-
 // dues returns the minutes at which a check may reach another verdict because of the
 // change.
 func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
@@ -257,11 +255,4 @@ func dues(p policy.Policy, c change, launched, now time.Time) []time.Time {
 		return []time.Time{trigger.Soonest(now)} // the scheduled event is readable now
 	}
 	return []time.Time{roll.Later(trigger.DueAt(c.At.Add(goneAfter)), trigger.Soonest(now))}
-}
-
-// ordered returns the checks in a fixed order.
-func ordered(checks map[trigger.Check][]string) []trigger.Check {
-	return slices.SortedFunc(maps.Keys(checks), func(a, b trigger.Check) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), a.Due.Compare(b.Due))
-	})
 }

@@ -68,7 +68,7 @@ func (h *Handler) Handle(ctx context.Context, _ json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if h.hourly(now) {
+	if now.Sub(now.Truncate(time.Hour)) < h.Interval { // the first sweep of its hour
 		orphans, err := h.tagged(ctx)
 		if err != nil {
 			// The clusters that EKS lists are checked anyway.
@@ -143,11 +143,6 @@ func (h *Handler) turn(cluster string, nodes int, now time.Time) bool {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(cluster)) // never fails
 	return (uint64(now.Unix()/int64(h.Interval.Seconds()))+sum.Sum64())%factor == 0
-}
-
-// hourly reports whether this sweep is the first of its hour.
-func (h *Handler) hourly(now time.Time) bool {
-	return now.Sub(now.Truncate(time.Hour)) < h.Interval
 }
 
 // tagged returns the names of clusters in instances' tags. A deployment for some VPCs

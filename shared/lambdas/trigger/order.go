@@ -23,15 +23,6 @@ var (
 // orderActions are the acts that can be ordered.
 var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
-// needsNode reports whether the act is on a Node object, whose name is required.
-func needsNode(a plan.Action) bool {
-	switch a {
-	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
-		return true
-	}
-	return false
-}
-
 // EncodeOrder returns the message of an order, in JSON. It returns an error for an order
 // that ParseOrder would refuse.
 func EncodeOrder(o plan.Order) ([]byte, error) {
@@ -83,7 +74,7 @@ func validate(o plan.Order) error {
 	oneOf(&f, "owner", o.Owner, roll.Owners())
 	oneOf(&f, "kind", o.Kind, roll.Kinds())
 	oneOf(&f, "action", o.Action, orderActions)
-	if needsNode(o.Action) {
+	if slices.Contains([]plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService}, o.Action) {
 		f.given("node", o.Node)
 	}
 	switch {

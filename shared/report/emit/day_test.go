@@ -80,7 +80,7 @@ func TestADayOfEvents(t *testing.T) {
 					t.Errorf("about a finding that was not opened: %s", data)
 				}
 			}
-			for _, detailType := range emit.DetailTypes() {
+			for _, detailType := range detailTypes {
 				if day.Quiet && count[detailType] == 0 && detailType != emit.ActionFailed {
 					t.Errorf("a day without %s", detailType)
 				}

@@ -33,11 +33,6 @@ const (
 	CheckCompleted = "Check Completed"
 )
 
-// DetailTypes lists the detail-types.
-func DetailTypes() []string {
-	return []string{FindingOpened, FindingEscalated, FindingResolved, ActionTaken, ActionHeld, ActionFailed, CheckCompleted}
-}
-
 // Event is one event to put on a bus. Its source is Source.
 type Event struct {
 	DetailType string

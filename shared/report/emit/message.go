@@ -21,7 +21,6 @@ const (
 	fixLength      = 4000
 )
 
-// sentence returns a sentence of a detail, cut if it is too long.
 func sentence(s string) string { return short(s, sentenceLength) }
 
 // short cuts a text in the middle, because its ends matter most.
@@ -58,7 +57,6 @@ func plain(s string, n int) string {
 	return short(strings.Join(strings.Fields(s), " "), n)
 }
 
-// sentences joins parts to a text.
 func sentences(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -119,15 +117,11 @@ func (f Finding) follows() string {
 	case f.Ordered != nil:
 		return "Rollcall has ordered: " + f.Ordered.Action
 	case f.Held != nil:
-		return f.Held.text()
+		return fmt.Sprintf("Held back: %s (%s): %s", f.Held.Action, f.Held.Reason, f.Held.Detail) + ends(". ", f.Held.Ends, f.Held.Until)
 	case f.Next != nil:
 		return fmt.Sprintf("Next, if nothing changes: %s at %s", f.Next.Do, roll.Clock(f.Next.At))
 	}
 	return "Rollcall does nothing about it by itself"
-}
-
-func (h Hold) text() string {
-	return fmt.Sprintf("Held back: %s (%s): %s", h.Action, h.Reason, h.Detail) + ends(". ", h.Ends, h.Until)
 }
 
 // ends says what ends a reason, and when.

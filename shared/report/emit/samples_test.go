@@ -292,7 +292,7 @@ func TestSamplesAreWhatIsEmitted(t *testing.T) {
 		if err := load(t).strict.Validate(v); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		for _, other := range emit.DetailTypes() {
+		for _, other := range detailTypes {
 			again := []string{emit.FindingOpened, emit.FindingEscalated} // what escalated may open
 			if other != e.DetailType && (!slices.Contains(again, other) || !slices.Contains(again, e.DetailType)) && load(t).detail[other].Validate(v.(map[string]any)["detail"]) == nil {
 				t.Errorf("%s passes for %s", file, other)
@@ -303,7 +303,7 @@ func TestSamplesAreWhatIsEmitted(t *testing.T) {
 	if err != nil || len(files) != len(all) {
 		t.Errorf("%d files for %d samples: %v", len(files), len(all), err)
 	}
-	for _, detailType := range emit.DetailTypes() {
+	for _, detailType := range detailTypes {
 		if !told[detailType] {
 			t.Errorf("there is no sample of %s", detailType)
 		}
@@ -341,7 +341,7 @@ func TestSamplesShowEveryField(t *testing.T) {
 	// Finding Escalated has the form of Finding Opened, and all events of acts share one form.
 	shown["FindingOpened"] = append(shown["FindingOpened"], shown["FindingEscalated"]...)
 	acts := slices.Concat(shown["ActionTaken"], shown["ActionHeld"], shown["ActionFailed"])
-	for _, detailType := range emit.DetailTypes() {
+	for _, detailType := range detailTypes {
 		name := definition(detailType)
 		has := shown[name]
 		if strings.HasPrefix(name, "Action") {

@@ -83,7 +83,6 @@ func (l *line) takes(s Sample) bool {
 	return len(l.metrics) < metricsPerLine && !slices.ContainsFunc(l.metrics, func(m Sample) bool { return m.Of.Name == s.Of.Name })
 }
 
-// parts splits the sample into as many as its values need.
 func parts(s Sample) []Sample {
 	if len(s.Values) <= valuesPerMetric {
 		return []Sample{s}

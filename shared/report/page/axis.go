@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 // axis converts times to positions on a chart, in percent of its width.
@@ -86,6 +88,9 @@ func (a axis) clock(t time.Time) string {
 	}
 	return t.UTC().Format("15:04:05")
 }
+
+// took formats a duration: 48s, 1m12s, 1h5m.
+func took(d time.Duration) string { return roll.Span(d.Round(time.Second)) }
 
 // number formats a coordinate. Two decimals are finer than a pixel.
 func number(x float64) string {

@@ -210,7 +210,6 @@ func (c *chart) bands(a axis, bands []Band) {
 	}
 }
 
-// ready lays out the curve of ready nodes.
 func (c *chart) ready(a axis, samples []Sample) {
 	if len(samples) == 0 {
 		return
@@ -221,7 +220,6 @@ func (c *chart) ready(a axis, samples []Sample) {
 	c.Legend.Unread = slices.ContainsFunc(samples, func(s Sample) bool { return s.Unknown })
 }
 
-// lane lays out one lane.
 func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds map[MarkKind]bool) {
 	y := c.row("lane", l.Label, link, heightLane)
 	box := laneBox{Y: y, BarY: y + barBelow, PinY: y + pinBelow}
@@ -236,7 +234,7 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 		states[s.State] = true
 		box.Bars = append(box.Bars, bar{
 			Place:  template.HTMLAttr(`class="` + stateClass(s.State) + `" x1="` + number(x1) + `%" x2="` + number(x2) + `%"`),
-			Title:  string(s.State) + ", " + stretch(a, s.From, s.To) + orNothing(": ", s.Title),
+			Title:  string(s.State) + ", " + stretch(a, s.From, s.To) + roll.Behind(": ", s.Title),
 			length: x2 - x1,
 		})
 	}
@@ -246,7 +244,6 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 	c.Lanes = append(c.Lanes, box)
 }
 
-// pins lays out the marks of a lane.
 func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	runs := succession(a, byTime(marks))
 	at := make([]float64, 0, len(runs))
@@ -260,7 +257,7 @@ func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 		p := pin{Place: template.HTMLAttr(`href="#m-` + markSymbol(r[0].Kind) + `" x="` + number(placed[i]) + `%"`), Several: len(r) > 1}
 		lines := make([]string, 0, len(r))
 		for _, e := range repeated(a, r) {
-			lines = append(lines, e.Time+" "+e.What+orNothing(": ", e.Text))
+			lines = append(lines, e.Time+" "+e.What+roll.Behind(": ", e.Text))
 		}
 		p.Title = strings.Join(lines, "\n")
 		if math.Abs(placed[i]-at[i]) > markGap/2 {
@@ -374,7 +371,6 @@ func lowest(samples []Sample) (Sample, bool) {
 	return low, found
 }
 
-// stretch returns a period in words.
 func stretch(a axis, from, to time.Time) string {
 	if to.IsZero() {
 		return "from " + a.clock(from) + " on"
@@ -392,13 +388,6 @@ func ended(to, last time.Time) time.Time {
 
 func stateClass(s State) string    { return cmp.Or(stateClasses[s], "other") }
 func markSymbol(k MarkKind) string { return cmp.Or(markSymbols[k], "other") }
-
-func orNothing(before, s string) string {
-	if s == "" {
-		return ""
-	}
-	return before + s
-}
 
 // Bottom returns the y at which the lanes end.
 func (c *chart) Bottom() int {
@@ -423,4 +412,92 @@ func (c *chart) CurveHeight() int { return curveHeight }
 // Drawn returns what the chart shows, in a sentence.
 func (c *chart) Drawn() string {
 	return fmt.Sprintf("From %s to %s; %d %s.", c.from, c.to, c.lanes, roll.Plural(c.lanes, "instance", "instances"))
+}
+
+// curve has the numbers of ready nodes and of all nodes, as SVG paths.
+type curve struct {
+	Ready string // the area below the ready nodes
+	Lack  string // the area between the ready nodes and all
+	Line  string // along the ready nodes
+	All   string // along all nodes
+}
+
+// step is a period in which the numbers of nodes did not change.
+type step struct {
+	from, to     float64
+	ready, total int
+}
+
+// level merges consecutive equal samples. Unknown samples are left out.
+func level(a axis, samples []Sample) []step {
+	var out []step
+	for i, s := range samples {
+		from, to := a.at(s.At), 100.0
+		if i+1 < len(samples) {
+			to = a.at(samples[i+1].At)
+		}
+		if s.Unknown || to <= from {
+			continue
+		}
+		if n := len(out) - 1; n >= 0 && out[n].to == from && out[n].ready == s.Ready && out[n].total == s.Total {
+			out[n].to = to
+			continue
+		}
+		out = append(out, step{from, to, s.Ready, s.Total})
+	}
+	return out
+}
+
+// trace draws samples in a box of the given size, and returns the number of nodes at its
+// top.
+func trace(a axis, samples []Sample, width, height float64) (curve, int) {
+	steps := level(a, samples)
+	most := 1
+	for _, s := range steps {
+		most = max(most, s.total, s.ready)
+	}
+	x := func(percent float64) string { return number(percent * width / 100) }
+	y := func(n int) string { return number(height - height*float64(n)/float64(most)) }
+	var ready, lack, line, all strings.Builder
+	box := func(b *strings.Builder, s step, low, high int) {
+		b.WriteString("M" + x(s.from) + " " + y(low) + "V" + y(high) + "H" + x(s.to) + "V" + y(low) + "Z")
+	}
+	for i, s := range steps {
+		along := func(b *strings.Builder, n int) {
+			if i > 0 && steps[i-1].to == s.from {
+				b.WriteString("V" + y(n) + "H" + x(s.to))
+				return
+			}
+			b.WriteString("M" + x(s.from) + " " + y(n) + "H" + x(s.to))
+		}
+		box(&ready, s, 0, s.ready)
+		along(&line, s.ready)
+		along(&all, s.total)
+		if s.total > s.ready {
+			box(&lack, s, s.ready, s.total)
+		}
+	}
+	return curve{Ready: ready.String(), Lack: lack.String(), Line: line.String(), All: all.String()}, most
+}
+
+// spread moves sorted positions to the right until all are at least low and neighbours are
+// gap apart, so that no mark is drawn before its time. Positions beyond high are then moved
+// back. If there is not enough room, the gap shrinks.
+func spread(at []float64, gap, low, high float64) []float64 {
+	out := make([]float64, len(at))
+	if n := float64(len(at) - 1); n*gap > high-low {
+		gap = (high - low) / n
+	}
+	for i, x := range at {
+		out[i] = max(x, low)
+		if i > 0 {
+			out[i] = max(x, out[i-1]+gap)
+		}
+	}
+	for i := len(out) - 1; i >= 0; i-- {
+		if most := high - float64(len(out)-1-i)*gap; out[i] > most {
+			out[i] = most
+		}
+	}
+	return out
 }

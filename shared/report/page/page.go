@@ -21,6 +21,8 @@ package page
 import (
 	"bytes"
 	"fmt"
+
+	"rollcall/shared/roll"
 )
 
 // Render returns the page of a document as HTML in UTF-8. It fails only if the template
@@ -30,5 +32,5 @@ func Render(d Document) ([]byte, error) {
 	if err := pages().Execute(&b, compose(d)); err != nil {
 		return nil, fmt.Errorf("render the page %q: %w", d.Title, err)
 	}
-	return plain(b.Bytes()), nil
+	return []byte(roll.Visible(b.String())), nil // no text can move a terminal's cursor or turn the direction of what follows
 }

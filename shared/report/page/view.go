@@ -51,21 +51,14 @@ func parsePages() *template.Template {
 	}).Parse(markup))
 }
 
-// sheet returns the style sheet: the palette, the sizes that the layout uses, then the rules. It
-// is made when a page is, as is all else here: the functions link this package and render no page.
-func sheet() string { return declarations() + sizes() + rules }
-
 // head returns the Content-Security-Policy of the page and its style sheet. Nothing is loaded, and
 // no other script runs and no other style applies than the page's own.
 func head() template.HTML {
-	sheet := sheet()
+	sheet := declarations() + sizes() + rules
 	return template.HTML(fmt.Sprintf(
 		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">`+"\n<style>%s</style>",
 		fingerprint(sheet), fingerprint(search), sheet))
 }
-
-// script returns the search. It adds to the page, which is whole without it.
-func script() template.HTML { return template.HTML("<script>" + search + "</script>\n") }
 
 func fingerprint(s string) string {
 	sum := sha256.Sum256([]byte(s))
@@ -117,7 +110,7 @@ func compose(d Document) view {
 		v.Links[c.Name] = v.Clusters[i].ID
 	}
 	if len(d.Clusters) > 0 {
-		v.Script = script()
+		v.Script = template.HTML("<script>" + search + "</script>\n") // the page is whole without it
 	}
 	v.Sparks = slices.ContainsFunc(v.Clusters, func(c clusterView) bool { return c.Spark != "" })
 	return v
@@ -151,7 +144,6 @@ func arrange(id string, c Cluster) clusterView {
 	return v
 }
 
-// period returns the period of the page in words.
 func period(from, to time.Time) string {
 	switch {
 	case to.IsZero() && from.IsZero():
@@ -186,7 +178,6 @@ func left(more int, rest string) string {
 	return s
 }
 
-// share returns a part of a whole in percent.
 func share(part, whole int) string {
 	if whole <= 0 {
 		return "0"
