@@ -67,7 +67,8 @@ func kubernetesSpecs() []spec {
 			// The objects of a list are read one by one. The whole tree of a large cluster's events
 			// would take a gigabyte.
 			read: readObjects, folded: true,
-			blank: func(c *contents) { c.objects[r.file].empty = true },
+			table: func() filed { return newTable(r.file, (*item).key) },
+			write: func(f *filer, c *contents) { f.objects(c, r.file) },
 			// Without these almost every finding is still explained. Missing are only what runs on
 			// a silent node, whose a role is that no node has, and whether there is any network
 			// plugin.
@@ -133,7 +134,7 @@ func newItem(raw json.RawMessage, r *resource) (item, error) {
 // readObjects reads a list printed by kubectl or the API server, an array of objects, or one
 // object.
 func readObjects(c *contents, in *input, v *value) {
-	t := c.objects[in.spec.name]
+	t := c.objects(in.spec.name)
 	t.held = true
 	if r, ok := in.refused(v); ok {
 		c.refused[in.spec.name] = r

@@ -53,7 +53,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, notHeld{&awserr.NotCaptured{What: r.URL.Path}}
 	}
-	table := t.c.objects[q.resource.file]
+	table := t.c.objects(q.resource.file)
 	if err := table.missing(); err != nil {
 		return nil, notHeld{err}
 	}
@@ -224,7 +224,7 @@ func (t *transport) groups(r *http.Request) (*http.Response, error) {
 		Groups     []group `json:"groups"`
 	}{APIVersion: "v1", Kind: "APIGroupList", Groups: []group{}}
 	for _, s := range served {
-		if s.group != "" && len(t.c.objects[s.file].rows) > 0 && !slices.Contains(list.Groups, group{s.group}) {
+		if s.group != "" && len(t.c.objects(s.file).rows) > 0 && !slices.Contains(list.Groups, group{s.group}) {
 			list.Groups = append(list.Groups, group{s.group})
 		}
 	}
@@ -255,8 +255,9 @@ func answer(r *http.Request, code int, body []byte) (*http.Response, error) {
 
 // readNodes reads nodes as a check does.
 func readNodes(nodes []item) error {
-	c := newContents()
-	c.objects[fileNodes].put(nodes...)
+	t := newTable(fileNodes, (*item).key)
+	t.put(nodes...)
+	c := &contents{files: map[string]filed{fileNodes: t}}
 	client, err := kube.NewInMemoryClient(&transport{c})
 	if err != nil {
 		return err
