@@ -78,7 +78,8 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 type Client struct {
 	rest  rest.Interface
 	nodes NodePages                      // replaces requests for pages of nodes; may be nil
-	items ItemPages                      // replaces requests for pages of other objects; may be nil
+	// items replaces requests for pages of objects; may be nil.
+	items func(ctx context.Context, r resource, namespace, name string, o metav1.ListOptions) (items []*Item, next string, err error)
 	note  func(Question, []*Item, error) // called for every Read; may be nil
 }
 
@@ -126,6 +127,13 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 	request := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
 	if c.nodes != nil {
 		page, next, err := c.nodes.page(ctx, o, request)
+		for _, n := range page {
+			yield(p.node(n))
+		}
+		return next, err
+	}
+	if c.items != nil {
+		page, next, err := itemsAs[NodeObject](ctx, c, resourceNode, o)
 		for _, n := range page {
 			yield(p.node(n))
 		}

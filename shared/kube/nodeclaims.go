@@ -196,18 +196,7 @@ func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (clai
 		}
 		return claims, next, err
 	}
-	budget := int64(maxCapture)
-	items, next, err := c.pageInMemory(ctx, nodeClaimsPath, o, nil, &budget)
-	if err != nil {
-		return nil, "", err
-	}
-	claims = make([]*nodeClaim, len(items))
-	for i, item := range items {
-		if claims[i], err = Decode[nodeClaim](item); err != nil {
-			return nil, "", unexpected(nodeClaimsPath, err)
-		}
-	}
-	return claims, next, nil
+	return itemsAs[nodeClaim](ctx, c, resourceNodeClaim, o)
 }
 
 // whyUnserved distinguishes a cluster without Karpenter from one whose Karpenter is too old to

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
 )
 
 // Files returns what was recorded as a bundle, by file name with slashes, in the formats of the AWS
@@ -112,11 +113,12 @@ func (f *filer) objects(c *contents, file string) {
 	if t := c.objects(file); t.held {
 		items := []any{}
 		for _, i := range t.sorted() {
-			o, err := f.scrub.written(&i)
+			o, err := kube.Decode[prunedItem](i.object)
 			if err != nil {
 				f.err = errors.Join(f.err, fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err))
+				return
 			}
-			items = append(items, o)
+			items = append(items, o.json)
 		}
 		if file == fileAwsAuth && len(items) == 1 {
 			f.write(file, items[0])

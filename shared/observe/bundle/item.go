@@ -78,28 +78,17 @@ func kubernetesSpecs() []spec {
 	return out
 }
 
-// item is a Kubernetes object: the fields that decide whether it answers a question, and the whole
-// object as in the file.
+// item is a Kubernetes object: its name, and the whole object as in the file or in the answer of an
+// API server.
 type item struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name      string            `json:"name"`
-		Namespace string            `json:"namespace"`
-		Labels    map[string]string `json:"labels"`
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
 	} `json:"metadata"`
-	Spec struct {
-		NodeName string `json:"nodeName"`
-	} `json:"spec"`
-	Reason         string `json:"reason"`
-	InvolvedObject struct {
-		Kind string `json:"kind"`
-		Name string `json:"name"`
-	} `json:"involvedObject"`
 
-	raw json.RawMessage
-	// answered is the object from the API server's answer; nil if it was read from a file.
-	answered *kube.Item
+	object *kube.Item
 }
 
 func (i *item) key() string {
@@ -109,7 +98,7 @@ func (i *item) key() string {
 // newItem reads an object, which is of kind r if it does not name its kind. Lists of the API server
 // do not name the kind of each item.
 func newItem(raw json.RawMessage, r *resource) (item, error) {
-	i := item{raw: raw}
+	var i item
 	if err := json.Unmarshal(raw, &i); err != nil {
 		return item{}, err
 	}
@@ -126,8 +115,9 @@ func newItem(raw json.RawMessage, r *resource) (item, error) {
 		said = append(said, fmt.Sprintf("%q:%q,", "kind", i.Kind))
 	}
 	if len(said) > 0 { // it has metadata, so something follows
-		i.raw = json.RawMessage("{" + strings.Join(said, "") + string(raw[1:]))
+		raw = json.RawMessage("{" + strings.Join(said, "") + string(raw[1:]))
 	}
+	i.object = kube.NewItem(raw)
 	return i, nil
 }
 

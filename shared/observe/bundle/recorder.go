@@ -133,7 +133,7 @@ func (r *Recorder) objects(all []*kube.Item) {
 			continue
 		}
 		i := *read
-		i.raw, i.answered = one.JSON(), one
+		i.object = one
 		if s := servedAs(i.Kind); s != nil {
 			// A node that is read by name after the list of all is already in it.
 			r.c.objects(s.file).keep(i)
