@@ -77,7 +77,7 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 // Client reads and changes one cluster.
 type Client struct {
 	rest  rest.Interface
-	nodes NodePages                      // replaces requests for pages of nodes; may be nil
+	nodes NodePages // replaces requests for pages of nodes; may be nil
 	// items replaces requests for pages of objects; may be nil.
 	items func(ctx context.Context, r resource, namespace, name string, o metav1.ListOptions) (items []*Item, next string, err error)
 	note  func(Question, []*Item, error) // called for every Read; may be nil
