@@ -166,7 +166,7 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		return next, nil
 	}
 	if wired {
-		data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx))
+		data, err = c.get(ctx, resourceNode.path("", ""), o)
 	}
 	if err != nil {
 		return "", err

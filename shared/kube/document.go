@@ -30,7 +30,7 @@ type listObject[T any] struct {
 
 // readList requests one page of a list in all namespaces, and returns the token of the next.
 func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (items []T, next string, err error) {
-	data, err := c.getJSON(ctx, r.path("", ""), o)
+	data, err := c.get(ctx, r.path("", ""), o)
 	if err != nil {
 		return nil, "", err
 	}

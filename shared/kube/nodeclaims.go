@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/rest"
 
 	"rollcall/shared/roll"
 )
@@ -217,26 +216,9 @@ func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	return unserved[r.group]
 }
 
-// getJSON reads an object, or a page of a list, as JSON.
-func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListOptions) ([]byte, error) {
-	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
-	if options != nil {
-		request = request.VersionedParams(options, parameterCodec)
-	}
-	return answer(request.Do(ctx))
-}
-
-// answer returns the body of an answer, or what the API server said in place of it.
-func answer(r rest.Result) ([]byte, error) {
-	if err := r.Error(); err != nil {
-		return nil, err
-	}
-	return r.Raw()
-}
-
 // getObject reads one object into a value that has its kind.
 func (c *Client) getObject(ctx context.Context, path string, into any) error {
-	data, err := c.getJSON(ctx, path, nil)
+	data, err := c.get(ctx, path, nil)
 	if err != nil {
 		return err
 	}

@@ -140,6 +140,12 @@ func (c *Client) whyAbsent(ctx context.Context, r resource, err error) error {
 	return err
 }
 
+// get reads the answer of a path.
+func (c *Client) get(ctx context.Context, path string, options *metav1.ListOptions) ([]byte, error) {
+	budget := int64(maxCapture)
+	return c.fetch(ctx, path, options, &budget)
+}
+
 // fetch reads the answer of a path, and subtracts its length from the budget. Do would read an
 // answer of any length; Stream lets the caller limit it.
 func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOptions, budget *int64) ([]byte, error) {
@@ -147,7 +153,7 @@ func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOpt
 	if options != nil {
 		request = request.VersionedParams(options, parameterCodec)
 	}
-	body, err := request.Stream(ctx)
+	body, err := open(ctx, request)
 	if err != nil {
 		return nil, err
 	}
