@@ -351,9 +351,8 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 	return f
 }
 
-// warn sets a finding's warning time, and its stage to Warned from then on.
+// warn sets a finding's stage to Warned from the time on.
 func (a *assessor) warn(f *roll.Finding, at time.Time) {
-	f.WarnAt = at
 	if f.Stage == roll.Watching && !a.Now.Before(at) {
 		f.Stage = roll.Warned
 	}

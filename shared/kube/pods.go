@@ -206,7 +206,6 @@ func (c *Client) silentPod(ctx context.Context, p *podObject, at time.Time, atta
 		return out, nil
 	}
 	owner := metav1.GetControllerOfNoCopy(p)
-	out.Stuck = p.DeletionTimestamp.UTC()
 	out.Waits = owner != nil && owner.Kind == "StatefulSet" ||
 		slices.ContainsFunc(claimsOf(p), func(claim string) bool { return attached[p.Namespace+"/"+claim] })
 	if out.NotToDisrupt == "" || owner == nil || owner.Kind == "StatefulSet" || len(p.Labels) == 0 {

@@ -70,7 +70,6 @@ const (
 )
 
 func TestWhatASilentNodeRuns(t *testing.T) {
-	since := at.Add(-60 * 60 * 1e9)
 	keptWord := "karpenter.sh/do-not-disrupt=true"
 	tests := map[string]struct {
 		pod  string
@@ -84,12 +83,12 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 		"not safe to evict":       {running("p", "", `,"annotations":{"cluster-autoscaler.kubernetes.io/safe-to-evict":"false"}`, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: "cluster-autoscaler.kubernetes.io/safe-to-evict=false"}}},
 		"its time of peace":       {running("p", "", `,"annotations":{"karpenter.sh/do-not-disrupt":"1h"}`, "", "False"), []roll.Pod{{Name: "shop/p"}}},
 		"it stops":                {running("p", "ReplicaSet", stopping, "", "False"), []roll.Pod{{Name: "shop/p"}}},
-		"it hangs":                {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
-		"a StatefulSet's hangs":   {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Stuck: since, Waits: true}}},
-		"it hangs with a claim":   {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p", Stuck: since}}},
-		"a kept one that hangs":   {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
-		"a kept one of nobody":    {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since}}},
-		"a kept StatefulSet's":    {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Stuck: since, Waits: true}}},
+		"it hangs":                {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"a StatefulSet's hangs":   {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Waits: true}}},
+		"it hangs with a claim":   {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p"}}},
+		"a kept one that hangs":   {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"a kept one of nobody":    {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"a kept StatefulSet's":    {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Waits: true}}},
 		"nothing on the node yet": {"", nil},
 	}
 	for name, tt := range tests {

@@ -21,7 +21,6 @@ const kept = "karpenter.sh/do-not-disrupt=true"
 
 // A silent node is not terminated while it may still run something that holds.
 func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
-	stuck := now.Add(-time.Hour)
 	tests := map[string]struct {
 		has  func(*roll.NodePods)
 		doc  string
@@ -32,10 +31,10 @@ func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
 		"a kept pod":  {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "", "PodsNotToDisrupt: shop/db-0 (" + kept + ")"},
 		"a kept node": {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "", "PodsNotToDisrupt: node node-1 carries " + kept},
 		"a kept pod that waits for the end of the node": {func(n *roll.NodePods) {
-			n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept, Stuck: stuck, Waits: true}}
+			n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept, Waits: true}}
 		}, "", "PodsNotToDisrupt: shop/db-0"},
 		"a kept pod whose replacement runs elsewhere": {func(n *roll.NodePods) {
-			n.Pods = []roll.Pod{{Name: "shop/web-1", NotToDisrupt: kept, Stuck: stuck, Replaced: true}}
+			n.Pods = []roll.Pod{{Name: "shop/web-1", NotToDisrupt: kept, Replaced: true}}
 		}, "", "terminate"},
 		"kept, by a policy that ignores it": {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "silentNode: {doNotDisrupt: ignore}", "terminate"},
 		"a budget with one to spare": {func(n *roll.NodePods) {
@@ -130,7 +129,7 @@ func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
 func TestAnOrderNamesThePodsThatWaitForIt(t *testing.T) {
 	w := sick()
 	w.runs(func(n *roll.NodePods) {
-		n.Pods = []roll.Pod{{Name: "shop/db-0", Stuck: now.Add(-time.Hour), Waits: true}, {Name: "shop/web-1"}}
+		n.Pods = []roll.Pod{{Name: "shop/db-0", Waits: true}, {Name: "shop/web-1"}}
 	})
 	_, p := w.make(now)
 	if len(p.Orders) != 1 || !strings.HasSuffix(p.Orders[0].Why, "; shop/db-0 hangs in Terminating until the instance is gone") {

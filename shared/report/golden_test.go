@@ -91,7 +91,7 @@ func missing(n int, long time.Duration) roll.Finding {
 	since := now.Add(-long)
 	f := roll.Finding{
 		Instance: instanceID(n), Group: "asg/web-workers-20260114", Owner: roll.OwnerAutoScalingGroup, Zone: "eu-west-1b",
-		Kind: roll.Unregistered, Stage: roll.Warned, Since: since, WarnAt: since.Add(5 * time.Minute), Due: since.Add(15 * time.Minute),
+		Kind: roll.Unregistered, Stage: roll.Warned, Since: since, Due: since.Add(15 * time.Minute),
 		Summary: fmt.Sprintf("instance %s has not registered as a node since its launch at %s", instanceID(n), since.Format("2006-01-02 15:04:05Z")),
 	}
 	if !now.Before(f.Due) {

@@ -114,7 +114,6 @@ type Finding struct {
 	Since   time.Time // when the fault began, perhaps in another form
 	Perhaps time.Time // from when it may have lasted, if no check saw for a while whether it was over; zero otherwise
 	Began   time.Time // the launch or transition that this check is based on
-	WarnAt  time.Time // when it is first reported; zero if the kind has no warning
 	Due     time.Time // when its tolerance ends
 	Summary string    // one sentence for a person
 }

@@ -1,7 +1,5 @@
 package roll
 
-import "time"
-
 // NodePods is what is known of the pods on a node whose kubelet is silent. They may still run.
 type NodePods struct {
 	// Read: the node and its pods were read. It is No if they cannot be read, as in a bundle
@@ -30,11 +28,8 @@ type NodePods struct {
 type Pod struct {
 	Name         string // namespace/name
 	NotToDisrupt string // the annotation that forbids its disruption, "" if none
-	// Stuck is when the grace period of a deleted pod ended, if it has been Terminating for a while
-	// since; zero otherwise. The control plane deletes the pods of a silent node after five
-	// minutes.
-	Stuck time.Time
-	// Waits: it is stuck, and its replacement cannot start before the instance is gone: it is of a
+	// Waits: it is stuck: deleted, and its grace period over for a while. The control plane deletes
+	// the pods of a silent node after five minutes. Its replacement cannot start before the instance is gone: it is of a
 	// StatefulSet, or has a volume that is attached here.
 	Waits bool
 	// Replaced: it is stuck, and the replacements of all stuck pods of its owner run on other

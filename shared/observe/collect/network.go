@@ -55,7 +55,7 @@ func (l *look) readSubnets() {
 
 func subnet(s *types.Subnet) evidence.Subnet {
 	return evidence.Subnet{
-		ID: aws.ToString(s.SubnetId), CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
+		CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
 	}
 }
 
@@ -159,7 +159,7 @@ func (l *look) readSecurityGroups() {
 }
 
 func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
-	return evidence.SecurityGroup{ID: aws.ToString(g.GroupId), Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress)}
+	return evidence.SecurityGroup{Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress)}
 }
 
 func permissions(rules []types.IpPermission) []evidence.Permission {
