@@ -51,7 +51,7 @@ func (s store) of(kind string) (*table[item], []*item, error) {
 	for i := range t.rows {
 		switch o := &t.rows[i]; {
 		case o.Kind != kind:
-		case o.APIVersion == r.apiVersion():
+		case o.APIVersion == r.apiVersion:
 			all = append(all, o)
 		default:
 			other = true
