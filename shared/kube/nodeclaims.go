@@ -170,10 +170,14 @@ func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClai
 // eachNodeClaim lists NodeClaims and passes each to read. If the listing starts again, it calls
 // restart, so that the caller discards what it received.
 func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart func(), read func(*nodeClaim)) error {
+	list := readList[nodeClaim]
+	if c.items != nil {
+		list = itemsAs[nodeClaim]
+	}
 	err := again(restart, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = selector
-			page, next, err := c.nodeClaimPage(ctx, o)
+			page, next, err := list(ctx, c, resourceNodeClaim, o)
 			for _, claim := range page {
 				read(claim)
 			}
@@ -184,18 +188,6 @@ func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart fun
 		err = c.whyUnserved(ctx, resourceNodeClaim)
 	}
 	return listNodeClaims.failed(err)
-}
-
-// nodeClaimPage requests one page of the NodeClaims.
-func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []*nodeClaim, next string, err error) {
-	if c.items == nil {
-		page, next, err := readList[nodeClaim](ctx, c, resourceNodeClaim, o)
-		for i := range page {
-			claims = append(claims, &page[i])
-		}
-		return claims, next, err
-	}
-	return itemsAs[nodeClaim](ctx, c, resourceNodeClaim, o)
 }
 
 // whyUnserved distinguishes a cluster without Karpenter from one whose Karpenter is too old to
