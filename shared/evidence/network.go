@@ -23,7 +23,6 @@ type VPC struct {
 
 // Subnet is a subnet.
 type Subnet struct {
-	ID            string
 	CIDR          string
 	FreeAddresses int // AvailableIpAddressCount
 }
@@ -63,7 +62,6 @@ type ACLRule struct {
 
 // SecurityGroup is a security group.
 type SecurityGroup struct {
-	ID              string
 	Ingress, Egress []Permission
 }
 

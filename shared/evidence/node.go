@@ -61,7 +61,6 @@ type Event struct {
 	Type    string // Normal or Warning
 	Reason  string
 	Message string // redacted
-	Source  string // reporting component, such as kubelet or karpenter
 	First   time.Time
 	Last    time.Time
 	Count   int // at least 1
@@ -77,7 +76,6 @@ type Pod struct {
 	// if none does. Terminated is the reason why one terminated, such as OOMKilled.
 	Waiting, Terminated string
 	Message             string // of that reason, redacted
-	Restarts            int
 	Containers          []string
 	Labels              map[string]string
 	// Unlimited reports whether the pod as a whole and at least one container have no memory limit.

@@ -45,7 +45,7 @@ func (r resource) path(namespace, name string) string {
 	return strings.Join(segments, "/")
 }
 
-// asking is how the objects of a topic are requested.
+// asking is how the objects of a question are requested.
 type asking struct {
 	of         []resource
 	namespace  string                              // the namespace of the objects, unless the question has one
@@ -57,7 +57,7 @@ type asking struct {
 	trim       *trimming                           // removes from each object what must not leave the package
 	newest     int                                 // how many events are kept; 0 for other objects, which are all kept
 	largest    int64                               // bytes; 0 is maxAnswer
-	nameable   func(name string) (faults []string) // returns what is wrong with a name; nil if the topic has no name
+	nameable   func(name string) (faults []string) // returns what is wrong with a name; nil if the question has no name
 }
 
 var (
@@ -78,28 +78,28 @@ var (
 	resourceSlice      = resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}
 )
 
-var askings = map[topic]asking{
-	topicNode:            {of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: rest.IsValidPathSegmentName},
-	topicNodes:           {of: []resource{resourceNode}, thing: "nodes", largest: maxCapture},
-	topicLease:           {of: []resource{resourceLease}, namespace: namespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: rest.IsValidPathSegmentName},
-	topicLeases:          {of: []resource{resourceLease}, namespace: namespaceNodeLease, thing: "leases of nodes", largest: maxCapture},
-	topicAwsAuth:         {of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: rest.IsValidPathSegmentName},
-	topicNodeEvents:      {of: []resource{resourceEvent}, fields: "involvedObject.kind=Node,involvedObject.name=%s", thing: "events of node %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName},
-	topicNodeClaimEvents: {of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName},
-	topicNoCapacity:      {of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents},
-	topicPodEvents:       {of: []resource{resourceEvent}, namespaced: true, fields: "involvedObject.kind=Pod,involvedObject.name=%s", thing: "events of pod %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName},
-	topicPods:            {of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", trim: trimPod, nameable: rest.IsValidPathSegmentName},
-	topicPodsLike:        {of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", trim: trimPod, nameable: selector},
-	topicBudgets:         {of: []resource{resourceBudget}, thing: "disruption budgets", trim: trimBudget, largest: maxVolumes},
-	topicVolumes:         {of: []resource{resourceVolume}, thing: "persistent volumes", trim: trimVolume, largest: maxVolumes},
-	topicNodeClaims:      {of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue},
-	topicNodePool:        {of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: rest.IsValidPathSegmentName},
-	topicEC2NodeClass:    {of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: rest.IsValidPathSegmentName},
-	topicAccounts:        {of: []resource{resourceAccount}, fields: metav1.ObjectNameField + "=%s", thing: "service accounts called %s", trim: trimAccount, nameable: rest.IsValidPathSegmentName},
-	topicWebhooks:        {of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"},
-	topicDaemonSets:      {of: []resource{resourceDaemonSet}, thing: "DaemonSets", trim: trimDaemonSet},
-	topicEndpointSlices:  {of: []resource{resourceSlice}, namespaced: true, labels: labelServiceName + "=%s", thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue},
-}
+var (
+	askNode            = &asking{of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: rest.IsValidPathSegmentName}
+	askNodes           = &asking{of: []resource{resourceNode}, thing: "nodes", largest: maxCapture}
+	askLease           = &asking{of: []resource{resourceLease}, namespace: namespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: rest.IsValidPathSegmentName}
+	askLeases          = &asking{of: []resource{resourceLease}, namespace: namespaceNodeLease, thing: "leases of nodes", largest: maxCapture}
+	askAwsAuth         = &asking{of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: rest.IsValidPathSegmentName}
+	askNodeEvents      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=Node,involvedObject.name=%s", thing: "events of node %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
+	askNodeClaimEvents = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
+	askNoCapacity      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents}
+	askPodEvents       = &asking{of: []resource{resourceEvent}, namespaced: true, fields: "involvedObject.kind=Pod,involvedObject.name=%s", thing: "events of pod %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
+	askPods            = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", trim: trimPod, nameable: rest.IsValidPathSegmentName}
+	askPodsLike        = &asking{of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", trim: trimPod, nameable: selector}
+	askBudgets         = &asking{of: []resource{resourceBudget}, thing: "disruption budgets", trim: trimBudget, largest: maxVolumes}
+	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", trim: trimVolume, largest: maxVolumes}
+	askNodeClaims      = &asking{of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue}
+	askNodePool        = &asking{of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: rest.IsValidPathSegmentName}
+	askEC2NodeClass    = &asking{of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: rest.IsValidPathSegmentName}
+	askAccounts        = &asking{of: []resource{resourceAccount}, fields: metav1.ObjectNameField + "=%s", thing: "service accounts called %s", trim: trimAccount, nameable: rest.IsValidPathSegmentName}
+	askWebhooks        = &asking{of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"}
+	askDaemonSets      = &asking{of: []resource{resourceDaemonSet}, thing: "DaemonSets", trim: trimDaemonSet}
+	askEndpointSlices  = &asking{of: []resource{resourceSlice}, namespaced: true, labels: labelServiceName + "=%s", thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue}
+)
 
 const (
 	labelServiceName   = "kubernetes.io/service-name"
@@ -140,10 +140,10 @@ var errNothingAsked = errors.New("the question asks nothing: make one by a funct
 
 // asking checks the question and returns how it is requested.
 func (q Question) asking() (asking, error) {
-	a, known := askings[q.topic]
-	if !known {
+	if q.ask == nil {
 		return asking{}, operation{what: "read nothing", noun: "reading of nothing"}.failed(errNothingAsked)
 	}
+	a := *q.ask
 	if a.namespaced {
 		a.namespace = q.namespace
 	}
@@ -152,8 +152,7 @@ func (q Question) asking() (asking, error) {
 
 // unexpected returns the error for an answer that is not what was requested.
 func (q Question) unexpected(err error) error {
-	a := askings[q.topic]
-	return q.operation(a, a.of[0]).failed(err)
+	return q.operation(*q.ask, q.ask.of[0]).failed(err)
 }
 
 // misnames returns an error if a name in the question is invalid. An empty one would request

@@ -21,7 +21,7 @@ const reasonNoCapacity = "InsufficientCapacityError"
 
 // LaunchesWithoutCapacity returns a question for the events in which Karpenter reports such
 // launches.
-func LaunchesWithoutCapacity() Question { return Question{topic: topicNoCapacity} }
+func LaunchesWithoutCapacity() Question { return Question{ask: askNoCapacity} }
 
 // NoCapacity lists those events, the newest last.
 func (c *Client) NoCapacity(ctx context.Context) ([]NoCapacity, error) {

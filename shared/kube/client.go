@@ -77,8 +77,9 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 // Client reads and changes one cluster.
 type Client struct {
 	rest  rest.Interface
-	nodes NodePages                      // replaces requests for pages of nodes; may be nil
-	items ItemPages                      // replaces requests for pages of other objects; may be nil
+	nodes NodePages // replaces requests for pages of nodes; may be nil
+	// items replaces requests for pages of objects; may be nil.
+	items func(ctx context.Context, r resource, namespace, name string, o metav1.ListOptions) (items []*Item, next string, err error)
 	note  func(Question, []*Item, error) // called for every Read; may be nil
 }
 
@@ -131,6 +132,13 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		}
 		return next, err
 	}
+	if c.items != nil {
+		page, next, err := itemsAs[NodeObject](ctx, c, resourceNode, o)
+		for _, n := range page {
+			yield(p.node(n))
+		}
+		return next, err
+	}
 	body, err := open(ctx, request)
 	if err != nil {
 		return "", err
@@ -158,7 +166,7 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		return next, nil
 	}
 	if wired {
-		data, err = answer(request.SetHeader("Accept", applicationJSON).Do(ctx))
+		data, err = c.get(ctx, resourceNode.path("", ""), o)
 	}
 	if err != nil {
 		return "", err

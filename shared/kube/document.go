@@ -29,13 +29,17 @@ type listObject[T any] struct {
 }
 
 // readList requests one page of a list in all namespaces, and returns the token of the next.
-func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (items []T, next string, err error) {
-	data, err := c.getJSON(ctx, r.path("", ""), o)
+func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (items []*T, next string, err error) {
+	data, err := c.get(ctx, r.path("", ""), o)
 	if err != nil {
 		return nil, "", err
 	}
-	if items, next, err = listOf[T](data, r); err != nil {
+	page, next, err := listOf[T](data, r)
+	if err != nil {
 		return nil, "", unexpected(r.path("", ""), err)
+	}
+	for i := range page {
+		items = append(items, &page[i])
 	}
 	return items, next, nil
 }

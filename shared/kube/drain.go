@@ -75,8 +75,7 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 		return Drained{}, list.failed(err)
 	}
 	var d Drained
-	for i := range pods {
-		p := &pods[i]
+	for _, p := range pods {
 		switch why := p.keeps(pass.Now); {
 		case p.stuck(pass.Now):
 			d.Stuck = append(d.Stuck, p.because("in Terminating since %s, past its grace period", roll.Clock(p.DeletionTimestamp.Time)))
@@ -102,13 +101,13 @@ func (p *podObject) because(format string, args ...any) string {
 }
 
 // pods lists the pods of a node that have to leave it.
-func (c *Client) pods(ctx context.Context, node string) ([]podObject, error) {
-	var out []podObject
+func (c *Client) pods(ctx context.Context, node string) ([]*podObject, error) {
+	var out []*podObject
 	err := again(func() { out = nil }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 			page, next, err := readList[podObject](ctx, c, resourcePod, o)
-			out = append(out, slices.DeleteFunc(page, func(p podObject) bool { return stays(&p) })...)
+			out = append(out, slices.DeleteFunc(page, stays)...)
 			return next, err
 		})
 	})

@@ -37,18 +37,14 @@ type Event struct {
 	InvolvedObject struct {
 		Name string `json:"name"`
 	} `json:"involvedObject"`
-	Type    string `json:"type"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Source  struct {
-		Component string `json:"component"`
-	} `json:"source"`
-	ReportingComponent string    `json:"reportingComponent"`
-	FirstTimestamp     time.Time `json:"firstTimestamp"`
-	LastTimestamp      time.Time `json:"lastTimestamp"`
-	EventTime          time.Time `json:"eventTime"`
-	Count              int       `json:"count"`
-	Series             struct {
+	Type           string    `json:"type"`
+	Reason         string    `json:"reason"`
+	Message        string    `json:"message"`
+	FirstTimestamp time.Time `json:"firstTimestamp"`
+	LastTimestamp  time.Time `json:"lastTimestamp"`
+	EventTime      time.Time `json:"eventTime"`
+	Count          int       `json:"count"`
+	Series         struct {
 		Count            int       `json:"count"`
 		LastObservedTime time.Time `json:"lastObservedTime"`
 	} `json:"series"`

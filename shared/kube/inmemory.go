@@ -2,59 +2,136 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 )
 
-// ErrNotCaptured is wrapped by the error of a transport in memory that does not hold the requested
-// data, so that the error does not count as "there is none". [Fault] returns the transport's own
-// text.
+// ErrNotCaptured is wrapped by the error of a [Store] that does not hold the requested data, so that
+// the error does not count as "there is none". [Fault] returns the store's own text.
 var ErrNotCaptured = errors.New("it was not captured")
 
-// NewInMemoryClient returns a client that sends every request to rt and nowhere else, for a cluster
-// that exists only in files. It can read; changes are up to rt.
-//
-// rt answers GET requests with JSON of Content-Type application/json. Bodies are objects, or lists
-// of the kind "List", as kubectl prints them, or "NodeList" and the like, as the API server returns
-// them. Pages are requested with limit and continue, but rt may answer with all objects at once. rt
-// applies the selectors itself:
-//
-//	/api/v1/nodes
-//	/api/v1/nodes/NAME
-//	/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases
-//	/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/NODE
-//	/api/v1/namespaces/kube-system/configmaps/aws-auth
-//	/api/v1/events?fieldSelector=involvedObject.kind=Node,involvedObject.name=NAME
-//	/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=NAME
-//	/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,reason=InsufficientCapacityError
-//	/api/v1/namespaces/NAMESPACE/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=NAME
-//	/api/v1/pods?fieldSelector=spec.nodeName=NODE
-//	/api/v1/namespaces/NAMESPACE/pods?labelSelector=KEY=VALUE,KEY=VALUE
-//	/api/v1/persistentvolumes
-//	/api/v1/serviceaccounts?fieldSelector=metadata.name=karpenter
-//	/apis/policy/v1/poddisruptionbudgets
-//	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=POOL
-//	/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (POOL,POOL)
-//	/apis/karpenter.sh/v1/nodepools/NAME
-//	/apis/karpenter.k8s.aws/v1/ec2nodeclasses/NAME
-//	/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations
-//	/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations
-//	/apis/discovery.k8s.io/v1/namespaces/NAMESPACE/endpointslices?labelSelector=kubernetes.io/service-name=SERVICE
-//	/apis
-//
-// The selectors are shown unescaped. All items of an answer have the kind and version in the path.
-// For an object that certainly does not exist the answer is a 404 with a Status:
-//
-//	{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "nodes \"NAME\" not found"}
-//
-// A 404 with any other body means that the path is not served. /apis answers with an APIGroupList,
-// which shows whether the API group is served. For data that it does not hold rt returns an error
-// that wraps [ErrNotCaptured].
+// ErrOtherVersion is the error of a [Store] that has objects of a kind, but in another version.
+var ErrOtherVersion = errors.New("404 page not found")
+
+// Store holds the objects of a cluster that exists only in files. They may have fields that
+// [Client.Read] removes from those of an API server, such as managedFields.
+type Store interface {
+	// Get returns one object; nil if there certainly is none.
+	Get(kind, namespace, name string) (*Item, error)
+	// List returns all objects of a kind.
+	List(kind string) ([]*Item, error)
+}
+
+// NewStoreClient returns a client that reads the store and sends nothing. It cannot change anything.
+func NewStoreClient(s Store) (*Client, error) {
+	c, err := NewInMemoryClient(noServer{})
+	if err != nil {
+		return nil, err
+	}
+	c.items = func(_ context.Context, r resource, namespace, name string, o metav1.ListOptions) (items []*Item, next string, err error) {
+		if name == "" {
+			items, err = selected(s, r, namespace, o)
+		} else {
+			var one *Item
+			if one, err = s.Get(r.kind, namespace, name); err == nil && one == nil {
+				err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: fmt.Sprintf("%s %q not found", r.plural, name)}}
+			}
+			items = []*Item{one}
+		}
+		if errors.Is(err, ErrOtherVersion) {
+			err = apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, coreV1.WithResource("").GroupResource(), "", err.Error(), 0, true)
+		}
+		return items, "", err
+	}
+	return c, nil
+}
+
+// noServer is the transport of a client without a server. It names the API groups of Karpenter, of
+// which a store may have other versions.
+type noServer struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (noServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || r.URL.Path != discoveredGroups {
+		return nil, errors.New("a bundle cannot be changed")
+	}
+	groups := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"groups":[{"name":%q},{"name":%q}]}`, kindAPIGroupsList, karpenterGroup, karpenterAWSGroup)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {applicationJSON}}, Body: io.NopCloser(strings.NewReader(groups)), Request: r}, nil
+}
+
+// selectable has the fields of an object by which it is selected.
+type selectable struct {
+	Metadata struct {
+		Name      string            `json:"name"`
+		Namespace string            `json:"namespace"`
+		Labels    map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	Reason         string `json:"reason"`
+	InvolvedObject struct {
+		Kind string `json:"kind"`
+		Name string `json:"name"`
+	} `json:"involvedObject"`
+}
+
+// selected returns the objects that the options select.
+func selected(s Store, r resource, namespace string, o metav1.ListOptions) (out []*Item, err error) {
+	byLabel, err := labels.Parse(o.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	byField, err := fields.ParseSelector(o.FieldSelector)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.List(r.kind)
+	for _, item := range all {
+		of, err := Decode[selectable](item)
+		if err != nil {
+			return nil, err
+		}
+		known := fields.Set{
+			metav1.ObjectNameField: of.Metadata.Name, "spec.nodeName": of.Spec.NodeName, "reason": of.Reason,
+			"involvedObject.kind": of.InvolvedObject.Kind, "involvedObject.name": of.InvolvedObject.Name,
+		}
+		for _, f := range byField.Requirements() {
+			if !known.Has(f.Field) {
+				return nil, fmt.Errorf("objects cannot be selected by the field %s", f.Field)
+			}
+		}
+		if (namespace == "" || of.Metadata.Namespace == namespace) && byLabel.Matches(labels.Set(of.Metadata.Labels)) && byField.Matches(known) {
+			out = append(out, item)
+		}
+	}
+	return out, err
+}
+
+// Refusal returns the error for a Status with which the API server refused to answer, as JSON.
+func Refusal(status json.RawMessage) error {
+	out := &apierrors.StatusError{}
+	if err := json.Unmarshal(status, &out.ErrStatus); err != nil {
+		return err
+	}
+	return out
+}
+
+// NewInMemoryClient returns a client that sends every request to rt and nowhere else. rt answers as
+// an API server does, with JSON, for the paths and selectors of the questions in this package.
 func NewInMemoryClient(rt http.RoundTripper) (*Client, error) {
 	return newClient(inMemory(rt, requestTimeout))
 }
@@ -97,7 +174,12 @@ func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) 
 	if err != nil {
 		return nil, err
 	}
-	c.nodes, c.items = nodes, items
+	c.nodes = nodes
+	if items != nil {
+		c.items = func(ctx context.Context, r resource, namespace, name string, o metav1.ListOptions) ([]*Item, string, error) {
+			return items(ctx, r.path(namespace, name), o)
+		}
+	}
 	return c, nil
 }
 
@@ -121,11 +203,12 @@ func unanswered(err error, request *rest.Request) error {
 	return &url.Error{Op: "Get", URL: request.URL().String(), Err: err}
 }
 
-// pageInMemory reads one page of a list without a request, and subtracts its length from the
-// budget.
-func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOptions, trim *trimming, budget *int64) (items []*Item, next string, err error) {
+// pageInMemory reads one object, or one page of a list, without a request, and subtracts its length
+// from the budget.
+func (c *Client) pageInMemory(ctx context.Context, r resource, namespace, name string, o *metav1.ListOptions, trim *trimming, budget *int64) (items []*Item, next string, err error) {
+	path := r.path(namespace, name)
 	if err = ctx.Err(); err == nil {
-		items, next, err = c.items(ctx, path, *o)
+		items, next, err = c.items(ctx, r, namespace, name, *o)
 	}
 	if err != nil {
 		return nil, "", unanswered(err, c.rest.Get().AbsPath(path).VersionedParams(o, parameterCodec))
@@ -145,4 +228,18 @@ func (c *Client) pageInMemory(ctx context.Context, path string, o *metav1.ListOp
 		}
 	}
 	return trimmed, next, nil
+}
+
+// itemsAs reads one page of a list without a request, and decodes its items.
+func itemsAs[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (out []*T, next string, err error) {
+	budget := int64(math.MaxInt64)
+	items, next, err := c.pageInMemory(ctx, r, "", "", o, nil, &budget)
+	for _, item := range items {
+		one, bad := Decode[T](item)
+		if bad != nil {
+			return nil, "", unexpected(r.path("", ""), bad)
+		}
+		out = append(out, one)
+	}
+	return out, next, err
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/rest"
 
 	"rollcall/shared/roll"
 )
@@ -171,10 +170,14 @@ func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClai
 // eachNodeClaim lists NodeClaims and passes each to read. If the listing starts again, it calls
 // restart, so that the caller discards what it received.
 func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart func(), read func(*nodeClaim)) error {
+	list := readList[nodeClaim]
+	if c.items != nil {
+		list = itemsAs[nodeClaim]
+	}
 	err := again(restart, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			o.LabelSelector = selector
-			page, next, err := c.nodeClaimPage(ctx, o)
+			page, next, err := list(ctx, c, resourceNodeClaim, o)
 			for _, claim := range page {
 				read(claim)
 			}
@@ -185,29 +188,6 @@ func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart fun
 		err = c.whyUnserved(ctx, resourceNodeClaim)
 	}
 	return listNodeClaims.failed(err)
-}
-
-// nodeClaimPage requests one page of the NodeClaims.
-func (c *Client) nodeClaimPage(ctx context.Context, o *metav1.ListOptions) (claims []*nodeClaim, next string, err error) {
-	if c.items == nil {
-		page, next, err := readList[nodeClaim](ctx, c, resourceNodeClaim, o)
-		for i := range page {
-			claims = append(claims, &page[i])
-		}
-		return claims, next, err
-	}
-	budget := int64(maxCapture)
-	items, next, err := c.pageInMemory(ctx, nodeClaimsPath, o, nil, &budget)
-	if err != nil {
-		return nil, "", err
-	}
-	claims = make([]*nodeClaim, len(items))
-	for i, item := range items {
-		if claims[i], err = Decode[nodeClaim](item); err != nil {
-			return nil, "", unexpected(nodeClaimsPath, err)
-		}
-	}
-	return claims, next, nil
 }
 
 // whyUnserved distinguishes a cluster without Karpenter from one whose Karpenter is too old to
@@ -228,26 +208,9 @@ func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	return unserved[r.group]
 }
 
-// getJSON reads an object, or a page of a list, as JSON.
-func (c *Client) getJSON(ctx context.Context, path string, options *metav1.ListOptions) ([]byte, error) {
-	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
-	if options != nil {
-		request = request.VersionedParams(options, parameterCodec)
-	}
-	return answer(request.Do(ctx))
-}
-
-// answer returns the body of an answer, or what the API server said in place of it.
-func answer(r rest.Result) ([]byte, error) {
-	if err := r.Error(); err != nil {
-		return nil, err
-	}
-	return r.Raw()
-}
-
 // getObject reads one object into a value that has its kind.
 func (c *Client) getObject(ctx context.Context, path string, into any) error {
-	data, err := c.getJSON(ctx, path, nil)
+	data, err := c.get(ctx, path, nil)
 	if err != nil {
 		return err
 	}

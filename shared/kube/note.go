@@ -10,11 +10,11 @@ func (c *Client) Noting(note func(Question, []*Item, error)) *Client {
 // Kinds returns the kinds of the objects that the question requests, such as Node.
 func (q Question) Kinds() []string {
 	var kinds []string
-	for _, r := range askings[q.topic].of {
+	for _, r := range q.ask.of {
 		kinds = append(kinds, r.kind)
 	}
 	return kinds
 }
 
 // ByName reports whether the question requests one object by name, not a list.
-func (q Question) ByName() bool { return askings[q.topic].byName }
+func (q Question) ByName() bool { return q.ask.byName }

@@ -10,96 +10,95 @@ import (
 // question there is; each is granted in infra/rbac.yaml. Questions are comparable and can be map
 // keys. The zero value is an error.
 type Question struct {
-	topic     topic
+	ask       *asking
 	namespace string
 	name      string
 }
 
 // ANode requests the Node of that name.
-func ANode(name string) Question { return Question{topic: topicNode, name: name} }
+func ANode(name string) Question { return Question{ask: askNode, name: name} }
 
 // AllNodes requests every Node in full, at 16 to 18 KB each. It is for a capture; a check reads
 // nodes with [Client.Nodes].
-func AllNodes() Question { return Question{topic: topicNodes} }
+func AllNodes() Question { return Question{ask: askNodes} }
 
 // LeaseOf requests the Lease that the kubelet of the node renews as its heartbeat.
 // https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats
-func LeaseOf(node string) Question { return Question{topic: topicLease, name: node} }
+func LeaseOf(node string) Question { return Question{ask: askLease, name: node} }
 
 // AllLeases requests the Leases of all nodes, for a capture.
-func AllLeases() Question { return Question{topic: topicLeases} }
+func AllLeases() Question { return Question{ask: askLeases} }
 
 // AwsAuth requests the ConfigMap kube-system/aws-auth.
-func AwsAuth() Question { return Question{topic: topicAwsAuth, name: "aws-auth"} }
+func AwsAuth() Question { return Question{ask: askAwsAuth, name: "aws-auth"} }
 
 // EventsOfNode requests the events about the node, of all namespaces: the newest [MaxEvents], in
 // the order of their time. Events about objects without a namespace are in "default", unless their
 // writer sets another, as node-problem-detector can.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/validation/events.go
-func EventsOfNode(name string) Question { return Question{topic: topicNodeEvents, name: name} }
+func EventsOfNode(name string) Question { return Question{ask: askNodeEvents, name: name} }
 
 // EventsOfNodeClaim is [EventsOfNode] for a NodeClaim of Karpenter.
 func EventsOfNodeClaim(name string) Question {
-	return Question{topic: topicNodeClaimEvents, name: name}
+	return Question{ask: askNodeClaimEvents, name: name}
 }
 
 // EventsOfPod is [EventsOfNode] for a pod. Its events are in its namespace.
 func EventsOfPod(namespace, name string) Question {
-	return Question{topic: topicPodEvents, namespace: namespace, name: name}
+	return Question{ask: askPodEvents, namespace: namespace, name: name}
 }
 
 // PodsOf requests the pods of the node, without fields that may hold secrets: see [Client.Read].
-func PodsOf(node string) Question { return Question{topic: topicPods, name: node} }
+func PodsOf(node string) Question { return Question{ask: askPods, name: node} }
 
 // PodsLike requests the pods of the namespace that have all of the labels, at least one, without
 // fields that may hold secrets: see [Client.Read].
 func PodsLike(namespace string, carry map[string]string) Question {
-	return Question{topic: topicPodsLike, namespace: namespace, name: labels.Set(carry).String()}
+	return Question{ask: askPodsLike, namespace: namespace, name: labels.Set(carry).String()}
 }
 
 // AllBudgets requests the PodDisruptionBudgets of all namespaces.
-func AllBudgets() Question { return Question{topic: topicBudgets} }
+func AllBudgets() Question { return Question{ask: askBudgets} }
 
 // AllVolumes requests the PersistentVolumes. Each has its claim, the nodes on which it can be used,
 // and whether it is on a node's disk or the name under which it is attached. It does not have the
 // source of its data.
-func AllVolumes() Question { return Question{topic: topicVolumes} }
+func AllVolumes() Question { return Question{ask: askVolumes} }
 
 // NodeClaimsOf requests the NodeClaims of one node pool of Karpenter, in full.
-func NodeClaimsOf(pool string) Question { return Question{topic: topicNodeClaims, name: pool} }
+func NodeClaimsOf(pool string) Question { return Question{ask: askNodeClaims, name: pool} }
 
 // ANodePool requests the NodePool of that name.
-func ANodePool(name string) Question { return Question{topic: topicNodePool, name: name} }
+func ANodePool(name string) Question { return Question{ask: askNodePool, name: name} }
 
 // AnEC2NodeClass requests the EC2NodeClass of that name. Its spec.userData is unchanged and may
 // hold secrets.
-func AnEC2NodeClass(name string) Question { return Question{topic: topicEC2NodeClass, name: name} }
+func AnEC2NodeClass(name string) Question { return Question{ask: askEC2NodeClass, name: name} }
 
 // ControllerAccounts requests the service accounts of Karpenter's controller, of all namespaces, by
 // the name that its chart uses. Each has the role that its pods assume.
 // https://karpenter.sh/docs/getting-started/getting-started-with-karpenter/
-func ControllerAccounts() Question { return Question{topic: topicAccounts, name: "karpenter"} }
+func ControllerAccounts() Question { return Question{ask: askAccounts, name: "karpenter"} }
 
 // Webhooks requests the mutating and the validating webhook configurations, in one List.
-func Webhooks() Question { return Question{topic: topicWebhooks} }
+func Webhooks() Question { return Question{ask: askWebhooks} }
 
 // DaemonSets requests the DaemonSets of all namespaces: their names, their images, which paths
 // of the host they mount, and on which nodes they run. They have no fields that may hold secrets: see [Client.Read].
-func DaemonSets() Question { return Question{topic: topicDaemonSets} }
+func DaemonSets() Question { return Question{ask: askDaemonSets} }
 
 // EndpointSlicesOf requests the EndpointSlices of a service.
 // https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#ownership
 func EndpointSlicesOf(namespace, service string) Question {
-	return Question{topic: topicEndpointSlices, namespace: namespace, name: service}
+	return Question{ask: askEndpointSlices, namespace: namespace, name: service}
 }
 
 // String returns the question in words, such as "list pods of node ip-10-0-0-1".
 func (q Question) String() string {
-	if q.topic == topicNothing {
+	if q.ask == nil {
 		return "nothing"
 	}
-	a := askings[q.topic]
-	return a.verb() + " " + q.thing()
+	return q.ask.verb() + " " + q.thing()
 }
 
 // thing returns what is requested, in words.
@@ -108,36 +107,9 @@ func (q Question) thing() string {
 	if q.namespace != "" {
 		name = q.namespace + "/" + name
 	}
-	return strings.TrimSpace(strings.ReplaceAll(askings[q.topic].thing, "%s", name))
+	return strings.TrimSpace(strings.ReplaceAll(q.ask.thing, "%s", name))
 }
 
 // MaxEvents is the maximum number of events in an answer. If an answer has that many, older ones
 // may be missing.
 const MaxEvents = 200
-
-// topic is what a question is about.
-type topic uint8
-
-const (
-	topicNothing topic = iota
-	topicNode
-	topicNodes
-	topicLease
-	topicLeases
-	topicAwsAuth
-	topicNodeEvents
-	topicNodeClaimEvents
-	topicNoCapacity
-	topicPodEvents
-	topicPods
-	topicNodeClaims
-	topicNodePool
-	topicEC2NodeClass
-	topicWebhooks
-	topicEndpointSlices
-	topicPodsLike
-	topicBudgets
-	topicVolumes
-	topicAccounts
-	topicDaemonSets
-)

@@ -64,7 +64,7 @@ func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (*Item, error) {
 	path := r.path(a.namespace, q.name)
 	if c.items != nil {
-		items, _, err := c.pageInMemory(ctx, path, &metav1.ListOptions{}, a.trim, budget)
+		items, _, err := c.pageInMemory(ctx, r, a.namespace, q.name, &metav1.ListOptions{}, a.trim, budget)
 		if err != nil {
 			return nil, c.whyAbsent(ctx, r, err)
 		}
@@ -94,11 +94,11 @@ func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, 
 // do not count.
 func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]*Item, error) {
 	var all []*Item
-	path, before := r.path(a.namespace, ""), *budget
+	before := *budget
 	err := again(func() { all, *budget = nil, before }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
 			a.selects(q.name, o)
-			items, next, err := c.readPage(ctx, path, o, a, r, budget)
+			items, next, err := c.readPage(ctx, o, a, r, budget)
 			all = append(all, items...)
 			return next, err
 		})
@@ -110,10 +110,11 @@ func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, 
 }
 
 // readPage requests one page of a list.
-func (c *Client) readPage(ctx context.Context, path string, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []*Item, next string, err error) {
+func (c *Client) readPage(ctx context.Context, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []*Item, next string, err error) {
 	if c.items != nil {
-		return c.pageInMemory(ctx, path, o, a.trim, budget)
+		return c.pageInMemory(ctx, r, a.namespace, "", o, a.trim, budget)
 	}
+	path := r.path(a.namespace, "")
 	data, err := c.fetch(ctx, path, o, budget)
 	if err != nil {
 		return nil, "", err
@@ -139,6 +140,12 @@ func (c *Client) whyAbsent(ctx context.Context, r resource, err error) error {
 	return err
 }
 
+// get reads the answer of a path.
+func (c *Client) get(ctx context.Context, path string, options *metav1.ListOptions) ([]byte, error) {
+	budget := int64(maxCapture)
+	return c.fetch(ctx, path, options, &budget)
+}
+
 // fetch reads the answer of a path, and subtracts its length from the budget. Do would read an
 // answer of any length; Stream lets the caller limit it.
 func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOptions, budget *int64) ([]byte, error) {
@@ -146,7 +153,7 @@ func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOpt
 	if options != nil {
 		request = request.VersionedParams(options, parameterCodec)
 	}
-	body, err := request.Stream(ctx)
+	body, err := open(ctx, request)
 	if err != nil {
 		return nil, err
 	}

@@ -3,35 +3,44 @@ package kube
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/fields"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// one is a store with one object, whatever its kind.
+type one struct{ *Item }
+
+func (o one) Get(string, string, string) (*Item, error) { return o.Item, nil }
+func (o one) List(string) ([]*Item, error)              { return []*Item{o.Item}, nil }
+
 func TestWhatSelectorsSelect(t *testing.T) {
-	has, of := map[string]string{"a": "b", "c": "d", "karpenter.sh/x": "p1", "y": ""}, fields.Set{"spec.nodeName": "n", "reason": "r"}
+	of := one{NewItem([]byte(`{"metadata":{"name":"x","namespace":"s","labels":{"a":"b","c":"d","karpenter.sh/x":"p1","y":""}},"spec":{"nodeName":"n"},"reason":"r"}`))}
 	for _, tt := range []struct {
-		labels, fields string
-		want           bool
+		labels, fields, namespace string
+		want                      bool
 	}{
-		{"", "", true},
-		{"a=b", "", true},
-		{"a=b,c==d", "", true},
-		{"a=b,c=e", "", false},
-		{"a in (b,c)", "", true},
-		{"a in (x),c=d", "", false},
-		{"c=d,a in (b,e)", "", true},
-		{"karpenter.sh/x in (p1,p2),y=", "", true},
-		{"z=1", "", false},
-		{"", "spec.nodeName=n", true},
-		{"", "spec.nodeName=n,reason=other", false},
-		{"a=x", "spec.nodeName=n", false},
+		{"", "", "", true},
+		{"", "", "s", true},
+		{"", "", "other", false},
+		{"a=b", "", "", true},
+		{"a=b,c==d", "", "", true},
+		{"a=b,c=e", "", "", false},
+		{"a in (b,c)", "", "", true},
+		{"a in (x),c=d", "", "", false},
+		{"c=d,a in (b,e)", "", "", true},
+		{"karpenter.sh/x in (p1,p2),y=", "", "", true},
+		{"z=1", "", "", false},
+		{"", "spec.nodeName=n", "", true},
+		{"", "metadata.name=x,spec.nodeName=n", "", true},
+		{"", "spec.nodeName=n,reason=other", "", false},
+		{"a=x", "spec.nodeName=n", "", false},
 	} {
-		selects, err := Selects(tt.labels, tt.fields, of)
-		if err != nil || selects(has, of) != tt.want {
+		got, err := selected(of, resourcePod, tt.namespace, metav1.ListOptions{LabelSelector: tt.labels, FieldSelector: tt.fields})
+		if err != nil || len(got) == 1 != tt.want {
 			t.Errorf("%q and %q: %v, want %v", tt.labels, tt.fields, err, tt.want)
 		}
 	}
 	for _, bad := range []struct{ labels, fields string }{{"a in (", ""}, {"", "spec.nodeName"}, {"", "metadata.uid=1"}} {
-		if _, err := Selects(bad.labels, bad.fields, of); err == nil {
+		if _, err := selected(of, resourcePod, "", metav1.ListOptions{LabelSelector: bad.labels, FieldSelector: bad.fields}); err == nil {
 			t.Errorf("%q and %q: no error", bad.labels, bad.fields)
 		}
 	}

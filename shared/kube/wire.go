@@ -111,43 +111,49 @@ func (s *stream) eachField(size int, those numbers, read func(n protowire.Number
 				return nil
 			}
 		}
-		tag, err := binary.ReadUvarint(s)
-		if err != nil {
-			return err
+		begin, _ := s.in.Peek(2 * binary.MaxVarintLen64) // less before the end
+		n, t, length, used, err := header(begin)
+		if err == nil {
+			err = s.skip(used)
 		}
-		n, t := protowire.DecodeTag(tag)
 		wanted := those.have(n)
-		if n < 1 || wanted && t != protowire.BytesType {
-			return errWire
-		}
-		length := uint64(0)
-		switch t {
-		case protowire.VarintType:
-			_, err = binary.ReadUvarint(s)
-		case protowire.Fixed32Type:
-			length = 4
-		case protowire.Fixed64Type:
-			length = 8
-		case protowire.BytesType:
-			length, err = binary.ReadUvarint(s)
-		default:
-			err = errWire
-		}
 		switch {
 		case err != nil:
 			return err
-		case length > math.MaxInt32 || size != untilTheEnd && s.at+int(length) > end:
+		case size != untilTheEnd && s.at+length > end, wanted && t != protowire.BytesType:
 			return errWire
 		case wanted:
-			err = read(n, int(length))
+			err = read(n, length)
 		default:
-			err = s.skip(int(length))
+			err = s.skip(length)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// header reads the beginning of a field: its number and type, the length of its value, and how many
+// bytes come before it.
+func header(data []byte) (n protowire.Number, t protowire.Type, length, used int, err error) {
+	if n, t, used = protowire.ConsumeTag(data); used < 0 {
+		return 0, 0, 0, 0, protowire.ParseError(used)
+	}
+	value, size := protowire.ConsumeVarint(data[used:])
+	switch {
+	case t == protowire.Fixed32Type:
+		return n, t, 4, used, nil
+	case t == protowire.Fixed64Type:
+		return n, t, 8, used, nil
+	case size < 0:
+		return 0, 0, 0, 0, protowire.ParseError(size)
+	case t == protowire.VarintType:
+		return n, t, size, used, nil
+	case t == protowire.BytesType && value <= math.MaxInt32:
+		return n, t, int(value), used + size, nil
+	}
+	return 0, 0, 0, 0, errWire
 }
 
 // bytes returns the next bytes; they are overwritten by those that follow.
@@ -162,12 +168,6 @@ func (s *stream) skip(size int) error {
 	n, err := s.in.Discard(size)
 	s.at += n
 	return err
-}
-
-// ReadByte reads a byte of a number.
-func (s *stream) ReadByte() (byte, error) {
-	s.at++
-	return s.in.ReadByte()
 }
 
 // wire reads one node after the other into the same one. Only fields that the projector uses are
@@ -333,31 +333,24 @@ const unschedulable protowire.Number = 4
 // steps over all others.
 func eachField(data []byte, those numbers, read func(protowire.Number, []byte) error) error {
 	for len(data) > 0 {
-		n, t, used := protowire.ConsumeTag(data)
-		if used < 0 {
-			return protowire.ParseError(used)
+		n, t, length, used, err := header(data)
+		if err != nil {
+			return err
 		}
-		data = data[used:]
-		var value []byte
-		if t == protowire.BytesType {
-			value, used = protowire.ConsumeBytes(data)
-		} else {
-			used = protowire.ConsumeFieldValue(n, t, data)
+		if length > len(data)-used {
+			return errWire
 		}
-		if used < 0 {
-			return protowire.ParseError(used)
+		value := data[used : used+length]
+		data = data[used+length:]
+		if !those.have(n) {
+			continue
 		}
-		if those.have(n) {
-			if t == protowire.VarintType && those == ofSpec && n == unschedulable {
-				value = data[:used]
-			} else if t != protowire.BytesType || those == ofSpec && n == unschedulable {
-				return errWire
-			}
-			if err := read(n, value); err != nil {
-				return err
-			}
+		if number := those == ofSpec && n == unschedulable; number != (t == protowire.VarintType) || !number && t != protowire.BytesType {
+			return errWire
 		}
-		data = data[used:]
+		if err := read(n, value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

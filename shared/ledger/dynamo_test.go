@@ -55,7 +55,7 @@ func TestPartsOfANoticeFitAnItem(t *testing.T) {
 	} {
 		n := Notice{SentAt: noon, Members: map[roll.InstanceID]MemberMemory{}}
 		for i := range 50_000 {
-			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = Told(said(i))
+			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = MemberMemory{Last: said(i), Told: said(i)}
 		}
 		writes, err := (&Changes{Put: State{Notices: map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}}).writes()
 		if err != nil {

@@ -83,9 +83,6 @@ type MemberMemory struct {
 	Told Statement `json:"told,omitzero"` // in the last notice; zero if that did not name the instance
 }
 
-// Told returns the memory of an instance whose statement a notice just reported.
-func Told(s Statement) MemberMemory { return MemberMemory{Last: s, Told: s} }
-
 // Statement is a summary of an instance's situation. One field is set; the zero value means
 // no statement.
 type Statement struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // toldOverdue is the record of an instance that the last notice reported as overdue.
-var toldOverdue = ledger.Told(ledger.Statement{Stage: roll.Overdue})
+var toldOverdue = ledger.MemberMemory{Last: ledger.Statement{Stage: roll.Overdue}, Told: ledger.Statement{Stage: roll.Overdue}}
 
 // A warning about an instance of Karpenter says that Karpenter will handle it, and until when it
 // has time.

@@ -37,7 +37,7 @@ func remembers() ledger.State {
 		RemediateSince: map[roll.Group]time.Time{group: ago(50 * time.Hour)},
 		Findings:       map[roll.FindingKey]ledger.Finding{f.Key(): f},
 		Notices: map[ledger.NoticeKey]ledger.Notice{key: {
-			SentAt: ago(15 * time.Minute), Members: map[roll.InstanceID]ledger.MemberMemory{asked: ledger.Told(ledger.Statement{Held: "SharedCause"}), instanceID(2): ledger.Told(ledger.Statement{Stage: roll.Warned})},
+			SentAt: ago(15 * time.Minute), Members: map[roll.InstanceID]ledger.MemberMemory{asked: {Last: ledger.Statement{Held: "SharedCause"}, Told: ledger.Statement{Held: "SharedCause"}}, instanceID(2): {Last: ledger.Statement{Stage: roll.Warned}, Told: ledger.Statement{Stage: roll.Warned}}},
 			Incident: ledger.Incident{ID: "5d1c7f9e3b2a4680", First: ago(26 * time.Hour), Sent: 4},
 		}},
 		Actions: []ledger.Action{

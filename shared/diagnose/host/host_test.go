@@ -59,7 +59,7 @@ func (w *world) remember(kind, status string, before time.Duration) {
 // event adds an event this long before the silence.
 func (w *world) event(reason, message string, before time.Duration) {
 	at := silence.Add(-before)
-	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, Source: "kubelet", First: at, Last: at})
+	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, First: at, Last: at})
 	slices.SortStableFunc(w.node.Events.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
 }
 

@@ -100,7 +100,7 @@ func healthy() *world {
 
 func surroundings() evidence.Network {
 	subnet := func(id, cidr string) evidence.Fact[evidence.Subnet] {
-		return evidence.Read(evidence.Subnet{ID: id, CIDR: cidr, FreeAddresses: 4000})
+		return evidence.Read(evidence.Subnet{CIDR: cidr, FreeAddresses: 4000})
 	}
 	acl := func() evidence.Fact[evidence.ACL] {
 		return evidence.Read(evidence.ACL{ID: openACL, Rules: passAll()})
@@ -115,8 +115,8 @@ func surroundings() evidence.Network {
 		},
 		ACLs: map[string]evidence.Fact[evidence.ACL]{nodeSubnet: acl(), apiSubnet1: acl(), apiSubnet2: acl(), natSubnet: acl()},
 		SecurityGroups: map[string]evidence.Fact[evidence.SecurityGroup]{
-			nodeGroup: evidence.Read(evidence.SecurityGroup{ID: nodeGroup, Egress: []evidence.Permission{all("0.0.0.0/0")}}),
-			apiGroup: evidence.Read(evidence.SecurityGroup{ID: apiGroup, Egress: []evidence.Permission{all("0.0.0.0/0")}, Ingress: []evidence.Permission{
+			nodeGroup: evidence.Read(evidence.SecurityGroup{Egress: []evidence.Permission{all("0.0.0.0/0")}}),
+			apiGroup: evidence.Read(evidence.SecurityGroup{Egress: []evidence.Permission{all("0.0.0.0/0")}, Ingress: []evidence.Permission{
 				{Protocol: "-1", AllPorts: true, Groups: []string{apiGroup}}, member(443, nodeGroup),
 			}}),
 		},
@@ -195,11 +195,11 @@ func (w *world) secondNAT(t evidence.Fact[evidence.RouteTable]) {
 }
 
 func (w *world) egress(rules ...evidence.Permission) {
-	w.Network.SecurityGroups[nodeGroup] = evidence.Read(evidence.SecurityGroup{ID: nodeGroup, Egress: rules})
+	w.Network.SecurityGroups[nodeGroup] = evidence.Read(evidence.SecurityGroup{Egress: rules})
 }
 
 func (w *world) ingress(rules ...evidence.Permission) {
-	w.Network.SecurityGroups[apiGroup] = evidence.Read(evidence.SecurityGroup{ID: apiGroup, Ingress: rules})
+	w.Network.SecurityGroups[apiGroup] = evidence.Read(evidence.SecurityGroup{Ingress: rules})
 }
 
 func (w *world) acl(subnet string, rules ...evidence.ACLRule) {

@@ -82,7 +82,7 @@ func (w *world) unready(message string) {
 func (w *world) starts(after ...time.Duration) {
 	for _, a := range after {
 		at := w.object().Created.Add(a)
-		w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Message: starting, Source: "kubelet", First: at, Last: at, Count: 1})
+		w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Message: starting, First: at, Last: at, Count: 1})
 	}
 }
 
@@ -643,7 +643,7 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"another node of its name did", young(5*minute, -30*minute, -20*minute, 0), "", ""},
 		{"the kube-proxy started too", func(w *world) {
 			young(5*minute, 0)(w)
-			w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Source: "kube-proxy", Last: w.object().Created.Add(minute), Count: 1})
+			w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Last: w.object().Created.Add(minute), Count: 1})
 		}, "", ""},
 		{"twice, and its lease ran out", func(w *world) {
 			young(5*minute, 0, minute)(w)

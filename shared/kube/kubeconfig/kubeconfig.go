@@ -18,7 +18,6 @@ import (
 
 // Context is what a context says about an EKS cluster. Every field but Cluster may be "".
 type Context struct {
-	Name    string // of the context
 	Cluster string // name of the EKS cluster
 	Region  string
 	Profile string
@@ -44,7 +43,7 @@ func Read(file, name string) (Context, error) {
 	if !ok {
 		return Context{}, fmt.Errorf("the kubeconfig has no context %q (%s)", name, listed(all))
 	}
-	c := Context{Name: name}
+	c := Context{}
 	if user := all.AuthInfos[of.AuthInfo]; user != nil && user.Exec != nil {
 		c.exec(user.Exec)
 	}

@@ -43,10 +43,10 @@ func written(t *testing.T, text string) string {
 func TestAContextNamesClusterRegionAndProfile(t *testing.T) {
 	path := written(t, file)
 	for name, want := range map[string]Context{
-		"":        {"shop", "shop", "eu-west-1", "prod", "arn:aws:iam::111122223333:role/ops"},
-		"media":   {"media", "media", "us-east-1", "", ""},
-		"by-arn":  {"by-arn", "shop", "eu-west-1", "", ""},
-		"by-host": {"by-host", "media", "us-east-1", "dev", ""},
+		"":        {"shop", "eu-west-1", "prod", "arn:aws:iam::111122223333:role/ops"},
+		"media":   {"media", "us-east-1", "", ""},
+		"by-arn":  {"shop", "eu-west-1", "", ""},
+		"by-host": {"media", "us-east-1", "dev", ""},
 	} {
 		if got, err := Read(path, name); err != nil || got != want {
 			t.Errorf("%q: %+v, %v; want %+v", name, got, err, want)

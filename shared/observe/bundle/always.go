@@ -1,11 +1,8 @@
 package bundle
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"rollcall/shared/aws/awserr"
 )
 
 // member is a field that a tool prints of every object of a kind, even if it is empty. If the field
@@ -203,39 +200,4 @@ func (v *value) down(path string) []*value {
 		at = next
 	}
 	return at
-}
-
-// trim records which field that the tool always prints is missing in the object of a key, "" if
-// none.
-func (t *table[T]) trim(key, lacks string) {
-	if lacks == "" {
-		return
-	}
-	if t.trimmed == nil {
-		t.trimmed = map[string]string{}
-	}
-	t.trimmed[key] = lacks
-}
-
-// cutDown returns an error that names what was removed from the object of a key, nil if nothing
-// was.
-func (t *table[T]) cutDown(key string) error {
-	lacks, ok := t.trimmed[key]
-	if !ok {
-		return nil
-	}
-	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("lacks %s in %s of the bundle, which is always printed, so it was taken out", lacks, t.file)}
-}
-
-// anyCutDown returns the error of the first incomplete object of the table, in order.
-func (t *table[T]) anyCutDown() error {
-	if len(t.trimmed) == 0 {
-		return nil
-	}
-	for i := range t.rows {
-		if err := t.cutDown(t.key(&t.rows[i])); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -13,32 +14,57 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// answerEC2 returns all results on one page.
-func (c *contents) answerEC2(in any) (any, error) {
-	switch in := in.(type) {
-	case *ec2.DescribeInstancesInput:
-		// An instance that is missing in instances.json does not exist: the file lists all there
-		// are.
-		if err := c.unknown(in.InstanceIds); err != nil {
-			return nil, err
-		}
-		found, err := filtered(&c.instances, in.InstanceIds, in.Filters)
-		return &ec2.DescribeInstancesOutput{Reservations: reservations(found)}, err
-	case *ec2.DescribeInstanceStatusInput:
-		return c.instanceStatus(in)
-	case *ec2.DescribeInstanceAttributeInput:
-		return c.instanceAttribute(in)
-	case *ec2.GetConsoleOutputInput:
-		encoded, err := c.document(&c.consoles, aws.ToString(in.InstanceId))
-		return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded}, err
-	case *ec2.DescribeVolumesInput: // a bundle has no terminated instances
-		return nil, &awserr.NotCaptured{What: "volumes"}
-	case *ec2.DescribeNetworkInterfacesInput:
-		return nil, &awserr.NotCaptured{What: "network interfaces"}
-	case *ec2.DescribeLaunchTemplateVersionsInput:
-		return c.templateVersions(in)
+func instancesSpec(command string) spec {
+	return spec{
+		name: fileInstances, required: true, command: command, read: readInstances,
+		table: func() filed {
+			return newTable(fileInstances, func(i *instance) string { return aws.ToString(i.InstanceId) })
+		},
+		write: func(f *filer, c *contents) {
+			if all := c.instances(); all.held {
+				f.write(fileInstances, map[string]any{"Reservations": encodeAll(f.upper(), reservations(all.sorted()))})
+			}
+		},
+		calls: []operation{
+			on(fileInstances, asksAll, func(c *contents, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+				// An instance that is missing in instances.json does not exist: the file lists all
+				// there are.
+				if err := c.unknown(in.InstanceIds...); err != nil {
+					return nil, err
+				}
+				found, err := filtered(c.instances(), in.InstanceIds, in.Filters)
+				return &ec2.DescribeInstancesOutput{Reservations: reservations(found)}, err
+			}, func(c *contents, _ *ec2.DescribeInstancesInput, out *ec2.DescribeInstancesOutput) {
+				c.instances().held = true
+				for _, r := range out.Reservations {
+					c.instances().put(instancesOf(r)...)
+				}
+			}),
+			on("", nil, func(c *contents, in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
+				encoded, err := c.document(folderConsole, in.InstanceId)
+				return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded}, err
+			}, func(c *contents, in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) {
+				c.putDocument(folderConsole, in.InstanceId, out.Output)
+			}),
+			// A bundle has no terminated instances.
+			on("", nil, func(*contents, *ec2.DescribeVolumesInput) (*ec2.DescribeVolumesOutput, error) {
+				return nil, &awserr.NotCaptured{What: "volumes"}
+			}, nil),
+			on("", nil, func(*contents, *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
+				return nil, &awserr.NotCaptured{What: "network interfaces"}
+			}, nil),
+		},
 	}
-	return c.answerNetwork(in)
+}
+
+// instancesOf returns the instances of a reservation.
+func instancesOf(r types.Reservation) (out []instance) {
+	all := r.Instances
+	r.Instances = nil
+	for _, i := range all {
+		out = append(out, instance{Instance: i, reservation: r})
+	}
+	return out
 }
 
 // reservations groups consecutive instances of the same reservation.
@@ -57,91 +83,91 @@ func reservations(all []instance) []types.Reservation {
 }
 
 // unknown returns EC2's error for instances that it does not know, nil if it knows all.
-func (c *contents) unknown(ids []string) error {
-	var unknown []string
-	for _, id := range ids {
-		if !c.instances.has(id) {
-			unknown = append(unknown, id)
-		}
-	}
-	if len(unknown) > 0 {
+func (c *contents) unknown(ids ...string) error {
+	if unknown := slices.DeleteFunc(slices.Clone(ids), c.instances().has); len(unknown) > 0 {
 		return awserr.UnknownInstances(unknown)
 	}
 	return nil
 }
 
+func statusesSpec(command string) spec {
+	out := listing[types.InstanceStatus](shape{file: fileStatuses, command: command, list: "InstanceStatuses", id: "InstanceId"})
+	out.calls = []operation{on(fileStatuses, func(in *ec2.DescribeInstanceStatusInput) bool { return len(in.Filters) > 0 }, (*contents).instanceStatus, (*contents).recordStatus)}
+	return out
+}
+
 func (c *contents) instanceStatus(in *ec2.DescribeInstanceStatusInput) (*ec2.DescribeInstanceStatusOutput, error) {
-	if err := c.statuses.missing(); err != nil {
+	statuses := tableOf[types.InstanceStatus](c, fileStatuses)
+	if err := statuses.missing(); err != nil {
 		return nil, err
 	}
-	if err := c.unknown(in.InstanceIds); err != nil {
+	if err := c.unknown(in.InstanceIds...); err != nil {
 		return nil, err
 	}
-	if len(in.InstanceIds) == 0 {
-		if err := c.statuses.listing(); err != nil {
-			return nil, err
-		}
-	}
-	for _, id := range in.InstanceIds {
-		if err := c.statuses.cutDown(id); err != nil {
+	// One that is missing in the file may not run.
+	ids := slices.DeleteFunc(slices.Clone(in.InstanceIds), func(id string) bool { return !statuses.has(id) })
+	var found []types.InstanceStatus
+	if len(ids) > 0 || len(in.InstanceIds) == 0 {
+		var err error
+		if found, err = filtered(statuses, ids, in.Filters); err != nil {
 			return nil, err
 		}
 	}
 	out := &ec2.DescribeInstanceStatusOutput{}
-	for i := range c.statuses.rows {
-		s := &c.statuses.rows[i]
-		if len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, aws.ToString(s.InstanceId)) {
-			continue
-		}
-		if !aws.ToBool(in.IncludeAllInstances) && s.InstanceState != nil && s.InstanceState.Name != types.InstanceStateNameRunning {
-			continue
-		}
-		ok, err := matches(in.Filters, s)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			out.InstanceStatuses = append(out.InstanceStatuses, *s)
+	for _, s := range found {
+		if aws.ToBool(in.IncludeAllInstances) || s.InstanceState == nil || s.InstanceState.Name == types.InstanceStateNameRunning {
+			out.InstanceStatuses = append(out.InstanceStatuses, s)
 		}
 	}
 	if len(in.Filters) > 0 {
 		return out, nil
 	}
-	return out, c.statusesOf(in.InstanceIds)
-}
-
-// statusesOf returns an error if one of the instances runs and is missing in the file: EC2 has a
-// status of every running instance.
-func (c *contents) statusesOf(ids []string) error {
-	for _, id := range ids {
-		i, err := c.instances.find(id)
-		if err == nil && !c.statuses.has(id) && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
-			return c.statuses.lacks(id)
+	// EC2 has a status of every running instance.
+	for _, id := range in.InstanceIds {
+		i, err := c.instances().find(id)
+		if err == nil && !statuses.has(id) && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
+			return out, statuses.lacks(id)
 		}
 	}
-	return nil
+	return out, nil
+}
+
+// recordStatus records the statuses of the cluster's instances: a listing of the region has those
+// of other clusters too.
+func (c *contents) recordStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) {
+	for _, s := range out.InstanceStatuses {
+		if len(in.InstanceIds) > 0 || c.instances().has(aws.ToString(s.InstanceId)) {
+			tableOf[types.InstanceStatus](c, fileStatuses).put(s)
+		}
+	}
+}
+
+func attributesSpec() spec {
+	out := perName[ec2.DescribeInstanceAttributeOutput](fileAttributes, "aws ec2 describe-instance-attribute --attribute disableApiTermination", "DisableApiTermination")
+	out.calls = []operation{on("", nil, (*contents).instanceAttribute, (*contents).recordAttribute)}
+	return out
 }
 
 // instanceAttribute answers from the folder user-data, and about termination protection from
 // instance-attributes.json. No other file of a bundle can show that, so without this one protection
 // counts as off: whoever acts asks EC2 again.
 func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
-	id := aws.ToString(in.InstanceId)
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
 	switch in.Attribute {
 	case types.InstanceAttributeNameUserData:
-		encoded, err := c.document(&c.userData, id)
+		encoded, err := c.document(folderUserData, in.InstanceId)
 		out.UserData = &types.AttributeValue{Value: encoded}
 		return out, err
 	case types.InstanceAttributeNameDisableApiTermination:
-		if err := c.unknown([]string{id}); err != nil {
+		if err := c.unknown(aws.ToString(in.InstanceId)); err != nil {
 			return nil, err
 		}
 		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(false)}
-		if c.protections.missing() != nil {
+		known := tableOf[ec2.DescribeInstanceAttributeOutput](c, fileAttributes)
+		if known.missing() != nil {
 			return out, nil
 		}
-		p, err := c.protections.find(id)
+		p, err := known.find(aws.ToString(in.InstanceId))
 		if err == nil {
 			out.DisableApiTermination = p.DisableApiTermination
 		}
@@ -150,42 +176,66 @@ func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*e
 	return nil, fmt.Errorf("a bundle does not hold the attribute %s of instances", in.Attribute)
 }
 
+func (c *contents) recordAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) {
+	switch in.Attribute {
+	case types.InstanceAttributeNameDisableApiTermination:
+		tableOf[ec2.DescribeInstanceAttributeOutput](c, fileAttributes).set(aws.ToString(in.InstanceId), ec2.DescribeInstanceAttributeOutput{DisableApiTermination: out.DisableApiTermination})
+	case types.InstanceAttributeNameUserData:
+		var said *string
+		if out.UserData != nil {
+			said = out.UserData.Value
+		}
+		c.putDocument(folderUserData, in.InstanceId, said)
+	}
+}
+
 // document returns the text of an instance, in base64; nil for an empty one.
-func (c *contents) document(t *table[document], id string) (*string, error) {
-	if err := c.unknown([]string{id}); err != nil {
+func (c *contents) document(folder string, id *string) (*string, error) {
+	if err := c.unknown(aws.ToString(id)); err != nil {
 		return nil, err
 	}
-	at, ok := t.at[id]
+	t := tableOf[[]byte](c, folder)
+	at, ok := t.at[aws.ToString(id)]
 	if !ok {
-		return nil, &awserr.NotCaptured{What: documentName(t.file, id)}
+		return nil, &awserr.NotCaptured{What: documentName(folder, aws.ToString(id))}
 	}
-	if len(t.rows[at].text) == 0 {
+	if len(t.rows[at]) == 0 {
 		return nil, nil
 	}
-	return aws.String(base64.StdEncoding.EncodeToString(t.rows[at].text)), nil
+	return aws.String(base64.StdEncoding.EncodeToString(t.rows[at])), nil
+}
+
+// putDocument records a text that the API returns in base64; nil is an empty one. Text that is not
+// base64 is not recorded, because it could not be searched for secrets.
+func (c *contents) putDocument(folder string, id, said *string) {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(aws.ToString(said)), ""))
+	if err == nil {
+		tableOf[[]byte](c, folder).set(aws.ToString(id), data)
+	}
 }
 
 func documentName(folder, id string) string { return folder + "/" + id + ".txt" }
 
 func (c *contents) templateVersions(in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
-	if err := c.templates.listing(); err != nil {
+	templates := tableOf[types.LaunchTemplateVersion](c, fileTemplates)
+	if err := templates.listing(); err != nil {
 		return nil, err
 	}
-	var of []types.LaunchTemplateVersion
+	var found []types.LaunchTemplateVersion
 	latest := int64(0)
-	for _, v := range c.templates.rows {
+	for _, v := range templates.rows {
 		if in.LaunchTemplateId != nil && aws.ToString(v.LaunchTemplateId) != *in.LaunchTemplateId || in.LaunchTemplateName != nil && aws.ToString(v.LaunchTemplateName) != *in.LaunchTemplateName {
 			continue
 		}
-		of = append(of, v)
+		found = append(found, v)
 		latest = max(latest, aws.ToInt64(v.VersionNumber))
 	}
 	if len(in.Versions) == 0 {
-		return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: of}, nil
+		return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: found}, nil
 	}
 	out := &ec2.DescribeLaunchTemplateVersionsOutput{}
 	for _, wanted := range in.Versions {
-		at := slices.IndexFunc(of, func(v types.LaunchTemplateVersion) bool {
+		at := slices.IndexFunc(found, func(v types.LaunchTemplateVersion) bool {
 			switch wanted {
 			case "$Default":
 				return aws.ToBool(v.DefaultVersion)
@@ -195,9 +245,9 @@ func (c *contents) templateVersions(in *ec2.DescribeLaunchTemplateVersionsInput)
 			return strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10) == wanted
 		})
 		if at < 0 {
-			return nil, c.templates.lacks("version " + wanted + " of the launch template " + aws.ToString(in.LaunchTemplateId) + aws.ToString(in.LaunchTemplateName))
+			return nil, templates.lacks("version " + wanted + " of the launch template " + aws.ToString(in.LaunchTemplateId) + aws.ToString(in.LaunchTemplateName))
 		}
-		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, of[at])
+		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, found[at])
 	}
 	return out, nil
 }

@@ -4,62 +4,136 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// answerEKS answers about the one cluster of the bundle. Its files hold all node groups and access
-// entries.
-func (c *contents) answerEKS(in any) (any, error) {
-	switch in := in.(type) {
-	case *eks.ListClustersInput:
-		return &eks.ListClustersOutput{Clusters: c.cluster.keys()}, nil
-	case *eks.DescribeClusterInput:
-		if at, ok := c.cluster.at[aws.ToString(in.Name)]; ok {
-			return &eks.DescribeClusterOutput{Cluster: &c.cluster.rows[at]}, nil
-		}
-		return nil, notFound("No cluster found for name: %s.", aws.ToString(in.Name))
-	case *eks.ListNodegroupsInput:
-		return &eks.ListNodegroupsOutput{Nodegroups: c.nodeGroups.keys()}, c.nodeGroups.listing()
-	case *eks.DescribeNodegroupInput:
-		if err := c.nodeGroups.cutDown(aws.ToString(in.NodegroupName)); err != nil {
-			return nil, err
-		}
-		if at, ok := c.nodeGroups.at[aws.ToString(in.NodegroupName)]; ok {
-			return &eks.DescribeNodegroupOutput{Nodegroup: &c.nodeGroups.rows[at]}, nil
-		}
-		if err := c.nodeGroups.listing(); err != nil {
-			return nil, err
-		}
-		return nil, notFound("No node group found for name: %s.", aws.ToString(in.NodegroupName))
-	case *eks.ListAccessEntriesInput:
-		return &eks.ListAccessEntriesOutput{AccessEntries: c.entries.keys()}, c.entries.missing()
-	case *eks.DescribeAccessEntryInput:
-		return c.accessEntry(aws.ToString(in.PrincipalArn))
-	case *eks.ListAssociatedAccessPoliciesInput:
-		p, err := c.policies.find(aws.ToString(in.PrincipalArn))
-		return &eks.ListAssociatedAccessPoliciesOutput{AssociatedAccessPolicies: p.AssociatedAccessPolicies, PrincipalArn: in.PrincipalArn, ClusterName: in.ClusterName}, err
+func clusterSpec() spec {
+	return spec{
+		name: fileCluster, required: true, command: "aws eks describe-cluster --name CLUSTER --output json", read: readCluster,
+		table: func() filed { return newTable(fileCluster, keyed[types.Cluster]("Name")) },
+		write: func(f *filer, c *contents) {
+			if all := c.cluster(); all.held {
+				f.write(fileCluster, map[string]any{"cluster": f.one(f.lower(), &all.rows[0])})
+			}
+		},
+		calls: []operation{
+			on("", nil, func(c *contents, _ *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
+				return &eks.ListClustersOutput{Clusters: append([]string{}, c.cluster().keys...)}, nil
+			}, nil),
+			on("", nil, func(c *contents, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
+				if at, ok := c.cluster().at[aws.ToString(in.Name)]; ok {
+					return &eks.DescribeClusterOutput{Cluster: &c.cluster().rows[at]}, nil
+				}
+				return nil, notFound("No cluster found for name: %s.", aws.ToString(in.Name))
+			}, func(c *contents, _ *eks.DescribeClusterInput, out *eks.DescribeClusterOutput) {
+				putOne(c, fileCluster, out.Cluster)
+			}),
+		},
 	}
-	return c.answerAutoScaling(in)
+}
+
+// nodeGroupsSpec is that of a file with all node groups of the cluster.
+func nodeGroupsSpec() spec {
+	out := listing[types.Nodegroup](shape{file: fileNodeGroups, command: "aws eks describe-nodegroup, once for each,", list: "nodegroups", id: "nodegroupName", one: "nodegroup"})
+	out.calls = []operation{
+		on(fileNodeGroups, func(in *eks.ListNodegroupsInput) bool { return in.NextToken != nil }, func(c *contents, _ *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
+			return &eks.ListNodegroupsOutput{Nodegroups: append([]string{}, c.nodeGroups().keys...)}, c.nodeGroups().listing()
+		}, func(c *contents, _ *eks.ListNodegroupsInput, _ *eks.ListNodegroupsOutput) {
+			// A bundle keeps no names alone, but the described groups are all there are.
+			c.nodeGroups().held = true
+		}),
+		on(fileNodeGroups, asksAll, func(c *contents, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
+			all := c.nodeGroups()
+			if err := all.cutDown(aws.ToString(in.NodegroupName)); err != nil {
+				return nil, err
+			}
+			if at, ok := all.at[aws.ToString(in.NodegroupName)]; ok {
+				return &eks.DescribeNodegroupOutput{Nodegroup: &all.rows[at]}, nil
+			}
+			if err := all.listing(); err != nil {
+				return nil, err
+			}
+			return nil, notFound("No node group found for name: %s.", aws.ToString(in.NodegroupName))
+		}, func(c *contents, _ *eks.DescribeNodegroupInput, out *eks.DescribeNodegroupOutput) {
+			putOne(c, fileNodeGroups, out.Nodegroup)
+		}),
+	}
+	return out
 }
 
 func notFound(format string, args ...any) error {
 	return &types.ResourceNotFoundException{Message: aws.String(fmt.Sprintf(format, args...))}
 }
 
-func (c *contents) accessEntry(principal string) (*eks.DescribeAccessEntryOutput, error) {
-	if err := c.entries.missing(); err != nil {
+func accessEntriesSpec() spec {
+	return spec{
+		name: fileAccessEntries, command: "aws eks describe-access-entry, once for each, --output json", read: readAccessEntries, write: (*filer).accessEntries,
+		table: func() filed {
+			return newTable(fileAccessEntries, func(e *accessEntry) string { return aws.ToString(e.PrincipalArn) })
+		},
+		calls: []operation{
+			on(fileAccessEntries, asksAll, func(c *contents, _ *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
+				return &eks.ListAccessEntriesOutput{AccessEntries: append([]string{}, c.accessEntries().keys...)}, c.accessEntries().missing()
+			}, func(c *contents, _ *eks.ListAccessEntriesInput, out *eks.ListAccessEntriesOutput) {
+				for i := range out.AccessEntries {
+					if !c.accessEntries().has(out.AccessEntries[i]) {
+						c.accessEntries().put(accessEntry{AccessEntry: types.AccessEntry{PrincipalArn: &out.AccessEntries[i]}, listed: true})
+					}
+				}
+				c.entries = c.entries || aws.ToString(out.NextToken) == ""
+			}),
+			on("", nil, (*contents).accessEntry, func(c *contents, _ *eks.DescribeAccessEntryInput, out *eks.DescribeAccessEntryOutput) {
+				if out.AccessEntry != nil {
+					c.accessEntries().put(accessEntry{AccessEntry: *out.AccessEntry})
+				}
+			}),
+		},
+	}
+}
+
+func (c *contents) accessEntry(in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
+	entries, principal := c.accessEntries(), aws.ToString(in.PrincipalArn)
+	if err := entries.missing(); err != nil {
 		return nil, err
 	}
-	if err := c.entries.cutDown(principal); err != nil {
+	if err := entries.cutDown(principal); err != nil {
 		return nil, err
 	}
-	at, ok := c.entries.at[principal]
+	at, ok := entries.at[principal]
 	if !ok {
 		return nil, notFound("The specified principalArn could not be found: %s", principal)
 	}
-	if c.entries.rows[at].listed {
-		return nil, c.entries.lacks("the access entry of " + principal + " beyond its ARN")
+	if entries.rows[at].listed {
+		return nil, entries.lacks("the access entry of " + principal + " beyond its ARN")
 	}
-	return &eks.DescribeAccessEntryOutput{AccessEntry: &c.entries.rows[at].AccessEntry}, nil
+	return &eks.DescribeAccessEntryOutput{AccessEntry: &entries.rows[at].AccessEntry}, nil
+}
+
+func shiftsSpec() spec {
+	type output = arczonalshift.GetManagedResourceOutput
+	return spec{
+		name: fileShifts, command: "aws arc-zonal-shift get-managed-resource --resource-identifier ARN --output json",
+		table: func() filed { return newTable(fileShifts, func(*output) string { return "" }) },
+		read: func(c *contents, in *input, v *value) {
+			var out output
+			in.decode(v, &out)
+			tableOf[output](c, fileShifts).put(out)
+		},
+		write: func(f *filer, c *contents) {
+			if shifts := tableOf[output](c, fileShifts); shifts.held {
+				f.write(fileShifts, f.one(f.lower(), &shifts.rows[0]))
+			}
+		},
+		calls: []operation{on("", nil, func(c *contents, _ *arczonalshift.GetManagedResourceInput) (*output, error) {
+			// No other file of a bundle can show a shift, so without zonal-shifts.json there counts
+			// as none: whoever acts asks ARC again.
+			out, _ := tableOf[output](c, fileShifts).find("")
+			shifts := *out // a copy, because the client modifies its answer
+			return &shifts, nil
+		}, func(c *contents, _ *arczonalshift.GetManagedResourceInput, out *output) {
+			tableOf[output](c, fileShifts).put(*out)
+		})},
+	}
 }

@@ -74,12 +74,15 @@ func (e encoder) list(v reflect.Value, name string) (any, bool) {
 	return out, !v.IsNil() // an empty list is an answer too
 }
 
+// unprinted are the fields of an answer that say how it was read.
+var unprinted = []string{"ResultMetadata", "NextToken", "Marker", "IsTruncated"}
+
 func (e encoder) members(v reflect.Value) map[string]any {
 	out := map[string]any{}
 	key, pair := e.keyed(v)
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if !f.IsExported() || f.Name == "ResultMetadata" || f.Name == "NextToken" {
+		if !f.IsExported() || slices.Contains(unprinted, f.Name) {
 			continue
 		}
 		value, ok := e.value(v.Field(i), f.Name)

@@ -1,13 +1,15 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"time"
 	"unicode"
+
+	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
 )
 
 // Files returns what was recorded as a bundle, by file name with slashes, in the formats of the AWS
@@ -19,14 +21,12 @@ func (r *Recorder) Files() (map[string][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &filer{out: map[string][]byte{}, torn: r.torn, scrub: newScrubber()}
-	f.aws(r.c)
-	if r.entries {
-		f.accessEntries(r.c)
+	for i := range specs {
+		specs[i].write(f, r.c)
 	}
 	f.documents(r.c)
-	f.ledger(r.c)
-	if err := f.kubernetes(r.c); err != nil {
-		return nil, err
+	if f.err != nil {
+		return nil, f.err
 	}
 	if !r.c.at.IsZero() {
 		f.out[fileAt] = []byte(r.c.at.Format(time.RFC3339) + "\n")
@@ -38,6 +38,7 @@ type filer struct {
 	out   map[string][]byte
 	torn  map[string]string
 	scrub *scrubber
+	err   error // of an object that cannot be written
 }
 
 func (f *filer) upper() encoder { return encoder{scrub: f.scrub} }
@@ -54,23 +55,6 @@ func (f *filer) write(file string, v any) {
 	}
 }
 
-func (f *filer) aws(c *contents) {
-	if c.cluster.held {
-		f.write(fileCluster, map[string]any{"cluster": f.one(f.lower(), &c.cluster.rows[0])})
-	}
-	if c.instances.held {
-		f.write(fileInstances, map[string]any{"Reservations": encodeAll(f.upper(), reservations(c.instances.sorted()))})
-	}
-	for i := range specs {
-		if specs[i].write != nil {
-			specs[i].write(f, c)
-		}
-	}
-	if len(c.shifts.rows) > 0 {
-		f.write(fileShifts, f.one(f.lower(), &c.shifts.rows[0]))
-	}
-}
-
 func (f *filer) one(e encoder, v any) any {
 	out, ok := e.value(reflect.ValueOf(v), "")
 	if !ok {
@@ -79,30 +63,13 @@ func (f *filer) one(e encoder, v any) any {
 	return out
 }
 
-// listed writes a file with a list.
-func listed[T any](f *filer, list string, t *table[T]) {
-	if t.held {
-		f.write(t.file, map[string]any{list: encodeAll(f.like(list), t.sorted())})
-	}
-}
-
-// answers writes a file with one answer per name. field is the name of one of its fields. Fields
-// without a value are left out, even if these are all fields: an empty answer is an answer.
-func answers[T any](f *filer, field string, t *table[T]) {
-	if !t.held {
+// accessEntries writes the entries, if all were listed: those of which no more was read as their ARNs.
+func (f *filer) accessEntries(c *contents) {
+	if !c.entries {
 		return
 	}
-	out := map[string]any{}
-	for _, row := range t.rows {
-		out[t.key(&row)] = f.one(f.like(field), &row)
-	}
-	f.write(t.file, out)
-}
-
-// accessEntries writes entries that were only listed as their ARNs.
-func (f *filer) accessEntries(c *contents) {
 	all := []any{}
-	for _, e := range c.entries.sorted() {
+	for _, e := range c.accessEntries().sorted() {
 		if e.listed {
 			all = append(all, f.scrub.text(*e.PrincipalArn))
 			continue
@@ -113,68 +80,64 @@ func (f *filer) accessEntries(c *contents) {
 }
 
 func (f *filer) documents(c *contents) {
-	for _, d := range c.userData.rows {
-		if clean, ok := f.scrub.userData(d.text); ok {
-			f.out[documentName(folderUserData, d.instance)] = clean
+	data := tableOf[[]byte](c, folderUserData)
+	for i, id := range data.keys {
+		if clean, ok := f.scrub.userData(data.rows[i]); ok {
+			f.out[documentName(folderUserData, id)] = clean
 		}
 	}
-	for _, d := range c.consoles.rows {
-		f.out[documentName(folderConsole, d.instance)] = []byte(f.scrub.text(string(d.text)))
+	consoles := tableOf[[]byte](c, folderConsole)
+	for i, id := range consoles.keys {
+		f.out[documentName(folderConsole, id)] = []byte(f.scrub.text(string(consoles.rows[i])))
 	}
 }
 
 func (f *filer) ledger(c *contents) {
-	if !c.remembered.held {
+	known := tableOf[evidence.Remembered](c, fileLedger)
+	if !known.held {
 		return
 	}
 	nodes := map[string]any{}
-	for _, r := range c.remembered.rows {
+	for i, r := range known.rows {
 		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips, GroupPressures: r.GroupPressures}
 		for _, k := range r.Conditions {
 			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since})
 		}
-		nodes[r.node] = f.one(f.lower(), &n)
+		nodes[known.keys[i]] = f.one(f.lower(), &n)
 	}
 	f.write(fileLedger, map[string]any{"nodes": nodes})
 }
 
-func (f *filer) kubernetes(c *contents) error {
-	for _, file := range slices.Sorted(maps.Keys(c.objects)) {
-		t := c.objects[file]
-		if !t.held {
-			continue
-		}
+// objects writes the Kubernetes objects of a file.
+func (f *filer) objects(c *contents, file string) {
+	if t := c.objects(file); t.held {
 		items := []any{}
 		for _, i := range t.sorted() {
-			o, err := f.scrub.written(&i)
+			o, err := kube.Decode[prunedItem](i.object)
 			if err != nil {
-				return fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err)
+				f.err = errors.Join(f.err, fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err))
+				return
 			}
-			items = append(items, o)
+			items = append(items, o.json)
 		}
 		if file == fileAwsAuth && len(items) == 1 {
 			f.write(file, items[0])
-			continue
+		} else {
+			f.write(file, map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}})
 		}
-		f.list(file, items)
 	}
 	// Without this file there is no bundle, and a cluster whose API server does not answer is worth
 	// one.
-	if refused, ok := c.refused[fileNodes]; ok {
+	if refused, ok := c.refused[file]; ok && file == fileNodes {
 		f.out[fileNodes] = printed(map[string]any{
 			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
 			"reason": reasons[refused.code], "message": f.scrub.text(f.torn[fileNodes]),
 		})
 	}
-	return nil
 }
 
 // reasons maps the code of a Status to its reason.
 var reasons = map[int]string{
 	http.StatusUnauthorized: "Unauthorized", http.StatusForbidden: "Forbidden", http.StatusTooManyRequests: "TooManyRequests",
 	http.StatusInternalServerError: "InternalError", http.StatusServiceUnavailable: "ServiceUnavailable",
-}
-
-func (f *filer) list(file string, items []any) {
-	f.write(file, map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}})
 }

@@ -30,7 +30,7 @@ func fuzzFile(f *testing.F, file string) {
 		if _, err := of(b).ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
 			t.Errorf("opened, and yet: %v", err)
 		}
-		if err := readNodes(b.c.objects[fileNodes].rows); err != nil {
+		if err := readNodes(b.c.objects(fileNodes).rows); err != nil {
 			t.Errorf("opened, and yet: %v", err)
 		}
 	})

@@ -10,51 +10,32 @@ import (
 	"rollcall/shared/kube"
 )
 
-// resource is a kind of Kubernetes object and the file with its objects.
+// resource is a kind of Kubernetes object, and the file with its objects.
 type resource struct {
-	file           string
-	group, version string // the core group is ""
-	plural, kind   string
+	file, apiVersion, kind string
+	kubectl                string // the command that writes the file
 }
-
-func (r *resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.version, "/") }
 
 // served are the kinds in a bundle.
 var served = []resource{
-	{fileNodes, "", "v1", "nodes", "Node"},
-	{fileLeases, "coordination.k8s.io", "v1", "leases", "Lease"},
-	{fileEvents, "", "v1", "events", "Event"},
-	{fileNodeClaims, "karpenter.sh", "v1", "nodeclaims", "NodeClaim"},
-	{fileNodePools, "karpenter.sh", "v1", "nodepools", "NodePool"},
-	{fileNodeClasses, "karpenter.k8s.aws", "v1", "ec2nodeclasses", "EC2NodeClass"},
-	{fileAwsAuth, "", "v1", "configmaps", "ConfigMap"},
-	{filePods, "", "v1", "pods", "Pod"},
-	{fileBudgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"},
-	{fileVolumes, "", "v1", "persistentvolumes", "PersistentVolume"},
-	{fileAccounts, "", "v1", "serviceaccounts", "ServiceAccount"},
-	{fileDaemonSets, "apps", "v1", "daemonsets", "DaemonSet"},
-	{fileEndpointSlices, "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"},
-	{fileWebhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
-	{fileWebhooks, "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
+	{fileNodes, "v1", "Node", "get nodes"},
+	{fileLeases, "coordination.k8s.io/v1", "Lease", "-n kube-node-lease get leases"},
+	{fileEvents, "v1", "Event", "get events -A"},
+	{fileNodeClaims, "karpenter.sh/v1", "NodeClaim", "get nodeclaims"},
+	{fileNodePools, "karpenter.sh/v1", "NodePool", "get nodepools"},
+	{fileNodeClasses, "karpenter.k8s.aws/v1", "EC2NodeClass", "get ec2nodeclasses"},
+	{fileAwsAuth, "v1", "ConfigMap", "-n kube-system get configmap aws-auth"},
+	{filePods, "v1", "Pod", "get pods -A"},
+	{fileBudgets, "policy/v1", "PodDisruptionBudget", "get poddisruptionbudgets -A"},
+	{fileVolumes, "v1", "PersistentVolume", "get persistentvolumes"},
+	{fileAccounts, "v1", "ServiceAccount", "get serviceaccounts -A"},
+	{fileDaemonSets, "apps/v1", "DaemonSet", "get daemonsets -A"},
+	{fileEndpointSlices, "discovery.k8s.io/v1", "EndpointSlice", "get endpointslices -A"},
+	{fileWebhooks, "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", kubectlWebhooks},
+	{fileWebhooks, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", kubectlWebhooks},
 }
 
-// kubectl is the command that writes a file.
-var kubectl = map[string]string{
-	fileNodes:          "get nodes",
-	fileLeases:         "-n kube-node-lease get leases",
-	fileEvents:         "get events -A",
-	fileNodeClaims:     "get nodeclaims",
-	fileNodePools:      "get nodepools",
-	fileNodeClasses:    "get ec2nodeclasses",
-	fileAwsAuth:        "-n kube-system get configmap aws-auth",
-	filePods:           "get pods -A",
-	fileBudgets:        "get poddisruptionbudgets -A",
-	fileVolumes:        "get persistentvolumes",
-	fileAccounts:       "get serviceaccounts -A",
-	fileDaemonSets:     "get daemonsets -A",
-	fileEndpointSlices: "get endpointslices -A",
-	fileWebhooks:       "get mutatingwebhookconfigurations,validatingwebhookconfigurations",
-}
+const kubectlWebhooks = "get mutatingwebhookconfigurations,validatingwebhookconfigurations"
 
 func kubernetesSpecs() []spec {
 	var out []spec
@@ -63,11 +44,12 @@ func kubernetesSpecs() []spec {
 			continue
 		}
 		out = append(out, spec{
-			name: r.file, command: "kubectl " + kubectl[r.file] + " -o json", required: r.file == fileNodes,
+			name: r.file, command: "kubectl " + r.kubectl + " -o json", required: r.file == fileNodes,
 			// The objects of a list are read one by one. The whole tree of a large cluster's events
 			// would take a gigabyte.
 			read: readObjects, folded: true,
-			blank: func(c *contents) { c.objects[r.file].empty = true },
+			table: func() filed { return newTable(r.file, (*item).key) },
+			write: func(f *filer, c *contents) { f.objects(c, r.file) },
 			// Without these almost every finding is still explained. Missing are only what runs on
 			// a silent node, whose a role is that no node has, and whether there is any network
 			// plugin.
@@ -77,28 +59,17 @@ func kubernetesSpecs() []spec {
 	return out
 }
 
-// item is a Kubernetes object: the fields that decide whether it answers a question, and the whole
-// object as in the file.
+// item is a Kubernetes object: its name, and the whole object as in the file or in the answer of an
+// API server.
 type item struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name      string            `json:"name"`
-		Namespace string            `json:"namespace"`
-		Labels    map[string]string `json:"labels"`
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
 	} `json:"metadata"`
-	Spec struct {
-		NodeName string `json:"nodeName"`
-	} `json:"spec"`
-	Reason         string `json:"reason"`
-	InvolvedObject struct {
-		Kind string `json:"kind"`
-		Name string `json:"name"`
-	} `json:"involvedObject"`
 
-	raw json.RawMessage
-	// answered is the object from the API server's answer; nil if it was read from a file.
-	answered *kube.Item
+	object *kube.Item
 }
 
 func (i *item) key() string {
@@ -108,7 +79,7 @@ func (i *item) key() string {
 // newItem reads an object, which is of kind r if it does not name its kind. Lists of the API server
 // do not name the kind of each item.
 func newItem(raw json.RawMessage, r *resource) (item, error) {
-	i := item{raw: raw}
+	var i item
 	if err := json.Unmarshal(raw, &i); err != nil {
 		return item{}, err
 	}
@@ -117,7 +88,7 @@ func newItem(raw json.RawMessage, r *resource) (item, error) {
 	}
 	var said []string
 	if i.APIVersion == "" {
-		i.APIVersion = r.apiVersion()
+		i.APIVersion = r.apiVersion
 		said = append(said, fmt.Sprintf("%q:%q,", "apiVersion", i.APIVersion))
 	}
 	if i.Kind == "" {
@@ -125,15 +96,16 @@ func newItem(raw json.RawMessage, r *resource) (item, error) {
 		said = append(said, fmt.Sprintf("%q:%q,", "kind", i.Kind))
 	}
 	if len(said) > 0 { // it has metadata, so something follows
-		i.raw = json.RawMessage("{" + strings.Join(said, "") + string(raw[1:]))
+		raw = json.RawMessage("{" + strings.Join(said, "") + string(raw[1:]))
 	}
+	i.object = kube.NewItem(raw)
 	return i, nil
 }
 
 // readObjects reads a list printed by kubectl or the API server, an array of objects, or one
 // object.
 func readObjects(c *contents, in *input, v *value) {
-	t := c.objects[in.spec.name]
+	t := c.objects(in.spec.name)
 	t.held = true
 	if r, ok := in.refused(v); ok {
 		c.refused[in.spec.name] = r
@@ -151,8 +123,8 @@ func readObjects(c *contents, in *input, v *value) {
 		switch {
 		case err != nil:
 			in.fail(row.from, "this is no %s: %v", r.kind, err)
-		case i.APIVersion != r.apiVersion() && !strings.HasPrefix(r.group, "karpenter."):
-			in.fail(row.from, "this %s is of %s, not of %s: write it again with: %s", r.kind, i.APIVersion, r.apiVersion(), in.spec.command)
+		case i.APIVersion != r.apiVersion && !strings.HasPrefix(r.apiVersion, "karpenter."):
+			in.fail(row.from, "this %s is of %s, not of %s: write it again with: %s", r.kind, i.APIVersion, r.apiVersion, in.spec.command)
 		case in.spec.name == fileAwsAuth && i.Metadata.Name != "aws-auth":
 			// a listing of the namespace also has others
 		default:
@@ -244,18 +216,8 @@ func (in *input) resourceOf(v *value) *resource {
 	if k := v.get("kind"); k != nil {
 		said = k.text
 	}
-	var first *resource
-	for n := range served {
-		r := &served[n]
-		if r.file != in.spec.name {
-			continue
-		}
-		if r.kind == said {
-			return r
-		}
-		if first == nil {
-			first = r
-		}
+	if r := servedAs(said); r != nil && r.file == in.spec.name {
+		return r
 	}
 	switch {
 	case said != "":
@@ -265,5 +227,6 @@ func (in *input) resourceOf(v *value) *resource {
 		in.fail(v.from, "this has no kind: the file should hold what %s prints", in.spec.command)
 		return nil
 	}
-	return first
+	at := slices.IndexFunc(served, func(r resource) bool { return r.file == in.spec.name })
+	return &served[at]
 }

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/observe/apistats"
@@ -57,14 +58,14 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 		faults = append(faults, b.read(fsys, &specs[i])...)
 	}
 	faults = append(faults, b.readAt(fsys)...)
-	faults = append(faults, b.readDocuments(fsys, &b.c.userData, b.c.userDataIn)...)
-	faults = append(faults, b.readDocuments(fsys, &b.c.consoles, unmarked)...)
+	faults = append(faults, b.readDocuments(fsys, folderUserData, b.c.userDataIn)...)
+	faults = append(faults, b.readDocuments(fsys, folderConsole, unmarked)...)
 	faults = append(faults, b.oneOfMany()...)
 	if len(faults) > 0 {
 		faults.sort()
 		return nil, faults
 	}
-	b.cluster, _ = roll.ParseClusterARN(aws.ToString(b.c.cluster.rows[0].Arn))
+	b.cluster, _ = roll.ParseClusterARN(aws.ToString(b.c.cluster().rows[0].Arn))
 	b.ignored = append(b.ignored, strangers(fsys)...)
 	return b, nil
 }
@@ -72,7 +73,7 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 // oneOfMany rejects a single Node if there are several instances. kubectl prints a list even for
 // one node, so there are probably others, and their instances would count as unregistered.
 func (b *Bundle) oneOfMany() Faults {
-	if n := len(b.c.instances.rows); b.c.objects[fileNodes].single && n > 1 {
+	if n := len(b.c.instances().rows); b.c.objects(fileNodes).single && n > 1 {
 		return Faults{{File: fileNodes, Problem: fmt.Sprintf("this is one Node, and %s has %d instances, which would be taken for unregistered: write all Nodes with: kubectl get nodes -o json", fileInstances, n)}}
 	}
 	return nil
@@ -98,7 +99,7 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 			return Faults{{File: s.name, Problem: "it is empty: the command that was to write it failed; write it again with: " + s.command}}
 		}
 		// A failed answer has no data, so it counts as not read.
-		s.blank(b.c)
+		b.c.files[s.name].blank()
 		b.missing = append(b.missing, s.name)
 		return nil
 	}
@@ -170,7 +171,8 @@ func ParseAt(said string) (time.Time, error) {
 }
 
 // readDocuments reads a folder of texts, each named after its instance.
-func (b *Bundle) readDocuments(fsys fs.FS, t *table[document], read func([]byte) []byte) Faults {
+func (b *Bundle) readDocuments(fsys fs.FS, folder string, read func([]byte) []byte) Faults {
+	t := tableOf[[]byte](b.c, folder)
 	entries, err := fs.ReadDir(fsys, t.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		b.missing = append(b.missing, t.file)
@@ -193,7 +195,7 @@ func (b *Bundle) readDocuments(fsys fs.FS, t *table[document], read func([]byte)
 			faults = append(faults, Fault{File: name, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))})
 			continue
 		}
-		t.put(document{id, read(data)})
+		t.set(id, read(data))
 	}
 	return faults
 }
@@ -214,8 +216,8 @@ func unmarked(data []byte) []byte {
 // base64.
 func (c *contents) userDataIn(data []byte) []byte {
 	text := undone(data)
-	for i := range c.templates.rows {
-		d := c.templates.rows[i].LaunchTemplateData
+	for _, t := range tableOf[types.LaunchTemplateVersion](c, fileTemplates).rows {
+		d := t.LaunchTemplateData
 		if d == nil {
 			continue
 		}
@@ -273,7 +275,7 @@ func strangers(fsys fs.FS) []string {
 
 // AWS returns the configuration of clients that the bundle answers, without a network.
 func (b *Bundle) AWS() aws.Config {
-	return apistats.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ apistats.Call) (any, error) { return b.c.answerEC2(in) })
+	return apistats.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ apistats.Call) (any, error) { return b.c.answer(in) })
 }
 
 // ClusterID returns the bundle's cluster.
@@ -285,12 +287,13 @@ func (b *Bundle) At() (time.Time, bool) { return b.c.at, !b.c.at.IsZero() }
 // Remembered returns what an earlier check saw of the nodes, by name; the second result is false if
 // there is no ledger.json.
 func (b *Bundle) Remembered() (map[string]evidence.Remembered, bool) {
-	if !b.c.remembered.held {
+	known := tableOf[evidence.Remembered](b.c, fileLedger)
+	if !known.held {
 		return nil, false
 	}
-	out := make(map[string]evidence.Remembered, len(b.c.remembered.rows))
-	for _, r := range b.c.remembered.rows {
-		out[r.node] = r.Remembered
+	out := make(map[string]evidence.Remembered, len(known.rows))
+	for i, node := range known.keys {
+		out[node] = known.rows[i]
 	}
 	return out, true
 }

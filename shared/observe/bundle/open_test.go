@@ -12,6 +12,8 @@ import (
 	"testing/fstest"
 	"time"
 	"unicode/utf16"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
 // small returns the handwritten bundle with all files, for tests to change.
@@ -206,11 +208,11 @@ func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
 			b := opened(t, fsys)
 			switch c.file {
 			case "instances.json":
-				if len(b.c.instances.rows) != 1 || *b.c.instances.rows[0].InstanceId != "i-0f100000000000001" {
-					t.Errorf("got %+v", b.c.instances.rows)
+				if len(b.c.instances().rows) != 1 || *b.c.instances().rows[0].InstanceId != "i-0f100000000000001" {
+					t.Errorf("got %+v", b.c.instances().rows)
 				}
 			case "nodes.json":
-				if rows := b.c.objects[fileNodes].rows; len(rows) != 1 || rows[0].Metadata.Name != "n1" || rows[0].Kind != "Node" || readNodes(rows) != nil {
+				if rows := b.c.objects(fileNodes).rows; len(rows) != 1 || rows[0].Metadata.Name != "n1" || rows[0].Kind != "Node" || readNodes(rows) != nil {
 					t.Errorf("got %+v", rows)
 				}
 			}
@@ -241,7 +243,7 @@ func TestReadsTimesOfBothVersionsOfTheCLI(t *testing.T) {
 	} {
 		fsys := least(t)
 		fsys["instances.json"] = &fstest.MapFile{Data: []byte(`[{"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": ` + written + `}]`)}
-		if got := opened(t, fsys).c.instances.rows[0].LaunchTime; got == nil || !got.Equal(at) {
+		if got := opened(t, fsys).c.instances().rows[0].LaunchTime; got == nil || !got.Equal(at) {
 			t.Errorf("%s is read as %v, not %v", written, got, at)
 		}
 	}
@@ -255,7 +257,7 @@ func TestAnEmptyFileIsNotReadAndNotNothing(t *testing.T) {
 	if m := b.Missing(); !slices.Contains(m, "nodeclaims.json") || !slices.Contains(m, "subnets.json") {
 		t.Errorf("missing are %v", m)
 	}
-	if err := b.c.subnets.missing(); err == nil || err.Error() != "subnets.json is empty in the bundle" {
+	if err := tableOf[types.Subnet](b.c, fileSubnets).missing(); err == nil || err.Error() != "subnets.json is empty in the bundle" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,29 +18,14 @@ var keptAnnotations = []string{
 	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
 
-// written returns a Kubernetes object as it is written. An item that the API server returns again
-// is pruned only once.
-func (s *scrubber) written(i *item) (any, error) {
-	if i.answered == nil {
-		return s.pruned(i)
-	}
-	p, err := kube.Decode[prunedItem](i.answered)
-	if err != nil {
-		return nil, err
-	}
-	return p.json, nil
-}
-
-// prunedItem is the type into which an item is decoded for writing.
+// prunedItem is an object as it is written: without managed fields and without irrelevant fields
+// that may hold a secret. An item that the API server returns again is decoded, and so pruned, only
+// once.
 type prunedItem struct{ json json.RawMessage }
 
 // UnmarshalJSON prunes the object.
 func (p *prunedItem) UnmarshalJSON(data []byte) error {
-	i := item{raw: data}
-	if err := json.Unmarshal(data, &i); err != nil {
-		return err
-	}
-	o, err := newScrubber().pruned(&i)
+	o, err := newScrubber().pruned(data)
 	if err != nil {
 		return err
 	}
@@ -48,10 +33,12 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// pruned returns a Kubernetes object as it is written: without managed fields and without
-// irrelevant fields that may hold a secret.
-func (s *scrubber) pruned(i *item) (any, error) {
-	raw, err := kube.Trim(i.Kind, i.raw)
+func (s *scrubber) pruned(data json.RawMessage) (any, error) {
+	var i item
+	if err := json.Unmarshal(data, &i); err != nil {
+		return nil, err
+	}
+	raw, err := kube.Trim(i.Kind, data)
 	if err != nil {
 		return nil, err
 	}

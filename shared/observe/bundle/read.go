@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence"
@@ -33,13 +33,13 @@ func readCluster(c *contents, in *input, v *value) {
 	if cluster.Name == nil {
 		cluster.Name = &id.Name
 	}
-	c.cluster.put(cluster)
+	c.cluster().put(cluster)
 }
 
 // readInstances reads reservations with instances, or bare instances, as --query
 // 'Reservations[].Instances[]' prints them.
 func readInstances(c *contents, in *input, v *value) {
-	c.instances.held = true
+	c.instances().held = true
 	for _, row := range in.rows(v, shape{list: "Reservations", id: "InstanceId", other: "Instances"}) {
 		if !row.has("Instances") {
 			var i types.Instance
@@ -50,10 +50,8 @@ func readInstances(c *contents, in *input, v *value) {
 		}
 		var r types.Reservation
 		in.decode(row, &r)
-		all := r.Instances
-		r.Instances = nil
-		for n := range all {
-			c.putInstance(in, row, instance{Instance: all[n], reservation: r})
+		for _, i := range instancesOf(r) {
+			c.putInstance(in, row, i)
 		}
 		for _, i := range row.down("Instances[]") {
 			in.refuseTrimmed(i)
@@ -66,7 +64,7 @@ func (c *contents) putInstance(in *input, row *value, i instance) {
 		in.fail(row.from, "an instance in this has no InstanceId")
 		return
 	}
-	c.instances.put(i)
+	c.instances().put(i)
 }
 
 // readAccessEntries reads access entries in full, or the ARNs that list-access-entries prints. ARNs
@@ -76,7 +74,7 @@ func readAccessEntries(c *contents, in *input, v *value) {
 		in.fail(v.from, "this is one access entry, and nothing would tell of the others: put all of them into {\"accessEntries\": [...]}")
 		return
 	}
-	c.entries.held = true
+	c.accessEntries().held = true
 	list := v
 	if v.kind == object && v.has("accessEntries") {
 		in.whole(v)
@@ -94,7 +92,7 @@ func readAccessEntries(c *contents, in *input, v *value) {
 func (c *contents) putAccessEntry(in *input, v *value) {
 	switch {
 	case v.kind == text:
-		c.entries.put(accessEntry{AccessEntry: ekstypes.AccessEntry{PrincipalArn: &v.text}, listed: true})
+		c.accessEntries().put(accessEntry{AccessEntry: ekstypes.AccessEntry{PrincipalArn: &v.text}, listed: true})
 		return
 	case v.kind == object && v.has("accessEntry"):
 		v = v.get("accessEntry")
@@ -105,19 +103,13 @@ func (c *contents) putAccessEntry(in *input, v *value) {
 	}
 	var e accessEntry
 	in.decode(v, &e.AccessEntry)
-	c.entries.put(e)
-	c.entries.trim(aws.ToString(e.PrincipalArn), in.trimmed(v))
+	c.accessEntries().put(e)
+	c.accessEntries().trim(aws.ToString(e.PrincipalArn), in.trimmed(v))
 	if v.has("associatedAccessPolicies") {
-		p := accessPolicies{principal: aws.ToString(e.PrincipalArn)}
+		var p eks.ListAssociatedAccessPoliciesOutput
 		in.decode(v.get("associatedAccessPolicies"), &p.AssociatedAccessPolicies)
-		c.policies.put(p)
+		tableOf[eks.ListAssociatedAccessPoliciesOutput](c, fileAccessPolicies).set(aws.ToString(e.PrincipalArn), p)
 	}
-}
-
-func readShifts(c *contents, in *input, v *value) {
-	var out arczonalshift.GetManagedResourceOutput
-	in.decode(v, &out)
-	c.shifts.put(out)
 }
 
 // rememberedNode is a node in ledger.json. The conditions are named as in a Node.
@@ -135,7 +127,8 @@ type rememberedCondition struct {
 }
 
 func readLedger(c *contents, in *input, v *value) {
-	c.remembered.held = true
+	known := tableOf[evidence.Remembered](c, fileLedger)
+	known.held = true
 	if v.kind != object || !v.has("nodes") || v.get("nodes").kind != object {
 		in.fail(v.from, "there is no object \"nodes\" in this: it should be {\"nodes\": {\"NODE\": {\"conditions\": [...], \"at\": \"...\", \"readyFlips\": [...]}}}")
 		return
@@ -144,10 +137,10 @@ func readLedger(c *contents, in *input, v *value) {
 	for i := range nodes.fields {
 		var n rememberedNode
 		in.decode(&nodes.fields[i].value, &n)
-		r := remembered{node: nodes.fields[i].name, Remembered: evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips, GroupPressures: n.GroupPressures}}
+		r := evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips, GroupPressures: n.GroupPressures}
 		for _, k := range n.Conditions {
 			r.Conditions = append(r.Conditions, evidence.Condition{Type: k.Type, Status: k.Status, Reason: k.Reason, Message: k.Message, Since: k.LastTransitionTime})
 		}
-		c.remembered.put(r)
+		known.set(nodes.fields[i].name, r)
 	}
 }

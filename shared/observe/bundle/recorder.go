@@ -22,8 +22,6 @@ type Recorder struct {
 	// torn are the files with a missing answer, and why it is missing. Without the answer, the file
 	// would mean that there is nothing.
 	torn map[string]string
-	// entries reports whether all access entries were listed.
-	entries bool
 }
 
 // NewRecorder returns a recorder for a capture at the given time.
@@ -37,9 +35,10 @@ func NewRecorder(at time.Time) *Recorder {
 func (r *Recorder) Remember(nodes map[string]evidence.Remembered) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.c.remembered.held = true
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		r.c.remembered.put(remembered{name, nodes[name]})
+	t := tableOf[evidence.Remembered](r.c, fileLedger)
+	t.held = true
+	for name, seen := range nodes {
+		t.set(name, seen)
 	}
 }
 
@@ -79,7 +78,7 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	}
 	none := errors.Is(err, kube.ErrGone) || errors.Is(err, kube.ErrNoNodeClaims) || errors.Is(err, kube.ErrNoEC2NodeClasses)
 	for _, file := range files {
-		switch t := r.c.objects[file]; {
+		switch t := r.c.objects(file); {
 		case q.ByName() && file == fileNodes: // the list of all shows whether it exists
 			if err == nil {
 				r.objects(objects)
@@ -134,10 +133,10 @@ func (r *Recorder) objects(all []*kube.Item) {
 			continue
 		}
 		i := *read
-		i.raw, i.answered = one.JSON(), one
+		i.object = one
 		if s := servedAs(i.Kind); s != nil {
 			// A node that is read by name after the list of all is already in it.
-			r.c.objects[s.file].keep(i)
+			r.c.objects(s.file).keep(i)
 		}
 	}
 }

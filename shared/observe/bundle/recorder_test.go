@@ -21,10 +21,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
@@ -483,17 +485,17 @@ func planted(v reflect.Value) {
 func TestNoTextOfAnAnswerIsLeftOut(t *testing.T) {
 	c := newContents()
 	// Instances of EC2 nest deep, but none contains itself.
-	plant(&c.instances)
-	plant(&c.images)
-	plant(&c.subnets)
-	plant(&c.templates)
-	plant(&c.asgs)
-	plant(&c.activities)
-	plant(&c.nodeGroups)
-	plant(&c.roles)
-	plant(&c.profiles)
-	plant(&c.attached)
-	plant(&c.cluster)
+	plant(c.instances())
+	plant(tableOf[types.Image](c, fileImages))
+	plant(tableOf[types.Subnet](c, fileSubnets))
+	plant(tableOf[types.LaunchTemplateVersion](c, fileTemplates))
+	plant(tableOf[asgtypes.AutoScalingGroup](c, fileASGs))
+	plant(tableOf[asgtypes.Activity](c, fileActivities))
+	plant(c.nodeGroups())
+	plant(tableOf[iamtypes.Role](c, fileRoles))
+	plant(tableOf[iamtypes.InstanceProfile](c, fileProfiles))
+	plant(tableOf[iam.ListAttachedRolePoliciesOutput](c, fileAttached))
+	plant(c.cluster())
 	r := NewRecorder(captured)
 	r.c = c
 	for file, text := range written(t, r) {
@@ -509,7 +511,7 @@ func TestNoTextOfAnAnswerIsLeftOut(t *testing.T) {
 func plant[T any](t *table[T]) {
 	var row T
 	planted(reflect.ValueOf(&row).Elem())
-	t.put(row)
+	t.set("one", row)
 }
 
 // A file with a missing answer would mean that there is nothing.

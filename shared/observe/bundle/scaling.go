@@ -9,47 +9,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// answerAutoScaling returns all results on one page. Like Auto Scaling it leaves out instances in
-// no group, and unknown groups.
-func (c *contents) answerAutoScaling(in any) (any, error) {
-	switch in := in.(type) {
-	case *autoscaling.DescribeAutoScalingInstancesInput:
-		all, err := c.asgInstances.rows, c.asgInstances.listing()
-		if !c.asgInstances.held {
-			if listed := c.membersOfGroups(); holdsAll(listed, in.InstanceIds) {
-				all, err = listed, nil
-			}
+// scalingInstances leaves out instances in no group, as Auto Scaling does.
+func (c *contents) scalingInstances(in *autoscaling.DescribeAutoScalingInstancesInput) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+	known := tableOf[types.AutoScalingInstanceDetails](c, fileASGInstances)
+	all, err := known.rows, known.listing()
+	if !known.held {
+		if listed := c.membersOfGroups(); holdsAll(listed, in.InstanceIds) {
+			all, err = listed, nil
 		}
-		out := &autoscaling.DescribeAutoScalingInstancesOutput{}
-		for _, i := range all {
-			if len(in.InstanceIds) == 0 || slices.Contains(in.InstanceIds, aws.ToString(i.InstanceId)) {
-				out.AutoScalingInstances = append(out.AutoScalingInstances, i)
-			}
-		}
-		return out, err
-	case *autoscaling.DescribeAutoScalingGroupsInput:
-		return c.scalingGroups(in)
-	case *autoscaling.DescribeScalingActivitiesInput:
-		out := &autoscaling.DescribeScalingActivitiesOutput{}
-		for _, v := range c.activities.rows {
-			if in.AutoScalingGroupName == nil || aws.ToString(v.AutoScalingGroupName) == *in.AutoScalingGroupName {
-				out.Activities = append(out.Activities, v)
-			}
-		}
-		slices.SortStableFunc(out.Activities, func(a, b types.Activity) int { // newest first
-			return aws.ToTime(b.StartTime).Compare(aws.ToTime(a.StartTime))
-		})
-		if in.MaxRecords != nil {
-			out.Activities = out.Activities[:min(len(out.Activities), int(*in.MaxRecords))]
-		}
-		return out, c.activities.listing()
 	}
-	return c.answerIAM(in)
+	out := &autoscaling.DescribeAutoScalingInstancesOutput{}
+	for _, i := range all {
+		if len(in.InstanceIds) == 0 || slices.Contains(in.InstanceIds, aws.ToString(i.InstanceId)) {
+			out.AutoScalingInstances = append(out.AutoScalingInstances, i)
+		}
+	}
+	return out, err
+}
+
+func (c *contents) scalingActivities(in *autoscaling.DescribeScalingActivitiesInput) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+	known := tableOf[types.Activity](c, fileActivities)
+	out := &autoscaling.DescribeScalingActivitiesOutput{}
+	for _, v := range known.rows {
+		if in.AutoScalingGroupName == nil || aws.ToString(v.AutoScalingGroupName) == *in.AutoScalingGroupName {
+			out.Activities = append(out.Activities, v)
+		}
+	}
+	slices.SortStableFunc(out.Activities, func(a, b types.Activity) int { // newest first
+		return aws.ToTime(b.StartTime).Compare(aws.ToTime(a.StartTime))
+	})
+	if in.MaxRecords != nil {
+		out.Activities = out.Activities[:min(len(out.Activities), int(*in.MaxRecords))]
+	}
+	return out, known.listing()
 }
 
 // membersOfGroups returns the instances that the Auto Scaling groups themselves list.
 func (c *contents) membersOfGroups() (out []types.AutoScalingInstanceDetails) {
-	for _, g := range c.asgs.rows {
+	for _, g := range tableOf[types.AutoScalingGroup](c, fileASGs).rows {
 		for _, i := range g.Instances {
 			if i.LifecycleState == "" || i.ProtectedFromScaleIn == nil {
 				continue // somebody removed it
@@ -72,8 +69,10 @@ func holdsAll(listed []types.AutoScalingInstanceDetails, ids []string) bool {
 	})
 }
 
+// scalingGroups leaves out unknown groups, as Auto Scaling does.
 func (c *contents) scalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
-	if err := c.asgs.listing(); err != nil {
+	groups := tableOf[types.AutoScalingGroup](c, fileASGs)
+	if err := groups.listing(); err != nil {
 		return nil, err
 	}
 	for _, f := range in.Filters {
@@ -82,7 +81,7 @@ func (c *contents) scalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput)
 		}
 	}
 	out := &autoscaling.DescribeAutoScalingGroupsOutput{}
-	for _, g := range c.asgs.rows {
+	for _, g := range groups.rows {
 		if (len(in.AutoScalingGroupNames) == 0 || slices.Contains(in.AutoScalingGroupNames, aws.ToString(g.AutoScalingGroupName))) && hasKeys(g.Tags, in.Filters) {
 			out.AutoScalingGroups = append(out.AutoScalingGroups, g)
 		}

@@ -1,8 +1,11 @@
 package bundle
 
 import (
+	"cmp"
 	"reflect"
+	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
@@ -11,17 +14,18 @@ type shape struct {
 	file, command string
 	list          string // the field with the list, such as Subnets
 	id            string // the field that identifies an object, such as SubnetId
+	key           string // the fields of its key, if they are others: see keyed
 	one           string // the field with the object if the CLI prints them one by one; or ""
 	other         string // another field that identifies an object; or ""
-	ids           string // the field of the call with the ids of the wanted objects; "" if it lists all
 }
 
 // listing returns the spec of a file with a list.
-func listing[T any](s shape, table func(*contents) *table[T]) spec {
+func listing[T any](s shape) spec {
 	return spec{
 		name: s.file, command: s.command + " --output json",
+		table: func() filed { return newTable(s.file, keyed[T](cmp.Or(s.key, exported(s.id)))) },
 		read: func(c *contents, in *input, v *value) {
-			t := table(c)
+			t := tableOf[T](c, s.file)
 			t.held = true
 			t.single = v.kind == object && !v.has(s.list)
 			for _, row := range in.rows(v, s) {
@@ -35,58 +39,74 @@ func listing[T any](s shape, table func(*contents) *table[T]) spec {
 				t.trim(t.key(&thing), in.trimmed(row))
 			}
 		},
-		blank: func(c *contents) { table(c).empty = true },
-		write: func(f *filer, c *contents) { listed(f, s.list, table(c)) },
-	}
-}
-
-// call is a call of the SDK that lists the rows of a file.
-type call struct {
-	in reflect.Type
-	// all reports whether the call requests all rows, so that one that is missing in the answer
-	// counts as absent.
-	all    func(in any) bool
-	answer func(c *contents, in any) (out any, err error)
-	put    func(c *contents, out any)
-}
-
-// describes is listing with the call that lists the rows: by their ids, or all that EC2's filters
-// select. A call that is answered in another way has its own case: see answerEC2.
-func describes[I, O, T any](s shape, table func(*contents) *table[T]) spec {
-	field := func(of any, name string) reflect.Value { return reflect.ValueOf(of).Elem().FieldByName(name) }
-	ids := func(in any) []string {
-		if s.ids == "" {
-			return nil
-		}
-		return field(in, s.ids).Interface().([]string)
-	}
-	out := listing(s, table)
-	out.call = &call{
-		in:  reflect.TypeFor[*I](),
-		all: func(in any) bool { return len(ids(in)) == 0 },
-		put: func(c *contents, out any) { table(c).put(field(out, s.list).Interface().([]T)...) },
-		answer: func(c *contents, in any) (any, error) {
-			filters := field(in, "Filters")
-			if !filters.IsValid() {
-				filters = field(in, "Filter")
+		write: func(f *filer, c *contents) {
+			if t := tableOf[T](c, s.file); t.held {
+				f.write(s.file, map[string]any{s.list: encodeAll(f.like(s.list), t.sorted())})
 			}
-			found, err := filtered(table(c), ids(in), filters.Interface().([]types.Filter))
-			out := new(O)
-			field(out, s.list).Set(reflect.ValueOf(found))
-			return out, err
 		},
 	}
+}
+
+// exported returns the name of the SDK's field for a name of the service's model.
+func exported(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// describes adds the call that lists the rows: those of the ids in a field of the call, or all that
+// EC2's filters select.
+func describes[I, O, T any](s shape, ids string) spec {
+	out := listing[T](s)
+	lists := listsRows[I, O, T](s, ids)
+	lists.answer = func(c *contents, in any) (any, error) {
+		filters := fieldOf(in, "Filters")
+		if !filters.IsValid() {
+			filters = fieldOf(in, "Filter")
+		}
+		found, err := filtered(tableOf[T](c, s.file), fieldOf(in, ids).Interface().([]string), filters.Interface().([]types.Filter))
+		out := new(O)
+		fieldOf(out, s.list).Set(reflect.ValueOf(found))
+		return out, err
+	}
+	out.calls = []operation{lists}
 	return out
 }
 
-// callOf returns the file whose rows a call lists, nil if there is none.
-func callOf(in any) *spec {
-	for i := range specs {
-		if c := specs[i].call; c != nil && c.in == reflect.TypeOf(in) {
-			return &specs[i]
-		}
+// selects is describes for a call that is answered in a way of its own. ids is "" if it names none.
+func selects[I, O, T any](s shape, ids string, answer func(*contents, *I) (*O, error)) spec {
+	out, lists := listing[T](s), listsRows[I, O, T](s, ids)
+	lists.answer = on("", nil, answer, nil).answer
+	out.calls = []operation{lists}
+	return out
+}
+
+// listsRows returns the recording of a call that lists the rows of a file.
+func listsRows[I, O, T any](s shape, ids string) operation {
+	return operation{
+		in: reflect.TypeFor[*I](), file: s.file,
+		whole:  func(in any) bool { return ids == "" || fieldOf(in, ids).Len() == 0 },
+		record: func(c *contents, _, out any) { tableOf[T](c, s.file).put(fieldOf(out, s.list).Interface().([]T)...) },
 	}
-	return nil
+}
+
+// gets adds the call that describes one row by its name, which the field of the call holds.
+func gets[I, O, T any](s shape, name string) spec {
+	out := listing[T](s)
+	out.calls = []operation{{
+		in: reflect.TypeFor[*I](),
+		answer: func(c *contents, in any) (any, error) {
+			row, err := tableOf[T](c, s.file).find(nameIn(in, name))
+			out := new(O)
+			fieldOf(out, exported(s.one)).Set(reflect.ValueOf(row))
+			return out, err
+		},
+		record: func(c *contents, _, out any) { putOne[T](c, s.file, fieldOf(out, exported(s.one)).Interface().(*T)) },
+	}}
+	return out
+}
+
+// putOne records the row of an answer about one, which may be empty.
+func putOne[T any](c *contents, file string, row *T) {
+	if row != nil {
+		tableOf[T](c, file).put(*row)
+	}
 }
 
 // rows returns the objects that a file lists: in the CLI's answer, in an array of objects or of
@@ -104,12 +124,7 @@ func (in *input) rows(v *value, s shape) []*value {
 		return nil
 	case v.has(s.list) && v.get(s.list).kind == array:
 		in.whole(v)
-		var out []*value
-		list := v.get(s.list)
-		for i := range list.items {
-			out = append(out, in.rows(&list.items[i], s)...)
-		}
-		return out
+		return in.rows(v.get(s.list), s)
 	case s.one != "" && v.has(s.one) && v.get(s.one).kind == object:
 		return []*value{v.get(s.one)}
 	case v.has(s.id), s.other != "" && v.has(s.other):
@@ -133,11 +148,12 @@ func (in *input) whole(v *value) {
 
 // perName returns the spec of a file with one answer of the CLI per name, since the answer does not
 // contain the name. telling is the field that identifies an answer without its name.
-func perName[T any](file, command, telling string, table func(*contents) *table[T], named func(*T, string)) spec {
+func perName[O any](file, command, telling string) spec {
 	return spec{
 		name: file, command: command + ", once for each, --output json",
+		table: func() filed { return newTable[O](file, nil) },
 		read: func(c *contents, in *input, v *value) {
-			t := table(c)
+			t := tableOf[O](c, file)
 			t.held = true
 			switch {
 			case v.kind != object:
@@ -148,17 +164,69 @@ func perName[T any](file, command, telling string, table func(*contents) *table[
 				return
 			}
 			for i := range v.fields {
-				var answer T
-				if inner := &v.fields[i].value; inner.kind == object {
+				var answer O
+				name, inner := v.fields[i].name, &v.fields[i].value
+				if inner.kind == object {
 					in.whole(inner)
 				}
-				in.decode(&v.fields[i].value, &answer)
-				named(&answer, v.fields[i].name)
-				t.put(answer)
-				t.trim(v.fields[i].name, in.trimmed(&v.fields[i].value))
+				in.decode(inner, &answer)
+				t.set(name, answer)
+				t.trim(name, in.trimmed(inner))
 			}
 		},
-		blank: func(c *contents) { table(c).empty = true },
-		write: func(f *filer, c *contents) { answers(f, telling, table(c)) },
+		// Fields without a value are left out, even if these are all fields: an empty answer is an
+		// answer.
+		write: func(f *filer, c *contents) {
+			t := tableOf[O](c, file)
+			if !t.held {
+				return
+			}
+			out := map[string]any{}
+			for i := range t.rows {
+				out[t.keys[i]] = f.one(f.like(telling), &t.rows[i])
+			}
+			f.write(file, out)
+		},
 	}
 }
+
+// answers is perName with the call that returns such an answer for the name in a field of the call.
+func answers[I, O any](file, command, telling, name string) spec {
+	out := perName[O](file, command, telling)
+	telling = exported(telling)
+	out.calls = []operation{{
+		in: reflect.TypeFor[*I](), file: file, whole: later,
+		answer: func(c *contents, in any) (any, error) {
+			row, err := tableOf[O](c, file).find(nameIn(in, name))
+			out := *row // a copy, because the client modifies its answer
+			return &out, err
+		},
+		record: func(c *contents, in, out any) {
+			t, row := tableOf[O](c, file), new(O)
+			if at, ok := t.at[nameIn(in, name)]; ok && later(in) {
+				*row = t.rows[at]
+			}
+			if all := fieldOf(row, telling); all.Kind() == reflect.Slice {
+				all.Set(reflect.AppendSlice(all, fieldOf(out, telling)))
+			} else {
+				all.Set(fieldOf(out, telling))
+			}
+			t.set(nameIn(in, name), *row)
+		},
+	}}
+	return out
+}
+
+// later reports whether a call asks for a page after the first.
+func later(in any) bool {
+	for _, name := range []string{"NextToken", "Marker"} {
+		if token := fieldOf(in, name); token.IsValid() {
+			return !token.IsNil()
+		}
+	}
+	return false
+}
+
+func fieldOf(v any, name string) reflect.Value { return reflect.ValueOf(v).Elem().FieldByName(name) }
+
+func nameIn(in any, name string) string { return aws.ToString(fieldOf(in, name).Interface().(*string)) }

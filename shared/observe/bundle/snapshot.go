@@ -18,7 +18,7 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 	defer r.mu.Unlock()
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Instance == "" || !r.c.instances.has(string(n.Instance)) {
+		if n.Instance == "" || !r.c.instances().has(string(n.Instance)) {
 			continue
 		}
 		if err := r.add("Node", n.Name, nodeOf(n)); err != nil {
@@ -27,16 +27,16 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 	}
 	// The lease of an instance without a node was read by the names that the node would have.
 	for id, d := range s.Details {
-		if d.LeaseRead != roll.Yes || !r.c.instances.has(string(id)) {
+		if d.LeaseRead != roll.Yes || !r.c.instances().has(string(id)) {
 			continue
 		}
 		if err := r.add("Lease", d.LeaseOf, leaseOf(d.LeaseOf, d.LeaseRenewed)); err != nil {
 			return err
 		}
-		r.c.objects[fileLeases].held = true
+		r.c.objects(fileLeases).held = true
 	}
 	if s.Has(roll.ScopeNodes) {
-		r.c.objects[fileNodes].held = true
+		r.c.objects(fileNodes).held = true
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (r *Recorder) add(kind, name string, o tree) error {
 	if err != nil {
 		return fmt.Errorf("put %s %s into the bundle: %w", kind, name, err)
 	}
-	if objects := r.c.objects[spec.file]; !objects.has(one.key()) {
+	if objects := r.c.objects(spec.file); !objects.has(one.key()) {
 		objects.keep(one)
 	}
 	return nil

@@ -2,9 +2,12 @@ package bundle
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/aws/awserr"
@@ -23,27 +26,61 @@ type table[T any] struct {
 	// trimmed are the incomplete rows, with the missing field that the tool always prints.
 	trimmed map[string]string
 	rows    []T
+	keys    []string       // of the rows
 	at      map[string]int // key -> index of rows
 	key     func(*T) string
 }
 
-func newTable[T any](file string, key func(*T) string) table[T] {
-	return table[T]{file: file, at: map[string]int{}, key: key}
+// newTable returns an empty table. key returns the key of a row; nil if the rows do not contain it.
+func newTable[T any](file string, key func(*T) string) *table[T] {
+	return &table[T]{file: file, at: map[string]int{}, key: key}
+}
+
+// filed is a table of any rows.
+type filed interface{ blank() }
+
+// blank records that the file exists and is empty.
+func (t *table[T]) blank() { t.empty = true }
+
+// keyed returns the key of a row: the fields that the pattern names, separated by : or /.
+func keyed[T any](pattern string) func(*T) string {
+	at := strings.IndexAny(pattern, ":/")
+	if at < 0 {
+		f, _ := reflect.TypeFor[T]().FieldByName(pattern)
+		return func(row *T) string { return plainText(reflect.ValueOf(row).Elem().FieldByIndex(f.Index)) }
+	}
+	first, second := keyed[T](pattern[:at]), keyed[T](pattern[at+1:])
+	return func(row *T) string { return first(row) + pattern[at:at+1] + second(row) }
+}
+
+func plainText(v reflect.Value) string {
+	switch v := v.Interface().(type) {
+	case *string:
+		return aws.ToString(v)
+	case *int64:
+		return strconv.FormatInt(aws.ToInt64(v), 10)
+	}
+	panic(fmt.Sprintf("no key is a %s", v.Type()))
 }
 
 // put adds rows. A later row of the same key replaces an earlier one.
 func (t *table[T]) put(rows ...T) {
 	t.held = true
 	for i := range rows {
-		k := t.key(&rows[i])
-		delete(t.trimmed, k)
-		if at, ok := t.at[k]; ok {
-			t.rows[at] = rows[i]
-			continue
-		}
-		t.at[k] = len(t.rows)
-		t.rows = append(t.rows, rows[i])
+		t.set(t.key(&rows[i]), rows[i])
 	}
+}
+
+// set adds a row with its key.
+func (t *table[T]) set(key string, row T) {
+	t.held = true
+	delete(t.trimmed, key)
+	if at, ok := t.at[key]; ok {
+		t.rows[at] = row
+		return
+	}
+	t.at[key] = len(t.rows)
+	t.rows, t.keys = append(t.rows, row), append(t.keys, key)
 }
 
 // has reports whether there is a row for the key.
@@ -75,29 +112,46 @@ func (t *table[T]) find(key string) (*T, error) {
 	return new(T), t.lacks(key)
 }
 
-// keys returns the keys of the rows, in order.
-func (t *table[T]) keys() []string {
-	out := []string{}
-	for i := range t.rows {
-		out = append(out, t.key(&t.rows[i]))
-	}
-	return out
-}
-
 // listing returns an error if the file does not exist, if it does not show what else exists, or if
 // something was removed from it.
 func (t *table[T]) listing() error {
 	if t.single {
 		return &awserr.NotCaptured{What: t.file, Why: "holds one thing in the bundle, and not the list of all"}
 	}
-	if err := t.missing(); err != nil {
+	if err := t.missing(); err != nil || len(t.trimmed) == 0 {
 		return err
 	}
-	return t.anyCutDown()
+	for _, key := range t.keys {
+		if err := t.cutDown(key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *table[T]) lacks(key string) error {
 	return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("is not in %s of the bundle", t.file)}
+}
+
+// trim records which field that the tool always prints is missing in the object of a key, "" if
+// none.
+func (t *table[T]) trim(key, lacks string) {
+	if lacks == "" {
+		return
+	}
+	if t.trimmed == nil {
+		t.trimmed = map[string]string{}
+	}
+	t.trimmed[key] = lacks
+}
+
+// cutDown returns an error that names what was removed from the object of a key, nil if nothing
+// was.
+func (t *table[T]) cutDown(key string) error {
+	if lacks, ok := t.trimmed[key]; ok {
+		return &awserr.NotCaptured{What: key, Why: fmt.Sprintf("lacks %s in %s of the bundle, which is always printed, so it was taken out", lacks, t.file)}
+	}
+	return nil
 }
 
 // filtered returns the rows of the keys, or all rows if there are none, that the filters select. A
@@ -110,25 +164,21 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, e
 		return nil, t.listing()
 	}
 	for _, k := range keys {
-		if !t.has(k) {
-			return nil, t.lacks(k)
-		}
-		if err := t.cutDown(k); err != nil {
+		if _, err := t.find(k); err != nil {
 			return nil, err
 		}
 	}
 	var out []T
 	for i := range t.rows {
-		r := &t.rows[i]
-		if len(keys) > 0 && !slices.Contains(keys, t.key(r)) {
+		if len(keys) > 0 && !slices.Contains(keys, t.keys[i]) {
 			continue
 		}
-		ok, err := matches(filters, r)
+		ok, err := matches(filters, &t.rows[i])
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			out = append(out, *r)
+			out = append(out, t.rows[i])
 		}
 	}
 	return out, nil
@@ -136,7 +186,9 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, e
 
 // sorted returns the rows in the order of their keys.
 func (t *table[T]) sorted() []T {
-	rows := slices.Clone(t.rows)
-	slices.SortStableFunc(rows, func(a, b T) int { return strings.Compare(t.key(&a), t.key(&b)) })
-	return rows
+	out := make([]T, 0, len(t.rows))
+	for _, key := range slices.Sorted(slices.Values(t.keys)) {
+		out = append(out, t.rows[t.at[key]])
+	}
+	return out
 }

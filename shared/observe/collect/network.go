@@ -22,12 +22,12 @@ const (
 	vpcsTotal = 3
 )
 
-// bounded splits ids into those that are described and the rest.
-func (l *look) bounded(ids []string) (some, rest []string) {
-	return first(distinct(ids), l.most(networkSize))
+// describe describes objects of a kind by id, each once and networkSize at most.
+func describe[I, O, F, V any](l *look, into map[string]evidence.Fact[V], name string, ids []string, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) {
+	ids, left := first(distinct(ids), l.most(networkSize))
+	maps.Copy(into, byID(l.action(name), ids, networkSize, call, in, keep))
+	skip(into, left, "200 of a kind are described per check, the most urgent first")
 }
-
-const whyNetwork = "200 of a kind are described per check, the most urgent first"
 
 // readSubnets describes the subnets of the instances, and those of the API server's and the VPC
 // endpoints' addresses.
@@ -43,19 +43,16 @@ func (l *look) readSubnets() {
 	for _, e := range l.endpoints() {
 		ids = append(ids, e.Subnets...)
 	}
-	ids, left := l.bounded(ids)
-	facts := byID(l.action("ec2:DescribeSubnets"), ids, networkSize, l.ec2.DescribeSubnets,
+	describe(l, l.ev.Network.Subnets, "ec2:DescribeSubnets", ids, l.ec2.DescribeSubnets,
 		func(ids []string) *ec2.DescribeSubnetsInput { return &ec2.DescribeSubnetsInput{SubnetIds: ids} },
 		func(found map[string]evidence.Subnet, out *ec2.DescribeSubnetsOutput) {
 			put(found, out.Subnets, func(t *types.Subnet) *string { return t.SubnetId }, subnet)
 		})
-	skip(facts, left, whyNetwork)
-	maps.Copy(l.ev.Network.Subnets, facts)
 }
 
 func subnet(s *types.Subnet) evidence.Subnet {
 	return evidence.Subnet{
-		ID: aws.ToString(s.SubnetId), CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
+		CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
 	}
 }
 
@@ -146,20 +143,17 @@ func (l *look) readSecurityGroups() {
 	for _, e := range l.endpoints() {
 		ids = append(ids, e.SecurityGroups...)
 	}
-	ids, left := l.bounded(ids)
-	facts := byID(l.action("ec2:DescribeSecurityGroups"), ids, networkSize, l.ec2.DescribeSecurityGroups,
+	describe(l, l.ev.Network.SecurityGroups, "ec2:DescribeSecurityGroups", ids, l.ec2.DescribeSecurityGroups,
 		func(ids []string) *ec2.DescribeSecurityGroupsInput {
 			return &ec2.DescribeSecurityGroupsInput{GroupIds: ids}
 		},
 		func(found map[string]evidence.SecurityGroup, out *ec2.DescribeSecurityGroupsOutput) {
 			put(found, out.SecurityGroups, func(t *types.SecurityGroup) *string { return t.GroupId }, securityGroup)
 		})
-	skip(facts, left, whyNetwork)
-	maps.Copy(l.ev.Network.SecurityGroups, facts)
 }
 
 func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
-	return evidence.SecurityGroup{ID: aws.ToString(g.GroupId), Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress)}
+	return evidence.SecurityGroup{Ingress: permissions(g.IpPermissions), Egress: permissions(g.IpPermissionsEgress)}
 }
 
 func permissions(rules []types.IpPermission) []evidence.Permission {
@@ -199,16 +193,13 @@ func (l *look) readNATGateways() {
 			}
 		}
 	}
-	ids, left := l.bounded(ids)
-	facts := byID(l.action("ec2:DescribeNatGateways"), ids, networkSize, l.ec2.DescribeNatGateways,
+	describe(l, l.ev.Network.NATGateways, "ec2:DescribeNatGateways", ids, l.ec2.DescribeNatGateways,
 		func(ids []string) *ec2.DescribeNatGatewaysInput {
 			return &ec2.DescribeNatGatewaysInput{NatGatewayIds: ids}
 		},
 		func(found map[string]evidence.NATGateway, out *ec2.DescribeNatGatewaysOutput) {
 			put(found, out.NatGateways, func(t *types.NatGateway) *string { return t.NatGatewayId }, natGateway)
 		})
-	skip(facts, left, whyNetwork)
-	maps.Copy(l.ev.Network.NATGateways, facts)
 }
 
 func natGateway(g *types.NatGateway) evidence.NATGateway {

@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -138,7 +137,7 @@ func lease(l *leaseJSON) evidence.Lease {
 func event(e *kube.Event) evidence.Event {
 	message, _ := redact.Text(e.Message)
 	return evidence.Event{
-		Type: e.Type, Reason: e.Reason, Message: message, Source: cmp.Or(e.Source.Component, e.ReportingComponent),
+		Type: e.Type, Reason: e.Reason, Message: message,
 		First: e.First(), Last: e.Last(), Count: max(1, e.Count, e.Series.Count),
 	}
 }

@@ -116,9 +116,8 @@ type podJSON struct {
 }
 
 type containerStatus struct {
-	RestartCount int   `json:"restartCount"`
-	State        state `json:"state"`
-	LastState    state `json:"lastState"`
+	State     state `json:"state"`
+	LastState state `json:"lastState"`
 }
 
 type state struct {
@@ -147,9 +146,6 @@ func pod(p *podJSON) evidence.Pod {
 		}
 	}
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
-	for _, c := range statuses {
-		out.Restarts += c.RestartCount
-	}
 	memory(&out, p)
 	waiting, terminated := trouble(statuses)
 	out.Waiting, out.Terminated = waiting.Reason, terminated.Reason

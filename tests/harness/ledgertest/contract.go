@@ -98,7 +98,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		say := func(said string, version int64) error {
 			n := Notice(1)
 			for id := range n.Members {
-				n.Members[id] = ledger.Told(ledger.Statement{Held: said})
+				n.Members[id] = ledger.MemberMemory{Last: ledger.Statement{Held: said}, Told: ledger.Statement{Held: said}}
 			}
 			return open().Record(ctx, Cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}, NoticesVersion: version})
 		}

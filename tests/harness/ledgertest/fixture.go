@@ -33,7 +33,7 @@ func Changes() ledger.Changes {
 			NotReady:        map[roll.InstanceID]ledger.NotReady{"i-00000001": {Since: T0, Status: roll.ConditionUnknown, Transition: T0}},
 			Rests:           map[roll.InstanceID]ledger.Rest{"i-00000002": {}, "i-00000003": {Left: T0}},
 			GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": T0},
-			Notices:         map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]ledger.MemberMemory{"i-00000001": ledger.Told(ledger.Statement{Stage: roll.Overdue})}, Incident: Incident()}},
+			Notices:         map[ledger.NoticeKey]ledger.Notice{key: {SentAt: T0, Members: map[roll.InstanceID]ledger.MemberMemory{"i-00000001": {Last: ledger.Statement{Stage: roll.Overdue}, Told: ledger.Statement{Stage: roll.Overdue}}}, Incident: Incident()}},
 			Checked:         T0,
 			First:           T0.Add(-time.Hour),
 			Missing:         map[roll.InstanceID]time.Time{"i-00000001": T0},
@@ -70,7 +70,7 @@ func Findings(n int) (c ledger.Changes) {
 func Notice(n int) ledger.Notice {
 	members := map[roll.InstanceID]ledger.MemberMemory{}
 	memories := []ledger.MemberMemory{
-		ledger.Told(ledger.Statement{Stage: roll.Overdue}), ledger.Told(ledger.Statement{Held: "UnhealthyShare"}), {Last: ledger.Statement{Stage: roll.Overdue}},
+		{Last: ledger.Statement{Stage: roll.Overdue}, Told: ledger.Statement{Stage: roll.Overdue}}, {Last: ledger.Statement{Held: "UnhealthyShare"}, Told: ledger.Statement{Held: "UnhealthyShare"}}, {Last: ledger.Statement{Stage: roll.Overdue}},
 	}
 	for i := range n {
 		members[InstanceID(i)] = memories[i%len(memories)]
