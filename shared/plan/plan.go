@@ -10,6 +10,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"rollcall/shared/assess"
@@ -92,7 +93,7 @@ func Make(in Input) Plan {
 	p.strangers = strangersOf(in.Diagnoses)
 	p.remediateSince()
 	p.storm()
-	for _, f := range in.Assessment.Findings {
+	for _, f := range p.inTurn() {
 		p.climb(f)
 	}
 	if p.cannotJudge() {
@@ -105,6 +106,25 @@ func Make(in Input) Plan {
 	p.tags()
 	p.notices()
 	return p.out
+}
+
+// inTurn returns the findings in the order in which they take from the limits: as assessed, but one
+// whose act failed comes after all others, and the one tried last comes last. Otherwise a drain that
+// never finishes could use up the limits of its group forever.
+func (p *planner) inTurn() []roll.Finding {
+	tried := map[roll.FindingKey]time.Time{}
+	for _, a := range p.State.Actions {
+		if a.Outcome != nil && a.Outcome.Result == ledger.Failed {
+			key := roll.FindingKey{Instance: a.Instance, Kind: a.Kind}
+			tried[key] = roll.Later(tried[key], a.Outcome.At)
+		}
+	}
+	if len(tried) == 0 {
+		return p.Assessment.Findings
+	}
+	return slices.SortedStableFunc(slices.Values(p.Assessment.Findings), func(x, y roll.Finding) int {
+		return tried[x.Key()].Compare(tried[y.Key()])
+	})
 }
 
 // planner makes one plan.

@@ -76,3 +76,33 @@ func TestThePolicySaysHowManyReplacementsMayFail(t *testing.T) {
 		}
 	}
 }
+
+// A drain that never finishes must not use up the limits of its group forever: what failed comes
+// after the others, and of two that failed the one tried last.
+func TestWhatFailedComesLast(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		tried map[int]time.Duration // before now, of the instances whose drain was not finished
+		want  roll.InstanceID
+	}{
+		{"none failed", nil, instanceID(1)},
+		{"the first failed", map[int]time.Duration{1: 2 * time.Hour}, instanceID(2)},
+		{"both failed", map[int]time.Duration{1: 2 * time.Hour, 2: 4 * time.Hour}, instanceID(2)},
+		{"both failed, the second later", map[int]time.Duration{1: 4 * time.Hour, 2: 2 * time.Hour}, instanceID(1)},
+	} {
+		w := sick()
+		w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-90 * time.Minute)}
+		w.seen(2, 10*time.Minute)
+		for n, ago := range tt.tried {
+			at := now.Add(-ago)
+			w.state.Actions = append(w.state.Actions, ledger.Action{
+				ID: fmt.Sprint(n), Do: "drain", Instance: instanceID(n), Group: "asg/w", Kind: roll.Unknown, At: at,
+				Outcome: &ledger.Outcome{Result: ledger.Failed, At: at, Detail: ledger.Unfinished + ": pods left"},
+			})
+		}
+		_, p := w.make(now)
+		if len(p.Orders) != 1 || p.Orders[0].Instance != tt.want {
+			t.Errorf("%s: orders %v, held for %v, want one on %s", tt.name, p.Orders, reasons(p), tt.want)
+		}
+	}
+}
