@@ -398,7 +398,7 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"NotSeenTwice": func(e excuse) bool {
 		for _, s := range e.u.truths.seen[e.c.name][e.about] { // by a check that could record it
-			if s.inv.clean() && !s.inv.overtaken && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute && e.troubled().Before(s.inv.begun) {
+			if s.inv.clean() && !s.inv.overtaken && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute+2*skewed && e.troubled().Before(s.inv.begun) {
 				return false
 			}
 		}
