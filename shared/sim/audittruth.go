@@ -487,6 +487,12 @@ func (e excuse) found() time.Time {
 		return e.u.times.away(n)
 	case kind == roll.Scheduled && e.m.event != nil:
 		return e.m.event.announced
+	case kind == roll.ConditionFailed && n != nil && e.m.ail == failedGPU:
+		for _, c := range n.conditions { // the agent does not see it for a while after a boot
+			if c.Type == accelerated && c.Status == corev1.ConditionFalse {
+				return c.LastTransitionTime.Time
+			}
+		}
 	case kind == roll.Unknown || kind == roll.NotReady:
 		var left time.Time // the node is Ready again, and was not when the check read it
 		e.node(func(n *corev1.Node) bool {
