@@ -71,6 +71,9 @@ var rules = []rule{
 		says: words(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
 	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: words(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
 
+	{needle: "NVRM: ", sign: DriverRefused, by: kernel, detail: "$1",
+		says: words(`^NVRM: (?:installed in this system )?(No NVIDIA GPU found|requires use of the NVIDIA open kernel modules)`)},
+
 	// An error follows what failed and is not in the middle of a sentence. Other limits use the
 	// same error number.
 	{needle: "o space left on device", sign: DiskFull, detail: "{tag}",
@@ -91,6 +94,7 @@ var rules = []rule{
 	{needle: "IMDS request failed", sign: IMDSFailed, by: bottlerocket, detail: "{tag}"},
 
 	{needle: "Failed to start ", read: failedToStart},
+	{needle: "Dependency failed for ", read: dependencyFailed},
 	{needle: ": Failed with result '", read: failedWithResult},
 	{needle: ": Failed at step ", read: failedAtStep},
 	{needle: "Started ", read: started},

@@ -101,6 +101,15 @@ const (
 	// BootstrapRemoved: user data calls /etc/eks/bootstrap.sh on AL2023, where it only prints that
 	// it was removed. templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh.
 	BootstrapRemoved Sign = "BootstrapRemoved"
+	// UnitFailed: a unit failed for which there is no other sign. Detail is its name or description.
+	// By itself it says nothing: most units do not matter to a node.
+	UnitFailed Sign = "UnitFailed"
+	// DependencyFailed: systemd did not start what leads to the kubelet, because something that it
+	// requires failed. Detail is what was not started. src/core/job.c.
+	DependencyFailed Sign = "DependencyFailed"
+	// DriverRefused: NVIDIA's driver does not fit the machine: there is no GPU that it knows. Detail is
+	// its message. https://github.com/bottlerocket-os/bottlerocket/issues/4889.
+	DriverRefused Sign = "DriverRefused"
 	// BottlerocketFailed: one of the programs or units that turn Bottlerocket's user data
 	// into settings failed. Detail is its error or the unit.
 	// https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/os/*.service.

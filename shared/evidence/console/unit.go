@@ -43,8 +43,7 @@ var units = []unit{
 
 // What systemd prints about units: "[FAILED] Failed to start ..." on the console itself
 // (src/core/job.c, unit.c of https://github.com/systemd/systemd), or "systemd[1]: Failed to start
-// ..." if its journal goes there. Other units than those above are ignored: most of their failures
-// do not keep a node from joining.
+// ..." if its journal goes there.
 
 // failed returns the sign of a failed unit, given the name that systemd prints, and the unit's full
 // name.
@@ -55,6 +54,27 @@ func failed(printed string) (Sign, string) {
 	}
 	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
 		return BottlerocketFailed, "bootstrap-containers@" + name + ".service"
+	}
+	return UnitFailed, printed
+}
+
+// gate matches what Bottlerocket starts one after the other before the kubelet. Each requires the
+// one before, and units such as early-boot-config.service and those of the drivers.
+// https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/release/*.target, activate-*.service
+var gate = words(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units)$`)
+
+// dependencyFailed recognizes "[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet.".
+func dependencyFailed(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, "DEPEND", "Dependency failed for ")
+	printed = strings.TrimSpace(strings.TrimRight(printed, "."))
+	if u, known := identify(printed); ok && known {
+		return DependencyFailed, u.name
+	}
+	if _, description, both := strings.Cut(printed, " - "); both {
+		printed = description
+	}
+	if ok && gate.MatchString(printed) {
+		return DependencyFailed, printed
 	}
 	return "", ""
 }
