@@ -1,0 +1,106 @@
+package generate
+
+import "strings"
+
+// bootCases are about units that fail before the kubelet starts, and about those whose failure does
+// not matter to it.
+func bootCases() []Case {
+	rocket := BatchGroup // a node group of Bottlerocket whose template holds the settings
+	rocket.Image, rocket.Custom = imageBottlerocket, true
+	const (
+		docTargets      = "https://github.com/bottlerocket-os/bottlerocket-core-kit/tree/develop/packages/release"
+		rocketOpenGPU   = "https://github.com/bottlerocket-os/bottlerocket/issues/4889"
+		rocketDrivers   = "https://github.com/bottlerocket-os/bottlerocket-kernel-kit/pull/321"
+		rocketNetwork   = "https://github.com/bottlerocket-os/bottlerocket/issues/3726"
+		rocketContainer = "https://github.com/bottlerocket-os/bottlerocket/issues/1488"
+		nodeadmUnits    = "https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023/runtime/rootfs/etc/systemd/system"
+	)
+	const (
+		preconfigured = "[DEPEND] Dependency failed for Bottlerocket initial configuration complete."
+		activate      = "[DEPEND] Dependency failed for Activate configured.target."
+	)
+	boots := func(b *Bundle, m *Machine, lines ...string) {
+		first := []string{"  Booting `Bottlerocket OS 1.55.0'", "", "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!", "", "[  OK  ] Created slice Slice /system/modprobe."}
+		b.Console[m.ID] = strings.Join(append(first, lines...), "\n") + "\n"
+	}
+	stopped := func(says string, lines ...string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			m := b.Unregistered(rocket)
+			boots(b, m, lines...)
+			return unregistered(m, "CloudInitFailed").says(says)
+		}
+	}
+	return []Case{
+		broken("bottlerocket-driver-for-another-gpu", "The image's driver does not know the GPU of a newer family, so the unit after it fails, and the boot stops before the kubelet.",
+			from(rocketOpenGPU, docTargets), stopped("NVIDIA MIG manager service",
+				"[    6.310022] ghostdog[2336]: Error: grid is not preferred driver: tesla",
+				"[    9.902117] nvidia-migmanager[2755]: '/usr/bin/nvidia-smi' failed - stderr:",
+				"[FAILED] Failed to start NVIDIA MIG manager service.", "[DEPEND] Dependency failed for Generate CDI specifications.", preconfigured, activate)),
+		broken("bottlerocket-nvidia-without-a-gpu", "An image of the NVIDIA variant on instances without a GPU: its modules do not load, and no instance of that type boots to its kubelet.",
+			from(rocketDrivers, docTargets), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				other := b.Another(m)
+				for _, each := range []*Machine{m, other} {
+					boots(b, each, "[   28.104268] NVRM: No NVIDIA GPU found.", "[FAILED] Failed to start Load Tesla kernel modules.",
+						"See 'systemctl status load-tesla-kernel-modules.service' for details.", "[DEPEND] Dependency failed for Driver units.", preconfigured, activate)
+				}
+				return unregistered(m, "CloudInitFailed").says("does not fit the instance type").and(other, "Unregistered", "CloudInitFailed").holds("SharedCause")
+			}),
+		broken("bottlerocket-network-that-stops-the-boot", "The network was not configured in two minutes, what reads the user data needs it, and the kubelet needs that.",
+			from(rocketNetwork, docTargets), stopped("systemd-networkd-wait-online.service",
+				"[  121.447019] systemd-networkd-wait-online[1203]: Timeout occurred while waiting for network connectivity.",
+				"[FAILED] Failed to start Wait for Network to be Configured.", "[DEPEND] Dependency failed for Network is Online.",
+				"[DEPEND] Dependency failed for Bottlerocket userdata configuration system.", "[DEPEND] Dependency failed for kubelet.service - Kubelet.")),
+		broken("bottlerocket-essential-bootstrap-container", "A bootstrap container that is essential failed: configured.target requires it, and the kubelet comes after that.",
+			from(rocketContainer, docTargets), stopped("bootstrap-containers@agents.service",
+				"[FAILED] Failed to start bootstrap container agents.", "[DEPEND] Dependency failed for Bottlerocket final configuration complete.",
+				"[DEPEND] Dependency failed for Isolates multi-user.target.")),
+		broken("nodeadm-that-systemd-did-not-run", "The beginning of the console is lost. Its rest says that nodeadm-run.service was not started, since the unit that it requires failed.",
+			from(nodeadmUnits), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.prints(m, "[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run.")
+				return unregistered(m, "NodeadmFailed")
+			}),
+
+		misleading("bottlerocket-bootstrap-container-that-may-fail", "A bootstrap container failed, and nothing says that it is essential: the boot goes on without one that is not, and the console ends there.",
+			from(rocketContainer), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				boots(b, m, "[FAILED] Failed to start bootstrap container agents.", "See 'systemctl status bootstrap-containers@agents.service' for details.")
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
+		misleading("bottlerocket-whose-boot-went-on", "The same, and the boot went on to the target of the kubelet. The role is mapped nowhere.",
+			from(rocketContainer, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				boots(b, m, "[FAILED] Failed to start bootstrap container agents.", "         Starting Isolates multi-user.target...", "[  OK  ] Reached target Multi-User System.")
+				b.unmap(rocket)
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		misleading("bottlerocket-that-picks-its-driver", "Each of the drivers but one says that it is not the preferred one, on every boot; the kubelet was started. The role is mapped nowhere.",
+			from(rocketOpenGPU, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				boots(b, m, "[    6.310022] ghostdog[2336]: Error: grid is not preferred driver: tesla", "[    6.310940] ghostdog[2337]: Error: open-gpu is not preferred driver: tesla",
+					"[FAILED] Failed to start Send boot success.", "[  OK  ] Started Kubelet.", "[  OK  ] Reached target Multi-User System.")
+				b.unmap(rocket)
+				return unregistered(m, "NodeRoleNotMapped").rulesOut("CloudInitFailed")
+			}),
+		misleading("bottlerocket-network-that-came-late", "The network was not configured in time, and nothing says what came of that: a unit that only waits for it starts anyway.",
+			from(rocketNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				boots(b, m, "[FAILED] Failed to start Wait for Network to be Configured.", "See 'systemctl status systemd-networkd-wait-online.service' for details.")
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
+		misleading("nodeadm-whose-boot-hook-failed", "nodeadm's hook that configures interfaces failed: no other unit of nodeadm requires it, and the console ends before they run.",
+			from(nodeadmUnits), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.Console[m.ID] = console("[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook.", "See 'systemctl status nodeadm-boot-hook.service' for details.")
+				return unregistered(m, "").suggests("NodeadmFailed")
+			}),
+		misleading("nvidia-image-without-a-gpu", "EKS's NVIDIA image of AL2023 on an instance without a GPU: its driver loads nothing, and the kubelet is started all the same. DNS is off.",
+			from(nodeadmUnits, docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.Console[m.ID] = console(append([]string{"[   28.104268] NVRM: No NVIDIA GPU found.", "[FAILED] Failed to start set-nvidia-clocks.service - Configure NVIDIA GPU clock rate."}, joined()...)...)
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled")
+			}),
+	}
+}
