@@ -19,6 +19,16 @@ func bootCases() []Case {
 		preconfigured = "[DEPEND] Dependency failed for Bottlerocket initial configuration complete."
 		activate      = "[DEPEND] Dependency failed for Activate configured.target."
 	)
+	const (
+		docUbuntu    = "https://documentation.ubuntu.com/aws/aws-how-to/kubernetes/deploy-ubuntu-cluster-with-eks-ami/"
+		ubuntuScript = "https://github.com/eksctl-io/eksctl/tree/main/pkg/nodebootstrap"
+		jammy, noble = "jammy-22.04", "noble-24.04"
+		ubuntuKernel = "[    0.000000] Linux version 6.8.0-1031-aws (buildd@lcy02-amd64-052) (x86_64-linux-gnu-gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04.2) 12.3.0) #33~22.04.1-Ubuntu SMP"
+	)
+	ubuntuEnd := []string{
+		"[   17.811204] cloud-init[990]: Cloud-init v. 25.1.4-0ubuntu0~22.04.1 finished at Tue, 10 Mar 2026 11:20:37 +0000. Datasource DataSourceEc2Local.  Up 17.80 seconds",
+		"", "Ubuntu 22.04.5 LTS ip-10-0-41-21 ttyS0", "", "ip-10-0-41-21 login: ", "",
+	}
 	boots := func(b *Bundle, m *Machine, lines ...string) {
 		first := []string{"  Booting `Bottlerocket OS 1.55.0'", "", "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!", "", "[  OK  ] Created slice Slice /system/modprobe."}
 		b.Console[m.ID] = strings.Join(append(first, lines...), "\n") + "\n"
@@ -28,6 +38,21 @@ func bootCases() []Case {
 			m := b.Unregistered(rocket)
 			boots(b, m, lines...)
 			return unregistered(m, "CloudInitFailed").says(says)
+		}
+	}
+	ubuntuGroup := func(name string) Group {
+		g := BatchGroup
+		g.Custom, g.Image = true, Image{"ami-0ab1aaaaaaaaaaaa1", "ubuntu-eks/k8s_1.35/images/hvm-ssd-gp3/ubuntu-" + name + "-amd64-server-20260201", ownerEKS, "x86_64", al2, "v1.35.0"}
+		return g
+	}
+	// passedOver is an instance whose cloud-init passes a NodeConfig over.
+	passedOver := func(name, text string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			m := b.Unregistered(ubuntuGroup(name))
+			b.retext(m, text)
+			b.Console[m.ID] = strings.Join(append([]string{ubuntuKernel,
+				"[   14.301124] cloud-init[902]: 2026-03-10 11:20:33,217 - __init__.py[WARNING]: Unhandled unknown content-type (application/node.eks.aws) userdata: 'b'---'...'"}, ubuntuEnd...), "\n")
+			return unregistered(m, "UserDataWrongFormat", "CloudInitFailed")
 		}
 	}
 	return []Case{
@@ -60,6 +85,41 @@ func bootCases() []Case {
 				m := b.Unregistered(BatchGroup)
 				b.prints(m, "[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run.")
 				return unregistered(m, "NodeadmFailed")
+			}),
+
+		broken("ubuntu-given-a-nodeconfig", "Canonical's image for EKS joins by bootstrap.sh. Its cloud-init passes a NodeConfig over, the boot ends, and nothing named nodeadm ran.",
+			from(docUbuntu, ubuntuScript), passedOver(jammy, nodeadmData(Cluster, CA))),
+		broken("ubuntu-given-a-nodeconfig-and-a-script", "The same of a newer release. A script beside the NodeConfig sets a kernel parameter.",
+			from(docUbuntu, ubuntuScript), passedOver(noble, multipart(part(shellPart, "#!/bin/bash\nsysctl -w vm.max_map_count=262144"), part(nodeConfigPart, nodeConfig(Cluster, CA))))),
+		broken("ubuntu-given-toml", "Settings for Bottlerocket on Canonical's image.",
+			from(docUbuntu, docCloudInit), texted(ubuntuGroup(jammy), "UserDataWrongFormat", bottlerocketData(Cluster))),
+
+		misleading("ubuntu-whose-console-was-not-read", "A NodeConfig on an image with the name of Canonical's, which anyone can give to one with nodeadm; no console tells.",
+			from(docUbuntu), func(b *Bundle) *verdict {
+				m := b.Unregistered(ubuntuGroup(jammy))
+				b.retext(m, nodeadmData(Cluster, CA))
+				return unregistered(m, "").suggests("UserDataWrongFormat")
+			}),
+		misleading("ubuntu-with-nodeadm", "Somebody's image of Ubuntu has nodeadm: it ran, and the NodeConfig is right. The role is mapped nowhere.",
+			from(docUbuntu, docNodeadm), func(b *Bundle) *verdict {
+				m := b.Unregistered(ubuntuGroup(jammy))
+				b.retext(m, nodeadmData(Cluster, CA))
+				b.Console[m.ID] = strings.Join(append([]string{ubuntuKernel}, append(joined(), ubuntuEnd...)...), "\n")
+				b.unmap(ubuntuGroup(jammy))
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		misleading("ubuntu-whose-script-fetches-nodeadm", "A script beside the NodeConfig fetches a program and runs it: whatever that does is not in sight.",
+			from(docUbuntu, docNodeadm), func(b *Bundle) *verdict {
+				v := passedOver(jammy, multipart(part(shellPart, "#!/bin/bash\ncurl -fsSLo /usr/local/bin/join https://assets.example.com/join\nchmod +x /usr/local/bin/join\n/usr/local/bin/join"), part(nodeConfigPart, nodeConfig(Cluster, CA))))(b)
+				v.last().FirstDecisive, v.last().AlsoDecisive = "", nil
+				return v.suggests("UserDataWrongFormat")
+			}),
+		misleading("ubuntu-with-its-script", "The call of bootstrap.sh is right, and cloud-init passes nothing over. The role is mapped nowhere.",
+			from(docUbuntu, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(ubuntuGroup(noble))
+				b.retext(m, bootstrapData("--apiserver-endpoint "+Endpoint+" --b64-cluster-ca "+CA))
+				b.unmap(ubuntuGroup(noble))
+				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataWrongFormat")
 			}),
 
 		misleading("bottlerocket-bootstrap-container-that-may-fail", "A bootstrap container failed, and nothing says that it is essential: the boot goes on without one that is not, and the console ends there.",
