@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
@@ -87,8 +89,8 @@ func (b *start) nodeadmStopped() (console.Found, bool) {
 // Signs by how much they say about the boot. A failing user data script or cloud-init module is
 // not necessarily the one that joins the cluster.
 var (
-	bootStopped = []console.Sign{console.BootstrapFailed, console.EmergencyMode}
-	bootMarred  = []console.Sign{console.BottlerocketFailed, console.DependencyFailed, console.CloudInitFailed, console.IncludeFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
+	bootStopped = []console.Sign{console.BootstrapFailed, console.EmergencyMode, console.KubeletRefused}
+	bootMarred  = []console.Sign{console.BottlerocketFailed, console.DependencyFailed, console.JobRuns, console.CloudInitFailed, console.IncludeFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
 )
 
 // cloudInit checks the console for a failure of what reads the user data: cloud-init, the
@@ -114,7 +116,8 @@ func (b *start) cloudInit() cause.Verdict {
 // that leaves that open. A sign before the kubelet's start did not prevent it.
 func (b *start) bootFailures() (stopped, marred console.Found) {
 	for _, f := range b.log().Found {
-		if f.Boot != b.log().Boots || later(b.log(), f.Line, started...) || b.os.family == bottlerocket && b.passed(f) {
+		over := f.Sign != console.KubeletRefused && later(b.log(), f.Line, started...) || f.Sign == console.JobRuns && later(b.log(), f.Line, console.BootFinished)
+		if f.Boot != b.log().Boots || over || b.os.family == bottlerocket && b.passed(f) {
 			continue
 		}
 		switch {
@@ -169,6 +172,8 @@ func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.BottlerocketFailed:
 		return !strings.HasPrefix(f.Detail, bootContainer)
+	case console.JobRuns:
+		return b.holdsUp(f)
 	case console.DependencyFailed: // what waits for the network goes on without it
 		return b.os.family == bottlerocket && !strings.HasPrefix(f.Detail, "systemd-networkd-")
 	case console.CloudInitFailed:
@@ -182,6 +187,27 @@ func (b *start) breaksOff(f console.Found) bool {
 	}
 	return false
 }
+
+// runningFor splits the detail of a job that systemd waits for.
+func runningFor(f console.Found) (unit string, d time.Duration) {
+	unit, minutes, _ := strings.Cut(f.Detail, ": ")
+	n, _ := strconv.Atoi(minutes)
+	return unit, time.Duration(n) * time.Minute
+}
+
+// holdsUp reports whether the kubelet waits for the job, which ran for all of the instance's life but a
+// few minutes. On AL2023 nodeadm-run.service comes after all of cloud-init, on Bottlerocket
+// configured.target after the bootstrap containers.
+// https://github.com/awslabs/amazon-eks-ami/issues/2224
+func (b *start) holdsUp(f console.Found) bool {
+	unit, d := runningFor(f)
+	waits := b.os.family == al2023 && strings.HasPrefix(unit, "cloud-") || b.os.family == bottlerocket && strings.HasPrefix(unit, bootContainer)
+	launched := b.Config().Value.Launched
+	return waits && !launched.IsZero() && b.At.Sub(launched)-d <= unseen
+}
+
+// unseen is for how long it may be unknown what the instance did since its console was taken.
+const unseen = 15 * time.Minute
 
 // nodeadms reports whether NodeadmFailed covers it: where nodeadm starts the kubelet.
 func (b *start) nodeadms(f console.Found) bool {
@@ -236,6 +262,8 @@ var bootFailed = map[console.Sign]string{
 	console.BootstrapFailed:    "what bootstraps the node failed",
 	console.BottlerocketFailed: "a program that makes settings of the user data failed",
 	console.DependencyFailed:   "the boot stopped before the kubelet",
+	console.JobRuns:            "a part of the boot does not end",
+	console.KubeletRefused:     "the kubelet exits because of its flags or its configuration",
 	console.EmergencyMode:      "the boot stopped in emergency mode",
 	console.CloudInitFailed:    "cloud-init failed",
 	console.IncludeFailed:      "cloud-init could not read what the user data includes",
@@ -249,6 +277,12 @@ var bootFailed = map[console.Sign]string{
 func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	if f.Sign == console.DependencyFailed {
 		return b.bootGated(f, sure)
+	}
+	if f.Sign == console.JobRuns {
+		unit, d := runningFor(f)
+		return b.inData().DecisiveIf(sure).
+			Says("the console of %s shows that %s does not end, which runs what the user data brought: it ran for %s, and the kubelet is started after it at the earliest", b.Finding.Instance, unit, roll.Span(d)).
+			Shows(line(f, "a script or container that ends")).Fix(b.showConsole())
 	}
 	detail := ""
 	if f.Detail != "" && f.Sign != console.EmergencyMode {

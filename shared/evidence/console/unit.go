@@ -1,7 +1,9 @@
 package console
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -52,10 +54,29 @@ func failed(printed string) (Sign, string) {
 	if u, ok := identify(printed); ok {
 		return u.sign, u.name
 	}
-	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
-		return BottlerocketFailed, "bootstrap-containers@" + name + ".service"
-	}
 	return UnitFailed, printed
+}
+
+// runs matches "[ ***  ] (1 of 2) A start job is running for Execute cloud user/final scripts (12min 3s
+// / no limit)" and "Job cloud-final.service/start running (1h 2min 3s / no limit)".
+var runs = words(`^\[[ *]+\] (?:\(\d+ of \d+\) )?(?:A start job is running for (.*?)|Job (\S+)/start running) \((?:(\d+)h )?(?:(\d+)min )?`)
+
+// waits is the number of minutes for which a job runs if it is to be a sign.
+const waits = 10
+
+func jobRuns(s segment) (Sign, string) {
+	m := runs.FindStringSubmatch(s.message)
+	if m == nil || s.tag != "" {
+		return "", ""
+	}
+	hours, _ := strconv.Atoi(m[3])
+	minutes, _ := strconv.Atoi(m[4])
+	minutes += 60 * hours
+	u, ok := identify(m[1] + m[2])
+	if !ok || minutes < waits {
+		return "", ""
+	}
+	return JobRuns, fmt.Sprintf("%s: %d", u.name, minutes)
 }
 
 // gate matches what Bottlerocket starts one after the other before the kubelet. Each requires the
@@ -82,6 +103,9 @@ func dependencyFailed(s segment) (Sign, string) {
 // identify returns the unit that systemd means. systemd prints the name, the description or both,
 // and omits the middle if that is too long for the terminal.
 func identify(printed string) (unit, bool) {
+	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
+		return unit{name: "bootstrap-containers@" + name + ".service", sign: BottlerocketFailed}, true
+	}
 	for _, u := range units {
 		if after, ok := strings.CutPrefix(printed, u.name); ok && (after == "" || strings.HasPrefix(after, " - ")) {
 			return u, true
