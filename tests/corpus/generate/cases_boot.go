@@ -1,6 +1,9 @@
 package generate
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // bootCases are about units that fail before the kubelet starts, and about those whose failure does
 // not matter to it.
@@ -13,6 +16,7 @@ func bootCases() []Case {
 		rocketDrivers   = "https://github.com/bottlerocket-os/bottlerocket-kernel-kit/pull/321"
 		rocketNetwork   = "https://github.com/bottlerocket-os/bottlerocket/issues/3726"
 		rocketContainer = "https://github.com/bottlerocket-os/bottlerocket/issues/1488"
+		nodeadmWaits    = "https://github.com/awslabs/amazon-eks-ami/issues/2224"
 		nodeadmUnits    = "https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023/runtime/rootfs/etc/systemd/system"
 	)
 	const (
@@ -32,6 +36,14 @@ func bootCases() []Case {
 	boots := func(b *Bundle, m *Machine, lines ...string) {
 		first := []string{"  Booting `Bottlerocket OS 1.55.0'", "", "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!", "", "[  OK  ] Created slice Slice /system/modprobe."}
 		b.Console[m.ID] = strings.Join(append(first, lines...), "\n") + "\n"
+	}
+	// waits is a console whose boot waits for a unit, as it tells at these minutes.
+	waits := func(unit string, minutes ...int) string {
+		var lines []string
+		for _, n := range minutes {
+			lines = append(lines, fmt.Sprintf("[ ***  ] A start job is running for %s (%dmin 3s / no limit)", unit, n))
+		}
+		return console(lines...)
 	}
 	stopped := func(says string, lines ...string) func(*Bundle) *verdict {
 		return func(b *Bundle) *verdict {
@@ -122,6 +134,66 @@ func bootCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataWrongFormat")
 			}),
 
+		broken("script-that-does-not-end", "A script of the user data waits for something that does not come. On AL2023 nodeadm starts the kubelet after cloud-init, so the instance does not join; neither would another.",
+			from(nodeadmWaits, nodeadmUnits), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				other := b.Another(m)
+				for _, each := range []*Machine{m, other} {
+					b.Console[each.ID] = waits("Execute cloud user/final scripts", 2, 12, 38)
+				}
+				return unregistered(m, "CloudInitFailed").says("does not end").and(other, "Unregistered", "CloudInitFailed").holds("SharedCause")
+			}),
+		broken("bootstrap-container-that-does-not-end", "A bootstrap container of Bottlerocket sleeps for ever. Essential or not, the kubelet comes after it.",
+			from("https://github.com/bottlerocket-os/bottlerocket-project-website/pull/257", docTargets), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				boots(b, m, "         Starting bootstrap container agents...", "[ ***  ] A start job is running for bootstrap container agents (38min 2s / no limit)")
+				return unregistered(m, "CloudInitFailed").says("bootstrap-containers@agents.service")
+			}),
+		broken("kubelet-that-refuses-its-flags", "The unit of a custom image of AL2 has a flag that the kubelet of its version lacks, and the console shows what it says about that.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1398", "https://kubernetes.io/blog/2023/03/17/upcoming-changes-in-kubernetes-v1-27/"), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.Console[m.ID] = console("[  OK  ] Started Kubernetes Kubelet.", `[   31.204881] kubelet[2857]: E0310 11:21:04.199967    2857 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`)
+				return unregistered(m, "CloudInitFailed").says("unknown flag: --container-runtime")
+			}),
+		broken("panic-for-lack-of-memory", "The kernel is told to panic when memory runs out (vm.panic_on_oom), and did so: the root is memory.",
+			from("https://docs.kernel.org/admin-guide/sysctl/vm.html#panic-on-oom"), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				b.prints(m, "[433011.944021] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled")
+				return finds(m, "Unknown", "OutOfMemory", "KubeletSilent", "MemoryPressurePreceded")
+			}),
+
+		misleading("script-that-took-its-time", "The same script ran for twelve minutes, and then cloud-init and nodeadm ended. The role is mapped nowhere.",
+			from(nodeadmWaits, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.Console[m.ID] = waits("Execute cloud user/final scripts", 2, 12) + strings.Join(append(booted(), joined()...), "\n") + "\n"
+				b.unmap(BatchGroup)
+				return unregistered(m, "NodeRoleNotMapped")
+			}),
+		misleading("script-that-ran-when-the-console-was-taken", "The console is half an hour old: a script ran for eleven minutes then. Whether it has ended since is unknown.",
+			from(nodeadmWaits), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.Console[m.ID] = waits("Execute cloud user/final scripts", 2, 11)
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
+		misleading("script-of-al2-that-does-not-end", "The same on AL2, where the script itself starts the kubelet, before or after what it waits for.",
+			from(nodeadmWaits, docAL2), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.Console[m.ID] = strings.ReplaceAll(waits("Execute cloud user/final scripts", 2, 38), "amzn2023", "amzn2")
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
+		misleading("kubelet-that-was-started-too-early", "The kubelet exited once because containerd was not up yet, as on any boot, and was started again. DNS is off.",
+			from("https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023/runtime/rootfs/etc/systemd/system", docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.Console[m.ID] = console(append([]string{`[   31.204881] kubelet[2857]: E0310 11:21:04.199967    2857 run.go:74] "command failed" err="failed to run Kubelet: validate service connection: connection refused"`}, joined()...)...)
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled")
+			}),
+		misleading("panic-for-another-reason", "A panic after a kill for lack of memory within a container's own limit: memory of the machine is no root.",
+			from("https://docs.kernel.org/admin-guide/sysctl/vm.html#panic-on-oom"), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				b.prints(m, "[433001.110021] Memory cgroup out of memory: Killed process 4711 (java) total-vm:1kB", "[433011.944021] Kernel panic - not syncing: hung_task: blocked tasks")
+				return finds(m, "Unknown", "KernelPanic", "KubeletSilent")
+			}),
 		misleading("bottlerocket-bootstrap-container-that-may-fail", "A bootstrap container failed, and nothing says that it is essential: the boot goes on without one that is not, and the console ends there.",
 			from(rocketContainer), func(b *Bundle) *verdict {
 				m := b.Unregistered(rocket)
