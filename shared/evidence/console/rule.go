@@ -96,6 +96,7 @@ var rules = []rule{
 	{needle: "IMDS request failed", sign: IMDSFailed, by: bottlerocket, detail: "{tag}"},
 
 	{needle: "Failed to start ", read: failedToStart},
+	{needle: "Timed out waiting for device ", read: timedOut},
 	{needle: "Dependency failed for ", read: dependencyFailed},
 	{needle: " running ", read: jobRuns},
 	{needle: ": Failed with result '", read: failedWithResult},

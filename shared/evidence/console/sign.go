@@ -104,7 +104,8 @@ const (
 	// BootstrapRemoved: user data calls /etc/eks/bootstrap.sh on AL2023, where it only prints that
 	// it was removed. templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh.
 	BootstrapRemoved Sign = "BootstrapRemoved"
-	// UnitFailed: a unit failed for which there is no other sign. Detail is its name or description.
+	// UnitFailed: a unit failed, or a device did not appear, for which there is no other sign. Detail is
+	// its name or description.
 	// By itself it says nothing: most units do not matter to a node.
 	UnitFailed Sign = "UnitFailed"
 	// DependencyFailed: systemd did not start what leads to the kubelet, because something that it

@@ -80,9 +80,10 @@ func jobRuns(s segment) (Sign, string) {
 }
 
 // gate matches what Bottlerocket starts one after the other before the kubelet. Each requires the
-// one before, and units such as early-boot-config.service and those of the drivers.
+// one before, and units such as early-boot-config.service and those of the drivers. All of them need
+// /var, the only place that can be written, on the data volume.
 // https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/release/*.target, activate-*.service
-var gate = words(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units)$`)
+var gate = words(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units|(?:Prepare )?Var Directory \(/var\))$`)
 
 // dependencyFailed recognizes "[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet.".
 func dependencyFailed(s segment) (Sign, string) {
@@ -167,6 +168,15 @@ func fromSystemd(s segment, mark, phrase string) (string, bool) {
 	}
 	_, after, ok := strings.Cut(s.message, "["+mark+"] "+phrase)
 	return after, ok
+}
+
+// timedOut recognizes "[ TIME ] Timed out waiting for device /dev/xvdb.".
+func timedOut(s segment) (Sign, string) {
+	device, ok := fromSystemd(s, " TIME ", "Timed out waiting for device ")
+	if !ok {
+		return "", ""
+	}
+	return UnitFailed, "device " + strings.TrimSuffix(device, ".")
 }
 
 func failedToStart(s segment) (Sign, string) {
