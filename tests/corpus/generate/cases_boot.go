@@ -134,6 +134,17 @@ func bootCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataWrongFormat")
 			}),
 
+		broken("bottlerocket-without-its-data-volume", "The volume for the data did not appear on this type of instance, so there is no /var, and nothing that needs it starts.",
+			from("https://github.com/bottlerocket-os/bottlerocket/issues/3000", "https://github.com/bottlerocket-os/bottlerocket/issues/3497"), stopped("BOTTLEROCKET-DATA",
+				"[ TIME ] Timed out waiting for device /dev/disk/by-partlabel/BOTTLEROCKET-DATA.", "[DEPEND] Dependency failed for Local Directory (/local).",
+				"[DEPEND] Dependency failed for Prepare Var Directory (/var).", "[DEPEND] Dependency failed for Prepare Opt Directory (/opt).", "[  OK  ] Reached target Local File Systems.")),
+		misleading("bottlerocket-without-a-spare-partition", "Of the two places where the data may lie one does not exist, as on every instance; the kubelet was started. The role is mapped nowhere.",
+			from("https://github.com/bottlerocket-os/bottlerocket/issues/3726", docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				boots(b, m, "[ TIME ] Timed out waiting for device /dev/disk/by-partuuid/69040874-417d-4e26-a764-7885f22007ea.", "[DEPEND] Dependency failed for Repart fallback data partition.", "[  OK  ] Started Kubelet.")
+				b.unmap(rocket)
+				return unregistered(m, "NodeRoleNotMapped").rulesOut("CloudInitFailed")
+			}),
 		broken("script-that-does-not-end", "A script of the user data waits for something that does not come. On AL2023 nodeadm starts the kubelet after cloud-init, so the instance does not join; neither would another.",
 			from(nodeadmWaits, nodeadmUnits), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
