@@ -2,7 +2,11 @@ package bootstrap
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
@@ -44,10 +48,11 @@ func (b *start) nodeadm() cause.Verdict {
 	if gap := b.noConsole(); gap != "" {
 		return cause.NotChecked(gap)
 	}
-	if f, ok := b.sign(console.NodeadmFailed, console.NodeConfigMissing, console.NodeConfigInvalid); ok && !later(b.log(), f.Line, started...) {
+	if f, ok := b.nodeadmStopped(); ok {
 		return b.nodeadmFailed(f)
 	}
 	f, ok := b.sign(console.KubeletFailed, console.ContainerdFailed)
+	hook, hooked := b.sign(console.NodeadmFailed)
 	switch {
 	case ok && (b.shows(console.NodeadmRan) || b.os.family == al2023):
 		return cause.Suggestive().
@@ -55,15 +60,37 @@ func (b *start) nodeadm() cause.Verdict {
 			Shows(line(f, "a unit that runs")).Fix(b.showConsole())
 	case b.shows(console.NodeadmDone):
 		return cause.RuledOut
+	case hooked && !later(b.log(), hook.Line, started...):
+		return cause.Suggestive().
+			Says("the console of %s shows that %s failed; what configures the node and starts its kubelet does not require it", b.Finding.Instance, hook.Detail).
+			Shows(line(hook, "a unit that ends without an error")).Fix(b.showConsole())
 	}
 	return cause.NotChecked("the console does not show how nodeadm ended, which proves nothing")
+}
+
+// bootHook is the only unit of nodeadm that no other requires.
+// https://github.com/awslabs/amazon-eks-ami, templates/al2023/runtime/rootfs/etc/systemd/system
+const bootHook = "nodeadm-boot-hook.service"
+
+// nodeadmStopped returns the sign by which nodeadm did not start the kubelet: it failed, or systemd did
+// not run it.
+func (b *start) nodeadmStopped() (console.Found, bool) {
+	for _, f := range b.log().Found {
+		fails := f.Sign == console.NodeConfigMissing || f.Sign == console.NodeConfigInvalid ||
+			f.Sign == console.NodeadmFailed && !strings.HasPrefix(f.Detail, bootHook) ||
+			f.Sign == console.DependencyFailed && strings.HasPrefix(f.Detail, "nodeadm-")
+		if fails && f.Boot == b.log().Boots {
+			return f, !later(b.log(), f.Line, started...)
+		}
+	}
+	return console.Found{}, false
 }
 
 // Signs by how much they say about the boot. A failing user data script or cloud-init module is
 // not necessarily the one that joins the cluster.
 var (
-	bootStopped = []console.Sign{console.BootstrapFailed, console.BottlerocketFailed, console.EmergencyMode}
-	bootMarred  = []console.Sign{console.CloudInitFailed, console.IncludeFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
+	bootStopped = []console.Sign{console.BootstrapFailed, console.EmergencyMode, console.KubeletRefused}
+	bootMarred  = []console.Sign{console.BottlerocketFailed, console.DependencyFailed, console.JobRuns, console.CloudInitFailed, console.IncludeFailed, console.UserDataIgnored, console.UserScriptFailed, console.NetworkFailed, console.KubeletFailed, console.ContainerdFailed}
 )
 
 // cloudInit checks the console for a failure of what reads the user data: cloud-init, the
@@ -89,7 +116,8 @@ func (b *start) cloudInit() cause.Verdict {
 // that leaves that open. A sign before the kubelet's start did not prevent it.
 func (b *start) bootFailures() (stopped, marred console.Found) {
 	for _, f := range b.log().Found {
-		if f.Boot != b.log().Boots || later(b.log(), f.Line, started...) {
+		over := f.Sign != console.KubeletRefused && later(b.log(), f.Line, started...) || f.Sign == console.JobRuns && later(b.log(), f.Line, console.BootFinished)
+		if f.Boot != b.log().Boots || over || b.os.family == bottlerocket && b.passed(f) {
 			continue
 		}
 		switch {
@@ -106,6 +134,33 @@ func (b *start) bootFailures() (stopped, marred console.Found) {
 	return stopped, marred
 }
 
+// passed reports whether the boot went on after the line to the target of which the kubelet is a part,
+// with or without it.
+func (b *start) passed(f console.Found) bool {
+	if f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed || f.Detail == "kubelet.service" || f.Detail == "containerd.service" {
+		return false
+	}
+	return slices.ContainsFunc(b.log().Found, func(end console.Found) bool {
+		return end.Boot == f.Boot && end.Line > f.Line && end.Sign == console.BootFinished && end.Detail == "multi-user.target"
+	})
+}
+
+// bootContainer begins the units of Bottlerocket's bootstrap containers. The boot waits for them, and
+// stops at the failure only of those that are essential.
+// https://github.com/bottlerocket-os/bottlerocket/issues/1488
+const bootContainer = "bootstrap-containers@"
+
+// broke returns what failed before systemd gave up what required it: the last failure before the line.
+func (b *start) broke(gate console.Found) (out console.Found) {
+	failures := []console.Sign{console.UnitFailed, console.BottlerocketFailed, console.NetworkFailed, console.ContainerdFailed}
+	for _, f := range b.log().Found {
+		if f.Boot == gate.Boot && f.Line < gate.Line && slices.Contains(failures, f.Sign) {
+			out = f
+		}
+	}
+	return out
+}
+
 // earlyUnits are the cloud-init stages that read the user data. The final stage also fails for
 // any script in it.
 var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "stage init-local", "stage init", "traceback"}
@@ -115,6 +170,12 @@ var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "clo
 // which failed too, should have written.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
+	case console.BottlerocketFailed:
+		return !strings.HasPrefix(f.Detail, bootContainer)
+	case console.JobRuns:
+		return b.holdsUp(f)
+	case console.DependencyFailed: // what waits for the network goes on without it
+		return b.os.family == bottlerocket && !strings.HasPrefix(f.Detail, "systemd-networkd-")
 	case console.CloudInitFailed:
 		return slices.Contains(earlyUnits, f.Detail)
 	case console.IncludeFailed:
@@ -127,9 +188,30 @@ func (b *start) breaksOff(f console.Found) bool {
 	return false
 }
 
+// runningFor splits the detail of a job that systemd waits for.
+func runningFor(f console.Found) (unit string, d time.Duration) {
+	unit, minutes, _ := strings.Cut(f.Detail, ": ")
+	n, _ := strconv.Atoi(minutes)
+	return unit, time.Duration(n) * time.Minute
+}
+
+// holdsUp reports whether the kubelet waits for the job, which ran for all of the instance's life but a
+// few minutes. On AL2023 nodeadm-run.service comes after all of cloud-init, on Bottlerocket
+// configured.target after the bootstrap containers.
+// https://github.com/awslabs/amazon-eks-ami/issues/2224
+func (b *start) holdsUp(f console.Found) bool {
+	unit, d := runningFor(f)
+	waits := b.os.family == al2023 && strings.HasPrefix(unit, "cloud-") || b.os.family == bottlerocket && strings.HasPrefix(unit, bootContainer)
+	launched := b.Config().Value.Launched
+	return waits && !launched.IsZero() && b.At.Sub(launched)-d <= unseen
+}
+
+// unseen is for how long it may be unknown what the instance did since its console was taken.
+const unseen = 15 * time.Minute
+
 // nodeadms reports whether NodeadmFailed covers it: where nodeadm starts the kubelet.
 func (b *start) nodeadms(f console.Found) bool {
-	return b.os.family == al2023 && (f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed)
+	return b.os.family == al2023 && (f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed || f.Sign == console.DependencyFailed)
 }
 
 // log returns the instance's console as far as it was read.
@@ -179,6 +261,9 @@ func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 var bootFailed = map[console.Sign]string{
 	console.BootstrapFailed:    "what bootstraps the node failed",
 	console.BottlerocketFailed: "a program that makes settings of the user data failed",
+	console.DependencyFailed:   "the boot stopped before the kubelet",
+	console.JobRuns:            "a part of the boot does not end",
+	console.KubeletRefused:     "the kubelet exits because of its flags or its configuration",
 	console.EmergencyMode:      "the boot stopped in emergency mode",
 	console.CloudInitFailed:    "cloud-init failed",
 	console.IncludeFailed:      "cloud-init could not read what the user data includes",
@@ -190,6 +275,15 @@ var bootFailed = map[console.Sign]string{
 }
 
 func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
+	if f.Sign == console.DependencyFailed {
+		return b.bootGated(f, sure)
+	}
+	if f.Sign == console.JobRuns {
+		unit, d := runningFor(f)
+		return b.inData().DecisiveIf(sure).
+			Says("the console of %s shows that %s does not end, which runs what the user data brought: it ran for %s, and the kubelet is started after it at the earliest", b.Finding.Instance, unit, roll.Span(d)).
+			Shows(line(f, "a script or container that ends")).Fix(b.showConsole())
+	}
 	detail := ""
 	if f.Detail != "" && f.Sign != console.EmergencyMode {
 		detail = " (" + f.Detail + ")"
@@ -197,4 +291,26 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	return cause.DecisiveIf(sure).
 		Says("the console of %s shows that %s%s", b.Finding.Instance, bootFailed[f.Sign], detail).
 		Shows(line(f, "a boot without that error")).Fix(b.showConsole())
+}
+
+// bootGated says that systemd did not start what leads to the kubelet, and what failed before. A driver
+// that does not fit the machine is the AMI's: others of the same type fail too.
+func (b *start) bootGated(f console.Found, sure bool) cause.Verdict {
+	failed, driver := b.broke(f), console.Found{}
+	why, v := "", cause.Suggestive()
+	if d, refused := b.sign(console.DriverRefused); refused {
+		driver, why = d, fmt.Sprintf(", and NVIDIA's driver says %q: the AMI does not fit the instance type", d.Detail)
+	}
+	if driver.Sign != "" || strings.Contains(failed.Detail, "NVIDIA") {
+		v = b.inImage()
+	}
+	v.DecisiveIf(sure).Shows(line(f, "a boot without that error")).Fix(b.showConsole())
+	if failed.Sign == "" {
+		return v.Says("the console of %s shows that %s: something failed that %q requires%s", b.Finding.Instance, bootFailed[f.Sign], f.Detail, why)
+	}
+	v.Says("the console of %s shows that %s: %q failed%s", b.Finding.Instance, bootFailed[f.Sign], failed.Detail, why).Shows(line(failed, "a unit that starts"))
+	if driver.Sign != "" {
+		v.Shows(line(driver, "a GPU that the driver knows"))
+	}
+	return v
 }

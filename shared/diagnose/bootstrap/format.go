@@ -55,14 +55,34 @@ func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	case !wrong:
 		return cause.RuledOut, false
 	}
-	// What was not followed may have the right form; Ubuntu's images are not EKS's; and an AMI
-	// without any of EKS's tools reads no form at all.
-	sure := !d.Unread() && (b.os.family != ubuntu || !slices.Contains(d.Formats, userdata.NodeConfig)) && !b.toolless()
+	// What was not followed may have the right form, and an AMI without any of EKS's tools reads no
+	// form at all.
+	sure := !d.Unread() && (!slices.Contains(d.Formats, userdata.NodeConfig) || b.withoutNodeadm()) && !b.toolless()
 	return b.given(sure, b.inData().
 		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed).
 		Saw(b.source, "UserData", observed, reads[b.os.family]).
 		Saw(b.os.source, b.os.field, b.os.told, "a system that reads such user data").
 		Fix(b.describe(), b.change("write "+b.needs()))), sure && b.mate() == ""
+}
+
+// withoutNodeadm reports whether the system has no nodeadm, and no script may have brought one.
+// AWS publishes none for Ubuntu, whose images for EKS, by Canonical, have bootstrap.sh instead. Since
+// anyone can put one on an image, the console must show that cloud-init passed the NodeConfig over and
+// that the boot ended without a trace of nodeadm.
+// https://github.com/eksctl-io/eksctl/tree/main/pkg/nodebootstrap, ubuntu.go
+func (b *start) withoutNodeadm() bool {
+	switch {
+	case b.os.family != al2 && b.os.family != ubuntu:
+		return true
+	case b.data.Value.Opaque || b.data.Value.Uses(userdata.NodeadmCommand) || b.shows(console.NodeadmRan, console.NodeadmDone, console.NodeadmFailed):
+		return false
+	case b.os.family == al2:
+		return true
+	}
+	ignored := slices.ContainsFunc(b.log().Found, func(f console.Found) bool {
+		return f.Sign == console.UserDataIgnored && f.Boot == b.log().Boots && strings.Contains(f.Detail, "node.eks.aws")
+	})
+	return ignored && b.os.source == "AMI" && b.shows(console.BootFinished) && !b.log().Truncated
 }
 
 // toolless reports whether only the console shows the system and that bootstrap.sh is missing:

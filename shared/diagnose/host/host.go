@@ -64,8 +64,8 @@ func (l *look) quiet() time.Time {
 var rules = map[roll.Kind][]func(*look){
 	roll.Unknown:         {(*look).silent, (*look).preceded, (*look).console, (*look).accelerator, (*look).checks, (*look).stopped},
 	roll.NotReady:        {(*look).pressures, (*look).console, (*look).accelerator, (*look).checks, (*look).stopped},
-	roll.Uninitialized:   {(*look).pressures, (*look).console, (*look).stopped},
-	roll.Flapping:        {(*look).pressures, (*look).console},
+	roll.Uninitialized:   {(*look).pressures, (*look).console, (*look).accelerator, (*look).stopped},
+	roll.Flapping:        {(*look).flaps, (*look).console},
 	roll.Unregistered:    {(*look).console, (*look).checks, (*look).stopped},
 	roll.Impaired:        {(*look).console, (*look).accelerator, (*look).checks, (*look).otherChecks, (*look).stopped},
 	roll.ConditionFailed: {(*look).failedCondition, (*look).stopped},

@@ -93,6 +93,9 @@ func (r *reader) redacted(i int, seen []Sign) {
 // add adds a finding, unless it is a duplicate or there are too many of its sign.
 func (r *reader) add(i int, sign Sign, said, detail string) {
 	detail = r.presentable(detail)
+	if sign == JobRuns {
+		r.log.Found = slices.DeleteFunc(r.log.Found, func(f Found) bool { return f.Sign == JobRuns && f.Boot == r.log.Boots })
+	}
 	n := 0
 	for _, f := range r.log.Found {
 		if f.Sign != sign {

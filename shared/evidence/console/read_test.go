@@ -93,6 +93,8 @@ func TestRead(t *testing.T) {
 					"https response error StatusCode: 0, RequestID: , request send failed, " +
 					`Post "https://ec2.ap-south-1.amazonaws.com/": dial tcp 52.95.86.32:443: i/o timeout`,
 				"15 NodeadmFailed: nodeadm-config.service",
+				"17 DependencyFailed: nodeadm-run.service",
+				"18 UnitFailed: amazon-cloudwatch-agent.service - Amazon CloudWatch Agent",
 				"19 BootFinished: cloud-init",
 			},
 		},
@@ -105,6 +107,7 @@ func TestRead(t *testing.T) {
 				`3 NodeConfigInvalid: no kind "NodeConfig" is registered for version "node.eks.aws/v1alpha" in scheme "scheme.go:15"`,
 				"4 NodeadmFailed: no config in chain",
 				"4 NodeConfigMissing",
+				"6 DependencyFailed: nodeadm-run.service",
 				"7 BootstrapRan",
 				"9 BootstrapRemoved",
 				"11 CloudInitFailed: scripts_user",
@@ -129,7 +132,10 @@ func TestRead(t *testing.T) {
 				"4 BottlerocketFailed: early-boot-config: Provider error: Error parsing TOML user data: " +
 					"expected a table key, found a right bracket at line 1 column 1",
 				"5 BottlerocketFailed: early-boot-config.service",
+				"7 DependencyFailed: Bottlerocket â¦nd dynamic configuration complete",
 				"9 ContainerdFailed: containerd.service",
+				"10 DependencyFailed: kubelet.service",
+				"12 UnitFailed: containerd runtime for host containers",
 				"14 BottlerocketFailed: sundog: Setting generator 'schnauzer settings.host-containers.admin.source' " +
 					"failed with exit code 1 - stderr: Failed to render template",
 				"15 BottlerocketFailed: pluto.service",

@@ -59,7 +59,9 @@ var rules = []rule{
 	{needle: "ut of memory", sign: OutOfMemory, by: kernel, detail: "$1$2",
 		says: words(`^Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d+ \((?:(.*?)\) (?:total-vm|score)|([^)]*)\)))?`)},
 	{needle: "Kernel panic - not syncing", sign: KernelPanic, by: kernel, detail: "$1",
-		says: words(`^(?:---\[ end )?Kernel panic - not syncing:?(.*?)(?:\]---.*)?$`)},
+		says: words(`^(?:---\[ end )?Kernel panic - not syncing:?(.*?)(?:\]---.*)?$`), not: words(`not syncing: (?:Out of memory: |System is deadlocked on memory)`)},
+	{needle: "Kernel panic - not syncing", sign: OutOfMemory, by: kernel, detail: "the whole system by a panic",
+		says: words(`^Kernel panic - not syncing: (?:Out of memory: |System is deadlocked on memory)`)},
 	{needle: "soft lockup - CPU#", sign: CPUStuck, by: kernel, detail: "$1",
 		says: words(`^(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?:.*?s! \[([^\]]*?)(?::[^:\]]*)?(?:\]|$))?`)},
 	{needle: "INFO: rcu_", sign: CPUStuck, by: kernel, says: words(`^(?:rcu: )?INFO: rcu_.*stall`)},
@@ -70,6 +72,9 @@ var rules = []rule{
 	{needle: "XFS (", sign: FilesystemFailed, by: kernel, detail: "$1",
 		says: words(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
 	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: words(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
+
+	{needle: "NVRM: ", sign: DriverRefused, by: kernel, detail: "$1",
+		says: words(`^NVRM: (?:installed in this system )?(No NVIDIA GPU found|requires use of the NVIDIA open kernel modules)`)},
 
 	// An error follows what failed and is not in the middle of a sentence. Other limits use the
 	// same error number.
@@ -91,12 +96,17 @@ var rules = []rule{
 	{needle: "IMDS request failed", sign: IMDSFailed, by: bottlerocket, detail: "{tag}"},
 
 	{needle: "Failed to start ", read: failedToStart},
+	{needle: "Timed out waiting for device ", read: timedOut},
+	{needle: "Dependency failed for ", read: dependencyFailed},
+	{needle: " running ", read: jobRuns},
 	{needle: ": Failed with result '", read: failedWithResult},
 	{needle: ": Failed at step ", read: failedAtStep},
 	{needle: "Started ", read: started},
 	{needle: "Multi-User System", read: multiUser},
 	{needle: "emergency mode", sign: EmergencyMode, says: words(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
 	{needle: "kubelet is configured to not run on a host using cgroup v1", sign: CgroupV1Refused},
+	{needle: "command failed", sign: KubeletRefused, by: func(s segment) bool { return strings.HasPrefix(s.tag, "kubelet") }, detail: "$1",
+		says: words(`"command failed" err="(failed to (?:parse kubelet flag|validate kubelet flags|load kubelet config file|validate kubelet configuration).*?)"?$`), not: words(`cgroup v1`)},
 
 	{needle: " module ", by: warned, read: moduleFailed},
 	{needle: "Failed running " + userScripts, sign: UserScriptFailed, by: warned, detail: "$1: $2",

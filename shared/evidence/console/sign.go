@@ -5,8 +5,8 @@ type Sign string
 
 // Trouble reported by the kernel (https://github.com/torvalds/linux).
 const (
-	// OutOfMemory: the machine ran out of memory, and the kernel killed a process.
-	// Detail is its name. mm/oom_kill.c, "Out of memory: Killed process".
+	// OutOfMemory: the machine ran out of memory, and the kernel killed a process, or panicked if it was
+	// told to or found none to kill. Detail is what was killed. mm/oom_kill.c.
 	OutOfMemory Sign = "OutOfMemory"
 	// KernelPanic: the kernel panicked. Detail is its reason. kernel/panic.c.
 	KernelPanic Sign = "KernelPanic"
@@ -59,6 +59,9 @@ const (
 	KubeletFailed Sign = "KubeletFailed"
 	// ContainerdFailed: containerd.service failed. Detail is the unit.
 	ContainerdFailed Sign = "ContainerdFailed"
+	// KubeletRefused: the kubelet exits because of its flags or its configuration. Detail is its error.
+	// cmd/kubelet/app/server.go; https://github.com/awslabs/amazon-eks-ami/issues/1398.
+	KubeletRefused Sign = "KubeletRefused"
 	// CgroupV1Refused: the kubelet does not start on a host with cgroup v1.
 	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/apis/config/validation/validation_linux.go
 	CgroupV1Refused Sign = "CgroupV1Refused"
@@ -101,6 +104,20 @@ const (
 	// BootstrapRemoved: user data calls /etc/eks/bootstrap.sh on AL2023, where it only prints that
 	// it was removed. templates/al2023/runtime/rootfs/etc/eks/bootstrap.sh.
 	BootstrapRemoved Sign = "BootstrapRemoved"
+	// UnitFailed: a unit failed, or a device did not appear, for which there is no other sign. Detail is
+	// its name or description.
+	// By itself it says nothing: most units do not matter to a node.
+	UnitFailed Sign = "UnitFailed"
+	// DependencyFailed: systemd did not start what leads to the kubelet, because something that it
+	// requires failed. Detail is what was not started. src/core/job.c.
+	DependencyFailed Sign = "DependencyFailed"
+	// JobRuns: systemd waits for a unit to start, for ten minutes or more. Detail is the unit and the
+	// minutes, such as "cloud-final.service: 38". src/core/manager.c, manager_print_jobs_in_progress.
+	// Only the last such line of a boot counts.
+	JobRuns Sign = "JobRuns"
+	// DriverRefused: NVIDIA's driver does not fit the machine: there is no GPU that it knows. Detail is
+	// its message. https://github.com/bottlerocket-os/bottlerocket/issues/4889.
+	DriverRefused Sign = "DriverRefused"
 	// BottlerocketFailed: one of the programs or units that turn Bottlerocket's user data
 	// into settings failed. Detail is its error or the unit.
 	// https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/os/*.service.

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -43,8 +45,7 @@ var units = []unit{
 
 // What systemd prints about units: "[FAILED] Failed to start ..." on the console itself
 // (src/core/job.c, unit.c of https://github.com/systemd/systemd), or "systemd[1]: Failed to start
-// ..." if its journal goes there. Other units than those above are ignored: most of their failures
-// do not keep a node from joining.
+// ..." if its journal goes there.
 
 // failed returns the sign of a failed unit, given the name that systemd prints, and the unit's full
 // name.
@@ -53,8 +54,49 @@ func failed(printed string) (Sign, string) {
 	if u, ok := identify(printed); ok {
 		return u.sign, u.name
 	}
-	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
-		return BottlerocketFailed, "bootstrap-containers@" + name + ".service"
+	return UnitFailed, printed
+}
+
+// runs matches "[ ***  ] (1 of 2) A start job is running for Execute cloud user/final scripts (12min 3s
+// / no limit)" and "Job cloud-final.service/start running (1h 2min 3s / no limit)".
+var runs = words(`^\[[ *]+\] (?:\(\d+ of \d+\) )?(?:A start job is running for (.*?)|Job (\S+)/start running) \((?:(\d+)h )?(?:(\d+)min )?`)
+
+// waits is the number of minutes for which a job runs if it is to be a sign.
+const waits = 10
+
+func jobRuns(s segment) (Sign, string) {
+	m := runs.FindStringSubmatch(s.message)
+	if m == nil || s.tag != "" {
+		return "", ""
+	}
+	hours, _ := strconv.Atoi(m[3])
+	minutes, _ := strconv.Atoi(m[4])
+	minutes += 60 * hours
+	u, ok := identify(m[1] + m[2])
+	if !ok || minutes < waits {
+		return "", ""
+	}
+	return JobRuns, fmt.Sprintf("%s: %d", u.name, minutes)
+}
+
+// gate matches what Bottlerocket starts one after the other before the kubelet. Each requires the
+// one before, and units such as early-boot-config.service and those of the drivers. All of them need
+// /var, the only place that can be written, on the data volume.
+// https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/release/*.target, activate-*.service
+var gate = words(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units|(?:Prepare )?Var Directory \(/var\))$`)
+
+// dependencyFailed recognizes "[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet.".
+func dependencyFailed(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, "DEPEND", "Dependency failed for ")
+	printed = strings.TrimSpace(strings.TrimRight(printed, "."))
+	if u, known := identify(printed); ok && known {
+		return DependencyFailed, u.name
+	}
+	if _, description, both := strings.Cut(printed, " - "); both {
+		printed = description
+	}
+	if ok && gate.MatchString(printed) {
+		return DependencyFailed, printed
 	}
 	return "", ""
 }
@@ -62,6 +104,9 @@ func failed(printed string) (Sign, string) {
 // identify returns the unit that systemd means. systemd prints the name, the description or both,
 // and omits the middle if that is too long for the terminal.
 func identify(printed string) (unit, bool) {
+	if name, ok := strings.CutPrefix(printed, "bootstrap container "); ok {
+		return unit{name: "bootstrap-containers@" + name + ".service", sign: BottlerocketFailed}, true
+	}
 	for _, u := range units {
 		if after, ok := strings.CutPrefix(printed, u.name); ok && (after == "" || strings.HasPrefix(after, " - ")) {
 			return u, true
@@ -123,6 +168,15 @@ func fromSystemd(s segment, mark, phrase string) (string, bool) {
 	}
 	_, after, ok := strings.Cut(s.message, "["+mark+"] "+phrase)
 	return after, ok
+}
+
+// timedOut recognizes "[ TIME ] Timed out waiting for device /dev/xvdb.".
+func timedOut(s segment) (Sign, string) {
+	device, ok := fromSystemd(s, " TIME ", "Timed out waiting for device ")
+	if !ok {
+		return "", ""
+	}
+	return UnitFailed, "device " + strings.TrimSuffix(device, ".")
 }
 
 func failedToStart(s segment) (Sign, string) {
