@@ -96,10 +96,11 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 	return b.of(all), nil
 }
 
-// KeepsPod returns the annotation with which the owner of a pod prevents disruption, "" if none.
-// A duration since the pod's start counts as if it lasted.
+// KeepsPod returns the annotation with which the owner of a pod keeps Karpenter from draining it, ""
+// if none. A duration since the pod's start counts as if it lasted.
 func KeepsPod(annotations map[string]string) string {
-	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}).keeps(time.Time{})
+	asked := map[string]string{annotationDoNotDisrupt: annotations[annotationDoNotDisrupt]}
+	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: asked}}).keeps(time.Time{})
 }
 
 // decoded reads and decodes the objects of an answer.
@@ -270,7 +271,8 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 		selects, err := pdb.selects()
 		one := roll.Budget{
 			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
-			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
+			AlwaysAllow: pdb.Spec.UnhealthyPodEvictionPolicy != nil && *pdb.Spec.UnhealthyPodEvictionPolicy == "AlwaysAllow",
+			Unknown:     err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
 		}
 		for _, p := range pods {
 			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
