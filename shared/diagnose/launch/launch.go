@@ -46,23 +46,23 @@ var rules = []rule{
 	{code: cause.LaunchDenied, words: []string{"tagpolicyviolation", "the tag policy does not allow"}, says: "a tag policy of the organization refuses a tag of the instance"},
 	{code: cause.LaunchDenied, words: restricted, says: "AWS has not enabled the account for it"},
 	{code: cause.UserDataTooLarge, words: []string{"user data is limited to", "userdatasizelimitexceeded", "at 'userdata' failed to satisfy constraint"}, says: "the user data is larger than the 16 KB that EC2 takes"},
-	{code: cause.LaunchAmiInvalid, words: []string{"invalidami", "aminotfound", "the image id '", "the ami id ", "ami is invalid", "no amis found", "amis not found", "ami cannot be described", "is pending, and cannot be run", "amiauthorizationfailure", "not authorized for images", "amiselector did not match", "amisready", "unsupportedalias"}, says: "the AMI does not exist, or may not be used"},
+	{code: cause.LaunchAmiInvalid, words: []string{"invalidami", "aminotfound", "the image id '", "the ami id ", "ami is invalid", "no amis found", "amis not found", "ami cannot be described", "is pending, and cannot be run", "amiauthorizationfailure", "not authorized for images", "amiselector did not match", "amisready is false", "amisready=false", "unsupportedalias"}, says: "the AMI does not exist, or may not be used"},
 	{code: cause.LaunchAmiInvalid, words: []string{"you need to accept terms and subscribe"}, says: "the account has not subscribed to the AWS Marketplace product of the AMI"},
 	{code: cause.LaunchAmiInvalid, words: []string{"does not support an ami with a boot mode", "(ena) is required", "virtualization type"}, says: "the AMI does not run on the instance type"},
-	{code: cause.InstanceProfileMissing, words: []string{"invalid iam instance profile", "invalid iaminstanceprofile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found", "instanceprofilenotfound", "instanceprofilenameinvalid", "has no associated iam roles", "instanceprofileready"}, says: "the instance profile does not exist, or may not be used"},
+	{code: cause.InstanceProfileMissing, words: []string{"invalid iam instance profile", "invalid iaminstanceprofile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found", "instanceprofilenotfound", "instanceprofilenameinvalid", "has no associated iam roles", "instanceprofileready is false", "instanceprofileready=false"}, says: "the instance profile does not exist, or may not be used"},
 	{code: cause.LaunchSnapshotMissing, words: []string{"invalidsnapshot", "the snapshot '"}, says: "a snapshot of the AMI or the launch template does not exist"},
 	{code: cause.ArchitectureMismatch, words: []string{"does not match the architecture"}, says: "the AMI is for another architecture than the instance type"},
 	{code: cause.LaunchTypeUnavailable, words: []string{"your requested instance type (", "invalidinstancetype", "for instancetype", "instance types do not exist", "unsupportedinstancetypeonhost"}, says: "the region or the zone does not offer the instance type"},
 	{code: cause.LaunchTypeUnavailable, words: []string{"requested configuration is currently not supported"}, says: "EC2 does not offer the instance type with these options in the zone"},
-	{code: cause.LaunchSubnetInvalid, words: []string{"invalidsubnet", "the subnet id '", "subnetselector did not match", "subnetsnotfound", "subnetsready"}, says: "the subnet does not exist, or cannot be used"},
+	{code: cause.LaunchSubnetInvalid, words: []string{"invalidsubnet", "the subnet id '", "subnetselector did not match", "subnetsnotfound", "subnetsready is false", "subnetsready=false"}, says: "the subnet does not exist, or cannot be used"},
 	{code: cause.LaunchSubnetInvalid, words: []string{"invalidavailabilityzone", "zonesmismatched", "availability zone is no longer supported", "no default subnet for availability zone", "no default vpc", "vpcidnotspecified", "vpcresourcenotspecified"}, says: "the zone or the VPC cannot be used"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"belong to different networks", "securitygroupsubnetvpcmismatch", "belong to different vpcs"}, says: "its security groups belong to another VPC than its subnets"},
-	{code: cause.LaunchTemplateInvalid, words: []string{"invalidgroup.", "invalidgroupid", "invalidsecuritygroup", "the security group '", "the security group \"", "the security group sg-", "security groups provided in the launch", "securitygroupselector did not match", "securitygroupsnotfound", "securitygroupsready"}, says: "a security group does not exist, or cannot be used"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidgroup.", "invalidgroupid", "invalidsecuritygroup", "the security group '", "the security group \"", "the security group sg-", "security groups provided in the launch", "securitygroupselector did not match", "securitygroupsnotfound", "securitygroupsready is false", "securitygroupsready=false"}, says: "a security group does not exist, or cannot be used"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidkeypair", "the key pair "}, says: "the key pair does not exist"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidblockdevicemapping", "is smaller than snapshot", "invalid device name", "parameter virtualname is invalid", "block device mappings not supported", "iops to volume size", "iops is not supported", "volumetypenotavailable", "encryptedvolumesnotsupported"}, says: "a volume that it asks for is not possible"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"network interfaces and an instance-level", "associatepublicipaddress", "invalidnetworkinterface", "efa interfaces are not supported", "does not support efa", "exceeds the limit for", "attachmentlimitexceeded", "invalidipaddress"}, says: "the network interfaces that it asks for are not possible"},
-	{code: cause.LaunchTemplateInvalid, words: []string{"invalidplacementgroup", "placement groups may not be used", "placementgroupnotfound", "placementgroupresolutionfailed", "placementgroupready", "unsupportedtenancy", "invalidtenancy", "invalidhostid"}, says: "the placement that it asks for is not possible"},
-	{code: cause.LaunchTemplateInvalid, words: []string{"invalidcapacityreservation", "capacityreservationsready"}, says: "the capacity reservation does not exist, or cannot be used"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidplacementgroup", "placement groups may not be used", "placementgroupnotfound", "placementgroupresolutionfailed", "placementgroupready is false", "placementgroupready=false", "unsupportedtenancy", "invalidtenancy", "invalidhostid"}, says: "the placement that it asks for is not possible"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidcapacityreservation", "capacityreservationsready is false", "capacityreservationsready=false"}, says: "the capacity reservation does not exist, or cannot be used"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"is not a valid tag key", "duplicate tag key", "tagvalidationfailed", "taglimitexceeded"}, says: "a tag that it gives to instances is not valid"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "unsupported hibernation", "unsupportedhibernation"}, says: "the launch template, or something that it names, is not valid"},
 	{code: cause.SubnetIpsExhausted, words: []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses", "insufficientcidrblocks", "not enough free ip addresses"}, says: "the subnet has no free address"},
@@ -71,12 +71,16 @@ var rules = []rule{
 	{code: cause.LaunchQuotaExceeded, words: []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "maxfleetcountexceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "resourcecountexceeded", "your quota for", "your quota allows for", "quota exceeded", "quotaexceeded", "instance(s) are already running"}, says: "a quota of the account is used up"},
 	{code: cause.LaunchSpotPriceTooLow, words: []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, says: "the highest price for Spot Instances is below the price"},
 	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet"}, says: "the capacity reservation has no free instance now"},
+	{code: cause.LaunchNoCapacity, words: []string{"server.spotinstancetermination", "server.spotinstanceshutdown"}, says: "EC2 took the Spot Instance back at once"},
 	{code: cause.LaunchNoCapacity, words: []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "insufficientvolumecapacity", "insufficientaddresscapacity", "unavailablehostrequirements", "insufficient capacity", "all requested instance types were unavailable"}, says: "EC2 has no capacity for it"},
 	{code: cause.LaunchInternalError, words: []string{"server.internalerror", "internal error has occurred", "internalfailure", "serviceunavailable", "service unavailable"}, says: "the service itself failed"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidparameter", "missingparameter", "invaliduserdata", "unsupportedoperation", "validationerror"}, says: "EC2 refuses a parameter of it", vague: true},
 	{code: cause.LaunchTypeUnavailable, words: []string{"unsupported: ", "unsupported - "}, says: "EC2 does not offer the instance type with these options", vague: true},
-	{code: cause.NodePoolNotReady, words: []string{"nodeclassready", "validationsucceeded"}, says: "Karpenter does not accept its EC2NodeClass, or the NodePool itself", vague: true},
+	notReady,
 }
+
+// notReady is the cause of what Karpenter does not launch for, whatever its conditions say.
+var notReady = rule{code: cause.NodePoolNotReady, words: []string{"nodeclassready is", "validationsucceeded is"}, says: "it, or its EC2NodeClass, is not ready", vague: true}
 
 // issues maps the codes of a managed node group's health issues to the causes that they name.
 // Any other code is NodeGroupUnhealthy.
@@ -148,6 +152,9 @@ func causesOf(l roll.Launch) (out []reported) {
 		for _, r := range matching(l.Message) {
 			add(reported{rule: r, source: l.Source, field: l.Field, message: l.Message})
 		}
+	}
+	if l.Unready && len(out) == 0 {
+		add(reported{rule: notReady, source: l.Source, field: l.Field, message: l.Message})
 	}
 	for _, i := range l.Issues {
 		t := reported{source: "managed node group", field: healthIssues, message: i.Code + ": " + i.Message}

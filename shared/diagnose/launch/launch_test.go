@@ -302,6 +302,7 @@ func TestPublishedRefusals(t *testing.T) {
 		cause.LaunchNoCapacity: {
 			"The requested reservation does not have sufficient compatible and available capacity for this request. Launching EC2 instance failed.",
 			"Your Capacity Block reservation cr-0123456789abcdef0 is not active yet. Launching EC2 instance failed.",
+			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Server.SpotInstanceTermination: Spot instance termination",
 			"There is no Spot capacity available that matches your request. Launching EC2 instance failed.",
 		},
 		cause.LaunchInternalError: {"InternalError: An internal error has occurred", "ServiceUnavailable: The service is unavailable. Please try again shortly."},
