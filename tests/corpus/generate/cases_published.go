@@ -15,6 +15,7 @@ const (
 	docEFA           = "https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html"
 	docInitialized   = "https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/initialization.go"
 	docCustomNetwork = "https://docs.aws.amazon.com/eks/latest/userguide/cni-custom-network.html"
+	docRegistration  = "https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/registration.go"
 	docProfileRace   = "https://github.com/aws/karpenter-provider-aws/blob/main/pkg/errors/errors.go"
 )
 
@@ -114,6 +115,38 @@ func publishedCases() []Case {
 			return finds(m, "Uninitialized", "ResourceNotRegistered").says(resource)
 		})
 	}
+	registers := func(name string, near bool, why, status, reason, message string, age time.Duration) Case {
+		build := broken
+		if near {
+			build = misleading
+		}
+		return build(name, why, from(docRegistration), func(b *Bundle) *verdict {
+			m := b.joined(Batch, age)
+			b.taint(m, "karpenter.sh/unregistered", "NoExecute")
+			b.claimSays(m, "Registered", status, reason, message, age-time.Minute)
+			b.claimSays(m, "Initialized", "Unknown", "NodeNotFound", "Node not registered with cluster", age-time.Minute)
+			labels := m.Node["metadata"].(object)["labels"].(object)
+			delete(labels, "karpenter.sh/initialized")
+			delete(labels, "karpenter.sh/registered")
+			if near {
+				return nothing()
+			}
+			return finds(m, "Uninitialized", "StartupTaintNotRemoved").says(reason)
+		})
+	}
+	private := func(name string, near bool, why, first string, change func(endpoint object)) Case {
+		build := broken
+		if near {
+			build = misleading
+		}
+		return build(name, why, from(docPrivate, "https://docs.aws.amazon.com/vpc/latest/privatelink/concepts.html"), func(b *Bundle) *verdict {
+			b.endpoint(false, true)
+			b.aside()
+			b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts")
+			change(b.find(b.Endpoints, "ServiceName", "com.amazonaws.eu-west-1.ec2"))
+			return unregistered(b.UnregisteredAside(BatchGroup), first)
+		})
+	}
 	gone := func(o object) object {
 		o["State"] = "blackhole"
 		return o
@@ -162,6 +195,8 @@ func publishedCases() []Case {
 			func(_, out object) { out["CidrBlock"] = "10.0.0.0/16" }),
 		narrow("network-acl-with-the-ports-of-linux", true, "The network ACL lets answers in to the ports from 32768 on, which Linux uses.", "", true,
 			func(in, _ object) { in["PortRange"] = object{"From": 32768, "To": 65535} }),
+		narrow("network-acl-with-the-ports-of-windows", true, "The network ACL lets answers in to the ports from 49152 on, which Windows uses: of Linux's connections some get through.", "", true,
+			func(in, _ object) { in["PortRange"] = object{"From": 49152, "To": 65535} }),
 		narrow("network-acl-for-a-private-endpoint", true, "The network ACL lets HTTPS out and answers in within the VPC, in which the endpoint is.", "", false,
 			func(in, out object) { in["CidrBlock"], out["CidrBlock"] = "10.0.0.0/16", "10.0.0.0/16" }),
 
@@ -208,6 +243,21 @@ func publishedCases() []Case {
 				b.find(b.Subnets, "SubnetId", subnet("a"))["AvailableIpAddressCount"] = 0
 				return nothing().orders()
 			}),
+
+		registers("node-that-karpenter-sees-twice", false, "Two Node objects carry the provider ID of one instance: Karpenter registers neither.", "False", "MultipleNodesFound", "Invariant violated, matched multiple nodes", 26*time.Minute),
+		registers("node-whose-registration-hook-waits", false, "A hook of Karpenter's registration does not finish, so that its taint stays.", "Unknown", "RegistrationHookPending", "capacity-hook", 26*time.Minute),
+		registers("young-node-whose-registration-hook-waits", true, "The same of a node that is five minutes old.", "Unknown", "RegistrationHookPending", "capacity-hook", 5*time.Minute),
+		misleading("node-with-a-hook-that-is-done", "The hook is done, the node is registered and initialized, and its kubelet went silent days later: that has nothing to do with it.",
+			from(docRegistration, docNodes), func(b *Bundle) *verdict {
+				m := b.joined(Batch, 5*day)
+				b.silent(m, 45*time.Minute)
+				return finds(m, "Unknown", "KubeletSilent").saysNot("unregistered")
+			}),
+
+		private("endpoint-that-nobody-accepted", false, "The endpoint of EC2 waits for somebody who accepts it.", "VpcEndpointMissing", func(e object) { e["State"] = "pendingAcceptance" }),
+		private("endpoint-that-failed", false, "The endpoint of EC2 failed.", "VpcEndpointMissing", func(e object) { e["State"] = "failed" }),
+		private("endpoint-in-a-subnet-of-another-zone", true, "The endpoint of EC2 has its interface in another zone's subnet, which is as good within the VPC.", "", func(e object) { e["SubnetIds"] = []string{subnet("b")} }),
+		private("endpoint-of-a-service-by-its-dual-stack-name", true, "The endpoint of EC2 has IPv4 and IPv6 addresses.", "", func(e object) { e["IpAddressType"] = "dualstack" }),
 
 		broken("launch-with-a-profile-that-is-gone", "Somebody deleted the instance profile that Karpenter made: the NodeClaim says so.",
 			from(docProfileRace), func(b *Bundle) *verdict {
