@@ -390,8 +390,11 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	return show(c)
 }
 
-// show returns the command that shows what the group launches.
+// show returns the command that shows what the group launches, or what its EC2NodeClass says.
 func show(c *evidence.Case) string {
+	if name, ok := strings.CutPrefix(c.Finding.Launch.Source, "EC2NodeClass "); ok {
+		return paste.Command("kubectl", "describe", "ec2nodeclasses.karpenter.k8s.aws", name)
+	}
 	switch kind, name, _ := c.Finding.Instance.Subject(); kind {
 	case "nodepool":
 		return paste.Command("kubectl", "get", "nodepools.karpenter.sh", name, "-o", "yaml")
