@@ -270,9 +270,8 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 	for _, pdb := range b.all {
 		selects, err := pdb.selects()
 		one := roll.Budget{
-			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
-			AlwaysAllow: pdb.Spec.UnhealthyPodEvictionPolicy != nil && *pdb.Spec.UnhealthyPodEvictionPolicy == "AlwaysAllow",
-			Unknown:     err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
+			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy), AlwaysAllow: pdb.alwaysAllows(),
+			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
 		}
 		for _, p := range pods {
 			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
@@ -289,6 +288,12 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 	}
 	slices.SortFunc(out, func(x, y roll.Budget) int { return cmp.Compare(x.Name, y.Name) })
 	return out
+}
+
+// alwaysAllows reports whether pods that are not Ready may be evicted whatever the numbers.
+// https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+func (b *budgetObject) alwaysAllows() bool {
+	return b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == "AlwaysAllow"
 }
 
 // attachedTo returns the claims, by namespace/name, whose volumes are attached to the node. It
