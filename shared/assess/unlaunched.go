@@ -35,6 +35,9 @@ func (a *assessor) unlaunched() {
 			f.Stage = roll.Overdue
 		}
 		f.Summary = fmt.Sprintf("launches of %s have not succeeded since %s: %s", group, roll.Clock(since), said(l.Message))
+		if l.Unready {
+			f.Summary = fmt.Sprintf("%s is not ready since %s, so that Karpenter launches nothing for it: %s", group, roll.Clock(since), said(l.Message))
+		}
 		if l.Status != "" {
 			f.Summary = fmt.Sprintf("EKS reports %s as %s: %s", group, l.Status, said(l.Message))
 		}

@@ -85,8 +85,14 @@ type Pod struct {
 	MemoryRequest, MemoryUsed int64
 	// Deleting is when its grace period ends or ended, if it is being deleted; otherwise zero.
 	Deleting time.Time
-	// NotToDisrupt is the annotation with which its owner prevents disruption, "" if none.
+	// Started is when the kubelet accepted the pod; zero if it did not yet.
+	Started time.Time
+	// NotToDisrupt is the annotation with which its owner keeps Karpenter from draining it, "" if
+	// none.
 	NotToDisrupt string
+	// Stays reports whether it tolerates the taint with which Karpenter drains a node, so that it
+	// stays there, and the drain does not wait for it.
+	Stays bool
 	// OutOfMemory reports whether one of its containers was OOM-killed.
 	OutOfMemory bool
 	// Events are warnings about the pod, newest last; nil if none were read. EventsUnread is why

@@ -94,6 +94,7 @@ var (
 	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", trim: trimVolume, largest: maxVolumes}
 	askNodeClaims      = &asking{of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue}
 	askNodePool        = &asking{of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: rest.IsValidPathSegmentName}
+	askNodePools       = &asking{of: []resource{resourceNodePool}, thing: "node pools"}
 	askEC2NodeClass    = &asking{of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: rest.IsValidPathSegmentName}
 	askAccounts        = &asking{of: []resource{resourceAccount}, fields: metav1.ObjectNameField + "=%s", thing: "service accounts called %s", trim: trimAccount, nameable: rest.IsValidPathSegmentName}
 	askWebhooks        = &asking{of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"}

@@ -89,7 +89,8 @@ type podCondition struct {
 type budgetObject struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Selector *metav1.LabelSelector `json:"selector"`
+		Selector                   *metav1.LabelSelector `json:"selector"`
+		UnhealthyPodEvictionPolicy *string               `json:"unhealthyPodEvictionPolicy"`
 	} `json:"spec"`
 	Status struct {
 		ObservedGeneration int64              `json:"observedGeneration"`

@@ -96,10 +96,11 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 	return b.of(all), nil
 }
 
-// KeepsPod returns the annotation with which the owner of a pod prevents disruption, "" if none.
-// A duration since the pod's start counts as if it lasted.
+// KeepsPod returns the annotation with which the owner of a pod keeps Karpenter from draining it, ""
+// if none. A duration since the pod's start counts as if it lasted.
 func KeepsPod(annotations map[string]string) string {
-	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}).keeps(time.Time{})
+	asked := map[string]string{annotationDoNotDisrupt: annotations[annotationDoNotDisrupt]}
+	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: asked}}).keeps(time.Time{})
 }
 
 // decoded reads and decodes the objects of an answer.
@@ -269,7 +270,7 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 	for _, pdb := range b.all {
 		selects, err := pdb.selects()
 		one := roll.Budget{
-			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy),
+			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy), AlwaysAllow: pdb.alwaysAllows(),
 			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
 		}
 		for _, p := range pods {
@@ -287,6 +288,12 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 	}
 	slices.SortFunc(out, func(x, y roll.Budget) int { return cmp.Compare(x.Name, y.Name) })
 	return out
+}
+
+// alwaysAllows reports whether pods that are not Ready may be evicted whatever the numbers.
+// https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+func (b *budgetObject) alwaysAllows() bool {
+	return b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == "AlwaysAllow"
 }
 
 // attachedTo returns the claims, by namespace/name, whose volumes are attached to the node. It

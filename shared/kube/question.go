@@ -71,6 +71,9 @@ func NodeClaimsOf(pool string) Question { return Question{ask: askNodeClaims, na
 // ANodePool requests the NodePool of that name.
 func ANodePool(name string) Question { return Question{ask: askNodePool, name: name} }
 
+// AllNodePools requests every NodePool.
+func AllNodePools() Question { return Question{ask: askNodePools} }
+
 // AnEC2NodeClass requests the EC2NodeClass of that name. Its spec.userData is unchanged and may
 // hold secrets.
 func AnEC2NodeClass(name string) Question { return Question{ask: askEC2NodeClass, name: name} }

@@ -479,6 +479,11 @@ func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
 		write(w, map[string]any{"kind": "EventList", "apiVersion": "v1", "items": a.events})
 		return
 	}
+	if r.URL.Path == "/apis/karpenter.sh/v1/nodepools" {
+		w.Header().Set("Content-Type", "application/json")
+		write(w, map[string]any{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{}, "items": []any{}})
+		return
+	}
 	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
 	err := a.call(name)
 	w.Header().Set("Content-Type", "application/json")

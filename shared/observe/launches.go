@@ -31,7 +31,7 @@ const sourceNodeClaim = "NodeClaim"
 const messageLength = 1500
 
 // readUnlaunched finds the groups whose launches fail. It uses the NodeClaims that were listed, the
-// events of those without capacity, the Auto Scaling groups, the managed node groups, and the
+// events of those without capacity, the node pools that are not ready, the Auto Scaling groups, the managed node groups, and the
 // instances that EC2 terminated. If the cluster could not be read as a whole, it reads nothing.
 func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) {
 	if !s.Whole() {
@@ -58,14 +58,35 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 		s.Launches[roll.NodePoolGroup(pool)] = roll.Launch{Owner: roll.OwnerKarpenter, Since: u.Since, Failed: u.Failed, Message: harmless(u.Message), Source: sourceNodeClaim, Field: "Launched"}
 	}
 	client, err := o.kube.Dial(s.Cluster)
-	if err == nil {
-		var events []kube.NoCapacity
-		if events, err = client.NoCapacity(ctx); err == nil {
-			addNoCapacity(s, claims, events)
-			return roll.Yes
+	if err != nil {
+		return o.unlaunchedGap(ctx, s, roll.CallEvents, err)
+	}
+	answer := roll.Yes
+	if events, err := client.NoCapacity(ctx); err == nil {
+		addNoCapacity(s, claims, events)
+	} else {
+		answer = o.unlaunchedGap(ctx, s, roll.CallEvents, err)
+	}
+	switch pools, err := client.UnreadyPools(ctx); {
+	case errors.Is(err, kube.ErrNoNodeClaims):
+	case err != nil:
+		answer = o.unlaunchedGap(ctx, s, roll.CallNodePools, err)
+	default:
+		addUnready(s, pools)
+	}
+	return answer
+}
+
+// addUnready adds the node pools that are not ready. Karpenter launches nothing for them, and deletes
+// the NodeClaims that it created before, so that what these said is over.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/provisioning/provisioner.go
+func addUnready(s *roll.Snapshot, pools []kube.UnreadyPool) {
+	for _, p := range pools {
+		s.Launches[roll.NodePoolGroup(p.Name)] = roll.Launch{
+			Owner: roll.OwnerKarpenter, Since: p.Since, Failed: p.Since, Unready: true,
+			Message: harmless(p.Message), Source: p.Object, Field: p.Field,
 		}
 	}
-	return o.unlaunchedGap(ctx, s, roll.CallEvents, err)
 }
 
 // addNoCapacity adds failed launches of NodeClaims that have been deleted since. A NodeClaim's name

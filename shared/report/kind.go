@@ -235,6 +235,9 @@ func lookAtStuck(id roll.ClusterID, f roll.Finding) (commands []string) {
 func launches(id roll.ClusterID, f roll.Finding) []string {
 	switch kind, name, _ := f.Instance.Subject(); kind {
 	case "nodepool":
+		if f.Launch.Unready {
+			return []string{paste.Kubectl("describe", "nodepools.karpenter.sh", name), paste.Kubectl("describe", "ec2nodeclasses.karpenter.k8s.aws")}
+		}
 		return []string{paste.Kubectl("get", "nodeclaims", "-o", "wide", "-l", "karpenter.sh/nodepool="+name), "kubectl get events -A --field-selector involvedObject.kind=NodeClaim"}
 	case "nodegroup":
 		return []string{paste.Format("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query 'nodegroup.[status,health]'", id.Region, id.Name, name)}

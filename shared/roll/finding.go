@@ -36,7 +36,7 @@ const (
 	// id, although its kubelet renews a lease or Karpenter reports it as initialized.
 	Conflict Kind = "Conflict"
 	// Unlaunched: a group should have another instance, but its launches fail, or an instance stays
-	// pending.
+	// pending; or Karpenter launches nothing for a node pool that is not ready.
 	Unlaunched Kind = "Unlaunched"
 	// Stuck: a Node or NodeClaim was deleted long ago, and its finalizers keep it; or an EBS volume
 	// or a network interface outlived its instance. The finding is about that object, not about an

@@ -44,6 +44,8 @@ type Budget struct {
 	// They are Unknown if the status is outdated, or the control plane could not count.
 	Healthy, Desired int
 	Unknown          bool
+	// AlwaysAllow reports whether pods that are not Ready may be evicted whatever the numbers.
+	AlwaysAllow bool
 	// Pods are the node's pods that it covers, without those that wait for the end of the instance.
 	// Ready is how many of them count as healthy.
 	Pods  []string

@@ -140,6 +140,7 @@ const (
 	CallNodegroup            = "eks:DescribeNodegroup"
 	CallNodegroups           = "eks:ListNodegroups"
 	CallNodeClaims           = "kubernetes: list nodeclaims"
+	CallNodePools            = "kubernetes: list nodepools"
 	CallEvents               = "kubernetes: list events"
 	CallLease                = "kubernetes: get leases"
 	CallPods                 = "kubernetes: list pods"

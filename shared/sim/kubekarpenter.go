@@ -53,6 +53,9 @@ type (
 				Spec claimSpec `json:"spec"`
 			} `json:"template"`
 		} `json:"spec"`
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
 	}
 	nodeClass struct {
 		metav1.TypeMeta `json:",inline"`
@@ -197,9 +200,23 @@ func (q *kubeQuery) getNodePool() (any, error) {
 	if g == nil {
 		return nil, q.notFound()
 	}
+	return g.nodePool(), nil
+}
+
+// listNodePools lists the NodePools, all of which are ready.
+func (q *kubeQuery) listNodePools(l *kubeList) {
+	for _, g := range q.c.groups {
+		if g.owner == karpenter {
+			l.object(g.nodePool())
+		}
+	}
+}
+
+func (g *group) nodePool() nodePool {
 	o := nodePool{TypeMeta: metav1.TypeMeta{Kind: "NodePool", APIVersion: "karpenter.sh/v1"}, Metadata: g.metadata("NodePool")}
 	o.Spec.Template.Spec = g.claimSpec(g.template, g.kind)
-	return o, nil
+	o.Status.Conditions = []metav1.Condition{condition("Ready", g.c.created, "", "", g.c.created)}
+	return o
 }
 
 // getNodeClass returns the EC2NodeClass of a group. With an Amazon image, Karpenter adds its own

@@ -43,6 +43,7 @@ var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"v1/events":                      (*kubeQuery).listEvents,
 	"coordination.k8s.io/v1/leases":  (*kubeQuery).listLeases,
 	"karpenter.sh/v1/nodeclaims":     (*kubeQuery).listClaims,
+	"karpenter.sh/v1/nodepools":      (*kubeQuery).listNodePools,
 	"policy/v1/poddisruptionbudgets": (*kubeQuery).listBudgets,
 	"v1/persistentvolumes":           (*kubeQuery).listVolumes,
 	"v1/persistentvolumeclaims":      (*kubeQuery).listVolumeClaims,

@@ -198,7 +198,7 @@ func needOf(q *http.Request) (p permission, err error) {
 var questions = map[string]kube.Question{
 	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
 	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"), "EventsOfPod": kube.EventsOfPod("team", "p"),
-	"PodsOf": kube.PodsOf("n"), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "ControllerAccounts": kube.ControllerAccounts(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "LaunchesWithoutCapacity": kube.LaunchesWithoutCapacity(), "ANodePool": kube.ANodePool("default"),
+	"PodsOf": kube.PodsOf("n"), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "ControllerAccounts": kube.ControllerAccounts(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "LaunchesWithoutCapacity": kube.LaunchesWithoutCapacity(), "ANodePool": kube.ANodePool("default"), "AllNodePools": kube.AllNodePools(),
 	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"), "DaemonSets": kube.DaemonSets(),
 }
 
@@ -258,7 +258,7 @@ func acts(t *testing.T) map[string][]permission {
 // the other may change anything.
 func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
 	look := []string{
-		"nodes list", "nodes get", "events list", "pods list", "poddisruptionbudgets.policy list", "persistentvolumes list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh get", "serviceaccounts list karpenter", "ec2nodeclasses.karpenter.k8s.aws get", "daemonsets.apps list",
+		"nodes list", "nodes get", "events list", "pods list", "poddisruptionbudgets.policy list", "persistentvolumes list", "nodeclaims.karpenter.sh list", "nodepools.karpenter.sh list", "nodepools.karpenter.sh get", "serviceaccounts list karpenter", "ec2nodeclasses.karpenter.k8s.aws get", "daemonsets.apps list",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io list", "validatingwebhookconfigurations.admissionregistration.k8s.io list", "endpointslices.discovery.k8s.io list",
 		"configmaps get aws-auth in kube-system", "leases.coordination.k8s.io get in kube-node-lease", "leases.coordination.k8s.io list in kube-node-lease",
 	}

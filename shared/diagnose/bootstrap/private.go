@@ -123,8 +123,9 @@ func (b *start) routes(t evidence.RouteTable) (how way, why string) {
 	for _, r := range t.Routes {
 		kind, _, _ := strings.Cut(r.Target, "-")
 		nat := b.Network.NATGateways[r.Target].Value
-		works := kind == "igw" && i.PublicIP != "" || kind == "nat" && nat.State == "available" && !nat.Private
+		works := kind == "igw" && i.PublicIP != "" || kind == "nat" && nat.State == "available" && !nat.Private && b.natOut(nat) == open
 		switch {
+		case kind == "nat" && nat.ID != "" && b.natOut(nat) == none:
 		case r.Blackhole, r.Target == "local", kind == "vpce" && strings.HasPrefix(r.Destination, "pl-"), kind == "igw" && i.PublicIP == "" && !i.IPv6:
 		case works && r.Destination == "0.0.0.0/0":
 			return open, fmt.Sprintf("route table %s has a default route to %s", t.ID, r.Target)
@@ -133,6 +134,31 @@ func (b *start) routes(t evidence.RouteTable) (how way, why string) {
 		}
 	}
 	return how, why
+}
+
+// natOut checks for a way out of the subnet of a NAT gateway, which its own route table decides. A
+// table that was not requested counts as one with a way out.
+// https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
+func (b *start) natOut(n evidence.NATGateway) way {
+	t := b.Network.RouteTables[n.Subnet]
+	switch {
+	case t.State == evidence.NotAsked:
+		return open
+	case !t.Known():
+		return unread
+	}
+	how := none
+	for _, r := range t.Value.Routes {
+		kind, _, _ := strings.Cut(r.Target, "-")
+		switch {
+		case r.Blackhole, r.Target == "local", kind == "vpce" && strings.HasPrefix(r.Destination, "pl-"), strings.Contains(r.Destination, ":"):
+		case kind == "igw" && r.Destination == "0.0.0.0/0":
+			return open
+		default:
+			how = perhaps
+		}
+	}
+	return how
 }
 
 // timedOut returns the console line that the EKS API did not answer.

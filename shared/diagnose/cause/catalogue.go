@@ -35,6 +35,7 @@ var catalogue = []entry{
 	{LaunchTypeUnavailable, roll.CureChange},
 	{LaunchQuotaExceeded, roll.CureChange},
 	{LaunchSpotPriceTooLow, roll.CureChange},
+	{NodePoolNotReady, roll.CureChange},
 
 	{ImdsDisabled, roll.CureChange},
 	{InstanceProfileMissing, roll.CureChange},
@@ -75,7 +76,9 @@ var catalogue = []entry{
 	{ClusterTagMissing, roll.CureChange},
 	{SubnetIpsExhausted, roll.CureChange},
 	{LaunchNoCapacity, roll.CureWait},
+	{LaunchThrottled, roll.CureWait},
 	{LaunchInternalError, roll.CureWait},
+	{LaunchRefused, roll.CureUnclear},
 	{AdmissionWebhookBlocks, roll.CureChange},
 	{CniMissing, roll.CureChange},
 
@@ -197,7 +200,7 @@ var (
 	// notLaunched: no instance is launched, or none that fits.
 	notLaunched = []Code{
 		LaunchDenied, LaunchKmsDenied, LaunchAmiInvalid, LaunchSnapshotMissing, LaunchSubnetInvalid, LaunchTemplateInvalid, LaunchTypeUnavailable,
-		LaunchQuotaExceeded, LaunchSpotPriceTooLow, LaunchNoCapacity, LaunchInternalError, SubnetIpsExhausted,
+		LaunchQuotaExceeded, LaunchSpotPriceTooLow, LaunchNoCapacity, LaunchThrottled, LaunchInternalError, LaunchRefused, NodePoolNotReady, SubnetIpsExhausted,
 	}
 	// notStarted: whatever keeps an instance from booting as an accepted node.
 	notStarted = slices.Concat(aboveTheNode, notLetIn, notBooted, cutOff, brokenHost)

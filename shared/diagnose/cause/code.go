@@ -121,6 +121,13 @@ const (
 	// ClusterUnhealthy: eks:DescribeCluster reports health issues of the cluster itself,
 	// such as a cluster role that is gone or an STS endpoint that is off.
 	ClusterUnhealthy Code = "ClusterUnhealthy"
+	// LaunchThrottled: AWS throttles the requests that launch instances.
+	LaunchThrottled Code = "LaunchThrottled"
+	// LaunchRefused: a launch is refused with a text that is not known.
+	LaunchRefused Code = "LaunchRefused"
+	// NodePoolNotReady: Karpenter does not launch for a NodePool, since it or its EC2NodeClass is
+	// not ready.
+	NodePoolNotReady Code = "NodePoolNotReady"
 	// CniMissing: the cluster has no network plugin at all.
 	CniMissing Code = "CniMissing"
 	// ImdsDisabled: the instance's metadata service is off; nothing on it can join.

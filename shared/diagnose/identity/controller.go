@@ -99,7 +99,7 @@ func (d *door) recognize(o *otherRole) {
 	}
 	who := assumers{}
 	if role.Known() && role.Value.TrustPolicy != "" {
-		trust, who = trusts(role.Value.TrustPolicy), readAssumers(role.Value.TrustPolicy)
+		trust, who = trusts(role.Value.TrustPolicy, accountOf(role.Value.ARN)), readAssumers(role.Value.TrustPolicy)
 	}
 	o.nodes = trust == allows || who.fargate || d.ofNodes(name)
 	if o.nodes {

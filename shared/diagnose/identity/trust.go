@@ -28,9 +28,9 @@ func (d *door) trust(r evidence.Role) cause.Verdict {
 	switch {
 	case r.TrustPolicy == "":
 		return cause.NotChecked("the role's trust policy was not read")
-	case trusts(r.TrustPolicy) == allows:
+	case trusts(r.TrustPolicy, accountOf(r.ARN)) == allows:
 		return cause.RuledOut
-	case trusts(r.TrustPolicy) == unclear:
+	case trusts(r.TrustPolicy, accountOf(r.ARN)) == unclear:
 		return cause.NotChecked(fmt.Sprintf("the trust policy of %s has conditions or forms that cannot be judged from outside", r.Name))
 	}
 	return d.blocks("role/"+r.ARN).
@@ -52,7 +52,7 @@ type statement struct {
 
 // trusts evaluates a trust policy: a Deny for EC2 takes precedence over an Allow.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
-func trusts(policy string) verdict {
+func trusts(policy, account string) verdict {
 	statements, err := iam.Statements[statement](policy)
 	if err != nil {
 		return unclear
@@ -67,6 +67,7 @@ func trusts(policy string) verdict {
 				return denies
 			}
 			return unclear
+		case known && st.never(account):
 		case known && len(st.Condition) == 0:
 			out = allows
 		case out == denies:
@@ -74,6 +75,37 @@ func trusts(policy string) verdict {
 		}
 	}
 	return out
+}
+
+// never reports whether a condition of the statement never holds for EC2 in the account: it names
+// another account as the source, or an external ID, which EC2 does not send. Other conditions, and
+// other operators, are not judged.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
+func (s statement) never(account string) bool {
+	var tests map[string]map[string]iam.Texts
+	if json.Unmarshal(s.Condition, &tests) != nil {
+		return false
+	}
+	for operator, test := range tests {
+		for key, values := range test {
+			switch {
+			case !strings.EqualFold(operator, "StringEquals"):
+			case strings.EqualFold(key, "sts:ExternalId"):
+				return true
+			case strings.EqualFold(key, "aws:SourceAccount") && account != "" && !slices.Contains(values, account):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// accountOf returns the account in the ARN of a role, "" if it is none.
+func accountOf(arn string) string {
+	if parts := strings.Split(arn, ":"); len(parts) > 4 {
+		return parts[4]
+	}
+	return ""
 }
 
 // meansEC2 reports whether a statement is about EC2 assuming the role. known is false if the

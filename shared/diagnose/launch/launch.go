@@ -5,6 +5,7 @@
 package launch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,38 +16,71 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// rule is one cause and the words in messages that name it, in lower case: EC2's error codes
-// and Auto Scaling's sentences.
+// rule is one cause and the words in messages that name it, in lower case: EC2's error codes,
+// Auto Scaling's sentences, and the reasons of Karpenter's conditions. A cause may have several
+// rules, each with its own words for people.
 //
 // - https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+// - https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
 // - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
 // - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-ami.html
+// - https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-capacity.html
 // - https://github.com/aws/karpenter-provider-aws/blob/main/pkg/errors/errors.go
+// - https://github.com/aws/karpenter-provider-aws/blob/main/pkg/controllers/nodeclass/validation.go
 type rule struct {
 	code  cause.Code
 	words []string
 	says  string
+	vague bool // its words also appear in messages that another rule explains better
 }
+
+// restricted are the words with which EC2 refuses an account.
+var restricted = []string{"pendingverification", "pending verification", "still being verified", "in this region is being validated", "optinrequired", "account is currently blocked", "not eligible for free tier", "freetierineligible"}
 
 var rules = []rule{
 	// EC2 terminates an instance whose encrypted volume it cannot open. Auto Scaling then only
 	// says "Client error on launch", for which the key is the usual reason.
 	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
-	{cause.LaunchKmsDenied, []string{"invalidkmskey", "kms key", "client.internalerror", "kms:creategrant", "kms:decrypt", "kms:generatedatakey"}, "the KMS key of an encrypted volume cannot be used"},
-	{cause.LaunchDenied, []string{"unauthorizedoperation", "not authorized to perform", "accessdenied", "authfailure", "encoded authorization failure", withoutRole}, "a permission for the launch is denied"},
-	{cause.LaunchAmiInvalid, []string{"invalidamiid", "the image id '", "ami is invalid", "no amis found", "amis not found", "ami cannot be described"}, "the AMI does not exist, or may not be used"},
-	{cause.InstanceProfileMissing, []string{"invalid iam instance profile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found"}, "the instance profile does not exist, or may not be used"},
-	{cause.LaunchSnapshotMissing, []string{"invalidsnapshot", "the snapshot '"}, "a snapshot of the AMI or the launch template does not exist"},
-	{cause.ArchitectureMismatch, []string{"does not match the architecture"}, "the AMI is for another architecture than the instance type"},
-	{cause.LaunchTypeUnavailable, []string{"your requested instance type (", "invalidinstancetype"}, "the region or the zone does not offer the instance type"},
-	{cause.LaunchSubnetInvalid, []string{"invalidsubnet", "the subnet id '"}, "the subnet does not exist, or cannot be used"},
-	{cause.LaunchTemplateInvalid, []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "invalidkeypair", "the key pair '", "invalidgroup.notfound", "the security group '", "unsupported hibernation", "invalidblockdevicemapping", "is not a valid tag key"}, "the launch template, or something that it names, is not valid"},
-	{cause.SubnetIpsExhausted, []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses"}, "the subnet has no free address"},
-	{cause.LaunchQuotaExceeded, []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "your quota for", "quota exceeded"}, "a quota of the account is used up"},
-	{cause.LaunchSpotPriceTooLow, []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, "the highest price for Spot Instances is below the price"},
-	{cause.LaunchNoCapacity, []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "reservationcapacityexceeded", "insufficient capacity", "all requested instance types were unavailable"}, "EC2 has no capacity for it"},
-	{cause.LaunchInternalError, []string{"server.internalerror", "internal error has occurred"}, "the service itself failed"},
+	{code: cause.LaunchKmsDenied, words: []string{"invalidkmskey", "kms key", "client.internalerror", "kms:creategrant", "kms:decrypt", "kms:generatedatakey", "kms:reencrypt"}, says: "the KMS key of an encrypted volume cannot be used"},
+	{code: cause.LaunchDenied, words: []string{"unauthorizedoperation", "not authorized to", "accessdenied", "access denied", "authfailure", "authorization failure", "explicit deny", "authcheckfailed", withoutRole, "spotslrcreationfailed"}, says: "a permission for the launch is denied"},
+	{code: cause.LaunchDenied, words: []string{"tagpolicyviolation", "the tag policy does not allow"}, says: "a tag policy of the organization refuses a tag of the instance"},
+	{code: cause.LaunchDenied, words: restricted, says: "AWS has not enabled the account for it"},
+	{code: cause.UserDataTooLarge, words: []string{"user data is limited to", "userdatasizelimitexceeded", "at 'userdata' failed to satisfy constraint"}, says: "the user data is larger than the 16 KB that EC2 takes"},
+	{code: cause.LaunchAmiInvalid, words: []string{"invalidami", "aminotfound", "the image id '", "the ami id ", "ami is invalid", "no amis found", "amis not found", "ami cannot be described", "is pending, and cannot be run", "amiauthorizationfailure", "not authorized for images", "amiselector did not match", "amisready is false", "amisready=false", "unsupportedalias"}, says: "the AMI does not exist, or may not be used"},
+	{code: cause.LaunchAmiInvalid, words: []string{"you need to accept terms and subscribe"}, says: "the account has not subscribed to the AWS Marketplace product of the AMI"},
+	{code: cause.LaunchAmiInvalid, words: []string{"does not support an ami with a boot mode", "(ena) is required", "virtualization type"}, says: "the AMI does not run on the instance type"},
+	{code: cause.InstanceProfileMissing, words: []string{"invalid iam instance profile", "invalid iaminstanceprofile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found", "instanceprofilenotfound", "instanceprofilenameinvalid", "has no associated iam roles", "instanceprofileready is false", "instanceprofileready=false"}, says: "the instance profile does not exist, or may not be used"},
+	{code: cause.LaunchSnapshotMissing, words: []string{"invalidsnapshot", "the snapshot '"}, says: "a snapshot of the AMI or the launch template does not exist"},
+	{code: cause.ArchitectureMismatch, words: []string{"does not match the architecture"}, says: "the AMI is for another architecture than the instance type"},
+	{code: cause.LaunchTypeUnavailable, words: []string{"your requested instance type (", "invalidinstancetype", "for instancetype", "instance types do not exist", "unsupportedinstancetypeonhost"}, says: "the region or the zone does not offer the instance type"},
+	{code: cause.LaunchTypeUnavailable, words: []string{"requested configuration is currently not supported"}, says: "EC2 does not offer the instance type with these options in the zone"},
+	{code: cause.LaunchSubnetInvalid, words: []string{"invalidsubnet", "the subnet id '", "subnetselector did not match", "subnetsnotfound", "subnetsready is false", "subnetsready=false"}, says: "the subnet does not exist, or cannot be used"},
+	{code: cause.LaunchSubnetInvalid, words: []string{"invalidavailabilityzone", "zonesmismatched", "availability zone is no longer supported", "no default subnet for availability zone", "no default vpc", "vpcidnotspecified", "vpcresourcenotspecified"}, says: "the zone or the VPC cannot be used"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"belong to different networks", "securitygroupsubnetvpcmismatch", "belong to different vpcs"}, says: "its security groups belong to another VPC than its subnets"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidgroup.", "invalidgroupid", "invalidsecuritygroup", "the security group '", "the security group \"", "the security group sg-", "security groups provided in the launch", "securitygroupselector did not match", "securitygroupsnotfound", "securitygroupsready is false", "securitygroupsready=false"}, says: "a security group does not exist, or cannot be used"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidkeypair", "the key pair "}, says: "the key pair does not exist"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidblockdevicemapping", "is smaller than snapshot", "invalid device name", "parameter virtualname is invalid", "block device mappings not supported", "iops to volume size", "iops is not supported", "volumetypenotavailable", "encryptedvolumesnotsupported"}, says: "a volume that it asks for is not possible"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"network interfaces and an instance-level", "associatepublicipaddress", "invalidnetworkinterface", "efa interfaces are not supported", "does not support efa", "exceeds the limit for", "attachmentlimitexceeded", "invalidipaddress"}, says: "the network interfaces that it asks for are not possible"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidplacementgroup", "placement groups may not be used", "placementgroupnotfound", "placementgroupresolutionfailed", "placementgroupready is false", "placementgroupready=false", "unsupportedtenancy", "invalidtenancy", "invalidhostid"}, says: "the placement that it asks for is not possible"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidcapacityreservation", "capacityreservationsready is false", "capacityreservationsready=false"}, says: "the capacity reservation does not exist, or cannot be used"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"is not a valid tag key", "duplicate tag key", "tagvalidationfailed", "taglimitexceeded"}, says: "a tag that it gives to instances is not valid"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "unsupported hibernation", "unsupportedhibernation"}, says: "the launch template, or something that it names, is not valid"},
+	{code: cause.SubnetIpsExhausted, words: []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses", "insufficientcidrblocks", "not enough free ip addresses"}, says: "the subnet has no free address"},
+	{code: cause.LaunchThrottled, words: []string{"requestlimitexceeded", "request limit exceeded", "rate exceeded", "throttling"}, says: "AWS throttles the requests of the account"},
+	{code: cause.LaunchQuotaExceeded, words: []string{"limit of instances in this spread placement group"}, says: "the spread placement group has as many instances in the zone as it may have"},
+	{code: cause.LaunchQuotaExceeded, words: []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "maxfleetcountexceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "resourcecountexceeded", "your quota for", "your quota allows for", "quota exceeded", "quotaexceeded", "instance(s) are already running"}, says: "a quota of the account is used up"},
+	{code: cause.LaunchSpotPriceTooLow, words: []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, says: "the highest price for Spot Instances is below the price"},
+	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet"}, says: "the capacity reservation has no free instance now"},
+	{code: cause.LaunchNoCapacity, words: []string{"server.spotinstancetermination", "server.spotinstanceshutdown"}, says: "EC2 took the Spot Instance back at once"},
+	{code: cause.LaunchNoCapacity, words: []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "insufficientvolumecapacity", "insufficientaddresscapacity", "unavailablehostrequirements", "insufficient capacity", "all requested instance types were unavailable"}, says: "EC2 has no capacity for it"},
+	{code: cause.LaunchInternalError, words: []string{"server.internalerror", "internal error has occurred", "internalfailure", "serviceunavailable", "service unavailable"}, says: "the service itself failed"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidparameter", "missingparameter", "invaliduserdata", "unsupportedoperation", "validationerror"}, says: "EC2 refuses a parameter of it", vague: true},
+	{code: cause.LaunchTypeUnavailable, words: []string{"unsupported: ", "unsupported - "}, says: "EC2 does not offer the instance type with these options", vague: true},
+	notReady,
 }
+
+// notReady is the cause of what Karpenter does not launch for, whatever its conditions say.
+var notReady = rule{code: cause.NodePoolNotReady, words: []string{"nodeclassready is", "validationsucceeded is"}, says: "it, or its EC2NodeClass, is not ready", vague: true}
 
 // issues maps the codes of a managed node group's health issues to the causes that they name.
 // Any other code is NodeGroupUnhealthy.
@@ -54,12 +88,15 @@ var rules = []rule{
 var issues = map[string]cause.Code{
 	"AmiIdNotFound":                            cause.LaunchAmiInvalid,
 	"AutoScalingGroupNotFound":                 cause.OwnerGone,
+	"AutoScalingGroupOptInRequired":            cause.LaunchDenied,
+	"AutoScalingGroupRateLimitExceeded":        cause.LaunchThrottled,
 	"Ec2InstanceTypeDoesNotExist":              cause.LaunchTypeUnavailable,
 	"Ec2LaunchTemplateInvalidConfiguration":    cause.LaunchTemplateInvalid,
 	"Ec2LaunchTemplateMaxLimitExceeded":        cause.LaunchQuotaExceeded,
 	"Ec2LaunchTemplateNotFound":                cause.LaunchTemplateInvalid,
 	"Ec2LaunchTemplateVersionMaxLimitExceeded": cause.LaunchQuotaExceeded,
 	"Ec2LaunchTemplateVersionMismatch":         cause.LaunchTemplateInvalid,
+	"Ec2SecurityGroupNotFound":                 cause.LaunchTemplateInvalid,
 	"Ec2SubnetInvalidConfiguration":            cause.LaunchSubnetInvalid,
 	"Ec2SubnetListTooLong":                     cause.LaunchSubnetInvalid,
 	"Ec2SubnetMissingIpv6Assignment":           cause.LaunchSubnetInvalid,
@@ -67,6 +104,7 @@ var issues = map[string]cause.Code{
 	"IamInstanceProfileNotFound":               cause.InstanceProfileMissing,
 	"IamLimitExceeded":                         cause.LaunchQuotaExceeded,
 	"IamNodeRoleNotFound":                      cause.InstanceProfileMissing,
+	"IamThrottling":                            cause.LaunchThrottled,
 	"InstanceLimitExceeded":                    cause.LaunchQuotaExceeded,
 	"InsufficientFreeAddresses":                cause.SubnetIpsExhausted,
 	"InternalFailure":                          cause.LaunchInternalError,
@@ -115,20 +153,23 @@ func causesOf(l roll.Launch) (out []reported) {
 			add(reported{rule: r, source: l.Source, field: l.Field, message: l.Message})
 		}
 	}
+	if l.Unready && len(out) == 0 {
+		add(reported{rule: notReady, source: l.Source, field: l.Field, message: l.Message})
+	}
 	for _, i := range l.Issues {
 		t := reported{source: "managed node group", field: healthIssues, message: i.Code + ": " + i.Message}
 		code, known := issues[i.Code]
 		switch found := matching(i.Message); {
 		case known:
-			t.rule = ruleOf(code)
+			t.rule = ruleOf(code, i, found)
 			add(t)
-		case i.Code == launchFailures && len(found) > 0:
+		case slices.Contains(byMessage, i.Code) && len(found) > 0:
 			for _, r := range found {
 				t.rule = r
 				add(t)
 			}
 		case i.Code != launchFailures || len(out) == 0:
-			t.rule, t.after = ruleOf(cause.NodeGroupUnhealthy), slices.Contains(afterLaunch, i.Code)
+			t.rule, t.after = ruleOf(cause.NodeGroupUnhealthy, i, nil), slices.Contains(afterLaunch, i.Code)
 			t.repeats = i.Code == creationFailure
 			add(t)
 		}
@@ -143,15 +184,22 @@ const (
 	launchFailures = "AsgInstanceLaunchFailures"
 )
 
-// ruleOf returns the rule of a cause, or a rule for a cause that only EKS names.
-func ruleOf(code cause.Code) rule {
-	if i := slices.IndexFunc(rules, func(r rule) bool { return r.code == code }); i >= 0 {
-		return rules[i]
+// byMessage are the issues whose code names no cause, and whose message may.
+var byMessage = []string{launchFailures, "AutoScalingGroupInvalidConfiguration", "Unknown"}
+
+// ruleOf returns the rule of the cause that an issue's code names: the one that its message matches
+// too, or one that repeats the code.
+func ruleOf(code cause.Code, i roll.HealthIssue, found []rule) rule {
+	if n := slices.IndexFunc(found, func(r rule) bool { return r.code == code }); n >= 0 {
+		return found[n]
 	}
-	if code == cause.OwnerGone {
+	switch code {
+	case cause.OwnerGone:
 		return rule{code: code, says: "its Auto Scaling group does not exist"}
+	case cause.NodeGroupUnhealthy:
+		return rule{code: code, says: "EKS reports a health issue"}
 	}
-	return rule{code: code, says: "EKS reports a health issue"}
+	return rule{code: code, says: fmt.Sprintf("EKS reports %s (%s)", i.Code, strings.TrimSuffix(i.Message, "."))}
 }
 
 // Classify returns the causes that a message names, in the order of the rules. It returns none
@@ -164,17 +212,18 @@ func Classify(message string) (out []cause.Code) {
 }
 
 func matching(message string) (out []rule) {
-	m := strings.ToLower(message)
+	m := strings.ToLower(strings.Join(strings.Fields(message), " "))
 	// Karpenter calls each of these failures InsufficientCapacityError, followed by EC2's own
 	// message.
 	m = strings.ReplaceAll(m, "insufficientcapacityerror", "")
 	m = strings.ReplaceAll(m, "insufficient capacity, with fleet error", "with fleet error")
 	for _, r := range rules {
-		for _, w := range r.words {
-			if strings.Contains(m, w) && !shadowed(r.code, w, m) {
-				out = append(out, r)
-				break
-			}
+		known := slices.ContainsFunc(out, func(o rule) bool { return o.code == r.code })
+		if known || r.vague && len(out) > 0 {
+			continue
+		}
+		if slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(m, w) && !shadowed(r.code, w, m) }) {
+			out = append(out, r)
 		}
 	}
 	return out
@@ -189,15 +238,30 @@ const withoutRole = "do not have permission to create the service-linked role"
 // permission for a key or a launch template is a denial, and a volume's quota is no fault of
 // the key.
 func shadowed(code cause.Code, word, m string) bool {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m, w) })
+	}
 	switch {
 	case code == cause.LaunchKmsDenied && word == "client.internalerror":
-		return strings.Contains(m, "volumelimitexceeded")
+		return has("volumelimitexceeded")
 	case code == cause.LaunchTemplateInvalid && (word == "launch template" || word == "launchtemplate"):
-		return !strings.Contains(m, "valid") && !strings.Contains(m, "does not exist") && !strings.Contains(m, "notfound") || strings.Contains(m, "not authorized") || strings.Contains(m, "unauthorized") || strings.Contains(m, "invalidamiid")
+		return !has("valid", "does not exist", "notfound") || has("not authorized", "isn't authorized", "unauthorized", "invalidami", "user data")
+	case code == cause.LaunchDenied && (word == "authfailure" || word == "not authorized to"):
+		return has("kms:", "not authorized for images")
+	case code == cause.LaunchDenied && word == "optinrequired":
+		return has("accept terms and subscribe")
 	case code == cause.LaunchDenied:
-		return strings.Contains(m, "kms:")
+		return has("kms:")
+	case code == cause.LaunchQuotaExceeded && word == "limitexceeded":
+		// These limit the rate of requests, the length of user data and what one launch asks for.
+		for _, other := range []string{"requestlimitexceeded", "userdatasizelimitexceeded", "taglimitexceeded", "attachmentlimitexceeded"} {
+			m = strings.ReplaceAll(m, other, "")
+		}
+		return !has(word)
 	case code == cause.LaunchNoCapacity && word == "unfulfillablecapacity":
-		return strings.Contains(m, withoutRole) // a fleet's summary of what was denied
+		return has(withoutRole) // a fleet's summary of what was denied
+	case code == cause.LaunchNoCapacity && word == "insufficientinstancecapacity":
+		return has("limit of instances in this spread placement group")
 	}
 	return false
 }
@@ -205,14 +269,15 @@ func shadowed(code cause.Code, word, m string) bool {
 // codes returns all codes that the rules can find.
 func codes() (out []cause.Code) {
 	for _, r := range rules {
-		out = append(out, r.code)
+		if !slices.Contains(out, r.code) {
+			out = append(out, r.code)
+		}
 	}
 	return out
 }
 
 // Analyze notes why the launches of the finding's group fail. What Karpenter, Auto Scaling, EKS
-// or EC2 says is decisive. It notes nothing about an unknown message, which is reported
-// verbatim.
+// or EC2 says is decisive. An unknown message is a hint that quotes it.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	if c.Finding.Kind != roll.Unlaunched {
 		return
@@ -225,18 +290,24 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	found := causesOf(l)
 	if len(found) == 0 {
 		s.NotChecked("what was said of the launch is none of the known reasons: read it in the finding", codes()...)
+		s.Note(cause.LaunchRefused, cause.Suggestive().In(string(c.Finding.Group)).
+			Says("launches of %s fail for a reason that Rollcall does not know: %s", c.Finding.Group, l.Message).
+			Saw(l.Source, l.Field, l.Message, "a launch that succeeds").Fix(show(c)))
 		return
 	}
-	s.RuledOut(codes()...) // unless it is found
+	s.RuledOut(append(codes(), cause.LaunchRefused)...) // unless it is found
 	for _, t := range found {
 		// The key is the usual reason for an unexplained error on launch, and not the only one.
 		sure := t.code != cause.LaunchKmsDenied || strings.Contains(strings.ToLower(t.message), "kms")
 		what := "launches of %s fail: %s%s"
+		if l.Unready {
+			what = "%s launches nothing: %s%s"
+		}
 		if t.after {
 			sure, what = troubled(c) && !t.repeats, "instances of %s were launched, and %s%s"
 		}
 		s.Note(t.code, cause.DecisiveIf(sure).In(string(c.Finding.Group)).
-			Says(what, c.Finding.Group, t.says, named(t.code, t.message)).
+			Says(what, c.Finding.Group, t.says, named(t.code, t.message, l.Unready)).
 			Saw(t.source, t.field, t.message, "a launch that succeeds").Fix(fix(c, t.code, t.message)))
 	}
 }
@@ -249,11 +320,11 @@ var (
 )
 
 // named returns the action that is denied and what denies it, as far as the message says.
-func named(code cause.Code, message string) string {
-	switch code {
-	case cause.NodeGroupUnhealthy:
+func named(code cause.Code, message string, quoted bool) string {
+	switch {
+	case quoted, code == cause.NodeGroupUnhealthy:
 		return " (" + message + ")"
-	case cause.LaunchDenied, cause.LaunchKmsDenied:
+	case code == cause.LaunchDenied, code == cause.LaunchKmsDenied:
 	default:
 		return ""
 	}
@@ -285,6 +356,9 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	case cause.LaunchQuotaExceeded:
 		return quota(region, message)
 	case cause.LaunchDenied:
+		if m := strings.ToLower(message); slices.ContainsFunc(restricted, func(w string) bool { return strings.Contains(m, w) }) {
+			return paste.Lines("# AWS writes about it to the address of the account, and AWS Support knows more", show(c))
+		}
 		if strings.Contains(strings.ToLower(message), "encoded authorization failure") {
 			return paste.Lines("# the encoded message stands behind \"Encoded authorization failure message:\"", paste.Command("aws", "sts", "decode-authorization-message", "--encoded-message", "MESSAGE", "--query", "DecodedMessage", "--output", "text"))
 		}
@@ -302,6 +376,10 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		if id := pattern.New(`snap-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-snapshots", "--region", region, "--snapshot-ids", id)
 		}
+	case cause.UserDataTooLarge:
+		return paste.Lines("# at most 16384 bytes before base64: compress it with gzip, or fetch the rest of it at boot", show(c))
+	case cause.LaunchThrottled:
+		return paste.Lines("# whose calls use up the rate, in CloudTrail by their user agents", paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue=RunInstances", "--max-items", "5"))
 	case cause.LaunchTypeUnavailable:
 		if t := instanceType.FindString(strings.ToLower(message)); t != "" {
 			return paste.Command("aws", "ec2", "describe-instance-type-offerings", "--region", region, "--location-type", "availability-zone", "--filters", "Name=instance-type,Values="+t)
@@ -312,8 +390,11 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	return show(c)
 }
 
-// show returns the command that shows what the group launches.
+// show returns the command that shows what the group launches, or what its EC2NodeClass says.
 func show(c *evidence.Case) string {
+	if name, ok := strings.CutPrefix(c.Finding.Launch.Source, "EC2NodeClass "); ok {
+		return paste.Command("kubectl", "describe", "ec2nodeclasses.karpenter.k8s.aws", name)
+	}
 	switch kind, name, _ := c.Finding.Instance.Subject(); kind {
 	case "nodepool":
 		return paste.Command("kubectl", "get", "nodepools.karpenter.sh", name, "-o", "yaml")

@@ -85,6 +85,9 @@ func TestHealthIssuesOfAManagedNodeGroup(t *testing.T) {
 		"Auto Scaling and EKS say the same":     {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
 		"EKS says less than Auto Scaling":       {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.LaunchQuotaExceeded}},
 		"launches that fail for what is new":    {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"a security group that is gone":         {"", []roll.HealthIssue{{Code: "Ec2SecurityGroupNotFound", Message: "no"}}, []cause.Code{cause.LaunchTemplateInvalid}},
+		"a group that somebody edited":          {"", []roll.HealthIssue{{Code: "AutoScalingGroupInvalidConfiguration", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"what EKS does not know either":         {"", []roll.HealthIssue{{Code: "Unknown", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
 		"a code that nobody knows":              {"", []roll.HealthIssue{{Code: "SomethingNew", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
 		"two issues":                            {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}, {Code: "InternalFailure", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid, cause.LaunchInternalError}},
 		"the quota beside another health issue": {quota, []roll.HealthIssue{{Code: "AmiIdNotFound", Message: "no"}}, []cause.Code{cause.LaunchAmiInvalid, cause.LaunchQuotaExceeded}},
@@ -184,12 +187,134 @@ func TestAnErrorThatIsNotExplainedOnlySuggestsTheKey(t *testing.T) {
 	}
 }
 
-// An unknown message is no cause, and rules none out.
+// An unknown message is a hint that quotes it, and rules nothing out. Without a message there is
+// nothing to quote.
 func TestTheCauseIsNotGuessed(t *testing.T) {
-	for _, message := range []string{"", "something else is amiss"} {
+	for message, want := range map[string]int{"": 0, "something else is amiss": 1} {
 		s := analyzed(message, roll.SubjectID("asg", "w"))
-		if len(s.Causes()) != 0 || len(s.Clear()) != 0 || len(s.Open()) != len(rules) {
-			t.Errorf("%q: %+v, %v", message, s.Causes(), s.Open())
+		causes := s.Causes()
+		if len(causes) != want || len(s.Clear()) != 0 || len(s.Open()) != len(codes()) {
+			t.Errorf("%q: %+v, %v", message, causes, s.Open())
+		}
+		for _, c := range causes {
+			if c.Code != cause.LaunchRefused || c.Confidence != roll.Suggestive || !strings.Contains(c.Summary, message) || c.Evidence[0].Observed != message {
+				t.Errorf("%q: %+v", message, c)
+			}
+		}
+	}
+}
+
+// What EC2, Auto Scaling and Karpenter publish as texts of refused launches.
+func TestPublishedRefusals(t *testing.T) {
+	for want, messages := range map[cause.Code][]string{
+		cause.UserDataTooLarge: {
+			"User data is limited to 16384 bytes. Launching EC2 instance failed.",
+			"InvalidUserData.Malformed: User data is limited to 16384 bytes",
+			"UserDataSizeLimitExceeded: Rendered user data exceeds the EC2 user data size limit",
+			"UserDataSizeLimitExceeded: ec2:CreateLaunchTemplate rejected the rendered user data as too large",
+		},
+		cause.LaunchThrottled: {
+			"Client.RequestLimitExceeded: Request limit exceeded. Launching EC2 instance failed.",
+			"RequestLimitExceeded: Request limit exceeded",
+			"Throttling: Rate exceeded",
+		},
+		cause.LaunchDenied: {
+			"Access denied when attempting to assume role arn:aws:iam::111122223333:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling. Validating load balancer configuration failed.",
+			"You are not authorized to use launch template: lt-0123456789abcdef0. Launching EC2 instance failed.",
+			"Unauthorized: User is not authorized to perform this operation because no identity-based policy allows it",
+			"SpotSLRCreationFailed: User does not have sufficient permission to create the Spot ServiceLinkedRole to launch spot instances",
+			"CreateFleetAuthCheckFailed: Controller isn't authorized to call ec2:CreateFleet",
+			"RunInstancesAuthCheckFailed: Controller isn't authorized to call ec2:RunInstances",
+			"CreateLaunchTemplateAuthCheckFailed: Controller isn't authorized to call ec2:CreateLaunchTemplate",
+			"TagPolicyViolation: The tag policy does not allow the specified value for the following tag key: 'Team'.",
+			"PendingVerification: Your request for accessing resources in this region is being validated, and you will not be able to launch additional resources in this region until the validation is complete.",
+			"AccountPendingVerification: An instance launch was requested but the request for launching resources in this region is still being verified",
+			"FreeTierIneligible: The specified instance type is not eligible for Free Tier",
+			"InvalidParameterCombination: The specified instance type is not eligible for Free Tier. For a list of Free Tier instance types, run 'describe-instance-types'",
+			"OptInRequired: You are not subscribed to this service.",
+			"Your account is currently blocked. Please contact aws-verification@amazon.com if you have questions. Launching EC2 instance failed.",
+		},
+		cause.LaunchAmiInvalid: {
+			"The AMI ID ami-0d3b8c1f2a4e5d6f7 does not exist. Launching EC2 instance failed.",
+			"AMI ami-0d3b8c1f2a4e5d6f7 is pending, and cannot be run. Launching EC2 instance failed.",
+			"AMINotFound: AMI used for instance launch either does not exist or you don't have permissions to use it",
+			"AMIAuthorizationFailure: User is not authorized for AMI used in instance launch",
+			"AuthFailure: Not authorized for images: [ami-0d3b8c1f2a4e5d6f7]",
+			"OptInRequired: In order to use this AWS Marketplace product you need to accept terms and subscribe. To do so please visit https://aws.amazon.com/marketplace/pp?sku=x",
+			"AMIsReady is False (AMINotFound): AMISelector did not match any AMIs",
+			"Enhanced networking with the Elastic Network Adapter (ENA) is required for the 'm5.large' instance type. Ensure that your AMI is enabled for ENA. Launching EC2 instance failed.",
+			"Non-Windows instances with a virtualization type of 'hvm' are currently not supported for this instance type. Launching EC2 instance failed.",
+			"The instance type 't2.large' does not support an AMI with a boot mode of UEFI. Only instance types built on the Nitro System support UEFI.",
+		},
+		cause.InstanceProfileMissing: {
+			"Invalid IamInstanceProfile: payments-node. Launching EC2 instance failed.",
+			"InstanceProfileNameInvalid: Instance profile name used from EC2NodeClass status does not exist",
+			"InvalidParameterValue: IAM Instance Profile \"arn:aws:iam::111122223333:instance-profile/nodes\" has no associated IAM Roles",
+			"ValidationSucceeded is False (InstanceProfileNotFound): Instance profile \"nodes\" not found",
+		},
+		cause.LaunchTypeUnavailable: {
+			"The requested configuration is currently not supported. Please check the documentation for supported configurations. Launching EC2 instance failed.",
+			"Unsupported: The requested configuration is currently not supported. Please check the documentation for supported configurations.",
+			"InvalidParameterValue: Invalid value 'm9.large' for InstanceType.",
+			"InvalidInstanceType: The following supplied instance types do not exist: [m9.large]",
+		},
+		cause.LaunchSubnetInvalid: {
+			"The requested Availability Zone is no longer supported. Please retry your request by not specifying an Availability Zone or choosing eu-west-1a. Launching EC2 instance failed.",
+			"SubnetsReady is False (SubnetsNotFound): SubnetSelector did not match any Subnets",
+			"NodeClassReady is False (UnhealthyDependents): SubnetsReady=False",
+			"VPCIdNotSpecified: No default VPC for this user",
+		},
+		cause.LaunchTemplateInvalid: {
+			"Security group sg-0123456789abcdef0 and subnet subnet-0123456789abcdef0 belong to different networks. Launching EC2 instance failed.",
+			"SecurityGroupSubnetVPCMismatch: Security groups and subnets must be in the same VPC.",
+			"SecurityGroupsReady is False (SecurityGroupsNotFound): SecurityGroupSelector did not match any SecurityGroups",
+			"The security group 'nodes' does not exist in VPC 'vpc-0123456789abcdef0'. Launching EC2 instance failed.",
+			"Could not launch Spot Instances. InvalidBlockDeviceMapping - Volume of size 22GB is smaller than  snapshot 'snap-0b5c5ea11d58e1fec', expect size >= 30GB. Launching EC2 instance failed.",
+			"Invalid device name /dev/sdx1. Launching EC2 instance failed.",
+			"Value (ephemeral) for parameter virtualName is invalid. Expected format: 'ephemeralNUMBER'. Launching EC2 instance failed.",
+			"EBS block device mappings not supported for instance-store AMIs. Launching EC2 instance failed.",
+			"Placement groups may not be used with instances of type 'm1.large'. Launching EC2 instance failed.",
+			"PlacementGroupReady is False (PlacementGroupNotFound): Placement group \"pg\" not found",
+			"InvalidPlacementGroup.Unknown: The Placement Group 'pg' is unknown.",
+			"Network interfaces and an instance-level subnet ID may not be specified on the same request. Launching EC2 instance failed.",
+			"The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces. Launching EC2 instance failed.",
+			"InvalidParameterCombination: EFA interfaces are not supported on c5.large",
+			"AttachmentLimitExceeded: Interface count 5 exceeds the limit for m5.large",
+			"InvalidCapacityReservationId.NotFound: The capacity reservation ID 'cr-0123456789abcdef0' does not exist",
+			"LaunchTemplateNotFound: Launch template used for instance launch wasn't found",
+			"ValidationSucceeded is False (TagValidationFailed): \"kubernetes.io/cluster/x\" tag does not pass tag validation requirements",
+			"InvalidParameterValue: Duplicate tag key 'Name' specified.",
+			"InvalidParameterCombination: something that EC2 added last week",
+		},
+		cause.SubnetIpsExhausted: {
+			"InsufficientFreeAddressesInSubnet: There are not enough free IP addresses to launch an instance in this subnet",
+			"InsufficientCidrBlocks: The specified subnet does not have enough free cidr blocks to satisfy the request.",
+		},
+		cause.LaunchQuotaExceeded: {
+			"20 instance(s) are already running. Launching EC2 instance failed.",
+			"Your quota allows for 0 more running instance(s). You requested at least 1. Launching EC2 instance failed.",
+			"FleetQuotaExceeded: A fleet launch was requested but this would exceed your fleet request quota",
+			"SpotQuotaExceeded: A spot instance launch was requested but this would exceed your spot instance quota",
+			"VCPULimitExceeded: An instance was requested that would exceed your VCPU quota",
+			"NetworkInterfaceLimitExceeded: You have reached the maximum number of network interfaces for the region.",
+			"InsufficientInstanceCapacity: You've reached the limit of instances in this spread placement group. A spread placement group can have up to seven instances per Availability Zone.",
+		},
+		cause.LaunchNoCapacity: {
+			"The requested reservation does not have sufficient compatible and available capacity for this request. Launching EC2 instance failed.",
+			"Your Capacity Block reservation cr-0123456789abcdef0 is not active yet. Launching EC2 instance failed.",
+			"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Server.SpotInstanceTermination: Spot instance termination",
+			"There is no Spot capacity available that matches your request. Launching EC2 instance failed.",
+		},
+		cause.LaunchInternalError: {"InternalError: An internal error has occurred", "ServiceUnavailable: The service is unavailable. Please try again shortly."},
+		cause.NodePoolNotReady: {
+			"NodeClassReady is False (NodeClassNotFound): NodeClass not found on cluster",
+			"ValidationSucceeded is False (ClusterCIDRResolutionFailed): Failed to detect the cluster CIDR",
+		},
+	} {
+		for _, message := range messages {
+			if got := Classify(message); !slices.Equal(got, []cause.Code{want}) {
+				t.Errorf("%q: %v, want %v", message, got, want)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ package removal
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ const (
 	volumesDetached = "VolumesDetached"
 	drainFailed     = "FailedDraining"
 	awaitsVolumes   = "AwaitingVolumeDetachment"
+	graceEnds       = "TerminationGracePeriodExpiring"
 )
 
 // Analyze notes what it finds about the case's deletion.
@@ -154,15 +156,18 @@ func (l *look) drain() cause.Verdict {
 	node := l.Node()
 	waits, pods := l.at(drained, drainFailed), node.Pods
 	why, left := l.kept()
+	if e, ok := l.told(drainFailed); ok && strings.Contains(e.Message, "PDB") && len(why) == 0 {
+		why = append(why, roll.Evidence{Source: "event of the node", Field: e.Reason, Observed: e.Message, Expected: "no such event"})
+	}
 	switch {
 	case !pods.Known() && len(waits) == 0:
 		return cause.Missing(pods, "the pods of node "+l.Finding.Node)
-	case !pods.Known():
-		return l.drainBlocked("Karpenter waits for the pods of node " + l.Finding.Node + " to be drained").Shows(waits...)
-	case left == 0:
+	case pods.Known() && left == 0:
 		return cause.RuledOut
 	case len(why) > 0: // decisive if Karpenter itself reports that it waits for them
 		return l.drainBlocked(fmt.Sprintf("the drain of node %s cannot end: %s", l.Finding.Node, why[0].Observed)).Shows(waits...).Shows(why...).DecisiveIf(len(waits) > 0)
+	case !pods.Known():
+		return l.drainBlocked("Karpenter waits for the pods of node " + l.Finding.Node + " to be drained").Shows(waits...)
 	case !node.Budgets.Settled():
 		return cause.Missing(node.Budgets, "disruption budgets")
 	case len(waits) > 0:
@@ -172,26 +177,68 @@ func (l *look) drain() cause.Verdict {
 }
 
 func (l *look) drainBlocked(summary string) cause.Verdict {
-	return cause.Suggestive().Says("%s", summary).Fix(paste.Format("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
+	v := cause.Suggestive().Says("%s", summary).Fix(paste.Format("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
+	if e, ok := l.told(graceEnds); ok {
+		v.Also("; Karpenter says: "+e.Message).Saw("event of the node", e.Reason, e.Message, "a drain that ends before")
+	}
+	return v
 }
 
-// kept returns what keeps pods from being evicted, and how many are left to evict. Pods that
-// are already being deleted do not block Karpenter for long.
+// kept returns what keeps pods from being evicted, and how many the drain waits for. It does not
+// wait for pods that tolerate its taint, nor for those that are Terminating beyond their grace
+// period.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/utils/pod/scheduling.go
 func (l *look) kept() (why []roll.Evidence, left int) {
-	waiting := map[string]bool{}
+	waiting := map[string]evidence.Pod{}
 	for _, p := range l.Node().Pods.Value {
-		if !p.Evictable() || !p.Deleting.IsZero() {
+		name := p.Namespace + "/" + p.Name
+		switch {
+		case !p.Evictable(), p.Stays, !p.Deleting.IsZero() && !p.Deleting.After(l.At):
+			continue
+		case !p.Deleting.IsZero():
+			left++
+			why = append(why, roll.Evidence{Source: "pod " + name, Field: "metadata.deletionTimestamp", Observed: fmt.Sprintf("pod %s is Terminating, and its grace period lasts until %s", name, roll.Clock(p.Deleting)), Expected: "a pod that ends"})
 			continue
 		}
 		left++
-		name := p.Namespace + "/" + p.Name
-		waiting[name] = true
-		if p.NotToDisrupt != "" {
+		waiting[name] = p
+		if l.notToDisrupt(p) {
 			why = append(why, roll.Evidence{Source: "pod " + name, Field: "metadata.annotations", Observed: fmt.Sprintf("pod %s is annotated %s", name, p.NotToDisrupt), Expected: "no such annotation"})
 		}
 	}
+	return append(why, l.budgeted(waiting)...), left
+}
+
+// notToDisrupt reports whether the pod's annotation makes Karpenter wait: its value is true, or a
+// duration since the start of the pod that is not over.
+// https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
+func (l *look) notToDisrupt(p evidence.Pod) bool {
+	_, value, _ := strings.Cut(p.NotToDisrupt, "=")
+	if d, err := time.ParseDuration(value); err == nil && !p.Started.IsZero() {
+		return l.At.Sub(p.Started) < d
+	}
+	return p.NotToDisrupt != ""
+}
+
+// budgeted returns the budgets that keep pods from being evicted. A pod may have one budget. A pod
+// that is Pending may always be evicted, and one that is not Ready while enough others are healthy.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/registry/core/pod/storage/eviction.go
+func (l *look) budgeted(waiting map[string]evidence.Pod) (why []roll.Evidence) {
+	of := map[string][]string{} // the budgets of each pod
 	for _, b := range l.Node().Budgets.Value {
-		covers := slices.DeleteFunc(slices.Clone(b.Pods), func(p string) bool { return !waiting[p] })
+		var covers []string
+		for _, name := range b.Pods {
+			p, ok := waiting[name]
+			if !ok || p.Phase == "Pending" {
+				continue
+			}
+			if !b.Unknown {
+				of[name] = append(of[name], b.Name)
+			}
+			if p.Ready || !b.AlwaysAllow && (b.Healthy < b.Desired || b.Desired == 0) {
+				covers = append(covers, name)
+			}
+		}
 		if len(covers) == 0 || !b.Unknown && b.Healthy > b.Desired {
 			continue
 		}
@@ -201,7 +248,12 @@ func (l *look) kept() (why []roll.Evidence, left int) {
 		}
 		why = append(why, roll.Evidence{Source: "PodDisruptionBudget " + b.Name, Field: "status", Observed: fmt.Sprintf("PodDisruptionBudget %s allows no disruption of %s (%s)", b.Name, strings.Join(covers[:min(len(covers), 3)], ", "), allows), Expected: "more healthy pods than it needs"})
 	}
-	return why, left
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if len(of[name]) > 1 {
+			why = append(why, roll.Evidence{Source: "pod " + name, Field: "PodDisruptionBudgets", Observed: fmt.Sprintf("pod %s is covered by several PodDisruptionBudgets (%s), and such a pod cannot be evicted", name, strings.Join(of[name], ", ")), Expected: "one budget"})
+		}
+	}
+	return why
 }
 
 // volumes checks whether Karpenter waits for volumes.
@@ -221,6 +273,11 @@ func (l *look) volumes() cause.Verdict {
 	v := cause.Decisive().Shows(waits...)
 	if attached != "" {
 		v.Saw("Node", "status.volumesAttached", attached, "none of pods that were drained")
+	}
+	for _, p := range l.Node().Pods.Value {
+		if !p.Deleting.IsZero() && p.Deleting.Before(l.At.Add(-recent)) {
+			v.Saw("pod "+p.Namespace+"/"+p.Name, "metadata.deletionTimestamp", fmt.Sprintf("Terminating, and its grace period ended at %s", roll.Clock(p.Deleting)), "a pod that is gone, so that its volumes can be detached")
+		}
 	}
 	return v.Says("Karpenter waits for the VolumeAttachments of node %s to be deleted (%s)", l.Finding.Node, cmp.Or(attached, "the node lists none")).
 		Fix(paste.Format("kubectl get volumeattachments | grep %s\nkubectl -n kube-system logs deployment/ebs-csi-controller -c csi-attacher --tail=100   # why it does not detach them", l.Finding.Node))

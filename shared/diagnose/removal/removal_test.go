@@ -64,6 +64,60 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			n.Pods.Value = []evidence.Pod{p}
 			n.Events.Value = []evidence.Event{event("FailedDraining", time.Minute)}
 		}, "DrainBlocked!", "shop/web-1 is annotated", "FinalizerHeld FinalizerOwnerGone"},
+		{"two budgets of one pod, both of which allow it", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			n.Pods.Value = []evidence.Pod{web}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/all", Healthy: 9, Desired: 2, Pods: []string{"shop/web-1"}}, {Name: "shop/web", Healthy: 3, Desired: 2, Pods: []string{"shop/web-1"}}}
+		}, "DrainBlocked!", "several PodDisruptionBudgets (shop/all, shop/web)", ""},
+		{"a budget of a pod that is not ready, while enough are", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Ready = false
+			n.Pods.Value = []evidence.Pod{p}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 2, Desired: 2, Pods: []string{"shop/web-1"}}}
+		}, "DrainBlocked", "no disruption budget", ""},
+		{"a budget of a pod that is not ready, and too few are", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Ready = false
+			n.Pods.Value = []evidence.Pod{p}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 2, Pods: []string{"shop/web-1"}}}
+		}, "DrainBlocked!", "shop/web", ""},
+		{"the same, and the budget always lets such pods go", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Ready = false
+			n.Pods.Value = []evidence.Pod{p}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 2, Pods: []string{"shop/web-1"}, AlwaysAllow: true}}
+		}, "DrainBlocked", "no disruption budget", ""},
+		{"a budget of a pod that tolerates the drain", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Stays = true
+			n.Pods.Value = []evidence.Pod{p}
+			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}}}
+		}, "", "", "DrainBlocked"},
+		{"a pod with a grace period of a day", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Deleting = at.Add(20 * time.Hour)
+			n.Pods.Value = []evidence.Pod{p}
+		}, "DrainBlocked!", "grace period lasts until", ""},
+		{"a pod that is beyond its grace period", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.Deleting = at.Add(-time.Hour)
+			n.Pods.Value = []evidence.Pod{p}
+		}, "", "", "DrainBlocked"},
+		{"an annotation whose time is over", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.NotToDisrupt, p.Started = "karpenter.sh/do-not-disrupt=4h", at.Add(-5*time.Hour)
+			n.Pods.Value = []evidence.Pod{p}
+		}, "DrainBlocked", "no disruption budget", ""},
+		{"an annotation whose time is not over", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			p := web
+			p.NotToDisrupt, p.Started = "karpenter.sh/do-not-disrupt=24h", at.Add(-5*time.Hour)
+			n.Pods.Value = []evidence.Pod{p}
+		}, "DrainBlocked!", "do-not-disrupt=24h", ""},
+		{"Karpenter names the budget, and budgets are unread", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
+			n.Pods.Value, n.Budgets = []evidence.Pod{web}, evidence.Failed[[]roll.Budget]("denied")
+			e := event("FailedDraining", time.Minute)
+			e.Message = "Failed to drain node, evicting pod violates a PDB (Pod=shop/web-1)"
+			n.Events.Value = []evidence.Event{e, {Reason: "TerminationGracePeriodExpiring", Message: "All pods will be deleted by 2026-03-10T18:00:00Z", Last: at.Add(-time.Minute)}}
+		}, "DrainBlocked!", "shop/web-1); Karpenter says: All pods will be deleted by", ""},
 		{"a budget, and nothing says that anybody drains", func(_ *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
 			c.Conditions = nil
 			n.Pods.Value = []evidence.Pod{web}

@@ -68,6 +68,7 @@ func TestAnswersEveryQuestionOfADiagnosis(t *testing.T) {
 		{kube.ControllerAccounts(), "ServiceAccount/karpenter"},
 		{kube.DaemonSets(), "DaemonSet/aws-node"},
 		{kube.ANodePool("default"), "NodePool/default"},
+		{kube.AllNodePools(), "NodePool/default"},
 		{kube.AnEC2NodeClass("default"), "EC2NodeClass/default"},
 		{kube.Webhooks(), "MutatingWebhookConfiguration/m ValidatingWebhookConfiguration/guard"},
 		{kube.EndpointSlicesOf("policy", "guard"), "EndpointSlice/guard-1"},

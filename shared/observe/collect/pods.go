@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/redact"
@@ -102,13 +103,15 @@ func unready(pods []evidence.Pod) []int {
 type podJSON struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
-		Containers []containerSpec `json:"containers"`
-		Resources  resources       `json:"resources"`
+		Containers  []containerSpec       `json:"containers"`
+		Resources   resources             `json:"resources"`
+		Tolerations []evidence.Toleration `json:"tolerations"`
 	} `json:"spec"`
 	Status struct {
 		Reason                string               `json:"reason"`
 		Message               string               `json:"message"`
 		Phase                 string               `json:"phase"`
+		StartTime             time.Time            `json:"startTime"`
 		Conditions            []evidence.Condition `json:"conditions"`
 		InitContainerStatuses []containerStatus    `json:"initContainerStatuses"`
 		ContainerStatuses     []containerStatus    `json:"containerStatuses"`
@@ -130,8 +133,14 @@ type ended struct {
 	Message string `json:"message"`
 }
 
+// disrupted is the taint of nodes that Karpenter drains.
+// https://karpenter.sh/docs/concepts/disruption/#termination-controller
+var disrupted = evidence.Taint{Key: "karpenter.sh/disrupted", Effect: "NoSchedule"}
+
 func pod(p *podJSON) evidence.Pod {
 	out := evidence.Pod{Deleting: p.Metadata.DeletionTimestamp.UTC(), NotToDisrupt: kube.KeepsPod(p.Metadata.Annotations), Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
+	out.Started = p.Status.StartTime.UTC()
+	out.Stays = slices.ContainsFunc(p.Spec.Tolerations, func(t evidence.Toleration) bool { return t.Tolerates(disrupted) })
 	for _, o := range p.Metadata.OwnerReferences {
 		if o.Controller || out.Owner == "" {
 			out.Owner = o.Kind + "/" + o.Name

@@ -1,0 +1,124 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// UnreadyPool is a node pool for which Karpenter launches nothing: a condition of it, or of its
+// NodeClass, says that it is not ready.
+// https://karpenter.sh/docs/concepts/nodepools/#statusconditions
+// https://karpenter.sh/docs/concepts/nodeclasses/#statusconditions
+type UnreadyPool struct {
+	Name    string
+	Since   time.Time
+	Object  string // whose conditions they are, such as "EC2NodeClass default"
+	Field   string // the first of them
+	Message string // what they say
+}
+
+const (
+	conditionNodeClass  = "NodeClassReady"
+	conditionValidation = "ValidationSucceeded"
+	// reasonDependencies is the reason of a validation that waits for the other conditions.
+	reasonDependencies = "DependenciesNotReady"
+	kindEC2NodeClass   = "EC2NodeClass"
+)
+
+// nodePoolState has the fields of NodePools and EC2NodeClasses that show whether they are ready.
+type nodePoolState struct {
+	Metadata struct {
+		Name              string    `json:"name"`
+		DeletionTimestamp time.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		Template struct {
+			Spec struct {
+				NodeClassRef struct {
+					Kind string `json:"kind"`
+					Name string `json:"name"`
+				} `json:"nodeClassRef"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func (p *nodePoolState) condition(what string) metav1.Condition {
+	i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool { return c.Type == what })
+	if i < 0 {
+		return metav1.Condition{}
+	}
+	return p.Status.Conditions[i]
+}
+
+// UnreadyPools returns the node pools that are not ready. Those that are being deleted do not count.
+// A NodeClass that cannot be read leaves what its node pool says of it. For a cluster without
+// Karpenter the error is ErrNoNodeClaims.
+func (c *Client) UnreadyPools(ctx context.Context) ([]UnreadyPool, error) {
+	pools, err := decoded[nodePoolState](ctx, c, AllNodePools())
+	if err != nil {
+		return nil, err
+	}
+	var out []UnreadyPool
+	for _, p := range pools {
+		ready := p.condition(conditionReady)
+		if ready.Status != metav1.ConditionFalse || !p.Metadata.DeletionTimestamp.IsZero() || ready.LastTransitionTime.IsZero() {
+			continue
+		}
+		u := UnreadyPool{Name: p.Metadata.Name, Since: ready.LastTransitionTime.UTC(), Object: "NodePool " + p.Metadata.Name}
+		says := unmet(p, conditionNodeClass, conditionValidation)
+		if class := p.Spec.Template.Spec.NodeClassRef; p.condition(conditionNodeClass).Status == metav1.ConditionFalse && class.Kind == kindEC2NodeClass {
+			if of, err := decoded[nodePoolState](ctx, c, AnEC2NodeClass(class.Name)); err == nil && len(of) == 1 {
+				if more := unmet(of[0]); len(more) > 0 {
+					u.Object, says = kindEC2NodeClass+" "+class.Name, more
+				}
+			}
+		}
+		if len(says) == 0 {
+			says = []metav1.Condition{ready}
+		}
+		u.Field = "status.conditions[" + says[0].Type + "]"
+		u.Message = quoted(says)
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// quoted returns what the conditions say, such as "SubnetsReady is False (SubnetsNotFound): ...".
+func quoted(conditions []metav1.Condition) string {
+	var all []string
+	for _, c := range conditions {
+		all = append(all, strings.TrimSuffix(fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message), ": "))
+	}
+	return strings.Join(all, "; ")
+}
+
+// unmet returns the conditions that are False, or else those that are Unknown: of these types, or if
+// none are given of all on which Ready depends. A validation that waits for others says nothing
+// beside them.
+func unmet(p *nodePoolState, types ...string) []metav1.Condition {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		var found []metav1.Condition
+		for _, c := range p.Status.Conditions {
+			depends := c.Type != conditionReady && (strings.HasSuffix(c.Type, conditionReady) || c.Type == conditionValidation)
+			if len(types) > 0 {
+				depends = slices.Contains(types, c.Type)
+			}
+			if depends && c.Status == status {
+				found = append(found, c)
+			}
+		}
+		if rest := slices.DeleteFunc(slices.Clone(found), func(c metav1.Condition) bool { return c.Reason == reasonDependencies }); len(rest) > 0 {
+			return rest
+		}
+	}
+	return nil
+}
