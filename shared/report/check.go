@@ -102,8 +102,8 @@ type Document struct {
 
 // FindingDocument is a finding in JSON.
 type FindingDocument struct {
-	Instance  string `json:"instance"`          // "" if the finding is about no instance
-	Subject   string `json:"subject,omitempty"` // the subject in that case, such as nodepool/general
+	Instance  string `json:"instance"`          // also of an object that belongs to one; "" if there is none
+	Subject   string `json:"subject,omitempty"` // the object, if the finding is about one and not about an instance, such as nodepool/general
 	Node      string `json:"node"`
 	Group     string `json:"group"`
 	Owner     string `json:"owner"`
@@ -204,7 +204,8 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 			Kind: string(f.Kind), Condition: f.Condition, Event: Scheduled(f), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
 			Causes: listed(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: append([]roll.NotChecked{}, why.NotChecked...),
 		}
-		d.Instance, d.Subject = f.Instance.Named()
+		_, d.Subject = f.Instance.Named()
+		d.Instance = string(f.Machine())
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {
 			d.Next = &StepDocument{Do: string(s.Do), At: s.At.UTC()}
 		}

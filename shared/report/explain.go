@@ -351,11 +351,18 @@ func (c Check) Explanation() ExplanationDocument {
 	return d
 }
 
-// Only returns the part of the check that is about one instance.
+// Only returns the part of the check that is about one instance, and about the objects that belong to
+// it, such as its NodeClaim.
 func (c Check) Only(id roll.InstanceID) Check {
-	c = c.about([]roll.InstanceID{id})
-	if c.Memory != nil && c.Memory.State.Knows(id) {
-		return c // its history is known
+	ids := []roll.InstanceID{id}
+	for _, f := range append(slices.Clone(c.Assessment.Findings), c.Assessment.Starting...) {
+		if f.Machine() == id {
+			ids = append(ids, f.Instance)
+		}
+	}
+	c = c.about(ids)
+	if len(c.Assessment.Findings) > 0 || c.Memory != nil && c.Memory.State.Knows(id) {
+		return c // it, or its history, is known
 	}
 	if c.Snapshot.Instance(id) == nil && !slices.ContainsFunc(c.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == id }) {
 		if c.Asked != nil && c.Asked.Known == roll.No {

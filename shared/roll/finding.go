@@ -1,6 +1,9 @@
 package roll
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Kind is what is wrong with an instance or its node.
 type Kind string
@@ -120,6 +123,15 @@ type Finding struct {
 
 // Key identifies the finding within its cluster over time.
 func (f Finding) Key() FindingKey { return FindingKey{Instance: f.Instance, Kind: f.Kind} }
+
+// Machine is the EC2 instance that the finding is about, or that its object belongs to: the instance
+// of a Node or NodeClaim that is being deleted, or of what it left. "" if there is none.
+func (f Finding) Machine() InstanceID {
+	if f.Instance.IsInstance() {
+		return f.Instance
+	}
+	return cmp.Or(f.Removal.Machine, f.Left.Instance)
+}
 
 // FindingKey is (instance, kind), which two checks must both have seen.
 type FindingKey struct {

@@ -231,7 +231,7 @@ func freed(base corpus.Document, f corpus.Observed, code string) bool {
 // same returns the document's finding about the same subject as the given one.
 func same(d corpus.Document, f corpus.Observed) (corpus.Observed, bool) {
 	i := slices.IndexFunc(d.Findings, func(g corpus.Observed) bool {
-		return g.Instance == f.Instance && g.Kind == f.Kind && g.Subject == f.Subject && (f.Instance != "" || g.Node == f.Node)
+		return g.About() == f.About() && g.Kind == f.Kind && (f.About() != "" || g.Node == f.Node)
 	})
 	if i < 0 {
 		return corpus.Observed{}, false

@@ -1,5 +1,7 @@
 package corpus
 
+import "cmp"
+
 // Document is the part of the output of `rollcall explain --output json` that cases check.
 type Document struct {
 	Complete bool       `json:"complete"`
@@ -12,13 +14,16 @@ type Document struct {
 // Observed is a finding as the tool reports it.
 type Observed struct {
 	Instance   string      `json:"instance"`
-	Subject    string      `json:"subject"` // set instead, if the finding is about no instance
+	Subject    string      `json:"subject"` // the object, if the finding is about one; Instance is then its machine
 	Node       string      `json:"node"`
 	Kind       string      `json:"kind"`
 	Causes     []Cause     `json:"causes"`
 	RuledOut   []string    `json:"ruledOut"`
 	NotChecked []Unchecked `json:"notChecked"`
 }
+
+// About returns the object or instance that the finding is about.
+func (o Observed) About() string { return cmp.Or(o.Subject, o.Instance) }
 
 // The two confidences of a cause.
 const (

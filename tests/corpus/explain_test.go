@@ -98,7 +98,7 @@ func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 		}
 		var root, symptom []string // summaries of the causes of the instance
 		for _, f := range got.Findings {
-			if f.Instance != got.Findings[0].Instance || f.Subject != got.Findings[0].Subject {
+			if f.About() != got.Findings[0].About() {
 				continue
 			}
 			for _, cause := range f.Causes {

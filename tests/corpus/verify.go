@@ -44,19 +44,19 @@ func (v *verifier) findings(got []Observed, want []Finding) {
 	}
 	for _, g := range got {
 		if !slices.ContainsFunc(want, func(w Finding) bool { return w.is(g) }) {
-			v.say("%s %s: found, and nothing is wrong there", g.Instance+g.Subject+g.aside(), g.Kind)
+			v.say("%s %s: found, and nothing is wrong there", g.About()+g.aside(), g.Kind)
 		}
 	}
 }
 
 func (f Finding) is(g Observed) bool {
-	return f.Instance == g.Instance+g.Subject && f.Kind == g.Kind
+	return f.Instance == g.About() && f.Kind == g.Kind
 }
 
 // aside returns the node's name if there is nothing else to name.
 func (g Observed) aside() string {
-	if g.Instance == "" {
-		return g.Subject + g.Node
+	if g.About() == "" {
+		return g.Node
 	}
 	return ""
 }
