@@ -182,8 +182,8 @@ func (b *start) breaksOff(f console.Found) bool {
 		d := b.data.Value
 		hook := slices.ContainsFunc(b.log().Found, func(f console.Found) bool { return f.Boot == b.log().Boots && f.IsBoothook() })
 		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
-	case console.UserDataIgnored:
-		return b.os.family == al2 || b.os.family == ubuntu
+	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
+		return (b.os.family == al2 || b.os.family == ubuntu) && (!ofNodeadm(f) || b.withoutNodeadm())
 	}
 	return false
 }
