@@ -252,10 +252,20 @@ func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 	if b.shows(console.NodeConfigMissing) {
 		what = "it found no NodeConfig that it can read"
 	}
-	return cause.Decisive().
+	v := cause.Suggestive()
+	if slices.ContainsFunc(b.log().Found, func(g console.Found) bool {
+		return g.Boot == b.log().Boots && g.Sign == console.NodeadmFailed && notRun(g)
+	}) {
+		v = b.inImage()
+	}
+	return v.DecisiveIf(true).
 		Says("nodeadm failed on %s, so its kubelet was not started: %s", b.Finding.Instance, what).
 		Shows(seen...).Fix(b.showConsole())
 }
+
+// notRun reports whether systemd could not run the program, which a hardened AMI may forbid.
+// https://github.com/awslabs/amazon-eks-ami/issues/2123
+func notRun(f console.Found) bool { return strings.Contains(f.Detail, "Failed at step EXEC") }
 
 // bootFailed says what failed, by the sign that shows it.
 var bootFailed = map[console.Sign]string{
