@@ -69,6 +69,13 @@ func TestUserDataForAnotherSystem(t *testing.T) {
 	check(t, foreignUserData())
 }
 
+// passedOver is a whole boot of Ubuntu whose cloud-init passes a NodeConfig over.
+var passedOver = []string{
+	"[    0.000000] Linux version 6.8.0-1031-aws (buildd@lcy02-amd64-052) (x86_64-linux-gnu-gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04.2) 12.3.0) #33~22.04.1-Ubuntu SMP",
+	"[   14.301124] cloud-init[902]: 2026-03-10 11:20:33,217 - __init__.py[WARNING]: Unhandled unknown content-type (application/node.eks.aws) userdata: 'b'---'...'",
+	"[   17.811204] cloud-init[990]: Cloud-init v. 25.1.4-0ubuntu0~22.04.1 finished at Tue, 10 Mar 2026 11:20:37 +0000. Datasource DataSourceEc2Local.  Up 17.80 seconds",
+}
+
 func foreignUserData() []example {
 	twice := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	both := multipart(part(ofShell, script("/etc/eks/bootstrap.sh "+name+" || true")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))
@@ -79,6 +86,19 @@ func foreignUserData() []example {
 		{"a NodeConfig on AL2", legacy().data(nodeConfig(name, endpoint, ca)), "UserDataWrongFormat AmiFamilyUnsupported?"},
 		{"a NodeConfig beside bootstrap.sh on AL2", legacy().data(both), "AmiFamilyUnsupported?"},
 		{"a NodeConfig on Ubuntu is a hint", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)), "UserDataWrongFormat?"},
+		{"cloud-init passes it over", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)).console(passedOver...), "UserDataWrongFormat CloudInitFailed AmiWithoutKubernetes?"},
+		{"and a program runs that nodeadm may be a part of", healthyWith(amiUbuntu, multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), part(ofShell, script("curl -fsSLo /opt/join https://example.com/join", "/opt/join")))).console(passedOver...), "UserDataWrongFormat? AmiWithoutKubernetes? CloudInitFailed?"},
+		{"and nodeadm ran", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)).console(append(slices.Clone(passedOver), nodeadmDone...)...), "UserDataWrongFormat?"},
+		{"on an image of one's own", healthyWith(amiOwn, nodeConfig(name, endpoint, ca)).console(passedOver...), "UserDataWrongFormat? AmiWithoutKubernetes? CloudInitFailed?"},
+		{"TOML on Ubuntu", healthyWith(amiUbuntu, toml(name, endpoint, ca)), "UserDataWrongFormat"},
+		{"PowerShell on Ubuntu", healthyWith(amiUbuntu, powershell), "UserDataWrongFormat"},
+		{"PowerShell on AL2", legacy().data(powershell), "UserDataWrongFormat AmiFamilyUnsupported?"},
+		{"PowerShell on AL2023", nodeadm().data(powershell), "UserDataWrongFormat"},
+		{"PowerShell on Bottlerocket", rocket().data(powershell), "UserDataWrongFormat"},
+		{"a NodeConfig on Windows", healthyWith(amiWindows, nodeConfig(name, endpoint, ca)), "UserDataWrongFormat"},
+		{"TOML on Windows", healthyWith(amiWindows, toml(name, endpoint, ca)), "UserDataWrongFormat"},
+		{"a cloud-config on Windows", healthyWith(amiWindows, "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh "+name+"\n"), "UserDataWrongFormat"},
+		{"a cloud-config on Bottlerocket", rocket().data("#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh " + name + "\n"), "UserDataWrongFormat"},
 		{"TOML on AL2023", nodeadm().data(toml(name, endpoint, ca)), "UserDataWrongFormat"},
 		{"TOML on AL2", legacy().data(toml(name, endpoint, ca)), "UserDataWrongFormat AmiFamilyUnsupported?"},
 		{"a script on Bottlerocket", rocket().data(bootstrapSh("")), "UserDataWrongFormat"},
@@ -606,6 +626,8 @@ func fetching(text ...string) *scene {
 }
 
 const (
+	bootRocket    = "[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)"
+	powershell    = "<powershell>\nWrite-Host hello\n</powershell>\n"
 	includeFailed = "[   13.100000] cloud-init[3139]: 2026-03-10 11:20:18,881 - user_data.py[WARNING]: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt"
 	hookFailed    = "[   13.510000] cloud-init[3139]: 2026-03-10 11:20:18,902 - util.py[WARNING]: Boothooks script /var/lib/cloud/instances/i-0bad0000000000001/boothooks/part-001 execution error"
 	readsAgain    = "[   15.006211] cloud-init[3201]: Cloud-init v. 19.3-46.amzn2.0.8 running 'init' at Tue, 10 Mar 2026 11:20:21 +0000. Up 15.00 seconds."
@@ -635,6 +657,15 @@ func consoles() []example {
 		{"bootstrap.sh failed", legacy().console(lines(bootAL2, []string{"2026-03-10T11:20:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!"})...), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"Bottlerocket's programs failed", rocket().console("[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)", "[    3.100000] early-boot-config[871]: Error parsing TOML user data: expected an equals"), "CloudInitFailed"},
 		{"nothing was printed yet", nodeadm(), ""},
+		{"systemd did not run nodeadm", nodeadm().console(lines(bootAL2023, []string{"[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run."})...), "NodeadmFailed"},
+		{"only nodeadm's boot hook failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
+		{"systemd did not start the kubelet of AL2", legacy().console(lines(bootAL2, []string{"[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet."})...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"the boot of Bottlerocket stopped", rocket().console(bootRocket, "[FAILED] Failed to start Load Tesla kernel modules.", "[DEPEND] Dependency failed for Driver units.", "[DEPEND] Dependency failed for Bottlerocket initial configuration complete."), "CloudInitFailed"},
+		{"a unit of Bottlerocket failed", rocket().console(bootRocket, "[FAILED] Failed to start Load Tesla kernel modules."), ""},
+		{"a bootstrap container of Bottlerocket failed", rocket().console(bootRocket, "[FAILED] Failed to start bootstrap container agents."), "CloudInitFailed?"},
+		{"and the boot went on", rocket().console(bootRocket, "[FAILED] Failed to start bootstrap container agents.", "[  OK  ] Reached target Multi-User System."), ""},
+		{"and the kubelet's runtime failed then", rocket().console(bootRocket, "[FAILED] Failed to start containerd container runtime.", "[DEPEND] Dependency failed for Kubelet.", "[  OK  ] Reached target Multi-User System."), "CloudInitFailed"},
+		{"the kubelet refuses its flags", nodeadm().console(lines(bootAL2023, nodeadmDone, []string{`kubelet[2857]: E0310 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`})...), "CloudInitFailed"},
 	}
 }
 

@@ -182,8 +182,8 @@ func (b *start) breaksOff(f console.Found) bool {
 		d := b.data.Value
 		hook := slices.ContainsFunc(b.log().Found, func(f console.Found) bool { return f.Boot == b.log().Boots && f.IsBoothook() })
 		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
-	case console.UserDataIgnored:
-		return b.os.family == al2 || b.os.family == ubuntu
+	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
+		return (b.os.family == al2 || b.os.family == ubuntu) && (!ofNodeadm(f) || b.withoutNodeadm())
 	}
 	return false
 }
@@ -252,10 +252,20 @@ func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 	if b.shows(console.NodeConfigMissing) {
 		what = "it found no NodeConfig that it can read"
 	}
-	return cause.Decisive().
+	v := cause.Suggestive()
+	if slices.ContainsFunc(b.log().Found, func(g console.Found) bool {
+		return g.Boot == b.log().Boots && g.Sign == console.NodeadmFailed && notRun(g)
+	}) {
+		v = b.inImage()
+	}
+	return v.DecisiveIf(true).
 		Says("nodeadm failed on %s, so its kubelet was not started: %s", b.Finding.Instance, what).
 		Shows(seen...).Fix(b.showConsole())
 }
+
+// notRun reports whether systemd could not run the program, which a hardened AMI may forbid.
+// https://github.com/awslabs/amazon-eks-ami/issues/2123
+func notRun(f console.Found) bool { return strings.Contains(f.Detail, "Failed at step EXEC") }
 
 // bootFailed says what failed, by the sign that shows it.
 var bootFailed = map[console.Sign]string{

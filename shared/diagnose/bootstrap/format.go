@@ -74,16 +74,19 @@ func (b *start) withoutNodeadm() bool {
 	switch {
 	case b.os.family != al2 && b.os.family != ubuntu:
 		return true
-	case b.data.Value.Opaque || b.data.Value.Uses(userdata.NodeadmCommand) || b.shows(console.NodeadmRan, console.NodeadmDone, console.NodeadmFailed):
+	case !b.data.Known() || b.data.Value.Unread() || b.data.Value.Opaque || b.data.Value.Uses(userdata.NodeadmCommand) || b.shows(console.NodeadmRan, console.NodeadmDone, console.NodeadmFailed):
 		return false
 	case b.os.family == al2:
 		return true
 	}
 	ignored := slices.ContainsFunc(b.log().Found, func(f console.Found) bool {
-		return f.Sign == console.UserDataIgnored && f.Boot == b.log().Boots && strings.Contains(f.Detail, "node.eks.aws")
+		return f.Sign == console.UserDataIgnored && f.Boot == b.log().Boots && ofNodeadm(f)
 	})
 	return ignored && b.os.source == "AMI" && b.shows(console.BootFinished) && !b.log().Truncated
 }
+
+// ofNodeadm reports whether cloud-init passed over a part of nodeadm's.
+func ofNodeadm(f console.Found) bool { return strings.Contains(f.Detail, "node.eks.aws") }
 
 // toolless reports whether only the console shows the system and that bootstrap.sh is missing:
 // EKS's AL2023 has one that says that it was removed.

@@ -63,6 +63,14 @@ func (w *world) event(reason, message string, before time.Duration) {
 	slices.SortStableFunc(w.node.Events.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
 }
 
+// leaves makes the node leave Ready three times, each this long after an event with the reason.
+func (w *world) leaves(reason string, after time.Duration) {
+	for _, before := range []time.Duration{15 * time.Minute, 10 * time.Minute, 5 * time.Minute} {
+		w.event("NodeNotReady", "", before)
+		w.event(reason, "", before+after)
+	}
+}
+
 // shows puts a sign on the console.
 func (w *world) shows(s console.Sign, detail string, boot int) {
 	log := &w.instance.Console.Value
@@ -326,6 +334,16 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		}, "KernelPanic?"},
 		{"old output shows a panic of a node that reports", roll.NotReady, func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, ""},
 		{"it flaps, and panicked", roll.Flapping, func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, "KernelPanic?"},
+		{"kills for lack of memory came before it left Ready", roll.Flapping, func(w *world) { w.leaves("SystemOOM", 30*time.Second) }, "OutOfMemory"},
+		{"kills came after it", roll.Flapping, func(w *world) { w.leaves("SystemOOM", -time.Minute) }, "OutOfMemory?"},
+		{"it ran short of processes before it left Ready", roll.Flapping, func(w *world) { w.leaves("NodeHasInsufficientPID", time.Minute) }, "PidPressurePreceded"},
+		{"its kubelet was started before it left Ready", roll.Flapping, func(w *world) { w.leaves("Starting", time.Minute) }, ""},
+		{"its machine was rebooted, and panicked in the boot before", roll.Flapping, func(w *world) {
+			w.leaves("Rebooted", -time.Minute)
+			w.shows(console.KernelPanic, "Fatal exception", 1)
+			w.instance.Console.Value.Boots = 2
+		}, "KernelPanic"},
+		{"a kill on a node that reports", roll.NotReady, func(w *world) { w.event("SystemOOM", "", 2*time.Minute) }, "OutOfMemory?"},
 		{"EC2 does not reach a node that reports", roll.NotReady, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired?"},
 		{"a node that reports is being stopped", roll.NotReady, func(w *world) { w.instance.Config.Value.State = "stopping" }, "InstanceStopped"},
 

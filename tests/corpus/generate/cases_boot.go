@@ -20,6 +20,7 @@ func bootCases() []Case {
 		nodeadmUnits    = "https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023/runtime/rootfs/etc/systemd/system"
 	)
 	const (
+		execDenied    = "[    9.221044] (nodeadm)[1748]: nodeadm-config.service: Failed at step EXEC spawning /usr/bin/nodeadm: Permission denied"
 		preconfigured = "[DEPEND] Dependency failed for Bottlerocket initial configuration complete."
 		activate      = "[DEPEND] Dependency failed for Activate configured.target."
 	)
@@ -173,6 +174,35 @@ func bootCases() []Case {
 				return finds(m, "Unknown", "OutOfMemory", "KubeletSilent", "MemoryPressurePreceded")
 			}),
 
+		broken("image-that-forbids-nodeadm", "A hardened image of AL2023 lets systemd run no nodeadm: no instance of it joins.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/2123", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				other := b.Another(m)
+				for _, each := range []*Machine{m, other} {
+					b.prints(each, execDenied, "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.", "[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run.")
+				}
+				return unregistered(m, "NodeadmFailed").says("Permission denied").and(other, "Unregistered", "NodeadmFailed").holds("SharedCause")
+			}),
+		broken("script-of-al2-that-stops-at-containerd", "User data edits containerd's configuration on AL2; containerd does not start with it, and bootstrap.sh stops there.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1628"), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.Console[m.ID] = console("[FAILED] Failed to start containerd container runtime.", "[   21.402210] cloud-init[3139]: Exited with error on line 489")
+				return unregistered(m, "CloudInitFailed").says("line 489")
+			}),
+
+		misleading("image-that-forbids-something-else", "systemd may not run a program of the company's own, and nodeadm did its work. DNS is off.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/2123", docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(BatchGroup)
+				b.Console[m.ID] = console(append([]string{strings.ReplaceAll(execDenied, "nodeadm-config", "payments-agent")}, joined()...)...)
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled")
+			}),
+		misleading("containerd-of-al2-that-failed", "containerd failed as the instance booted, before a script could start it with its own configuration; nothing says what came of that.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1628"), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.Console[m.ID] = console("[FAILED] Failed to start containerd container runtime.", "See 'systemctl status containerd.service' for details.")
+				return unregistered(m, "").suggests("CloudInitFailed")
+			}),
 		misleading("script-that-took-its-time", "The same script ran for twelve minutes, and then cloud-init and nodeadm ended. The role is mapped nowhere.",
 			from(nodeadmWaits, docAccessEntries), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)

@@ -2,6 +2,8 @@ package generate
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,13 +27,13 @@ func flappingCases() []Case {
 			flips = append(flips, b.kubeTime(time.Duration(ago-3)*time.Minute))
 		}
 		for i, ago := range before {
-			b.nodeEvent(m, "kubelet", reason, fmt.Sprintf(message, i), "Warning", time.Duration(ago+1)*time.Minute, 1)
+			b.nodeEvent(m, "kubelet", reason, strings.ReplaceAll(message, "#", strconv.Itoa(i)), "Warning", time.Duration(ago+1)*time.Minute, 1)
 		}
 		b.remembered(m, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 5*day, time.Minute)
 		b.Ledger["nodes"].(object)[m.Name()].(object)["readyFlips"] = flips
 		return m
 	}
-	const oom = "System OOM encountered, victim process: java, pid: 3124%d"
+	const oom = "System OOM encountered, victim process: java, pid: 3124#"
 	panics := func(b *Bundle, m *Machine) {
 		boot := console("[  812.902114] Kernel panic - not syncing: Fatal exception in interrupt")
 		b.Console[m.ID] = boot + console(booted()...)
@@ -43,11 +45,11 @@ func flappingCases() []Case {
 			}),
 		broken("back-and-forth-by-short-memory", "A minute before four of the six losses the kubelet began to evict for lack of memory.",
 			from(docPressure, docEviction), func(b *Bundle) *verdict {
-				return finds(flaps(b, "EvictionThresholdMet", "Attempting to reclaim memory%.0d", lost[:4]...), "Flapping", "MemoryPressurePreceded").orders()
+				return finds(flaps(b, "EvictionThresholdMet", "Attempting to reclaim memory", lost[:4]...), "Flapping", "MemoryPressurePreceded").orders()
 			}),
 		broken("back-and-forth-by-panics", "The machine was rebooted twice in the hour, as its kubelet says, and the console shows the panic before the last boot.",
 			from(docKubelet, reportPanic), func(b *Bundle) *verdict {
-				m := flaps(b, "Rebooted", "Node has been rebooted, boot id: 5d8b6c2a-1e0f-4b3a-9c7d-%012d", lost[3:5]...)
+				m := flaps(b, "Rebooted", "Node has been rebooted, boot id: 5d8b6c2a-1e0f-4b3a-9c7d-00000000000#", lost[3:5]...)
 				panics(b, m)
 				return finds(m, "Flapping", "KernelPanic").orders()
 			}),
@@ -62,7 +64,7 @@ func flappingCases() []Case {
 			}),
 		misleading("back-and-forth-and-full-containers", "The kernel killed containers above their own limits: the machine has memory.",
 			from(docWatcher, "https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/"), func(b *Bundle) *verdict {
-				return finds(flaps(b, "OOMKilling", "Memory cgroup out of memory: Killed process 4711%d (java)", lost...), "Flapping", "").orders()
+				return finds(flaps(b, "OOMKilling", "Memory cgroup out of memory: Killed process 4711# (java)", lost...), "Flapping", "").orders()
 			}),
 		misleading("back-and-forth-and-a-panic-long-ago", "The console shows a panic in a boot before the last, and no event tells of a reboot in the hour in which the node flaps.",
 			from(docKubelet), func(b *Bundle) *verdict {
@@ -70,12 +72,12 @@ func flappingCases() []Case {
 				panics(b, m)
 				return finds(m, "Flapping", "").suggests("KernelPanic").orders()
 			}),
-		misleading("not-ready-after-a-kill", "The kernel killed a process for lack of memory, and a kubelet that reports says that it has no network: memory is a hint.",
+		misleading("not-ready-after-a-kill", "The kernel killed a process for lack of memory, and a kubelet that reports says that it has no network: memory is a hint, and puts the symptom in doubt.",
 			from(docWatcher, docNodeStatus), func(b *Bundle) *verdict {
 				m := worker(b)
 				b.notReady(m, "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized", 20*time.Minute)
-				b.nodeEvent(m, "kubelet", "SystemOOM", fmt.Sprintf(oom, 1), "Warning", 22*time.Minute, 1)
-				return finds(m, "NotReady", "CniNotReady").suggests("OutOfMemory")
+				b.nodeEvent(m, "kubelet", "SystemOOM", strings.ReplaceAll(oom, "#", "1"), "Warning", 22*time.Minute, 1)
+				return finds(m, "NotReady", "").suggests("OutOfMemory", "CniNotReady")
 			}),
 	}
 }
