@@ -165,9 +165,9 @@ func (b *start) broke(gate console.Found) (out console.Found) {
 // any script in it.
 var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "stage init-local", "stage init", "traceback"}
 
-// breaksOff reports whether cloud-init itself failed, or did without user data that only it would
-// have read: data of a type that it does not know, or a file that is included and that a boothook,
-// which failed too, should have written.
+// breaksOff reports whether cloud-init itself failed, or a script that ends with the call that joins;
+// or whether cloud-init did without user data that only it would have read: data of a type that it does
+// not know, or a file that is included and that a boothook, which failed too, should have written.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.BottlerocketFailed:
@@ -182,6 +182,9 @@ func (b *start) breaksOff(f console.Found) bool {
 		d := b.data.Value
 		hook := slices.ContainsFunc(b.log().Found, func(f console.Found) bool { return f.Boot == b.log().Boots && f.IsBoothook() })
 		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
+	case console.UserScriptFailed:
+		d := b.data.Value
+		return b.data.Known() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
 		return (b.os.family == al2 || b.os.family == ubuntu) && (!ofNodeadm(f) || b.withoutNodeadm())
 	}

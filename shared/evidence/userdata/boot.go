@@ -113,6 +113,8 @@ type Join struct {
 	Kubelet        Kubelet
 	// Conditional reports whether it is in a branch that may not be taken.
 	Conditional bool
+	// Last reports whether it is the last command of the only script: if that fails, so did joining.
+	Last bool
 	// Missing are the paths of missing fields without which the tool stops. A launch template of a
 	// managed node group may omit them, since EKS adds them; the instance's own user data may not.
 	Missing []string

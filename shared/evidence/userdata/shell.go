@@ -51,7 +51,8 @@ func (w *walk) run(text string) {
 	}
 	// The loop never exits early: StmtsSeq of v3.14.1 may yield an error after the loop's body has
 	// ended, which panics.
-	broken := false
+	broken, before := false, len(w.boot.Joins)
+	var last *syntax.Stmt
 	for stmt, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(text)) {
 		switch {
 		case broken || w.ended != "":
@@ -62,7 +63,13 @@ func (w *walk) run(text string) {
 			}
 			w.problemAt(w.part, Shell, Unparseable, err)
 		default:
+			last, before = stmt, len(w.boot.Joins)
 			w.stmt(stmt)
+		}
+	}
+	if w.own && w.depth == 0 && !broken && w.ended == "" && last != nil && !last.Background && !last.Negated {
+		if _, ok := last.Cmd.(*syntax.CallExpr); ok && len(w.boot.Joins) == before+1 {
+			w.boot.Joins[before].Last = len(w.scripts) == 1
 		}
 	}
 }

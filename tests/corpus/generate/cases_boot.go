@@ -34,6 +34,19 @@ func bootCases() []Case {
 		"[   17.811204] cloud-init[990]: Cloud-init v. 25.1.4-0ubuntu0~22.04.1 finished at Tue, 10 Mar 2026 11:20:37 +0000. Datasource DataSourceEc2Local.  Up 17.80 seconds",
 		"", "Ubuntu 22.04.5 LTS ip-10-0-41-21 ttyS0", "", "ip-10-0-41-21 login: ", "",
 	}
+	const sysctl = "https://github.com/awslabs/amazon-eks-ami/issues/357"
+	fails := func(script string, sure bool) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			m := b.Unregistered(Reports)
+			b.retext(m, script)
+			b.Console[m.ID] = console("sysctl: cannot stat /proc/sys/net/netfilter/nf_conntrack_max: No such file or directory",
+				"[   12.513596] cloud-init[3924]: Mar 10 11:21:01 cloud-init[3924]: util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [255]")
+			if sure {
+				return unregistered(m, "CloudInitFailed").says("part-001")
+			}
+			return unregistered(m, "").suggests("CloudInitFailed")
+		}
+	}
 	boots := func(b *Bundle, m *Machine, lines ...string) {
 		first := []string{"  Booting `Bottlerocket OS 1.55.0'", "", "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!", "", "[  OK  ] Created slice Slice /system/modprobe."}
 		b.Console[m.ID] = strings.Join(append(first, lines...), "\n") + "\n"
@@ -190,6 +203,17 @@ func bootCases() []Case {
 				return unregistered(m, "CloudInitFailed").says("line 489")
 			}),
 
+		broken("script-of-al2-that-fails-before-it-joins", "A kernel parameter does not exist yet, and the script ends there: its last command, which joins, is not reached.",
+			from(sysctl), fails("#!/bin/bash\nset -o errexit\nsysctl -w net.netfilter.nf_conntrack_max=500000\n/etc/eks/bootstrap.sh "+Cluster+"\n", true)),
+		broken("script-of-al2-whose-last-call-fails", "The script goes on after errors. It failed, and so its last command did, which joins.",
+			from(sysctl), fails(strings.Replace(bootstrapData(""), "set -o errexit\n", "yum install -y agent\n", 1), true)),
+
+		misleading("script-of-al2-that-fails-after-it-joined", "The script may have failed after the call that joins.",
+			from(sysctl), fails(bootstrapData("")+"systemctl enable --now payments-agent\n", false)),
+		misleading("script-of-al2-that-joins-in-a-branch", "The call that joins is the last one, and perhaps not reached on purpose.",
+			from(sysctl), fails("#!/bin/bash\nset -o errexit\nif curl -sf https://example.com/go; then /etc/eks/bootstrap.sh "+Cluster+"; fi\n", false)),
+		misleading("one-of-two-scripts-of-al2", "One of two scripts failed: perhaps the one that does not join.",
+			from(sysctl), fails(multipart(part(shellPart, bootstrapData("")), part(shellPart, "#!/bin/bash\nyum install -y agent\n")), false)),
 		misleading("image-that-forbids-something-else", "systemd may not run a program of the company's own, and nodeadm did its work. DNS is off.",
 			from("https://github.com/awslabs/amazon-eks-ami/issues/2123", docNetwork), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
