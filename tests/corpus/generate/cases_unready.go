@@ -145,10 +145,10 @@ func (b *Bundle) unready(g Group, since time.Duration, condition, reason, messag
 		because = b.claimCondition("NodeClassReady", "False", "UnhealthyDependents", condition+"=False", since)
 		var conditions []object
 		for _, c := range []string{"AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady", "ValidationSucceeded"} {
-			switch {
-			case c == condition:
+			switch c {
+			case condition:
 				conditions = append(conditions, b.claimCondition(c, "False", reason, message, since))
-			case c == "ValidationSucceeded":
+			case "ValidationSucceeded":
 				conditions = append(conditions, b.claimCondition(c, "False", "DependenciesNotReady", "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution", since))
 			default:
 				conditions = append(conditions, b.claimCondition(c, "True", c, "", 9*day))
