@@ -23,14 +23,14 @@ var codes = []string{
 	"ClusterNotActive", "ControlPlaneUnreachable", "ZoneOutage", "ReplacementRepeats", "LaunchTemplateDrift", "AdmissionWebhookBlocks",
 	"OwnerGone", "NodeGroupUnhealthy",
 
-	"NodeLabelsMismatch", "CniMissing", // not in the published catalogue
+	"NodeLabelsMismatch", "CniMissing", "ResourceNotRegistered", // not in the published catalogue
 	"DrainBlocked", "VolumesAttached", "InstanceNotTerminating", "FinalizerHeld", "FinalizerOwnerGone",
 	"LaunchNoCapacity", "LaunchQuotaExceeded", "LaunchDenied", "LaunchAmiInvalid", "LaunchTemplateInvalid", "LaunchSpotPriceTooLow", "LaunchKmsDenied",
-	"LaunchSubnetInvalid", "LaunchSnapshotMissing", "LaunchTypeUnavailable", "LaunchInternalError",
+	"LaunchSubnetInvalid", "LaunchSnapshotMissing", "LaunchTypeUnavailable", "LaunchInternalError", "LaunchThrottled", "LaunchRefused", "NodePoolNotReady",
 }
 
 // onlySuggestive are the codes that no outside evidence can prove.
-var onlySuggestive = []string{"RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired"}
+var onlySuggestive = []string{"LaunchRefused", "RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired"}
 
 // besideAnother is the code that cannot come first: without the nodes, the only findings are
 // EC2's, and each of these has its own reason.

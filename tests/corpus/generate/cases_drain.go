@@ -75,6 +75,7 @@ func drainCases() []Case {
 				p := b.podOf(m, "etl")
 				p["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "4h"}
 				p["status"].(object)["startTime"] = b.kubeTime(5 * time.Hour)
+				b.budget("another", 2, 1)
 				return b.stuck(m, "").suggests("DrainBlocked").saysNot("do-not-disrupt")
 			}),
 	}

@@ -152,7 +152,7 @@ func launchCases() []Case {
 				b.waiting(Batch, "the fleet is not in the mood")
 				v := launches(Batch, "").orders()
 				v.last().NotChecked = []string{"LaunchNoCapacity", "LaunchDenied"}
-				return v
+				return v.suggests("LaunchRefused").says("the fleet is not in the mood")
 			}),
 		well("a-launch-succeeded-after-all", "A launch failed for capacity, the next one succeeded a minute ago in another zone, and the group waits for its last instance.",
 			from(docCapacity), func(b *Bundle) *verdict {

@@ -80,9 +80,12 @@ func publishedCases() []Case {
 		return build(name, why, from(docEphemeral), func(b *Bundle) *verdict {
 			b.endpoint(public, !public)
 			b.aside(route("NatGatewayId", natGateway("a")))
+			if !public {
+				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts")
+			}
 			in, out := aclRule(100, false, "6", "allow", 1024, 65535), aclRule(100, true, "6", "allow", 443, 443)
 			rules(in, out)
-			b.asideRules(in, out, aclRule(110, true, "17", "allow", 0, 0))
+			b.asideRules(in, out)
 			return unregistered(b.UnregisteredAside(BatchGroup), first)
 		})
 	}
@@ -93,9 +96,16 @@ func publishedCases() []Case {
 		}
 		return build(name, why, from(docFirewall), func(b *Bundle) *verdict {
 			b.endpoint(public, !public)
+			if !public { // then nothing needs the internet
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts")
+			}
 			m := b.Unregistered(BatchGroup)
 			b.behind(m, []object{fromGroup("-1", 0, clusterGroup)}, rules)
 			b.admit(fromGroup("tcp", 443, batchGroup))
+			if first != "" {
+				return unregistered(m, first, "VpcEndpointMissing")
+			}
 			return unregistered(m, first)
 		})
 	}
@@ -201,7 +211,8 @@ func publishedCases() []Case {
 			func(in, out object) { in["CidrBlock"], out["CidrBlock"] = "10.0.0.0/16", "10.0.0.0/16" }),
 
 		egress("security-group-with-https-to-the-vpc-alone", false, "The nodes' security group lets HTTPS out to the VPC alone, and the endpoint is public.", "SecurityGroupBlocksApi", true, only("10.0.0.0/16"), toEverybody("udp", 53)),
-		egress("security-group-with-https-to-s3-alone", false, "The nodes' security group lets HTTPS out to the prefix list of S3 alone.", "SecurityGroupBlocksApi", false, buckets, toEverybody("udp", 53)),
+		egress("security-group-with-https-to-the-other-half", false, "The nodes' security group lets HTTPS out to one half of the internet, and the endpoint is private, in the other.", "SecurityGroupBlocksApi", false, only("128.0.0.0/1"), toEverybody("udp", 53)),
+		egress("security-group-with-https-to-a-prefix-list", true, "The nodes' security group lets HTTPS out to a prefix list alone, whose addresses are not in sight.", "", false, buckets, toEverybody("udp", 53)),
 		egress("security-group-for-a-private-endpoint", true, "The same as for the VPC alone, and the endpoint is private.", "", false, only("10.0.0.0/16"), toEverybody("udp", 53)),
 		egress("security-group-with-https-in-two-halves", true, "Two rules let HTTPS out, each to one half of the internet.", "", true, only("0.0.0.0/1"), only("128.0.0.0/1")),
 
@@ -217,18 +228,12 @@ func publishedCases() []Case {
 				return finds(m, "Uninitialized", "CniNotReady")
 			}),
 
-		broken("custom-networking-without-a-free-address", "With custom networking pods get addresses of another subnet. The node's own has none left, and the plugin gets no interface.",
+		misleading("custom-networking-without-a-free-address", "With custom networking pods get addresses of another subnet. The node's own has none left, and why the plugin crashes is not in sight.",
 			from(docCustomNetwork, "https://github.com/aws/amazon-vpc-cni-k8s/issues/2426"), func(b *Bundle) *verdict {
 				m := b.cniWaits(Workers)
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				b.find(b.Subnets, "SubnetId", subnet("a"))["AvailableIpAddressCount"] = 0
-				return finds(m, "Uninitialized", "SubnetIpsExhausted", "CniNotReady")
-			}),
-		broken("custom-networking-whose-plugin-crashes", "The plugin cannot attach an interface by its ENIConfig, which is not in sight, and crashes. The node's subnet has addresses.",
-			from(docCustomNetwork, "https://github.com/aws/amazon-vpc-cni-k8s/issues/2426"), func(b *Bundle) *verdict {
-				m := b.cniWaits(Workers)
-				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
-				return finds(m, "Uninitialized", "CniNotReady").rulesOut("SubnetIpsExhausted")
+				return finds(m, "Uninitialized", "").suggests("SubnetIpsExhausted")
 			}),
 		misleading("custom-networking-whose-pod-subnet-is-full", "The subnet of the pods, of a secondary CIDR, is full. No node is in it, and nothing shows that the plugin uses it.",
 			from(docCustomNetwork), func(b *Bundle) *verdict {
@@ -251,7 +256,7 @@ func publishedCases() []Case {
 			from(docRegistration, docNodes), func(b *Bundle) *verdict {
 				m := b.joined(Batch, 5*day)
 				b.silent(m, 45*time.Minute)
-				return finds(m, "Unknown", "KubeletSilent").saysNot("unregistered")
+				return finds(m, "Unknown", "").suggests("KubeletSilent").saysNot("unregistered")
 			}),
 
 		private("endpoint-that-nobody-accepted", false, "The endpoint of EC2 waits for somebody who accepts it.", "VpcEndpointMissing", func(e object) { e["State"] = "pendingAcceptance" }),

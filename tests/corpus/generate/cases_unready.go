@@ -104,10 +104,10 @@ func unreadyCases() []Case {
 				}}
 				return nothing().orders()
 			}),
-		misleading("node-class-that-is-not-ready-for-a-minute", "Somebody has just created a NodePool with its EC2NodeClass, and Karpenter has not resolved it yet.",
+		misleading("node-class-that-is-not-ready-for-a-minute", "Somebody has just changed an EC2NodeClass: it is watched, and nobody is told yet.",
 			from(docNodeClassStatus), func(b *Bundle) *verdict {
 				b.unready(Batch, time.Minute, "SubnetsReady", "SubnetsNotFound", "SubnetSelector did not match any Subnets")
-				return nothing().orders()
+				return launches(Batch, "LaunchSubnetInvalid").orders()
 			}),
 		misleading("node-pool-that-is-deleted-with-its-node-class", "Somebody deletes a NodePool, whose EC2NodeClass is gone already. Nothing is to be launched for it.",
 			from(docNodePoolStatus), func(b *Bundle) *verdict {
@@ -145,10 +145,10 @@ func (b *Bundle) unready(g Group, since time.Duration, condition, reason, messag
 		because = b.claimCondition("NodeClassReady", "False", "UnhealthyDependents", condition+"=False", since)
 		var conditions []object
 		for _, c := range []string{"AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady", "ValidationSucceeded"} {
-			switch {
-			case c == condition:
+			switch c {
+			case condition:
 				conditions = append(conditions, b.claimCondition(c, "False", reason, message, since))
-			case c == "ValidationSucceeded":
+			case "ValidationSucceeded":
 				conditions = append(conditions, b.claimCondition(c, "False", "DependenciesNotReady", "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution", since))
 			default:
 				conditions = append(conditions, b.claimCondition(c, "True", c, "", 9*day))
