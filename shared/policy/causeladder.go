@@ -41,11 +41,15 @@ func (p Policy) causeLadder(kind roll.Kind, why roll.Diagnosis) []Step {
 			break
 		}
 	}
-	for _, code := range cause.Codes() {
-		other, ok := p.CauseLadders[CauseKey{kind, code}]
-		if ok && mayBe(code, why) && (first == "" || cause.Before(code, first)) {
-			steps = alike(steps, other, code)
+	var others []string
+	for key := range p.CauseLadders {
+		if key.Kind == kind && mayBe(key.Code, why) && (first == "" || cause.Before(key.Code, first)) {
+			others = append(others, key.Code)
 		}
+	}
+	slices.SortFunc(others, cause.Compare)
+	for _, code := range others {
+		steps = alike(steps, p.CauseLadders[CauseKey{kind, code}], code)
 	}
 	return steps
 }

@@ -187,17 +187,12 @@ func overdueNode(n *corev1.Node, at time.Time, pol *terms) bool {
 
 // groupOf returns the group of an instance by its tags, as Rollcall names it.
 func groupOf(i *types.Instance) string {
-	tags := map[string]string{}
-	for _, t := range i.Tags {
-		tags[*t.Key] = *t.Value
-	}
-	switch {
-	case tags["karpenter.sh/nodepool"] != "":
-		return "nodepool/" + tags["karpenter.sh/nodepool"]
-	case tags["eks:nodegroup-name"] != "":
-		return "nodegroup/" + tags["eks:nodegroup-name"]
-	case tags["aws:autoscaling:groupName"] != "":
-		return "asg/" + tags["aws:autoscaling:groupName"]
+	for _, by := range [][2]string{{"karpenter.sh/nodepool", "nodepool/"}, {"eks:nodegroup-name", "nodegroup/"}, {"aws:autoscaling:groupName", "asg/"}} {
+		for t := range slices.Values(i.Tags) {
+			if *t.Key == by[0] && *t.Value != "" {
+				return by[1] + *t.Value
+			}
+		}
 	}
 	return "none"
 }

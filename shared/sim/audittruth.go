@@ -56,8 +56,9 @@ type excuse struct {
 	withheld
 	m *machine
 	g *group
-	// outage is the one of the auditor. It is the same for all held acts of a check.
+	// outage and shares are those of the auditor. They are the same for all held acts of a check.
 	outage func() bool
+	shares func() shares
 }
 
 // truthful checks the reasons of a check.
@@ -70,12 +71,13 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 		u.truths.remember(u.a) // what became true since the last full minute
 	}
 	outage := sync.OnceValue(func() bool { return u.outage(inv, c) })
+	counted := sync.OnceValue(func() shares { return u.shares(inv) })
 	for _, h := range k.held {
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
 			u.truths.trouble[c.name] = u.a.Now()
 		}
-		e := excuse{u: u, inv: inv, c: c, k: k, withheld: h, m: u.a.machines[h.instance], outage: outage}
+		e := excuse{u: u, inv: inv, c: c, k: k, withheld: h, m: u.a.machines[h.instance], outage: outage, shares: counted}
 		if e.m != nil {
 			e.g = e.m.g
 		}
@@ -107,10 +109,12 @@ func (t *truths) remember(a *account) {
 			note("protected", m.id, m.protected)
 			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || m.node.ready().Status != corev1.ConditionTrue)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil)
+			guarded := false
 			for _, p := range m.pods() {
 				note(p.keep, m.id, p.keep != "")
-				note(keptBudget, m.id, p.guarded)
+				guarded = guarded || p.guarded
 			}
+			note(keptBudget, m.id, guarded)
 		}
 	}
 }
@@ -215,6 +219,52 @@ func state(m *machine) string {
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), ", ")
 }
 
+// shares counts the nodes of a check's cluster, in all ("") and by group.
+type shares struct {
+	of, sick map[string]int
+	doubt    map[string]int // nodes of machines out of service, which do not count
+}
+
+// shares counts what an invocation saw.
+func (u *auditor) shares(inv *invocation) shares {
+	out := shares{map[string]int{}, map[string]int{}, map[string]int{}}
+	seen := map[string]bool{}
+	count := func(group string, bad bool) {
+		for _, g := range []string{"", group} {
+			if out.of[g]++; bad {
+				out.sick[g]++
+			}
+		}
+	}
+	instances := map[string]*types.Instance{}
+	for i := range inv.seen.eachInstance() {
+		instances[*i.InstanceId] = i
+	}
+	for n := range inv.seen.eachNode() {
+		id, group := instanceOf(n), "none"
+		seen[id] = true
+		if i := instances[id]; i != nil {
+			if i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated) {
+				continue // it is being removed and does not count
+			}
+			group = groupOf(i)
+		}
+		ready, _ := wellNode(n)
+		m := u.a.machines[id]
+		if m == nil || m.state != running || m.resting(u.a.Now()) {
+			out.doubt[""]++
+			out.doubt[group]++
+		}
+		count(group, !ready || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
+	}
+	for id, i := range instances {
+		if !seen[id] && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
+			count(groupOf(i), true)
+		}
+	}
+	return out
+}
+
 // ofCluster has the reasons that concern the cluster, the policy or the check.
 var ofCluster = map[string]func(excuse) string{
 	"ClusterNotActive": func(e excuse) string {
@@ -248,43 +298,8 @@ var ofCluster = map[string]func(excuse) string{
 		return unless(silent >= 3 && silent*100 >= of*nodes, fmt.Sprintf("%d of %d nodes are silent", silent, nodes))
 	},
 	"UnhealthyShare": func(e excuse) string {
-		of := map[string]int{}
-		doubt := map[string]int{} // nodes of machines out of service, which do not count
-		sick := map[string]int{}
-		seen := map[string]bool{}
-		count := func(group string, bad bool) {
-			for _, g := range []string{"", group} {
-				if of[g]++; bad {
-					sick[g]++
-				}
-			}
-		}
-		instances := map[string]*types.Instance{}
-		for i := range e.inv.seen.eachInstance() {
-			instances[*i.InstanceId] = i
-		}
-		for n := range e.inv.seen.eachNode() {
-			id, group := instanceOf(n), "none"
-			seen[id] = true
-			if i := instances[id]; i != nil {
-				if i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated) {
-					continue // it is being removed and does not count
-				}
-				group = groupOf(i)
-			}
-			ready, _ := wellNode(n)
-			m := e.u.a.machines[id]
-			if m == nil || m.state != running || m.resting(e.u.a.Now()) {
-				doubt[""]++
-				doubt[group]++
-			}
-			count(group, !ready || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
-		}
-		for id, i := range instances {
-			if !seen[id] && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
-				count(groupOf(i), true)
-			}
-		}
+		seen := e.shares()
+		of, doubt, sick := seen.of, seen.doubt, seen.sick
 		share := e.u.policy(e.inv, e.c, e.group).count("limits.unhealthy")
 		all := e.u.policy(e.inv, e.c, "").count("limits.unhealthy")
 		return unless(sick[""] > allowedSick(of[""]-doubt[""], all) || sick[e.group] > allowedSick(of[e.group]-doubt[e.group], share), fmt.Sprintf("at most %d of %d are past their tolerance in %s, and %d of %d in %s", sick[""], of[""], e.c.name, sick[e.group], of[e.group], e.group))

@@ -138,13 +138,15 @@ var rank = func() map[Code]int {
 }()
 
 // Codes returns the codes of the catalogue in the order in which they are reported.
-func Codes() []Code {
+func Codes() []Code { return slices.Clone(codes) }
+
+var codes = func() []Code {
 	out := make([]Code, len(catalogue))
 	for i, e := range catalogue {
 		out[i] = e.code
 	}
 	return out
-}
+}()
 
 // Known reports whether the code is in the catalogue.
 func Known(c Code) bool { _, ok := rank[c]; return ok }
@@ -237,7 +239,10 @@ func AboutAccess(c Code) bool { return slices.Contains(notLetIn, c) }
 func Explains(root, symptom Code) bool { return slices.Contains(explainedBy[symptom], root) }
 
 // Before reports whether code a is reported before code b when both causes are decisive.
-func Before(a, b Code) bool { return rank[a] < rank[b] }
+func Before(a, b Code) bool { return Compare(a, b) < 0 }
+
+// Compare orders codes as the catalogue does.
+func Compare(a, b Code) int { return cmp.Compare(rank[a], rank[b]) }
 
 // Order sorts causes into the order of a report: proven roots, likely roots of symptoms that no
 // proven root explains, symptoms, then everything else that is only suggested. Equals keep the

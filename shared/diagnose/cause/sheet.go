@@ -5,16 +5,24 @@ import "rollcall/shared/roll"
 // Sheet holds the verdicts about one finding. Of several verdicts about one code the strongest
 // stays: found, then not checked, then ruled out. So a code that one analyzer could not check
 // is never ruled out because another analyzer saw a part. Of equal verdicts the first stays.
-type Sheet struct{ verdicts map[Code]Verdict }
+type Sheet struct{ verdicts []Verdict } // in the order of the catalogue; nil before the first
 
-// Note records a verdict about a code.
+// Note records a verdict about a code of the catalogue.
 func (s *Sheet) Note(code Code, v Verdict) {
 	if s.verdicts == nil {
-		s.verdicts = map[Code]Verdict{}
+		s.verdicts = make([]Verdict, len(codes))
 	}
-	if v.weight() > s.verdicts[code].weight() {
-		s.verdicts[code] = v
+	if i, ok := rank[code]; ok && v.weight() > s.verdicts[i].weight() {
+		s.verdicts[i] = v
 	}
+}
+
+// about returns the verdict about a code, the zero value if there is none.
+func (s *Sheet) about(code Code) Verdict {
+	if i, ok := rank[code]; ok && s.verdicts != nil {
+		return s.verdicts[i]
+	}
+	return Verdict{}
 }
 
 // Found records a cause.
@@ -36,11 +44,11 @@ func (s *Sheet) NotChecked(reason string, codes ...Code) {
 }
 
 // Noted reports whether the sheet has a verdict about the code.
-func (s *Sheet) Noted(c Code) bool { return s.verdicts[c].weight() > 0 }
+func (s *Sheet) Noted(c Code) bool { return s.about(c).weight() > 0 }
 
 // Decided reports whether the cause was found or ruled out.
 func (s *Sheet) Decided(c Code) bool {
-	v := s.verdicts[c]
+	v := s.about(c)
 	return v.cause != nil || v.ruledOut
 }
 
@@ -48,8 +56,8 @@ func (s *Sheet) Decided(c Code) bool {
 // catalogue. A symptom without a proven root names the possible roots that were not checked.
 func (s *Sheet) Causes() []roll.Cause {
 	out := []roll.Cause{}
-	for _, code := range Codes() {
-		if v := s.verdicts[code]; v.cause != nil {
+	for i, v := range s.verdicts {
+		if code := codes[i]; v.cause != nil {
 			c := *v.cause
 			c.Code, c.Cure, c.Symptom = code, CureOf(code), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
 			out = append(out, c)
@@ -71,9 +79,9 @@ func (s *Sheet) Causes() []roll.Cause {
 
 // Clear returns the codes that were ruled out, in the order of the catalogue.
 func (s *Sheet) Clear() (out []Code) {
-	for _, code := range Codes() {
-		if s.verdicts[code].ruledOut {
-			out = append(out, code)
+	for i, v := range s.verdicts {
+		if v.ruledOut {
+			out = append(out, codes[i])
 		}
 	}
 	return out
@@ -81,9 +89,9 @@ func (s *Sheet) Clear() (out []Code) {
 
 // Open returns the codes that could not be checked, in the order of the catalogue.
 func (s *Sheet) Open() (out []roll.NotChecked) {
-	for _, code := range Codes() {
-		if reason := s.verdicts[code].reason; reason != "" {
-			out = append(out, roll.NotChecked{Code: code, Reason: reason})
+	for i, v := range s.verdicts {
+		if v.reason != "" {
+			out = append(out, roll.NotChecked{Code: codes[i], Reason: v.reason})
 		}
 	}
 	return out
@@ -101,8 +109,8 @@ func Share(sheets []*Sheet) {
 	var notes []note
 	for _, s := range sheets {
 		for _, other := range sheets {
-			for code, v := range other.verdicts {
-				if other != s && !Symptom(code) && s.shows(code) {
+			for i, v := range other.verdicts {
+				if code := codes[i]; other != s && v.weight() > 0 && !Symptom(code) && s.shows(code) {
 					notes = append(notes, note{s, code, v})
 				}
 			}
@@ -115,8 +123,8 @@ func Share(sheets []*Sheet) {
 
 // shows reports whether a symptom of the code was found.
 func (s *Sheet) shows(root Code) bool {
-	for code, v := range s.verdicts {
-		if v.cause != nil && Symptom(code) && Explains(root, code) {
+	for i, v := range s.verdicts {
+		if code := codes[i]; v.cause != nil && Symptom(code) && Explains(root, code) {
 			return true
 		}
 	}

@@ -46,16 +46,16 @@ func ended(g evidence.Group) (out []ending) {
 
 // differs reports whether all failing instances share this instance's value and no healthy one
 // is known to have it. The value of at least one healthy instance must be known.
-func differs(own evidence.Member, failing, healthy []evidence.Member, of func(evidence.Member) string) bool {
+func differs(own *evidence.Member, failing, healthy []*evidence.Member, of func(*evidence.Member) string) bool {
 	mine := of(own)
-	same := func(m evidence.Member) bool { return of(m) == mine }
-	other := func(m evidence.Member) bool { return of(m) != mine }
-	known := func(m evidence.Member) bool { return of(m) != "" }
+	same := func(m *evidence.Member) bool { return of(m) == mine }
+	other := func(m *evidence.Member) bool { return of(m) != mine }
+	known := func(m *evidence.Member) bool { return of(m) != "" }
 	return mine != "" && !slices.ContainsFunc(failing, other) && !slices.ContainsFunc(healthy, same) && slices.ContainsFunc(healthy, known)
 }
 
 // all returns the distinct values of the members, sorted.
-func all(members []evidence.Member, of func(evidence.Member) string) string {
+func all(members []*evidence.Member, of func(*evidence.Member) string) string {
 	var out []string
 	for _, m := range members {
 		if v := of(m); v != "" && !slices.Contains(out, v) {
@@ -144,9 +144,11 @@ func (l *look) drift() cause.Verdict {
 	if l.Finding.Group == roll.GroupNone {
 		return cause.Verdict{}
 	}
-	var own evidence.Member
-	var failing, healthy []evidence.Member
-	for _, m := range l.Group().Members {
+	own := &evidence.Member{}
+	var failing, healthy []*evidence.Member
+	members := l.Group().Members
+	for i := range members {
+		m := &members[i]
 		switch {
 		case m.Healthy:
 			healthy = append(healthy, m)
@@ -160,19 +162,19 @@ func (l *look) drift() cause.Verdict {
 	if len(healthy) == 0 || own.Instance == "" || own.Image == "" && own.LaunchTemplate == "" {
 		return cause.NotChecked("there is no healthy instance of the group to compare with, or what it was launched from was not read")
 	}
-	drifted := func(source, field, prefix string, of func(evidence.Member) string) cause.Verdict {
+	drifted := func(source, field, prefix string, of func(*evidence.Member) string) cause.Verdict {
 		mine, theirs := of(own), all(healthy, of)
 		return cause.Suggestive().In(prefix+mine).
 			Says("all %d failing instances of %s come from %s %s, none of the %d healthy ones does", len(failing), l.Finding.Group, source, mine, len(healthy)).
 			Saw(source, field, mine, theirs).Fix(l.compare(source, mine, theirs))
 	}
-	template := func(m evidence.Member) string {
+	template := func(m *evidence.Member) string {
 		if m.LaunchTemplate == "" {
 			return ""
 		}
 		return m.LaunchTemplate + ":" + m.LaunchTemplateVersion
 	}
-	image := func(m evidence.Member) string { return m.Image }
+	image := func(m *evidence.Member) string { return m.Image }
 	switch {
 	case differs(own, failing, healthy, template):
 		return drifted("launch template", "version", "launch-template/", template)

@@ -224,7 +224,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 
 // byKarpenter reports whether Karpenter launched one of the instances.
 func (l *look) byKarpenter() bool {
-	return slices.ContainsFunc(l.needing(needAuth), func(f roll.Finding) bool { return f.Owner == roll.OwnerKarpenter })
+	return slices.ContainsFunc(l.needing(needAuth), func(f *roll.Finding) bool { return f.Owner == roll.OwnerKarpenter })
 }
 
 // readControllerRoles reads the roles that are mapped for nodes while a role of Karpenter's nodes

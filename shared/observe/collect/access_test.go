@@ -36,7 +36,7 @@ func TestOfARegisteredNodeOnlyWindowsNeedsTheMapping(t *testing.T) {
 	for _, kind := range []roll.Kind{roll.Uninitialized, roll.NotReady, roll.ConditionFailed} {
 		for preset, want := range map[string]bool{"": false, roll.PresetGPU: false, roll.PresetWindows: kind != roll.ConditionFailed} {
 			f := roll.Finding{Kind: kind, Selector: roll.Selector{Preset: preset}}
-			if got := needsOf(f)&needAuth != 0; got != want {
+			if got := needsOf(&f)&needAuth != 0; got != want {
 				t.Errorf("%s, preset %q: %v", kind, preset, got)
 			}
 		}

@@ -44,7 +44,7 @@ func (l *look) readIdentity() {
 // silent or runs Windows: a role that works elsewhere is mapped as it must be. read is how many profiles were read
 // before.
 func (l *look) readSoundProfiles(a *action, read int) {
-	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown || ofWindows(f) }) {
+	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown || ofWindows(&f) }) {
 		return
 	}
 	var arns []string

@@ -58,13 +58,13 @@ func newLook(ctx context.Context, c *Collector, in Input) *look {
 }
 
 // needing returns the findings whose diagnosis needs n. Callers share the list.
-func (l *look) needing(n need) (out []roll.Finding) {
+func (l *look) needing(n need) (out []*roll.Finding) {
 	if known, ok := l.needed.Load(n); ok {
-		return known.([]roll.Finding)
+		return known.([]*roll.Finding)
 	}
 	for i := range l.findings {
-		if needsOf(l.findings[i])&n != 0 {
-			out = append(out, l.findings[i])
+		if f := &l.findings[i]; needsOf(f)&n != 0 {
+			out = append(out, f)
 		}
 	}
 	l.needed.Store(n, out)

@@ -56,7 +56,7 @@ var needs = map[roll.Kind]need{
 const conditionNetworking = "NetworkingReady"
 
 // needsOf returns what the diagnosis of a finding needs.
-func needsOf(f roll.Finding) need {
+func needsOf(f *roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
 		return 0 // EC2's report is in the finding
 	}
@@ -72,7 +72,7 @@ func needsOf(f roll.Finding) need {
 
 // ofWindows reports whether the finding is about a Windows node that registered, and whose role
 // must be mapped in another way than a Linux node's for its network to work.
-func ofWindows(f roll.Finding) bool {
+func ofWindows(f *roll.Finding) bool {
 	return f.Selector.Preset == roll.PresetWindows && (f.Kind == roll.Uninitialized || f.Kind == roll.NotReady)
 }
 

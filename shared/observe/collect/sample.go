@@ -28,20 +28,20 @@ type stratum struct {
 	kind  roll.Kind
 }
 
-func of(f roll.Finding) stratum { return stratum{f.Group, f.Kind} }
+func of(f *roll.Finding) stratum { return stratum{f.Group, f.Kind} }
 
 // sampled selects the first findings of each group and kind, in the order given.
 func sampled(findings []roll.Finding, free bool) samples {
 	s := samples{free: free, taken: map[roll.FindingKey]bool{}, counts: map[stratum]int{}}
-	for _, f := range findings {
-		s.counts[of(f)] = 0
+	for i := range findings {
+		s.counts[of(&findings[i])] = 0
 	}
 	most := sampleAlone
 	if len(s.counts) > 1 {
 		most = samplePlural
 	}
-	for _, f := range findings {
-		if s.counts[of(f)] < most && len(s.taken) < sampleTotal {
+	for i := range findings {
+		if f := &findings[i]; s.counts[of(f)] < most && len(s.taken) < sampleTotal {
 			s.counts[of(f)]++
 			s.taken[f.Key()] = true
 		}
@@ -50,10 +50,10 @@ func sampled(findings []roll.Finding, free bool) samples {
 }
 
 // has reports whether the finding is in the sample.
-func (s samples) has(f roll.Finding) bool { return s.free || s.taken[f.Key()] }
+func (s samples) has(f *roll.Finding) bool { return s.free || s.taken[f.Key()] }
 
 // why returns why nothing is read about a finding that is not in the sample.
-func (s samples) why(f roll.Finding) string {
+func (s samples) why(f *roll.Finding) string {
 	n := s.counts[of(f)]
 	if n == 0 {
 		return fmt.Sprintf("sampled: read from %d instances per check, none of them of %s", sampleTotal, f.Group)

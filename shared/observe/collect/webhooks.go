@@ -208,7 +208,7 @@ type service struct{ namespace, name string }
 func (l *look) readServices() {
 	t, known := l.kube.topic(), map[service]evidence.Fact[int]{}
 	l.serve(t, known, l.ev.Cluster.Webhooks.Value)
-	if slices.ContainsFunc(l.needing(needPlugin), func(f roll.Finding) bool { return l.nodeOf(f.Node).Starved() }) {
+	if slices.ContainsFunc(l.needing(needPlugin), func(f *roll.Finding) bool { return l.nodeOf(f.Node).Starved() }) {
 		l.serve(t, known, l.podHooks.Value)
 		l.ev.Cluster.PodWebhooks = l.podHooks
 	}
