@@ -27,6 +27,9 @@ func outline(b Boot) string {
 		if j.Conditional {
 			head += ", in a branch"
 		}
+		if j.Last {
+			head += ", last"
+		}
 		say("%s by %s", j.Part, head)
 		outlineJoin(say, j)
 		if len(j.Missing) > 0 {
