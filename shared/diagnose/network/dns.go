@@ -3,6 +3,7 @@ package network
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -58,8 +59,8 @@ func (l *look) byName(sure bool) cause.Verdict {
 }
 
 // dhcp checks the resolvers in the DHCP options (DhcpOptionsWrong). A custom resolver may
-// forward to Amazon's, which cannot be read, so it is a hint. Public resolvers do not answer an
-// instance that has no way to the internet.
+// forward to Amazon's, which cannot be read, so it is a hint, unless the subnet has no way to any of
+// them.
 // https://docs.aws.amazon.com/vpc/latest/userguide/DHCPOptionSetConcepts.html
 func (l *look) dhcp() cause.Verdict {
 	f := l.VPC().DHCP
@@ -81,14 +82,41 @@ func (l *look) dhcp() cause.Verdict {
 	return cause.RuledOut
 }
 
-// lost reports whether all resolvers are public and there is no way to the internet.
+// lost reports whether no packet reaches any of the resolvers.
 func (l *look) lost(servers []string) bool {
-	outside := func(server string) bool {
+	reached := func(server string) bool {
 		p, ok := parsePrefix(server)
-		return ok && !isIPv6(p) && len(internet4.within(p)) > 0
+		if ok && !isIPv6(p) && len(internet4.within(p)) > 0 {
+			return l.out(false).state != closed
+		}
+		return !ok || isIPv6(p) || !p.Addr().IsPrivate() || !l.unrouted(p, l.RouteTable())
 	}
-	inside := func(server string) bool { return !outside(server) }
-	return len(servers) > 0 && !slices.ContainsFunc(servers, inside) && l.out(false).state == closed
+	return len(servers) > 0 && !slices.ContainsFunc(servers, reached)
+}
+
+// unrouted reports whether a route table certainly leads nowhere near a private address: it has no
+// route for it, or one to the internet, where no private address is known. A NAT gateway sends packets
+// on by the route table of its own subnet.
+// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-nat-gateway.html
+func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], passed ...string) bool {
+	best, bits := evidence.Route{}, -1
+	for _, r := range t.Value.Routes {
+		p, ok := parsePrefix(r.Destination)
+		switch {
+		case !ok && !l.gatewayEndpoint(r.Target):
+			return false // a prefix list may have it
+		case ok && covers(p, to) && p.Bits() > bits:
+			best, bits = r, p.Bits()
+		}
+	}
+	switch {
+	case !t.Known():
+		return false
+	case bits < 0, best.Blackhole, strings.HasPrefix(best.Target, "igw-"):
+		return true
+	}
+	n := l.Network.NATGateways[best.Target]
+	return n.Known() && !slices.Contains(passed, n.Value.ID) && l.unrouted(to, l.Network.RouteTables[n.Value.Subnet], append(passed, n.Value.ID)...)
 }
 
 func (l *look) wrongServers(observed, summary string, sure bool) cause.Verdict {

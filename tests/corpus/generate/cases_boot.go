@@ -51,11 +51,11 @@ func bootCases() []Case {
 		first := []string{"  Booting `Bottlerocket OS 1.55.0'", "", "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!", "", "[  OK  ] Created slice Slice /system/modprobe."}
 		b.Console[m.ID] = strings.Join(append(first, lines...), "\n") + "\n"
 	}
-	// waits is a console whose boot waits for a unit, as it tells at these minutes.
-	waits := func(unit string, minutes ...int) string {
+	// waits is a console whose boot waits for the user data's scripts, as it tells at these minutes.
+	waits := func(minutes ...int) string {
 		var lines []string
 		for _, n := range minutes {
-			lines = append(lines, fmt.Sprintf("[ ***  ] A start job is running for %s (%dmin 3s / no limit)", unit, n))
+			lines = append(lines, fmt.Sprintf("[ ***  ] A start job is running for Execute cloud user/final scripts (%dmin 3s / no limit)", n))
 		}
 		return console(lines...)
 	}
@@ -164,7 +164,7 @@ func bootCases() []Case {
 				m := b.Unregistered(BatchGroup)
 				other := b.Another(m)
 				for _, each := range []*Machine{m, other} {
-					b.Console[each.ID] = waits("Execute cloud user/final scripts", 2, 12, 38)
+					b.Console[each.ID] = waits(2, 12, 38)
 				}
 				return unregistered(m, "CloudInitFailed").says("does not end").and(other, "Unregistered", "CloudInitFailed").holds("SharedCause")
 			}),
@@ -230,20 +230,20 @@ func bootCases() []Case {
 		misleading("script-that-took-its-time", "The same script ran for twelve minutes, and then cloud-init and nodeadm ended. The role is mapped nowhere.",
 			from(nodeadmWaits, docAccessEntries), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
-				b.Console[m.ID] = waits("Execute cloud user/final scripts", 2, 12) + strings.Join(append(booted(), joined()...), "\n") + "\n"
+				b.Console[m.ID] = waits(2, 12) + strings.Join(append(booted(), joined()...), "\n") + "\n"
 				b.unmap(BatchGroup)
 				return unregistered(m, "NodeRoleNotMapped")
 			}),
 		misleading("script-that-ran-when-the-console-was-taken", "The console is half an hour old: a script ran for eleven minutes then. Whether it has ended since is unknown.",
 			from(nodeadmWaits), func(b *Bundle) *verdict {
 				m := b.Unregistered(BatchGroup)
-				b.Console[m.ID] = waits("Execute cloud user/final scripts", 2, 11)
+				b.Console[m.ID] = waits(2, 11)
 				return unregistered(m, "").suggests("CloudInitFailed")
 			}),
 		misleading("script-of-al2-that-does-not-end", "The same on AL2, where the script itself starts the kubelet, before or after what it waits for.",
 			from(nodeadmWaits, docAL2), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
-				b.Console[m.ID] = strings.ReplaceAll(waits("Execute cloud user/final scripts", 2, 38), "amzn2023", "amzn2")
+				b.Console[m.ID] = strings.ReplaceAll(waits(2, 38), "amzn2023", "amzn2")
 				return unregistered(m, "").suggests("CloudInitFailed")
 			}),
 		misleading("kubelet-that-was-started-too-early", "The kubelet exited once because containerd was not up yet, as on any boot, and was started again. DNS is off.",

@@ -16,7 +16,6 @@ func fellowCases() []Case {
 		dualStack    = "https://github.com/awslabs/amazon-eks-ami/issues/1506"
 		loop         = "nat-0a1b2c3d4e5f60905"
 	)
-	resolvers := func(b *Bundle) { b.DHCP = []object{dhcp("10.20.0.10", "10.20.1.10")} }
 	// shut lets no HTTPS out of the subnet aside.
 	shut := func(b *Bundle) *Machine {
 		b.aside(route("NatGatewayId", natGateway("a")))
@@ -46,12 +45,12 @@ func fellowCases() []Case {
 	return []Case{
 		misleading("own-resolvers-with-which-others-work", "The VPC's DHCP options name the company's resolvers. Another node of the group works with them, so they forward; why this one does not join nothing tells.",
 			from(docResolvers, docTroubleshooting), func(b *Bundle) *verdict {
-				resolvers(b)
+				b.resolvers()
 				return unregistered(b.Unregistered(Workers), "").misses("DhcpOptionsWrong").saysNot("DHCP")
 			}),
 		misleading("silent-behind-own-resolvers-with-which-others-work", "A node went silent in such a VPC, of another group than the node that works there. The resolvers are no reason to doubt that its kubelet is silent.",
 			from(docResolvers, docNodes), func(b *Bundle) *verdict {
-				resolvers(b)
+				b.resolvers()
 				m := b.joined(BatchGroup, 5*day)
 				b.silent(m, 45*time.Minute)
 				return finds(m, "Unknown", "KubeletSilent").misses("DhcpOptionsWrong")
@@ -59,7 +58,7 @@ func fellowCases() []Case {
 		misleading("own-resolvers-with-which-no-node-works", "The same resolvers, and no other node: whether they forward is not in sight.",
 			from(docResolvers, docTroubleshooting), func(b *Bundle) *verdict {
 				b.RemoveAll()
-				resolvers(b)
+				b.resolvers()
 				return unregistered(b.Unregistered(Workers), "").suggests("DhcpOptionsWrong")
 			}),
 		misleading("network-acl-that-another-node-passes", "By the subnet's network ACL no HTTPS gets out. A node of the group in that subnet is Ready, and reports through it: what is captured of the ACL is not the whole truth.",

@@ -136,7 +136,40 @@ printf '[Service]\nEnvironmentFile=/etc/environment\n' > /etc/systemd/system/kub
 		misleading("dhcp-options-with-a-resolver-of-its-own", "The VPC's DHCP options name the company's resolvers. They may well forward, so this is a hint.",
 			from(docNetwork, repostJoin, "https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html"), func(b *Bundle) *verdict {
 				b.RemoveAll()
-				b.DHCP = []object{dhcp("10.20.0.10", "10.20.1.10")}
+				b.resolvers()
+				return unregistered(b.Unregistered(BatchGroup), "").suggests("DhcpOptionsWrong")
+			}),
+		broken("dhcp-options-with-resolvers-out-of-reach", "The VPC's DHCP options name resolvers in another network, and no route leads there: the NAT gateway sends their packets to the internet.",
+			from(docNetwork, "https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html", "https://github.com/aws/containers-roadmap/issues/221"), func(b *Bundle) *verdict {
+				b.RemoveAll()
+				b.DHCP = []object{dhcp("192.168.40.10", "192.168.40.11")}
+				return unregistered(b.Unregistered(BatchGroup), "DhcpOptionsWrong").says("192.168.40.10")
+			}),
+		broken("resolvers-behind-a-peering-that-is-gone", "The route to the company's resolvers leads to a transit gateway attachment that is gone.",
+			from(docNetwork, "https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html"), func(b *Bundle) *verdict {
+				b.RemoveAll()
+				b.resolvers()
+				for _, t := range b.RouteTables {
+					for _, r := range t["Routes"].([]object) {
+						if r["TransitGatewayId"] != nil {
+							r["State"] = "blackhole"
+						}
+					}
+				}
+				return unregistered(b.Unregistered(BatchGroup), "DhcpOptionsWrong")
+			}),
+		misleading("resolvers-of-which-one-is-in-reach", "One of the two resolvers is in the VPC, and may forward.",
+			from(docNetwork, "https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html"), func(b *Bundle) *verdict {
+				b.RemoveAll()
+				b.DHCP = []object{dhcp("192.168.40.10", "10.0.33.53")}
+				return unregistered(b.Unregistered(BatchGroup), "").suggests("DhcpOptionsWrong")
+			}),
+		misleading("resolvers-behind-the-nat-gateways-subnet", "Only the subnet of the NAT gateway has a route to the company's resolvers, and that is enough.",
+			from(docNetwork, "https://docs.aws.amazon.com/vpc/latest/userguide/vpc-nat-gateway.html"), func(b *Bundle) *verdict {
+				b.RemoveAll()
+				b.DHCP = []object{dhcp("192.168.40.10", "192.168.40.11")}
+				t := b.find(b.RouteTables, "RouteTableId", publicTable)
+				t["Routes"] = append(t["Routes"].([]object), toCompany("192.168.0.0/16"))
 				return unregistered(b.Unregistered(BatchGroup), "").suggests("DhcpOptionsWrong")
 			}),
 		broken("instance-in-another-vpc", "The template's subnet belongs to a VPC that the cluster is not in.",

@@ -154,7 +154,7 @@ func pluginCases() []Case {
 		misleading("nodeadm-fails-behind-resolvers-of-its-own", "The VPC's DHCP options name the company's resolvers, and nodeadm failed on the instance: that the resolvers are why is likely, and not proven.",
 			from("https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html", docTroubleshooting), func(b *Bundle) *verdict {
 				b.RemoveAll()
-				b.DHCP = []object{dhcp("10.20.0.10", "10.20.1.10")}
+				b.resolvers()
 				m := b.Unregistered(BatchGroup)
 				b.Console[m.ID] = console("[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 				return unregistered(m, "").suggests("DhcpOptionsWrong", "NodeadmFailed")

@@ -43,6 +43,19 @@ func (b *Bundle) network() {
 	b.Attributes[vpc] = dns(true, true)
 }
 
+// resolvers makes the DHCP options name the company's resolvers, behind a transit gateway.
+func (b *Bundle) resolvers() {
+	b.DHCP = []object{dhcp("10.20.0.10", "10.20.1.10")}
+	for _, t := range b.RouteTables {
+		t["Routes"] = append(t["Routes"].([]object), toCompany("10.20.0.0/16"))
+	}
+}
+
+// toCompany is a route to the company's network.
+func toCompany(cidr string) object {
+	return object{"DestinationCidrBlock": cidr, "TransitGatewayId": "tgw-0a1b2c3d4e5f60901", "Origin": "CreateRoute", "State": "active"}
+}
+
 func (b *Bundle) addSubnet(id, zone, cidr string, free int) object {
 	s := object{
 		"SubnetId": id, "VpcId": vpc, "State": "available", "CidrBlock": cidr, "AvailableIpAddressCount": free,
