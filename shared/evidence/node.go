@@ -95,6 +95,9 @@ type Pod struct {
 	Stays bool
 	// OutOfMemory reports whether one of its containers was OOM-killed.
 	OutOfMemory bool
+	// AssumesRole reports whether it asks STS for the role of its service account, and works with
+	// nothing else.
+	AssumesRole bool
 	// Events are warnings about the pod, newest last; nil if none were read. EventsUnread is why
 	// they could not be read, "" if they were read or not requested.
 	Events       []Event

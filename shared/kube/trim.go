@@ -139,15 +139,20 @@ func withoutEmptyAnnotations(metadata object) error {
 	return nil
 }
 
-// trimVolumes keeps only the claims of a pod: the attributes of a CSI or flex volume can be
-// anything.
+// RoleToken is the name of the volume that EKS adds to the pods of a service account with an IAM role:
+// they ask STS for that role.
+// https://github.com/aws/amazon-eks-pod-identity-webhook
+const RoleToken = "aws-iam-token"
+
+// trimVolumes keeps only the claims of a pod, and that it has the token for a role: the attributes of
+// a CSI or flex volume can be anything.
 func trimVolumes(spec object) error {
 	var claims []object
 	err := alter(spec, "volumes", func(all []object) error {
 		for _, v := range all {
 			if _, made := v["ephemeral"]; made {
 				v["ephemeral"] = json.RawMessage("{}") // the claim has the pod's name and its own
-			} else if _, claimed := v["persistentVolumeClaim"]; !claimed {
+			} else if _, claimed := v["persistentVolumeClaim"]; !claimed && string(v["name"]) != `"`+RoleToken+`"` {
 				continue
 			}
 			claims = append(claims, v)

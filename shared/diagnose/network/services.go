@@ -337,11 +337,13 @@ func (l *look) byAny(ask func(v6 bool) result) result {
 
 // outOfReach returns the cause that services are unreachable. An instance that never registered
 // certainly needs EC2 if the tool that joins it calls EC2. A node certainly needs its images if
-// a pod that it waits for says so: other images may be on the AMI or in a reachable registry.
+// a pod that it waits for says so: other images may be on the AMI or in a reachable registry. It
+// certainly needs STS if such a pod has its role from there, and crashes.
 func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	var names, fixes, reasons []string
 	var rows []roll.Evidence
-	subject, sure := "", lacks[0].service != sts
+	crashing, crashes := l.roleless()
+	subject, sure := "", lacks[0].service != sts || crashes
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
 		subject, sure = cmp.Or(subject, k.subject), sure && !k.hint
@@ -349,17 +351,32 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
 	proxied, _ := l.proxied()
 	proven := !registered && proxied == closed && l.needsEC2() == open ||
-		registered && pull.shown && (proxied == closed || pull.direct)
+		registered && pull.shown && (proxied == closed || pull.direct) ||
+		lacks[0].service == sts && crashes && proxied == closed
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
 	if registered && pull.shown && names[0] != sts {
 		c.Shows(pull.evidence)
 	}
+	if lacks[0].service == sts && crashes {
+		c.Saw("pods", crashing.Namespace+"/"+crashing.Name, "waits in "+crashing.Waiting+", and asks STS for the role of its service account", "is ready")
+	}
 	if registered && sure && !proven {
 		c.Unsettled(pull.gap)
 	}
 	return c
+}
+
+// roleless returns a pod that the node waits for, that does not stay up, and that works only with a role
+// from STS.
+func (l *look) roleless() (evidence.Pod, bool) {
+	for _, p := range l.Node().Pods.Value {
+		if l.awaited(p) && (p.OfNetworkPlugin() || !l.noCNI()) && p.AssumesRole && p.Waiting == "CrashLoopBackOff" {
+			return p, true
+		}
+	}
+	return evidence.Pod{}, false
 }
 
 // pull is a failed pull of an ECR image in the region, for a pod that the node waits for.

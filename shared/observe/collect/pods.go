@@ -106,6 +106,9 @@ type podJSON struct {
 		Containers  []containerSpec       `json:"containers"`
 		Resources   resources             `json:"resources"`
 		Tolerations []evidence.Toleration `json:"tolerations"`
+		Volumes     []struct {
+			Name string `json:"name"`
+		} `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
 		Reason                string               `json:"reason"`
@@ -141,6 +144,9 @@ func pod(p *podJSON) evidence.Pod {
 	out := evidence.Pod{Deleting: p.Metadata.DeletionTimestamp.UTC(), NotToDisrupt: kube.KeepsPod(p.Metadata.Annotations), Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Phase: p.Status.Phase, Labels: maps.Clone(p.Metadata.Labels)}
 	out.Started = p.Status.StartTime.UTC()
 	out.Stays = slices.ContainsFunc(p.Spec.Tolerations, func(t evidence.Toleration) bool { return t.Tolerates(disrupted) })
+	for _, v := range p.Spec.Volumes {
+		out.AssumesRole = out.AssumesRole || v.Name == kube.RoleToken
+	}
 	for _, o := range p.Metadata.OwnerReferences {
 		if o.Controller || out.Owner == "" {
 			out.Owner = o.Kind + "/" + o.Name

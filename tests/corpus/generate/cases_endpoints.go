@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -9,6 +10,21 @@ import (
 // endpointCases are about what a node needs besides the API server: AWS services, addresses for
 // pods, and the metadata service.
 func endpointCases() []Case {
+	const irsa = "https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"
+	// withoutSTS adds a node without a way out whose endpoints are all there but that of STS, and whose
+	// CNI crashes, with a role of its own or without.
+	withoutSTS := func(cni string, role bool, first string, also ...string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			b.aside()
+			b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "eks")
+			m := b.starting()
+			p := b.pod(m, cni, "CrashLoopBackOff", "back-off 5m0s restarting failed container="+cni)
+			if role {
+				assuming(p)
+			}
+			return finds(m, "Uninitialized", first, also...).suggests("VpcEndpointMissing")
+		}
+	}
 	return []Case{
 		broken("no-endpoint-of-ec2", "A subnet without a way out that has the endpoints of ECR, S3 and STS, and not that of EC2, which every node asks for its name.",
 			from(docPrivate, "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3113"), func(b *Bundle) *verdict {
@@ -72,6 +88,24 @@ func endpointCases() []Case {
 				m := b.UnregisteredAside(BatchGroup)
 				return unregistered(m, "").suggests("VpcEndpointMissing")
 			}),
+		broken("cni-with-a-role-and-no-endpoint-of-sts", "A subnet without a way out and without an endpoint of STS, which the CNI asks for the role of its service account. It crashes.",
+			from(docPrivate, irsa, "https://github.com/aws/containers-roadmap/issues/586"), withoutSTS("aws-node", true, "VpcEndpointMissing", "CniNotReady")),
+		broken("cni-of-another-maker-with-a-role-and-no-endpoint-of-sts", "The same with Cilium, which asks EC2 for interfaces by such a role.",
+			from(docPrivate, irsa), withoutSTS("cilium", true, "VpcEndpointMissing", "CniNotReady")),
+		misleading("cni-with-the-nodes-role-and-no-endpoint-of-sts", "The same, and the CNI has the role of the node, for which nobody asks STS: a hint.",
+			from(docPrivate), withoutSTS("aws-node", false, "")),
+		misleading("exporter-with-a-role-and-no-endpoint-of-sts", "A pod with a role crashes, for which the node does not wait; the CNI crashes too, and has none.",
+			from(docPrivate, irsa), func(b *Bundle) *verdict {
+				v := withoutSTS("aws-node", false, "")(b)
+				exporter := maps.Clone(b.Pods[len(b.Pods)-1])
+				exporter["metadata"] = maps.Clone(exporter["metadata"].(object))
+				exporter["metadata"].(object)["name"] = "exporter-1"
+				exporter["metadata"].(object)["ownerReferences"] = []object{{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "exporter", "uid": uid("daemonset", "exporter"), "controller": true}}
+				exporter["spec"] = maps.Clone(exporter["spec"].(object))
+				b.Pods = append(b.Pods, exporter)
+				assuming(exporter)
+				return v
+			}),
 		broken("subnet-full-and-the-cni-says-so", "Three addresses are left in the subnet, and the CNI cannot give any to pods.",
 			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/3105", "https://github.com/aws/amazon-vpc-cni-k8s/issues/2923", docNetwork), func(b *Bundle) *verdict {
 				b.aside(route("NatGatewayId", natGateway("a")))["AvailableIpAddressCount"] = 3
@@ -129,11 +163,23 @@ func (b *Bundle) behindPolicy(service, policy string) *Machine {
 	b.aside(route("NatGatewayId", natGateway("a")))
 	b.privateEndpoint(clusterGroup, service)
 	b.Endpoints[len(b.Endpoints)-1]["PolicyDocument"] = policy
+	return b.starting()
+}
+
+// starting adds a node that never became ready to the subnet aside.
+func (b *Bundle) starting() *Machine {
 	m := b.Launch(Sick, "10.0.41.21", "a", BatchGroup, 26*time.Minute)
 	m.moved()
 	b.Join(m, 25*time.Minute)
 	b.neverReady(m)
 	return m
+}
+
+// assuming gives a pod what EKS adds to those whose service account has an IAM role.
+func assuming(pod object) {
+	pod["spec"].(object)["volumes"] = []object{{"name": "aws-iam-token", "projected": object{"defaultMode": 420, "sources": []object{
+		{"serviceAccountToken": object{"audience": "sts.amazonaws.com", "expirationSeconds": 86400, "path": "token"}},
+	}}}}
 }
 
 // allowingThrough returns an endpoint policy with one statement.
