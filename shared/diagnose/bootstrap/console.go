@@ -184,7 +184,7 @@ func (b *start) breaksOff(f console.Found) bool {
 		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserScriptFailed:
 		d := b.data.Value
-		return b.data.Known() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && (b.os.family == al2 || b.os.family == ubuntu)
+		return !f.IsBoothook() && b.data.Known() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
 		return (b.os.family == al2 || b.os.family == ubuntu) && (!ofNodeadm(f) || b.withoutNodeadm())
 	}

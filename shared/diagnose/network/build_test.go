@@ -2,6 +2,7 @@ package network_test
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"rollcall/shared/evidence"
@@ -168,6 +169,13 @@ func (w *world) publicOnly(cidrs ...string) {
 	if len(cidrs) > 0 {
 		w.cluster.PublicCIDRs = cidrs
 	}
+}
+
+// company makes the VPC use the company's resolvers, behind a transit gateway.
+func (w *world) company(domain string, servers ...string) {
+	w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: servers, DomainName: domain})
+	t := w.Network.RouteTables[nodeSubnet].Value
+	w.routes(append(slices.Clone(t.Routes), to("10.20.0.0/16", "tgw-0a1b2c3d"))...)
 }
 
 func (w *world) privateOnly() { w.cluster.PublicAccess = false }

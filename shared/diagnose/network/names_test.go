@@ -12,9 +12,7 @@ func TestDnsDisabled(t *testing.T) {
 	const code = cause.DnsDisabled
 	support := func(w *world) { w.vpc.DNSSupport = evidence.Read(false) }
 	hostnames := func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) }
-	own := func(w *world) {
-		w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: []string{"10.20.0.10"}, DomainName: "example.com"})
-	}
+	own := func(w *world) { w.company("example.com", "10.20.0.10") }
 	run(t, []scenario{
 		{
 			name: "no resolver", change: support, decisive: codes(code),
@@ -44,7 +42,16 @@ func TestDhcpOptionsWrong(t *testing.T) {
 		}
 	}
 	run(t, []scenario{
-		{name: "resolvers of its own may forward", change: options("example.com", "10.20.0.10", "10.20.1.10"), hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
+		{name: "resolvers that no route leads to", change: options("example.com", "10.20.0.10", "10.20.1.10"), decisive: codes(code)},
+		{name: "such resolvers, and a table that is not known as a whole", change: func(w *world) {
+			options("example.com", "10.20.0.10")(w)
+			w.routes(to("0.0.0.0/0", natID), to("pl-0a1b2c3d", "tgw-0a1b2c3d"))
+		}, hint: codes(code)},
+		{name: "resolvers by way of the NAT gateway's subnet", change: func(w *world) {
+			options("example.com", "10.20.0.10")(w)
+			w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", gatewayID), to("10.20.0.0/16", "pcx-0a1b2c3d"))
+		}, hint: codes(code)},
+		{name: "resolvers of its own may forward", change: func(w *world) { w.company("example.com", "10.20.0.10", "10.20.1.10") }, hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
 		{name: "Amazon's among them", change: options("example.com", "10.20.0.10", "AmazonProvidedDNS"), clear: codes(code)},
 		{name: "resolvers on the internet, with a way there", change: options("example.com", "8.8.8.8"), hint: codes(code)},
 		{

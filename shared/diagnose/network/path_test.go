@@ -488,14 +488,14 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{
 			name: "the name may lead to the public endpoint", change: func(w *world) {
 				w.ingress()
-				w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{NameServer: []string{"10.20.0.10"}, DomainName: "eu-west-1.compute.internal"})
+				w.company("eu-west-1.compute.internal", "10.20.0.10")
 			}, hint: codes(code, cause.DhcpOptionsWrong),
 		},
 		{
 			name: "with private access alone it cannot", change: func(w *world) {
 				w.privateOnly()
 				w.ingress()
-				w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{NameServer: []string{"10.20.0.10"}, DomainName: "eu-west-1.compute.internal"})
+				w.company("eu-west-1.compute.internal", "10.20.0.10")
 			}, decisive: codes(code), hint: codes(cause.DhcpOptionsWrong),
 		},
 		{

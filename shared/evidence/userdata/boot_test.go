@@ -27,9 +27,6 @@ func outline(b Boot) string {
 		if j.Conditional {
 			head += ", in a branch"
 		}
-		if j.Last {
-			head += ", last"
-		}
 		say("%s by %s", j.Part, head)
 		outlineJoin(say, j)
 		if len(j.Missing) > 0 {
@@ -245,5 +242,38 @@ func TestWhatAnOpenQuoteSwallowsIsNotKept(t *testing.T) {
 	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args '--node-labels=\"a=b --manifest-url-header=Authorization:" + secret + "'\n"))
 	if text := fmt.Sprintf("%+v", b); strings.Contains(text, secret) {
 		t.Errorf("it is kept: %s", text)
+	}
+}
+
+// If the only script fails, joining failed too where it is the script's last command.
+func TestJoinThatComesLast(t *testing.T) {
+	const call = "/etc/eks/bootstrap.sh demo"
+	script := func(lines ...string) string { return "#!/bin/bash\n" + strings.Join(lines, "\n") + "\n" }
+	part := func(text string) string {
+		return "--B\nContent-Type: text/x-shellscript\n\n" + text + "\n"
+	}
+	mime := func(parts ...string) string {
+		return "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n" + strings.Join(parts, "") + "--B--\n"
+	}
+	for text, want := range map[string]bool{
+		script("yum install -y agent", call):            true,
+		script(call):                                    true,
+		mime(part(script(call))):                        true,
+		script(call, "systemctl start agent"):           false,
+		script(call + " &"):                             false,
+		script("! " + call):                             false,
+		script(call + " || true"):                       false,
+		script("if test -f /go; then " + call + "; fi"): false,
+		script("join() { "+call+"; }", "join"):          true,
+		script(call, "exit 0"):                          false,
+		script("exit 0", call):                          false,
+		script(call, "if"):                              false,
+		mime(part(script(call)), part(script("date"))):  false,
+	} {
+		b := Read([]byte(text))
+		last := slices.ContainsFunc(b.Joins, func(j Join) bool { return j.Last })
+		if last != want || want && len(b.Joins) != 1 {
+			t.Errorf("%q: last %t, want %t, of %d ways to join", text, last, want, len(b.Joins))
+		}
 	}
 }
