@@ -93,14 +93,14 @@ func (s *server) awsHandler() http.Handler {
 func (s *server) kubeHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{nodes}/api/v1/nodes", s.listNodes)
-	mux.HandleFunc("GET /{nodes}/api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"EventList","metadata":{"resourceVersion":"1"},"items":[]}`)
-	})
-	mux.HandleFunc("GET /{nodes}/apis/karpenter.sh/v1/nodeclaims", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaimList","metadata":{"resourceVersion":"1"},"items":[]}`)
-	})
+	for path, kind := range map[string][2]string{
+		"/api/v1/events": {"v1", "EventList"}, "/apis/karpenter.sh/v1/nodeclaims": {"karpenter.sh/v1", "NodeClaimList"}, "/apis/karpenter.sh/v1/nodepools": {"karpenter.sh/v1", "NodePoolList"},
+	} {
+		mux.HandleFunc("GET /{nodes}"+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[]}`, kind[0], kind[1])
+		})
+	}
 	mux.HandleFunc("/", refuse)
 	return mux
 }

@@ -323,8 +323,25 @@ func (l *look) owner() cause.Verdict {
 			Fix(paste.Format("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200\n# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
 	case drains || waits:
 		return cause.RuledOut
+	case !l.idle():
+		return cause.NotChecked(fmt.Sprintf("Karpenter's Deployment is not read, and no event of it about the node is from the last %.0f min", recent.Minutes()))
 	}
-	return cause.NotChecked(fmt.Sprintf("Karpenter's Deployment is not read, and no event of it about the node is from the last %.0f min", recent.Minutes()))
+	return cause.Suggestive().
+		Says("perhaps Karpenter does not run: it says nothing of node %s, and nothing is seen that it waits for there", l.Finding.Node).
+		Saw("events", "of Karpenter, about the node", fmt.Sprintf("none in the last %.0f min", recent.Minutes()), "one for each try").
+		Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
+		Fix(paste.Format("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"))
+}
+
+// idle reports whether nothing is seen on the node that Karpenter could wait for.
+func (l *look) idle() bool {
+	n, r := l.Node(), l.Finding.Removal
+	if l.Finding.Node == "" || !n.Object.Known() || !n.Pods.Known() || !n.Events.Known() {
+		return false
+	}
+	_, left := l.kept()
+	others := slices.ContainsFunc(append(roll.Finalizers(r.ClaimFinalizers), roll.Finalizers(r.NodeFinalizers)...), func(f string) bool { return f != karpenters })
+	return left == 0 && len(n.Object.Value.Attached) == 0 && !others && !l.gone() && !l.passed(volumesDetached)
 }
 
 // gone reports whether EC2 has terminated the instance.

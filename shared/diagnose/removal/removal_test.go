@@ -91,7 +91,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			p.Stays = true
 			n.Pods.Value = []evidence.Pod{p}
 			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}}}
-		}, "", "", "DrainBlocked"},
+		}, "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
 		{"a pod with a grace period of a day", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
 			p := web
 			p.Deleting = at.Add(20 * time.Hour)
@@ -101,7 +101,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			p := web
 			p.Deleting = at.Add(-time.Hour)
 			n.Pods.Value = []evidence.Pod{p}
-		}, "", "", "DrainBlocked"},
+		}, "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
 		{"an annotation whose time is over", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
 			p := web
 			p.NotToDisrupt, p.Started = "karpenter.sh/do-not-disrupt=4h", at.Add(-5*time.Hour)
@@ -127,7 +127,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			p := web
 			p.Owner = "DaemonSet/cilium"
 			n.Pods.Value = []evidence.Pod{p}
-		}, "", "", "DrainBlocked"},
+		}, "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
 		{"volumes", func(_ *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
 			c.Conditions = []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "Unknown", Reason: "AwaitingVolumeDetachment", Since: at.Add(-80 * time.Minute)}}
 			n.Object.Value.Attached = []string{"vol-0123"}
