@@ -171,7 +171,8 @@ var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "clo
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.BottlerocketFailed:
-		return !strings.HasPrefix(f.Detail, bootContainer)
+		name, contained := strings.CutPrefix(f.Detail, bootContainer)
+		return !contained || slices.Contains(b.data.Value.Essential, strings.TrimSuffix(name, ".service"))
 	case console.JobRuns:
 		return b.holdsUp(f)
 	case console.DependencyFailed: // what waits for the network goes on without it

@@ -43,6 +43,8 @@ type Boot struct {
 	// DualStack reports whether a text names the endpoints of AWS that have IPv6, or the setting by
 	// which AWS's tools call them: use_dualstack_endpoint, or a name under api.aws.
 	DualStack bool
+	// Essential are Bottlerocket's bootstrap containers whose failure stops the boot.
+	Essential []string
 	Edits     []Edit // flags and settings may then differ from Joins
 	Fetches   []Fetch
 }

@@ -37,6 +37,13 @@ func (r *reader) bottlerocket(text, part string) {
 	for _, key := range slices.Sorted(maps.Keys(sysctl)) {
 		typed[string](b, sysctl, "settings.kernel.sysctl.", key) // numbers too are written as text
 	}
+	containers := typed[map[string]any](b, settings, "settings.", "bootstrap-containers")
+	for _, name := range slices.Sorted(maps.Keys(containers)) {
+		c := typed[map[string]any](b, containers, "settings.bootstrap-containers.", name)
+		if c["essential"] == true && c["mode"] != "off" {
+			add(&r.boot.Essential, name, maxList)
+		}
+	}
 	kubernetes := typed[map[string]any](b, settings, "settings.", "kubernetes")
 	if _, given := settings["kubernetes"]; given && kubernetes == nil {
 		r.unread(part, Bottlerocket, Unparseable) // it may have been meant for any cluster

@@ -51,6 +51,18 @@ func bootCases() []Case {
 		first := []string{"  Booting `Bottlerocket OS 1.55.0'", "", "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!", "", "[  OK  ] Created slice Slice /system/modprobe."}
 		b.Console[m.ID] = strings.Join(append(first, lines...), "\n") + "\n"
 	}
+	// contained is a Bottlerocket instance whose bootstrap container agents, with these settings, failed.
+	contained := func(settings, first string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			m := b.Unregistered(rocket)
+			b.retext(m, bottlerocketData(Cluster)+"[settings.bootstrap-containers.agents]\n"+settings)
+			boots(b, m, "[FAILED] Failed to start bootstrap container agents.", "See 'systemctl status bootstrap-containers@agents.service' for details.")
+			if first != "" {
+				return unregistered(m, first).says("bootstrap-containers@agents.service")
+			}
+			return unregistered(m, "").suggests("CloudInitFailed")
+		}
+	}
 	// waits is a console whose boot waits for the user data's scripts, as it tells at these minutes.
 	waits := func(minutes ...int) string {
 		var lines []string
@@ -259,6 +271,12 @@ func bootCases() []Case {
 				b.prints(m, "[433001.110021] Memory cgroup out of memory: Killed process 4711 (java) total-vm:1kB", "[433011.944021] Kernel panic - not syncing: hung_task: blocked tasks")
 				return finds(m, "Unknown", "KernelPanic", "KubeletSilent")
 			}),
+		broken("bottlerocket-essential-bootstrap-container", "The image of a bootstrap container does not exist, and the settings say that the container is essential: the boot stops.",
+			from(rocketContainer, "https://bottlerocket.dev/en/os/1.55.x/api/settings/bootstrap-containers/"), contained("mode = \"always\"\nessential = true\n", "CloudInitFailed")),
+		misleading("bottlerocket-bootstrap-container-that-is-not-essential", "The same, and the settings say that it is not essential.",
+			from(rocketContainer), contained("mode = \"always\"\nessential = false\n", "")),
+		misleading("bottlerocket-other-container-that-is-essential", "The same, and the settings say so of another container.",
+			from(rocketContainer), contained("mode = \"always\"\n[settings.bootstrap-containers.disks]\nmode = \"once\"\nessential = true\n", "")),
 		misleading("bottlerocket-bootstrap-container-that-may-fail", "A bootstrap container failed, and nothing says that it is essential: the boot goes on without one that is not, and the console ends there.",
 			from(rocketContainer), func(b *Bundle) *verdict {
 				m := b.Unregistered(rocket)
