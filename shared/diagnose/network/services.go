@@ -220,7 +220,7 @@ type lack struct {
 	state   state
 	gap     string
 	why     string
-	// hint: something that was not read may compensate.
+	// hint: something that was not read may compensate, unless the service is seen not to answer.
 	hint     bool
 	evidence roll.Evidence
 	fix      string
@@ -346,7 +346,12 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	subject, sure := "", lacks[0].service != sts || crashes
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
-		subject, sure = cmp.Or(subject, k.subject), sure && !k.hint
+		subject = cmp.Or(subject, k.subject)
+		if f, silent := l.unanswered(k.service); silent && k.hint {
+			rows = append(rows, cause.Line(f.Line, f.Excerpt, "an answer of "+k.service))
+		} else {
+			sure = sure && !k.hint
+		}
 	}
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
 	proxied, _ := l.proxied()

@@ -37,6 +37,14 @@ func readerCases() []Case {
 			`[   44.920411] nodeadm[1711]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"operation error EC2: DescribeInstances, exceeded maximum number of attempts, 3, https response error StatusCode: 0, RequestID: , request send failed, Post \"https://ec2.eu-west-1.amazonaws.com/\": dial tcp 10.0.160.20:443: i/o timeout"}`,
 			"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 	}
+	// nameless adds an instance without a way out, in a VPC whose endpoint of EC2 does not answer to the
+	// service's name.
+	nameless := func(b *Bundle) *Machine {
+		b.aside()
+		b.privateEndpoint(clusterGroup, "ecr.api", "ecr.dkr", "s3", "sts", "eks", "ec2")
+		b.Endpoints[len(b.Endpoints)-1]["PrivateDnsEnabled"] = false
+		return b.UnregisteredAside(BatchGroup)
+	}
 	// behindEndpoint adds an instance with a way out by a NAT gateway, in a VPC with an endpoint of
 	// EC2 whose security group admits a group.
 	behindEndpoint := func(b *Bundle, admits string) *Machine {
@@ -223,6 +231,16 @@ func readerCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("VpcEndpointMissing")
 			}),
 
+		broken("private-endpoint-of-ec2-without-its-name", "A subnet without a way out, and the endpoint of EC2 has its private DNS off: nodeadm asks a public address, and nothing answers.",
+			from(docPrivateDNS, "https://github.com/awslabs/amazon-eks-ami/issues/2436"), func(b *Bundle) *verdict {
+				m := nameless(b)
+				silentEC2(b, m)
+				return unregistered(m, "VpcEndpointMissing", "NodeadmFailed").says("private DNS is off")
+			}),
+		misleading("private-endpoint-of-ec2-perhaps-under-a-name-of-its-own", "The same, and nothing says that EC2 does not answer: a hosted zone of the team's own may give the name to the endpoint.",
+			from(docPrivateDNS), func(b *Bundle) *verdict {
+				return unregistered(nameless(b), "").suggests("VpcEndpointMissing")
+			}),
 		broken("no-token-for-the-sandbox", "No container of the CNI's pod is created, since the image of its sandbox cannot be pulled: there is no endpoint of ecr.api to get a token at.",
 			from(docPrivate, docPullEndpoints), func(b *Bundle) *verdict {
 				m := noSandbox(b, pause, "failed to resolve reference: pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials", "ec2", "sts", "eks", "s3", "ecr.dkr")
