@@ -9,11 +9,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"rollcall/shared/roll"
-	"rollcall/shared/roll/memo"
 )
 
 // kind is one kind of record in State. The tables below drive all code that handles every
@@ -210,91 +208,6 @@ func decode[K, V any](r record, needs []need) (k K, v V, err error) {
 	return k, v, err
 }
 
-// contents caches the contents of records by their keys and texts: each check reads all of them
-// again, and few have changed.
-var contents = memo.Memo[memo.Key, any]{Most: 4096}
-
-// longest is the longest text whose content is cached, in bytes. A notice may name 100,000 instances.
-const longest = 4096
-
-// decoded is the content of a record, or why it has none.
-type decoded[K, V any] struct {
-	key   K
-	value V
-	err   error
-}
-
-// known returns what decode returns for the record, perhaps from the cache. The value is the caller's
-// own.
-func known[K, V any](r record, decode func() (K, V, error)) (K, V, error) {
-	if len(r.value) > longest {
-		return decode()
-	}
-	c, _ := contents.Get(memo.Of([]byte(r.key), []byte(r.value)), func() any {
-		key, v, err := decode()
-		return decoded[K, V]{key, v, err}
-	}).(decoded[K, V])
-	detach(reflect.ValueOf(&c.value).Elem())
-	return c.key, c.value, c.err
-}
-
-// detach replaces all that a value shares with its copies by copies of its own.
-func detach(v reflect.Value) {
-	if !shares(v.Type()) {
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			detach(v.Field(i))
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			own := reflect.New(v.Type().Elem())
-			own.Elem().Set(v.Elem())
-			detach(own.Elem())
-			v.Set(own)
-		}
-	case reflect.Slice:
-		if !v.IsNil() {
-			own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-			reflect.Copy(own, v)
-			for i := range own.Len() {
-				detach(own.Index(i))
-			}
-			v.Set(own)
-		}
-	case reflect.Map: // its elements share nothing
-		if !v.IsNil() {
-			own := reflect.MakeMapWithSize(v.Type(), v.Len())
-			for each := v.MapRange(); each.Next(); {
-				own.SetMapIndex(each.Key(), each.Value())
-			}
-			v.Set(own)
-		}
-	}
-}
-
-// shares reports whether copies of a value of the type share anything that can be changed.
-func shares(t reflect.Type) bool {
-	if known, ok := sharing.Load(t); ok {
-		return known.(bool)
-	}
-	does := false
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		does = true
-	case reflect.Struct:
-		for i := 0; i < t.NumField() && t != reflect.TypeFor[time.Time](); i++ {
-			does = does || shares(t.Field(i).Type)
-		}
-	}
-	sharing.Store(t, does)
-	return does
-}
-
-var sharing sync.Map // the results of shares
-
 // need is a field that a JSON object must have.
 type need struct {
 	name  string
@@ -365,13 +278,10 @@ func (k many[K, V]) key(of K) string {
 }
 
 func (k many[K, V]) read(s *State, r record) error {
-	key, v, err := known(r, func() (K, V, error) {
-		key, v, err := decode[K, V](r, k.needs)
-		if err == nil && k.key(key) != r.key {
-			err = fmt.Errorf("by its content its key is %s", k.key(key))
-		}
-		return key, v, err
-	})
+	key, v, err := decode[K, V](r, k.needs)
+	if err == nil && k.key(key) != r.key {
+		err = fmt.Errorf("by its content its key is %s", k.key(key))
+	}
 	if err == nil {
 		k.of(s)[key] = v
 	}
@@ -419,7 +329,7 @@ func (k one[V]) drop(s *State, d *Drops) {
 
 func (k one[V]) read(s *State, r record) (err error) {
 	in, _ := k.in(s, &noDrops)
-	_, *in, err = known(r, func() (none, V, error) { return decode[none, V](r, k.needs) })
+	_, *in, err = decode[none, V](r, k.needs)
 	return err
 }
 

@@ -51,16 +51,13 @@ func (a act) write(read int64) (write, error) {
 var actNeeds = needs[act]()
 
 func actOf(r record) (act, error) {
-	_, a, err := known(r, func() (none, act, error) {
-		k, a, err := decode[none, act](r, actNeeds)
-		if err == nil && a.Outcome != nil && a.Outcome.Result == "" {
-			err = errors.New("its outcome has no result")
-		}
-		if err == nil && a.key() != r.key {
-			err = fmt.Errorf("by its content its key is %s", a.key())
-		}
-		return k, a, err
-	})
+	_, a, err := decode[none, act](r, actNeeds)
+	if err == nil && a.Outcome != nil && a.Outcome.Result == "" {
+		err = errors.New("its outcome has no result")
+	}
+	if err == nil && a.key() != r.key {
+		err = fmt.Errorf("by its content its key is %s", a.key())
+	}
 	a.version = r.version
 	return a, r.malformed(err)
 }
