@@ -271,7 +271,7 @@ func bootCases() []Case {
 				b.prints(m, "[433001.110021] Memory cgroup out of memory: Killed process 4711 (java) total-vm:1kB", "[433011.944021] Kernel panic - not syncing: hung_task: blocked tasks")
 				return finds(m, "Unknown", "KernelPanic", "KubeletSilent")
 			}),
-		broken("bottlerocket-essential-bootstrap-container", "The image of a bootstrap container does not exist, and the settings say that the container is essential: the boot stops.",
+		broken("bottlerocket-container-that-the-settings-call-essential", "The image of a bootstrap container does not exist, and the settings say that the container is essential: the boot stops.",
 			from(rocketContainer, "https://bottlerocket.dev/en/os/1.55.x/api/settings/bootstrap-containers/"), contained("mode = \"always\"\nessential = true\n", "CloudInitFailed")),
 		misleading("bottlerocket-bootstrap-container-that-is-not-essential", "The same, and the settings say that it is not essential.",
 			from(rocketContainer), contained("mode = \"always\"\nessential = false\n", "")),
