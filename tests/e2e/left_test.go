@@ -29,7 +29,7 @@ func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("nothing is said of %s: %+v", volume, check.Findings)
 	}
-	if f := check.Findings[i]; f.Kind != "Stuck" || f.Instance != "" || !strings.Contains(f.Summary, id) || !strings.Contains(f.Summary, "USD") {
+	if f := check.Findings[i]; f.Kind != "Stuck" || f.Instance != id || !strings.Contains(f.Summary, id) || !strings.Contains(f.Summary, "USD") {
 		t.Errorf("%+v", f)
 	}
 	for _, w := range a.writes() {
