@@ -5,6 +5,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,14 +118,14 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	}
 	var findings, causes, said, watching, notNodes, orders, held, acts []string
 	for _, f := range doc.Findings {
-		findings = append(findings, words(f.Instance+f.Subject, f.Kind, f.Stage))
+		findings = append(findings, words(cmp.Or(f.Subject, f.Instance), f.Kind, f.Stage))
 		for _, c := range f.Causes {
-			causes = append(causes, words(f.Instance+f.Subject, f.Kind, c.Code, string(c.Confidence)))
+			causes = append(causes, words(cmp.Or(f.Subject, f.Instance), f.Kind, c.Code, string(c.Confidence)))
 			said = append(said, c.Summary, c.Fix)
 		}
 	}
 	for _, f := range doc.Watching {
-		watching = append(watching, words(f.Instance+f.Subject, f.Kind))
+		watching = append(watching, words(cmp.Or(f.Subject, f.Instance), f.Kind))
 	}
 	for _, n := range doc.NotNodes {
 		notNodes = append(notNodes, string(n.Instance))
