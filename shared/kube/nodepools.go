@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -52,11 +53,10 @@ type nodePoolState struct {
 }
 
 func (p *nodePoolState) condition(what string) metav1.Condition {
-	i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool { return c.Type == what })
-	if i < 0 {
-		return metav1.Condition{}
+	if c := meta.FindStatusCondition(p.Status.Conditions, what); c != nil {
+		return *c
 	}
-	return p.Status.Conditions[i]
+	return metav1.Condition{}
 }
 
 // UnreadyPools returns the node pools that are not ready. Those that are being deleted do not count.

@@ -89,12 +89,14 @@ func (l *look) traced(t trace) cause.Verdict {
 	fact := l.Instance().Console
 	f, when := l.sign(t.sign)
 	ready, notReady := l.notReady()
-	kills, killed := l.kills()
+	if t.code == cause.OutOfMemory {
+		if kills, killed := l.kills(); killed && when == current {
+			return kills.Shows(line(f, t.expected))
+		} else if killed {
+			return kills
+		}
+	}
 	switch {
-	case t.code == cause.OutOfMemory && killed && when != current:
-		return kills
-	case t.code == cause.OutOfMemory && killed:
-		return kills.Shows(line(f, t.expected))
 	case t.code == cause.KernelPanic && l.Finding.Kind == roll.Flapping && when == past && l.rebooted():
 		return l.shown(t, f).DecisiveIf(true)
 	case t.code == cause.DiskFull && notReady && l.reports() && strings.Contains(strings.ToLower(ready.Message), "no space left on device"):

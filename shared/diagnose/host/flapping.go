@@ -89,8 +89,11 @@ func (l *look) flaps() {
 // are any: decisive if most of the times at which a node left Ready came right after one.
 // https://github.com/awslabs/amazon-eks-ami/issues/1145
 func (l *look) kills() (cause.Verdict, bool) {
+	if l.Finding.Kind != roll.Flapping && l.Finding.Kind != roll.NotReady {
+		return cause.Verdict{}, false
+	}
 	killed := slices.DeleteFunc(l.window(), func(e evidence.Event) bool { return e.Reason != "SystemOOM" })
-	if len(killed) == 0 || l.Finding.Kind != roll.Flapping && l.Finding.Kind != roll.NotReady {
+	if len(killed) == 0 {
 		return cause.Verdict{}, false
 	}
 	at := times(killed, func(evidence.Event) bool { return true })

@@ -25,12 +25,13 @@ const (
 // credentials.
 // https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html
 func (d *door) trust(r evidence.Role) cause.Verdict {
-	switch {
-	case r.TrustPolicy == "":
+	if r.TrustPolicy == "" {
 		return cause.NotChecked("the role's trust policy was not read")
-	case trusts(r.TrustPolicy, accountOf(r.ARN)) == allows:
+	}
+	switch trusts(r.TrustPolicy, accountOf(r.ARN)) {
+	case allows:
 		return cause.RuledOut
-	case trusts(r.TrustPolicy, accountOf(r.ARN)) == unclear:
+	case unclear:
 		return cause.NotChecked(fmt.Sprintf("the trust policy of %s has conditions or forms that cannot be judged from outside", r.Name))
 	}
 	return d.blocks("role/"+r.ARN).

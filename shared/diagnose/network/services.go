@@ -343,28 +343,28 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	var names, fixes, reasons []string
 	var rows []roll.Evidence
 	crashing, crashes := l.roleless()
+	crashes = crashes && lacks[0].service == sts
 	subject, sure := "", lacks[0].service != sts || crashes
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
-		subject = cmp.Or(subject, k.subject)
-		if f, silent := l.unanswered(k.service); silent && k.hint {
+		f, silent := l.unanswered(k.service)
+		if silent && k.hint {
 			rows = append(rows, cause.Line(f.Line, f.Excerpt, "an answer of "+k.service))
-		} else {
-			sure = sure && !k.hint
 		}
+		subject, sure = cmp.Or(subject, k.subject), sure && (silent || !k.hint)
 	}
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
 	proxied, _ := l.proxied()
 	proven := !registered && proxied == closed && l.needsEC2() == open ||
 		registered && pull.shown && (proxied == closed || pull.direct) ||
-		lacks[0].service == sts && crashes && proxied == closed
+		crashes && proxied == closed
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
 	if registered && pull.shown && names[0] != sts {
 		c.Shows(pull.evidence)
 	}
-	if lacks[0].service == sts && crashes {
+	if crashes {
 		c.Saw("pods", crashing.Namespace+"/"+crashing.Name, "waits in "+crashing.Waiting+", and asks STS for the role of its service account", "is ready")
 	}
 	if registered && sure && !proven {

@@ -125,6 +125,11 @@ func ownerOf(finalizer string) string {
 	return "the controller of " + domain
 }
 
+// others returns the finalizers of a field of a Removal that are not Karpenter's.
+func others(text string) []string {
+	return slices.DeleteFunc(roll.Finalizers(text), func(f string) bool { return f == karpenters })
+}
+
 // foreign checks for finalizers that are not Karpenter's. Nothing else shows what they wait
 // for.
 func (l *look) foreign() cause.Verdict {
@@ -132,11 +137,9 @@ func (l *look) foreign() cause.Verdict {
 	var names, whose []string
 	v := cause.Decisive()
 	for _, o := range []struct{ kind, finalizers string }{{"NodeClaim", r.ClaimFinalizers}, {"Node", r.NodeFinalizers}} {
-		for _, f := range roll.Finalizers(o.finalizers) {
-			if f != karpenters {
-				names, whose = append(names, f), append(whose, ownerOf(f))
-				v.Saw(o.kind, "metadata.finalizers", f, "removed by "+ownerOf(f))
-			}
+		for _, f := range others(o.finalizers) {
+			names, whose = append(names, f), append(whose, ownerOf(f))
+			v.Saw(o.kind, "metadata.finalizers", f, "removed by "+ownerOf(f))
 		}
 	}
 	if len(names) == 0 {
@@ -301,6 +304,9 @@ func (l *look) instance() cause.Verdict {
 			"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, string(r.Machine)))
 }
 
+// showKarpenter are the commands that show whether Karpenter runs, and what it says.
+const showKarpenter = "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"
+
 // owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
 // nothing were left to do, Karpenter would have removed its finalizer at once.
 func (l *look) owner() cause.Verdict {
@@ -320,7 +326,7 @@ func (l *look) owner() cause.Verdict {
 			Says("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine).
 			Saw("instance", "State", state, "an instance to wait for").
 			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
-			Fix(paste.Format("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200\n# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
+			Fix(paste.Format(showKarpenter+"\n# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
 	case drains || waits:
 		return cause.RuledOut
 	case !l.idle():
@@ -330,7 +336,7 @@ func (l *look) owner() cause.Verdict {
 		Says("perhaps Karpenter does not run: it says nothing of node %s, and nothing is seen that it waits for there", l.Finding.Node).
 		Saw("events", "of Karpenter, about the node", fmt.Sprintf("none in the last %.0f min", recent.Minutes()), "one for each try").
 		Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
-		Fix(paste.Format("kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"))
+		Fix(showKarpenter)
 }
 
 // idle reports whether nothing is seen on the node that Karpenter could wait for.
@@ -340,8 +346,8 @@ func (l *look) idle() bool {
 		return false
 	}
 	_, left := l.kept()
-	others := slices.ContainsFunc(append(roll.Finalizers(r.ClaimFinalizers), roll.Finalizers(r.NodeFinalizers)...), func(f string) bool { return f != karpenters })
-	return left == 0 && len(n.Object.Value.Attached) == 0 && !others && !l.gone() && !l.passed(volumesDetached)
+	held := len(others(r.ClaimFinalizers))+len(others(r.NodeFinalizers)) > 0
+	return left == 0 && len(n.Object.Value.Attached) == 0 && !held && !l.gone() && !l.passed(volumesDetached)
 }
 
 // gone reports whether EC2 has terminated the instance.
