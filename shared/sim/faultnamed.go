@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -136,7 +137,7 @@ func (m *machine) rename() {
 		return
 	}
 	m.unnamed = time.Time{}
-	n := m.node
+	n := cmp.Or(m.node, m.lost) // what has no Node now gets it back under the same name
 	if n == nil {
 		return
 	}
