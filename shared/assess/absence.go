@@ -21,9 +21,9 @@ type absence struct {
 	perhaps time.Time
 }
 
-// unseen is the longest time without a check in which a node that was not Ready before, and is not
+// Unseen is the longest time without a check in which a node that was not Ready before, and is not
 // Ready after, counts as not Ready. It is a little more than the default time between two sweeps.
-const unseen = 6 * time.Minute
+const Unseen = 6 * time.Minute
 
 // absence returns since when a node has not been Ready, and records it for the ledger. Time before
 // left, when a check saw its instance leave a warm pool or Standby, does not count.
@@ -51,12 +51,12 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	case known.Status == n.Ready.Status && !known.Transition.Equal(began):
 		// It was Ready in between, or it had the other status that is not Ready. (The change from Unknown
 		// to False has a new transition time too, and then the earlier time counts.)
-		if began.Sub(a.State.Checked) > unseen {
+		if began.Sub(a.State.Checked) > Unseen {
 			w.perhaps = cmp.Or(known.Perhaps, known.Since).UTC()
 		}
 	default:
 		w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told
-		if known.Transition.Equal(began) || began.Sub(a.State.Checked) <= unseen {
+		if known.Transition.Equal(began) || began.Sub(a.State.Checked) <= Unseen {
 			w.proven = cmp.Or(known.Proven, known.Since).UTC()
 		}
 	}

@@ -715,6 +715,47 @@ func TestTroubleThatChangesItsKindWasFoundBefore(t *testing.T) {
 	}
 }
 
+// A reboot may turn NotReady into Unknown and back between two checks, which shows only as a later
+// transition. It is the same fault, unless no check saw the node for long before that.
+func TestTroubleThatChangesTwiceBetweenTwoChecks(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		changed time.Duration // minutes after the last check
+		ready   bool          // a check sees the node Ready before that
+		want    []Reason      // in place of an order
+	}{
+		{"soon after a check", 4, false, nil},
+		{"long after a check", 9, false, []Reason{FoundBeforeRemediate}},
+		{"seen Ready before", 4, true, []Reason{FoundBeforeRemediate}},
+	} {
+		w := sick()
+		w.state.Findings = nil
+		check := func(minutes time.Duration, ready roll.Condition, mode policy.Mode) Plan {
+			w.snapshot.Nodes[0].Ready, w.mode = ready, mode
+			_, p := w.make(now.Add(minutes * time.Minute))
+			w.apply(p)
+			return p
+		}
+		at := func(status roll.ConditionStatus, minutes time.Duration) roll.Condition {
+			return roll.Condition{Status: status, Since: now.Add(minutes * time.Minute)}
+		}
+		check(0, at(roll.ConditionFalse, -31), policy.Remediate)
+		if tt.ready {
+			check(3, at(roll.ConditionTrue, 2), policy.Remediate)
+		} else {
+			check(3, at(roll.ConditionFalse, -31), policy.Remediate)
+		}
+		later := at(roll.ConditionFalse, 3+tt.changed)
+		check(13, later, policy.Notify)
+		check(50, later, policy.Notify)
+		check(55, later, policy.Remediate)
+		p := check(60, later, policy.Remediate)
+		if got := reasons(p); !slices.Equal(got, tt.want) || (len(p.Orders) == 1) != (tt.want == nil) {
+			t.Errorf("%s: orders %+v, held for %v", tt.name, p.Orders, got)
+		}
+	}
+}
+
 func TestOpenActsAreSettledByALook(t *testing.T) {
 	begun := func(age time.Duration) []ledger.Action {
 		return []ledger.Action{{ID: "a", Do: "terminate", Instance: instanceID(1), Group: "asg/w", At: now.Add(-age)}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -114,11 +115,17 @@ func (p *planner) remember() {
 }
 
 // allowedBefore reports whether mode remediate was on when the fault of a node was found. NotReady
-// that turns into Unknown, or back, is the same fault while the node was never Ready.
+// that turns into Unknown, or back, is the same fault while the node was never Ready. So is what
+// turned there and back between two checks, as a reboot does: the new transition time alone does not
+// show that.
 func (p *planner) allowedBefore(f roll.Finding) bool {
-	other := map[roll.Kind]roll.Kind{roll.NotReady: roll.Unknown, roll.Unknown: roll.NotReady}[f.Kind]
-	was := p.State.Findings[roll.FindingKey{Instance: f.Instance, Kind: other}]
-	return was.Allowed && was.Since.Equal(f.Since)
+	if f.Kind != roll.NotReady && f.Kind != roll.Unknown {
+		return false
+	}
+	return slices.ContainsFunc([]roll.Kind{roll.NotReady, roll.Unknown}, func(k roll.Kind) bool {
+		was := p.State.Findings[roll.FindingKey{Instance: f.Instance, Kind: k}]
+		return was.Allowed && (was.Since.Equal(f.Since) || f.Began.Sub(p.State.Checked) <= assess.Unseen)
+	})
 }
 
 // rememberOrigins records which Auto Scaling groups and launch template versions have nodes, at
