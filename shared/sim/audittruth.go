@@ -287,8 +287,8 @@ var ofCluster = map[string]func(excuse) string{
 	"MassSilence": func(e excuse) string {
 		nodes, silent := 0, 0
 		for n := range e.inv.seen.eachNode() {
-			if m := e.u.a.machines[instanceOf(n)]; m == nil || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
-				continue // a node of Fargate or a hybrid node, of a machine that is gone, or silent since a person stopped it
+			if m := e.u.a.machines[instanceOf(n)]; m == nil || m.state == shuttingDown || m.state == terminated || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
+				continue // a node of Fargate or a hybrid node, of a machine that is gone or going, or silent since a person stopped it
 			}
 			if nodes++; readyOf(n).Status == corev1.ConditionUnknown {
 				silent++
