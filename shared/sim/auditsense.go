@@ -46,8 +46,8 @@ func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 		return
 	}
 	u.owned(inv, what, m)
-	if what != actTerminate && what != actDeleteClaim || m.g.owner == nobody {
-		return
+	if what != actTerminate && what != actDeleteClaim || m.g.owner == nobody || m.g.owner == karpenter && m.claim == nil {
+		return // nothing replaces it: it has no owner, or Karpenter does not know it any more
 	}
 	u.paced(inv, what, m)
 	u.repeats(inv, what, m, u.policy(inv, m.c, m.g.groupName()).count("limits.replacements"))
