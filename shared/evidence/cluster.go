@@ -63,10 +63,12 @@ type Webhook struct {
 	// Resources and Operations are those that the rules name, as resource[/subresource] and verb,
 	// such as nodes and CREATE.
 	Resources, Operations []string
-	// Selective reports whether a namespace or object selector, or a match condition, narrows it, or
+	// Selective reports whether a selector or a match condition narrows it, beside Namespaces, or
 	// may: Lacks is a selector that is missing, which the API server always sets; "" if none is.
 	Selective bool
 	Lacks     string
+	// Namespaces are what its namespace selector requires of the namespace's name.
+	Namespaces []Requirement
 	// Namespace and Service are those of the service that answers; "" if it is called by URL.
 	Namespace, Service string
 	// Endpoints is the number of ready addresses of its service.
@@ -78,6 +80,12 @@ type Webhook struct {
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
 func (w Webhook) MustApprove(resource, operation string) bool {
 	return w.FailurePolicy == "Fail" && w.Service != "" && matches(w.Resources, resource) && (slices.Contains(w.Operations, operation) || slices.Contains(w.Operations, "*"))
+}
+
+// MayAskIn reports whether the webhook may be asked about objects of a namespace, by the name of the
+// namespace.
+func (w Webhook) MayAskIn(namespace string) bool {
+	return !slices.ContainsFunc(w.Namespaces, func(r Requirement) bool { return !r.Allows(namespace) })
 }
 
 // matches reports whether a rule's resources include the resource: by name, or by a star for

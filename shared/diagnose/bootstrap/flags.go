@@ -121,6 +121,10 @@ var scripts = map[userdata.Reader]userdata.Tool{userdata.ByBootstrap: userdata.B
 func (b *start) scriptArguments() []oddity {
 	var out []oddity
 	for _, f := range b.data.Value.Faults {
+		if f.Reason == userdata.UnclosedFlags && b.os.fits(userdata.BootstrapScript) {
+			sure := b.certain([]userdata.Fault{f})
+			out = append(out, oddity{sure, place(f), string(f.Reason), "a quote at both ends", fmt.Sprintf("%s %s and does not call bootstrap.sh", f.By, f.Effect), ""})
+		}
 		tool, script := scripts[f.By]
 		if !script || !b.os.fits(tool) {
 			continue

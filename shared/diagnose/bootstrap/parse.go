@@ -91,7 +91,7 @@ func (b *start) stumbles() []userdata.Fault {
 // concerns reports whether the fault is one of a relevant reader, and of no other code.
 func (b *start) concerns(f userdata.Fault) bool {
 	matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(readers[b.os.family], f.By)
-	other := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam
+	other := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam || f.Reason == userdata.UnclosedFlags
 	return matters && !other
 }
 

@@ -210,11 +210,11 @@ func (l *look) webhooks() {
 		l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
 		return
 	}
-	l.refused(fact.Value, need, true)
+	l.refused(fact.Value, need, true, "")
 	if n := l.Node().Object.Value; l.Finding.Kind == roll.NotReady {
 		waits := n.Tainted(evidence.TaintCloud)
 		if waits || n.AwaitsNetwork() {
-			l.refused(fact.Value, needsChange, waits)
+			l.refused(fact.Value, needsChange, waits, "")
 		}
 	}
 	if l.Finding.Kind != roll.Unregistered {
@@ -244,26 +244,55 @@ func (l *look) starved() {
 		l.NotChecked(hooks.Gap(), cause.AdmissionWebhookBlocks)
 		return
 	}
-	l.refused(hooks.Value, needsPlugin, true)
+	for _, w := range hooks.Value {
+		if may, sure := l.asksForPlugin(w); may {
+			gap := ""
+			if !sure {
+				gap = l.Cluster.DaemonSets.Gap()
+			}
+			l.refused([]evidence.Webhook{w}, needsPlugin, sure, gap)
+		}
+	}
+}
+
+// asksForPlugin reports whether a webhook may be asked about the pod of a network plugin, by the
+// namespaces of the DaemonSets that are one, and whether it certainly is. Where these are not known,
+// the plugin is taken for EKS's own, in kube-system.
+func (l *look) asksForPlugin(w evidence.Webhook) (may, sure bool) {
+	var spaces []string
+	for _, d := range l.Cluster.DaemonSets.Value {
+		if evidence.IsNetworkPlugin(d.Name) {
+			spaces = append(spaces, d.Namespace)
+		}
+	}
+	sure = len(spaces) > 0 || len(w.Namespaces) == 0
+	if len(spaces) == 0 {
+		spaces = []string{"kube-system"}
+	}
+	for _, s := range spaces {
+		may, sure = may || w.MayAskIn(s), sure && w.MayAskIn(s)
+	}
+	return may, sure
 }
 
 // refused checks for a webhook that must approve the request and has no endpoints. sure reports
-// whether the finding certainly waits for the request.
-func (l *look) refused(hooks []evidence.Webhook, r request, sure bool) {
+// whether the finding certainly waits for the request; if not, gap is what was not read and would show
+// it, "" if nothing would.
+func (l *look) refused(hooks []evidence.Webhook, r request, sure bool, gap string) {
 	for _, w := range hooks {
 		switch {
 		case !w.MustApprove(r.resource, r.operation):
 		case !w.Endpoints.Settled():
 			l.NotChecked(w.Endpoints.Gap(), cause.AdmissionWebhookBlocks)
 		case w.Endpoints.Value == 0:
-			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, r, sure))
+			l.Note(cause.AdmissionWebhookBlocks, l.blocks(w, r, sure, gap))
 		}
 	}
 }
 
-func (l *look) blocks(w evidence.Webhook, r request, sure bool) cause.Verdict {
-	perhaps, gap := "", ""
-	if w.Selective {
+func (l *look) blocks(w evidence.Webhook, r request, sure bool, gap string) cause.Verdict {
+	perhaps := ""
+	if w.Selective || !sure && len(w.Namespaces) > 0 {
 		perhaps = " if its selectors match"
 	}
 	if w.Lacks != "" {

@@ -315,6 +315,49 @@ func TestAWebhookThatKeepsTheNetworkPluginAway(t *testing.T) {
 	}
 }
 
+// A webhook that selects namespaces by their names is asked about the pods of those in which a network
+// plugin has its DaemonSet.
+func TestTheNamespacesOfAWebhook(t *testing.T) {
+	plugin := func(namespaces ...string) evidence.Fact[[]evidence.DaemonSet] {
+		sets := []evidence.DaemonSet{{Namespace: "monitoring", Name: "node-exporter"}}
+		for _, n := range namespaces {
+			sets = append(sets, evidence.DaemonSet{Namespace: n, Name: "calico-node"})
+		}
+		return evidence.Read(sets)
+	}
+	but := func(operator string, namespaces ...string) evidence.Requirement {
+		return evidence.Requirement{Key: "kubernetes.io/metadata.name", Operator: operator, Values: namespaces}
+	}
+	for name, tt := range map[string]struct {
+		sets evidence.Fact[[]evidence.DaemonSet]
+		in   evidence.Requirement
+		want string
+	}{
+		"all but its own":                {plugin("kube-system"), but("NotIn", "kyverno"), "AdmissionWebhookBlocks"},
+		"that of the plugin":             {plugin("calico-system"), but("In", "calico-system"), "AdmissionWebhookBlocks"},
+		"all but that of the plugin":     {plugin("calico-system"), but("NotIn", "calico-system"), ""},
+		"another one":                    {plugin("kube-system"), but("In", "team"), ""},
+		"that of one of two plugins":     {plugin("kube-system", "calico-system"), but("In", "kube-system"), "AdmissionWebhookBlocks?"},
+		"the DaemonSets were not read":   {evidence.Failed[[]evidence.DaemonSet]("denied"), but("NotIn", "kyverno"), "AdmissionWebhookBlocks?"},
+		"nor is kube-system one of them": {evidence.Failed[[]evidence.DaemonSet]("denied"), but("NotIn", "kube-system"), ""},
+	} {
+		c := world(roll.Uninitialized, roll.OwnerManagedNodeGroup, "nodegroup/web")
+		c.Finding.Node = "n"
+		c.Nodes = map[string]evidence.Node{"n": {Pods: evidence.Read([]evidence.Pod{}), Object: evidence.Read(evidence.NodeObject{Name: "n", Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "NetworkReady=false reason:NetworkPluginNotReady"}}})}}
+		c.Cluster.DaemonSets = tt.sets
+		c.Cluster.PodWebhooks = webhook(func(h *evidence.Webhook) { h.Resources, h.Namespaces = []string{"pods"}, []evidence.Requirement{tt.in} })
+		s := analyze(c)
+		if got := told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		for _, found := range s.Causes() {
+			if unsettled := found.Unsettled != ""; unsettled != (tt.sets.State == evidence.Unreadable) {
+				t.Errorf("%s: unsettled %q", name, found.Unsettled)
+			}
+		}
+	}
+}
+
 // Before a node is ready, the cloud controller and some network plugins change it.
 func TestAWebhookThatKeepsNodesFromBeingPrepared(t *testing.T) {
 	const waiting = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady"

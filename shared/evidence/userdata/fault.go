@@ -110,6 +110,7 @@ const (
 	NoSettings      Reason = "has no settings table"
 	NoValue         Reason = "has an option without its value"
 	UnknownOption   Reason = "has an option that bootstrap.sh does not have"
+	UnclosedFlags   Reason = "opens a quote around the value of --kubelet-extra-args and never closes it"
 	FlagForValue    Reason = "has a kubelet flag outside the quotes of --kubelet-extra-args"
 	UnknownParam    Reason = "has a parameter that Start-EKSBootstrap.ps1 does not have"
 	IgnoredArgument Reason = "has arguments that bootstrap.sh ignores"
@@ -132,7 +133,7 @@ func (r *reader) problemAt(part string, f Format, why Reason, err error) {
 	r.unread(part, f, why)
 	fault := Fault{Problem: Problem{part, f, why}, Line: errorLine(err), By: Rollcall, Effect: Unread}
 	switch {
-	case why == Unparseable && f != PowerShell && f != Unknown, why == Undecodable:
+	case why == Unparseable && f != PowerShell && f != Unknown, why == Undecodable, why == UnclosedFlags:
 		for _, by := range instanceReaders[f] {
 			fault.By, fault.Effect = by, Fails
 			r.fault(fault)

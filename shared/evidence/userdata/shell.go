@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -58,10 +59,14 @@ func (w *walk) run(text string) {
 		case broken || w.ended != "":
 		case err != nil:
 			broken = true
+			why := Unparseable
+			if unclosedFlags(text, err) {
+				why = UnclosedFlags
+			}
 			if !w.own || w.depth > 0 {
 				err = nil // its line is not a line of the part
 			}
-			w.problemAt(w.part, Shell, Unparseable, err)
+			w.problemAt(w.part, Shell, why, err)
 		default:
 			last, before = stmt, len(w.boot.Joins)
 			w.stmt(stmt)
@@ -72,6 +77,18 @@ func (w *walk) run(text string) {
 			w.boot.Joins[before].Last = len(w.scripts) == 1
 		}
 	}
+}
+
+// unclosedFlags reports whether a script does not parse because of the quote before the value of
+// --kubelet-extra-args.
+func unclosedFlags(text string, err error) bool {
+	var script syntax.ParseError
+	if !errors.As(err, &script) || !strings.Contains(script.Text, "without closing quote") {
+		return false
+	}
+	before := text[:min(int(script.Pos.Offset()), len(text))] //nolint:gosec // of a text of at most maxScript bytes
+	word := strings.TrimRight(before, " \t")
+	return len(word) < len(before) && strings.HasSuffix(word, extraArgs)
 }
 
 // nested walks a function, a file or a text within another. If one of the words ends it, or it is

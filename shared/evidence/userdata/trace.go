@@ -27,7 +27,7 @@ var toolWords = []struct {
 }
 
 // spoilt are the reasons why a text is not read completely, or not at all.
-var spoilt = []Reason{Unparseable, Truncated, WrongKind, NotHandled}
+var spoilt = []Reason{Unparseable, UnclosedFlags, Truncated, WrongKind, NotHandled}
 
 // trace finds tools in the texts that do not parse.
 func (r *reader) trace() {

@@ -190,27 +190,36 @@ func TestWebhooksThatAreAskedAboutPods(t *testing.T) {
 		webhook   string
 		resources []string
 		selective bool
+		in        string // what a namespace must be called
 	}{
-		"pods":                         {`{` + pods + `}`, []string{"pods"}, false},
-		"all that there is":            {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*/*"]}]}`, []string{"*/*"}, false},
-		"what has a namespace":         {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Namespaced"}]}`, []string{"*"}, false},
-		"what has none":                {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Cluster"}]}`, nil, false},
-		"changes of pods":              {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["pods"]}]}`, nil, false},
-		"their subresources":           {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["pods/*"]}]}`, nil, false},
-		"deployments":                  {`{"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["*"]}]}`, nil, false},
-		"some pods by label":           {`{"objectSelector": {"matchLabels": {"a": "b"}}, ` + pods + `}`, []string{"pods"}, true},
-		"some namespaces by label":     {`{"namespaceSelector": {"matchLabels": {"a": "b"}}, ` + pods + `}`, []string{"pods"}, true},
-		"all namespaces":               {`{"namespaceSelector": {}, ` + pods + `}`, []string{"pods"}, false},
-		"all but kube-system":          {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}, ` + pods + `}`, nil, false},
-		"all but another namespace":    {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team"]}]}, ` + pods + `}`, []string{"pods"}, true},
-		"another namespace":            {`{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "team"}}, ` + pods + `}`, nil, false},
-		"kube-system alone, by a list": {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}]}, ` + pods + `}`, []string{"pods"}, true},
+		"pods":                         {`{` + pods + `}`, []string{"pods"}, false, ""},
+		"all that there is":            {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*/*"]}]}`, []string{"*/*"}, false, ""},
+		"what has a namespace":         {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Namespaced"}]}`, []string{"*"}, false, ""},
+		"what has none":                {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Cluster"}]}`, nil, false, ""},
+		"changes of pods":              {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["pods"]}]}`, nil, false, ""},
+		"their subresources":           {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["pods/*"]}]}`, nil, false, ""},
+		"deployments":                  {`{"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["*"]}]}`, nil, false, ""},
+		"some pods by label":           {`{"objectSelector": {"matchLabels": {"a": "b"}}, ` + pods + `}`, []string{"pods"}, true, ""},
+		"some namespaces by label":     {`{"namespaceSelector": {"matchLabels": {"a": "b"}}, ` + pods + `}`, []string{"pods"}, true, ""},
+		"all namespaces":               {`{"namespaceSelector": {}, ` + pods + `}`, []string{"pods"}, false, ""},
+		"all but kube-system":          {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}, ` + pods + `}`, []string{"pods"}, false, "NotIn [kube-system]"},
+		"all but another namespace":    {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team"]}]}, ` + pods + `}`, []string{"pods"}, false, "NotIn [team]"},
+		"another namespace":            {`{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "team"}}, ` + pods + `}`, []string{"pods"}, false, "In [team]"},
+		"by name and by label":         {`{"namespaceSelector": {"matchLabels": {"a": "b", "kubernetes.io/metadata.name": "team"}}, ` + pods + `}`, []string{"pods"}, true, "In [team]"},
+		"kube-system alone, by a list": {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}]}, ` + pods + `}`, []string{"pods"}, false, "In [kube-system]"},
 	} {
 		w := printed()
 		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
 			t.Fatal(err)
 		}
 		got, ok := podsOnly(w)
+		in := ""
+		for _, r := range got.Namespaces {
+			in += r.String()
+		}
+		if in != tt.in {
+			t.Errorf("%s: namespaces %q, want %q", name, in, tt.in)
+		}
 		if ok != (tt.resources != nil) || ok && (!reflect.DeepEqual(got.Resources, tt.resources) || got.Selective != tt.selective) {
 			t.Errorf("%s: got %v, %+v", name, ok, got)
 		}

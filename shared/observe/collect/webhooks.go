@@ -85,11 +85,16 @@ func nodesOnly(w webhook) (evidence.Webhook, bool) {
 	return w.only(rule.nodes, selector{"objectSelector", w.ObjectSelector})
 }
 
-// podsOnly reduces a webhook to its rules about new pods; false if it has none, or excludes those
-// of kube-system.
+// podsOnly reduces a webhook to its rules about new pods; false if it has none.
 func podsOnly(w webhook) (evidence.Webhook, bool) {
-	found, ok := w.only(rule.pods, selector{"objectSelector", w.ObjectSelector}, selector{"namespaceSelector", w.NamespaceSelector})
-	return found, ok && !excludes(w.NamespaceSelector, "kube-system")
+	names, others := w.namespaces()
+	selectors := []selector{{"objectSelector", w.ObjectSelector}}
+	if others {
+		selectors = append(selectors, selector{"namespaceSelector", w.NamespaceSelector})
+	}
+	found, ok := w.only(rule.pods, selectors...)
+	found.Namespaces = names
+	return found, ok
 }
 
 // selector is one of a webhook's selectors. The API server always sets it, so a missing one was
@@ -126,20 +131,22 @@ func (w webhook) only(of func(rule) []string, selectors ...selector) (evidence.W
 	return out, len(out.Resources) > 0
 }
 
-// excludes reports whether a namespace selector certainly excludes a namespace. Of the namespace
-// only labelNamespace is known.
-func excludes(selector json.RawMessage, namespace string) bool {
+// namespaces returns what the namespace selector requires of a namespace's name, and whether it
+// requires anything else, or may, since it is missing.
+func (w webhook) namespaces() (names []evidence.Requirement, others bool) {
 	var s labelSelector
-	if len(selector) == 0 || json.Unmarshal(selector, &s) != nil {
-		return false
+	if len(w.NamespaceSelector) == 0 || json.Unmarshal(w.NamespaceSelector, &s) != nil {
+		return nil, true
 	}
-	if name, ok := s.MatchLabels[labelNamespace]; ok && name != namespace {
-		return true
+	for key, value := range s.MatchLabels {
+		s.MatchExpressions = append(s.MatchExpressions, requirement{key, "In", []string{value}})
 	}
-	return slices.ContainsFunc(s.MatchExpressions, func(e requirement) bool {
-		listed := slices.Contains(e.Values, namespace)
-		return e.Key == labelNamespace && (e.Operator == "NotIn" && listed || e.Operator == "In" && !listed || e.Operator == "DoesNotExist")
-	})
+	for _, r := range s.MatchExpressions {
+		if r.Key == labelNamespace {
+			names = append(names, evidence.Requirement(r))
+		}
+	}
+	return names, len(names) < len(s.MatchExpressions)
 }
 
 // labelNamespace is the label that the API server sets to a namespace's name.

@@ -11,6 +11,7 @@ func intentCases() []Case {
 	own := BatchGroup // a launch template that names its AMI
 	own.Custom = true
 	join := "/etc/eks/bootstrap.sh " + Cluster + " --apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + "\n"
+	flagged := strings.TrimSpace(join) + " --kubelet-extra-args "
 	lone := Legacy // AL2 instances of an Auto Scaling group that never had a node
 	golden := own  // an AMI that a person made from one of EKS's
 	golden.Image = imageOwn
@@ -66,6 +67,31 @@ func intentCases() []Case {
 			}),
 		broken("quote-that-swallows-the-bootstrap", "A quote is opened before the call of bootstrap.sh and never closed: the shell stops at the end of the file and runs nothing of it.",
 			from(docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"), texted(Reports, "UserDataUnparseable", "#!/bin/bash\nset -o errexit\necho \"joining the cluster\nulimit -n 65536\n"+join)),
+		broken("quote-around-the-flags-that-nothing-closes", "The quote around the kubelet's flags is opened and never closed: the shell stops before it calls bootstrap.sh.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/179", "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"), texted(Reports, "UserDataMalformedFlags", "#!/bin/bash\nset -o errexit\n"+flagged+"'--node-labels=team=reports --max-pods=58\n")),
+		broken("double-quote-around-the-flags-that-nothing-closes", "The same with a double quote, and a further line behind it. The shell says so on the console.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/179", "https://www.gnu.org/software/bash/manual/html_node/Quoting.html"), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.retext(m, "#!/bin/bash\n"+flagged+"\"--node-labels=team=reports --max-pods=58\necho joined\n")
+				b.Console[m.ID] = console(
+					"[   19.811440] cloud-init[3268]: /var/lib/cloud/instance/scripts/part-001: line 2: unexpected EOF while looking for matching `\"'",
+					"[   19.812102] cloud-init[3268]: Mar 10 11:31:22 cloud-init[3268]: util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [2]")
+				return unregistered(m, "UserDataMalformedFlags", "CloudInitFailed")
+			}),
+		misleading("quote-around-the-flags-that-a-later-line-closes", "The quote is closed two lines below: the flags have a line break in them, of which the kubelet may never hear. DNS is off.",
+			from("https://www.gnu.org/software/bash/manual/html_node/Quoting.html", docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.retext(m, "#!/bin/bash\n"+flagged+"'--node-labels=team=reports\n--max-pods=58\n'\n")
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled").suggests("UserDataMalformedFlags")
+			}),
+		misleading("quote-behind-the-flags", "The flags stand in a pair of quotes; the open quote is in the line below, when bootstrap.sh has run. DNS is off.",
+			from("https://www.gnu.org/software/bash/manual/html_node/Quoting.html", docNetwork), func(b *Bundle) *verdict {
+				m := b.Unregistered(Reports)
+				b.retext(m, "#!/bin/bash\n"+flagged+"'--max-pods=58'\necho 'joined\n")
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled").rulesOut("UserDataMalformedFlags")
+			}),
 		broken("here-document-that-swallows-the-bootstrap", "The word that ends a here-document is indented, so the document goes on to the end of the file, and the call of bootstrap.sh with it.",
 			from(docTemplates, "https://www.gnu.org/software/bash/manual/html_node/Redirections.html"), texted(Reports, "UserDataUnparseable", "#!/bin/bash\ncat > /etc/sysctl.d/99-pods.conf <<EOF\nvm.max_map_count=262144\n  EOF\n"+join)),
 		misleading("here-document-that-ends", "The here-document before the call of bootstrap.sh ends where it should. The instance has no profile.",

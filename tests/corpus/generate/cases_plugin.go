@@ -35,6 +35,15 @@ func pluginCases() []Case {
 		b.webhook("Fail", "pods", endpoints)
 		return m
 	}
+	// inNamespaceOfItsOwn makes the plugin Calico's.
+	inNamespaceOfItsOwn := func(b *Bundle) {
+		meta := b.DaemonSets[len(b.DaemonSets)-1]["metadata"].(object)
+		meta["name"], meta["namespace"] = "calico-node", "calico-system"
+	}
+	// selects is a selector of namespaces by their names.
+	selects := func(operator string, names ...string) object {
+		return object{"matchExpressions": []object{{"key": "kubernetes.io/metadata.name", "operator": operator, "values": names}}}
+	}
 	return []Case{
 		broken("cluster-without-a-network-plugin", "kube-proxy is there and no network plugin, since the module that made the cluster installs the add-on after the node group.",
 			from(report, bare), func(b *Bundle) *verdict {
@@ -119,10 +128,37 @@ func pluginCases() []Case {
 				b.lastWebhook()["namespaceSelector"] = object{"matchLabels": object{"team": "payments"}}
 				return finds(m, "Uninitialized", "").suggests("AdmissionWebhookBlocks", "CniNotReady")
 			}),
+		broken("webhook-on-pods-of-all-namespaces-but-its-own", "The webhook excludes the namespace in which it runs, by its name, and has no endpoints: the network plugin's pod must be approved.",
+			from("https://github.com/kyverno/kyverno/issues/4686", admission), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				b.lastWebhook()["namespaceSelector"] = selects("NotIn", "capsule-system")
+				return finds(m, "Uninitialized", "AdmissionWebhookBlocks", "CniNotReady").holds("CauseOutside")
+			}),
+		broken("webhook-on-pods-of-the-plugins-namespace", "The network plugin is Calico's, in a namespace of its own, of whose pods the webhook is asked.",
+			from("https://github.com/kyverno/kyverno/issues/4686", alternative), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				inNamespaceOfItsOwn(b)
+				b.lastWebhook()["namespaceSelector"] = selects("In", "kube-system", "calico-system")
+				return finds(m, "Uninitialized", "AdmissionWebhookBlocks", "CniNotReady").holds("CauseOutside")
+			}),
+		misleading("webhook-on-pods-that-leaves-the-plugins-namespace-alone", "The network plugin is Calico's, and the webhook is asked of kube-system alone.",
+			from(alternative, admission), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				inNamespaceOfItsOwn(b)
+				b.lastWebhook()["namespaceSelector"] = selects("In", "kube-system")
+				return finds(m, "Uninitialized", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
+			}),
+		misleading("webhook-on-pods-and-no-daemonsets", "Nobody captured the DaemonSets: in which namespace the network plugin runs, and whether the webhook is asked about its pod, is not known.",
+			from(alternative, admission), func(b *Bundle) *verdict {
+				m := starved(b, 0)
+				b.Lacks("daemonsets.json")
+				b.lastWebhook()["namespaceSelector"] = selects("NotIn", "capsule-system")
+				return finds(m, "Uninitialized", "").suggests("AdmissionWebhookBlocks", "CniNotReady")
+			}),
 		broken("webhook-on-pods-that-leaves-kube-system-alone", "The webhook has no endpoints, and excludes kube-system, as guides tell: it does not concern the network plugin.",
 			from(gmsa, "https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name"), func(b *Bundle) *verdict {
 				m := starved(b, 0)
-				b.lastWebhook()["namespaceSelector"] = object{"matchExpressions": []object{{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": []string{"kube-system"}}}}
+				b.lastWebhook()["namespaceSelector"] = selects("NotIn", "kube-system")
 				return finds(m, "Uninitialized", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
 			}),
 		broken("webhook-on-pods-that-answers", "The same webhook, and it has endpoints.",
