@@ -144,8 +144,10 @@ func stamp(version string) string {
 }
 
 // Manual has the command line write its man pages and shell completions, with the date of everything packed.
+// It is compiled as make build compiles it, and not with the flags of a release, which would compile every
+// package again: the text is the same.
 func Manual(ctx context.Context, root, version, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", stamp(version), "./functions/local", "manual", dir)
+	cmd := exec.CommandContext(ctx, "go", "run", "-buildvcs=false", stamp(version), "./functions/local", "manual", dir)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", packed.Unix()), "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("write the manual: %w\n%s", err, out)
