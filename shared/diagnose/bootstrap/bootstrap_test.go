@@ -407,6 +407,12 @@ func unconfigured(text ...string) *scene {
 	return healthyWith(amiOwn, "").without().console(lines(bootAL2023, text)...)
 }
 
+// bare gives the instance a launch template that names its AMI and has no user data.
+func (s *scene) bare() *scene {
+	s.e.Templates[template+":3"] = evidence.Read(evidence.LaunchTemplate{ID: template, Version: "3", Image: image, UserData: evidence.None[userdata.Boot]()})
+	return s
+}
+
 func noUserData() []example {
 	return []example{
 		{"an AMI of EKS", nodeadm().without(), "UserDataEmpty"},
@@ -419,12 +425,12 @@ func noUserData() []example {
 		{"an AMI of one's own, whose nodeadm fails later", unconfigured("[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run."), "UserDataEmpty? NodeadmFailed"},
 		{"an AMI of one's own, and EKS or Karpenter may have given its part", unconfigured(configFailed).managed("AL2023_x86_64_STANDARD"), "UserDataEmpty? NodeadmFailed"},
 		{"a node group with an AMI of its own", nodeadm().managed("CUSTOM").without(), "UserDataEmpty"},
+		{"a node group with an AMI of one's own", healthyWith(amiOwn, "").managed("CUSTOM").bare().without(), "UserDataEmpty"},
+		{"a node group with an AMI of one's own, whose template was not read", healthyWith(amiOwn, "").managed("CUSTOM").without(), "UserDataEmpty?"},
+		{"a node group with an AMI of one's own, which starts to join", unconfigured("[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run.").managed("CUSTOM").bare(), "UserDataEmpty? NodeadmFailed"},
+		{"Karpenter's family Custom with an AMI of one's own", healthyWith(amiOwn, "").karpenter("Custom").without(), "UserDataEmpty"},
 		{"a node group to which EKS gives its part", nodeadm().managed("AL2023_x86_64_STANDARD").without(), "UserDataEmpty?"},
-		{"a template that is known to have none", func() *scene {
-			s := nodeadm().managed("AL2023_x86_64_STANDARD").without()
-			s.e.Templates[template+":3"] = evidence.Read(evidence.LaunchTemplate{ID: template, Version: "3", Image: image, UserData: evidence.None[userdata.Boot]()})
-			return s
-		}(), "UserDataEmpty"},
+		{"a template that is known to have none", nodeadm().managed("AL2023_x86_64_STANDARD").bare().without(), "UserDataEmpty"},
 		{"Karpenter's family Custom", nodeadm().karpenter("Custom").without(), "UserDataEmpty"},
 		{"Karpenter adds its part to others", nodeadm().karpenter("AL2023").without(), "UserDataEmpty?"},
 		{"a script that does something else", nodeadm().data(script("echo hello")), "UserDataWrongFormat"},

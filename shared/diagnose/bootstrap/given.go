@@ -59,7 +59,7 @@ func (b *start) userData() {
 }
 
 // empty evaluates an instance without user data. None of EKS's AMIs knows by itself which
-// cluster to join; another AMI may. EKS and Karpenter give every instance user data, except for
+// cluster to join; another AMI may, and then starts to join, which the console shows. EKS and Karpenter give every instance user data, except for
 // launch templates with a custom AMI and for the AMI family Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-custom-ami
 func (b *start) empty() cause.Verdict {
@@ -74,7 +74,15 @@ func (b *start) empty() cause.Verdict {
 	if failed {
 		v.Shows(line(f, "a NodeConfig that nodeadm finds"))
 	}
-	return b.given((b.os.eks || failed) && (b.bare() || b.ownData()), v)
+	return b.given((b.os.eks || failed) && (b.bare() || b.ownData()) || b.leftToOwner(), v)
+}
+
+// leftToOwner reports whether EKS, or Karpenter, leaves all user data of an AMI of one's own to the
+// person who made it, and the console was read and does not show that the AMI joins by itself.
+// https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-custom-ami
+func (b *start) leftToOwner() bool {
+	asked := b.Finding.Owner == roll.OwnerManagedNodeGroup && b.bare() || b.Finding.Owner == roll.OwnerKarpenter
+	return asked && b.ownData() && b.Instance().Console.Settled() && !slices.ContainsFunc(traces, b.log().Has)
 }
 
 // unconfigured returns the console line by which nodeadm, which another AMI may give its

@@ -195,11 +195,18 @@ func ownImageCases() []Case {
 			from(docTemplates, provider), says("", "", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.", "[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run.")),
 		misleading("own-ami-that-completes-the-nodeconfig", "The NodeConfig has no service CIDR, and nodeadm fails later, for what EC2 says: the AMI completed it.",
 			from(validation, provider), says(half, "", retries, fatal("operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30"), config)),
-		misleading("own-ami-without-user-data-and-no-console", "No user data, and a console that is still empty: the AMI may know its cluster.",
+		misleading("own-ami-without-user-data-and-no-console", "A node group whose launch template has an AMI of its own and no user data, and nobody captured the console: the AMI may know its cluster.",
 			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
 				m := b.Unregistered(own)
 				b.retext(m, "")
 				return unregistered(m, "").suggests("UserDataEmpty")
+			}),
+		broken("own-ami-without-user-data-and-an-empty-console", "The same, and the console is empty: EKS adds nothing to the template, and nothing shows that the AMI joins by itself.",
+			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
+				m := b.Unregistered(own)
+				b.retext(m, "")
+				b.Console[m.ID] = ""
+				return unregistered(m, "UserDataEmpty")
 			}),
 	}
 }
