@@ -1,5 +1,7 @@
 package evidence
 
+import "strings"
+
 // Network is what was read of the network. Each map is keyed by the resource's id. A missing key
 // was not read.
 type Network struct {
@@ -40,6 +42,12 @@ type Route struct {
 	// lgw-, cagw- or local.
 	Target    string
 	Blackhole bool // its target is gone
+}
+
+// Kind returns the kind of the target: the part of its id before the first hyphen, or local.
+func (r Route) Kind() string {
+	kind, _, _ := strings.Cut(r.Target, "-")
+	return kind
 }
 
 // ACL is the network ACL of a subnet.

@@ -115,18 +115,23 @@ func (b *start) wayToEKS() (how way, why string) {
 	return none, "the VPC has no endpoint of the EKS API, and no route leads out of the subnet"
 }
 
-// routes checks for a route out of the VPC. A gateway endpoint leads to S3 or DynamoDB, and an
-// internet gateway serves public addresses only.
+// inside reports whether a route leads nowhere outside of the VPC, or only to S3 or DynamoDB, as one
+// to a gateway endpoint does.
+func inside(r evidence.Route) bool {
+	return r.Blackhole || r.Target == "local" || r.Kind() == "vpce" && strings.HasPrefix(r.Destination, "pl-")
+}
+
+// routes checks for a route out of the VPC. An internet gateway serves public addresses only.
 func (b *start) routes(t evidence.RouteTable) (how way, why string) {
 	how = none
 	i := b.Config().Value
 	for _, r := range t.Routes {
-		kind, _, _ := strings.Cut(r.Target, "-")
+		kind := r.Kind()
 		nat := b.Network.NATGateways[r.Target].Value
 		works := kind == "igw" && i.PublicIP != "" || kind == "nat" && nat.State == "available" && !nat.Private && b.natOut(nat) == open
 		switch {
 		case kind == "nat" && nat.ID != "" && b.natOut(nat) == none:
-		case r.Blackhole, r.Target == "local", kind == "vpce" && strings.HasPrefix(r.Destination, "pl-"), kind == "igw" && i.PublicIP == "" && !i.IPv6:
+		case inside(r), kind == "igw" && i.PublicIP == "" && !i.IPv6:
 		case works && r.Destination == "0.0.0.0/0":
 			return open, fmt.Sprintf("route table %s has a default route to %s", t.ID, r.Target)
 		default:
@@ -149,10 +154,9 @@ func (b *start) natOut(n evidence.NATGateway) way {
 	}
 	how := none
 	for _, r := range t.Value.Routes {
-		kind, _, _ := strings.Cut(r.Target, "-")
 		switch {
-		case r.Blackhole, r.Target == "local", kind == "vpce" && strings.HasPrefix(r.Destination, "pl-"), strings.Contains(r.Destination, ":"):
-		case kind == "igw" && r.Destination == "0.0.0.0/0":
+		case inside(r), strings.Contains(r.Destination, ":"):
+		case r.Kind() == "igw" && r.Destination == "0.0.0.0/0":
 			return open
 		default:
 			how = perhaps

@@ -99,23 +99,14 @@ func (l *look) lost(servers []string) bool {
 // on by the route table of its own subnet.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-nat-gateway.html
 func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], passed ...string) bool {
-	best, bits := evidence.Route{}, -1
-	for _, r := range t.Value.Routes {
-		p, ok := parsePrefix(r.Destination)
-		switch {
-		case !ok && !l.gatewayEndpoint(r.Target):
-			return false // a prefix list may have it
-		case ok && covers(p, to) && p.Bits() > bits:
-			best, bits = r, p.Bits()
-		}
-	}
+	r, routed := routeTo(t.Value, to)
 	switch {
-	case !t.Known():
+	case !t.Known(), slices.ContainsFunc(t.Value.Routes, l.toPrefixList):
 		return false
-	case bits < 0, best.Blackhole, strings.HasPrefix(best.Target, "igw-"):
+	case !routed, r.Blackhole, r.Kind() == "igw":
 		return true
 	}
-	n := l.Network.NATGateways[best.Target]
+	n := l.Network.NATGateways[r.Target]
 	return n.Known() && !slices.Contains(passed, n.Value.ID) && l.unrouted(to, l.Network.RouteTables[n.Value.Subnet], append(passed, n.Value.ID)...)
 }
 

@@ -50,10 +50,7 @@ const (
 // exit is a route that takes packets to a part of the internet.
 type exit struct {
 	route evidence.Route
-	// share is the part that no more specific route takes; nil for a prefix list, of which only
-	// the ID is known.
-	share space
-	wide  bool
+	wide  bool // it is meant for the internet as a whole
 }
 
 // exits returns a table's routes to the internet, the widest first, and the part of the
@@ -68,16 +65,16 @@ func (l *look) exits(t evidence.RouteTable, v6 bool) (all []exit, none space) {
 		switch {
 		case ok && isIPv6(p) == v6:
 			prefixes, routes[p] = append(prefixes, p), r
-		case !ok && !l.gatewayEndpoint(r.Target):
+		case l.toPrefixList(r):
 			all = append(all, exit{route: r})
 		}
 	}
 	slices.SortFunc(prefixes, func(a, b netip.Prefix) int { return b.Bits() - a.Bits() })
 	for _, p := range prefixes {
-		share := left.within(p)
+		part := left.within(p)
 		left = left.minus(p)
-		if len(share) > 0 && routes[p].Target != "local" { // the VPC's own addresses are not the internet
-			all = append([]exit{{route: routes[p], share: share, wide: p.Bits() <= wideBits(v6)}}, all...)
+		if len(part) > 0 && routes[p].Target != "local" { // the VPC's own addresses are not the internet
+			all = append([]exit{{route: routes[p], wide: p.Bits() <= wideBits(v6)}}, all...)
 		}
 	}
 	return all, left
@@ -91,12 +88,13 @@ func wideBits(v6 bool) int {
 	return 4
 }
 
-// gatewayEndpoint reports whether the target is a gateway endpoint. Its route only covers the
-// addresses of S3 or DynamoDB.
+// toPrefixList reports whether the route is one for a prefix list, which may hold any address. That of
+// a gateway endpoint holds only the addresses of S3 or DynamoDB.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html
-func (l *look) gatewayEndpoint(target string) bool {
-	return slices.ContainsFunc(l.VPC().Endpoints.Value, func(e evidence.VPCEndpoint) bool {
-		return e.ID == target && strings.EqualFold(e.Type, "Gateway")
+func (l *look) toPrefixList(r evidence.Route) bool {
+	_, isPrefix := parsePrefix(r.Destination)
+	return !isPrefix && !slices.ContainsFunc(l.VPC().Endpoints.Value, func(e evidence.VPCEndpoint) bool {
+		return e.ID == r.Target && strings.EqualFold(e.Type, "Gateway")
 	})
 }
 
@@ -117,6 +115,19 @@ func (l *look) out(v6 bool) way {
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-nat64-dns64.html
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
+// routeTo returns the route by which a table sends packets to all of a prefix; false if there is none.
+// Prefix lists are left out.
+// https://docs.aws.amazon.com/vpc/latest/userguide/route-tables-priority.html
+func routeTo(t evidence.RouteTable, to netip.Prefix) (best evidence.Route, ok bool) {
+	bits := -1
+	for _, r := range t.Routes {
+		if p, isPrefix := parsePrefix(r.Destination); isPrefix && covers(p, to) && p.Bits() > bits {
+			best, bits = r, p.Bits()
+		}
+	}
+	return best, bits >= 0
+}
+
 // translated returns the target through which the instance may reach IPv4 by such addresses, and why it
 // is not known whether it does; "" if it certainly does not. Internet gateways, also egress-only ones,
 // do not translate.
@@ -128,16 +139,10 @@ func (l *look) translated() (target, gap string) {
 	case !t.Known():
 		return "", t.Missing("the subnet's route table")
 	}
-	var r evidence.Route
-	bits := -1
-	for _, each := range t.Value.Routes {
-		if p, ok := parsePrefix(each.Destination); ok && p.Bits() > bits && p.Overlaps(nat64) && p.Bits() <= nat64.Bits() {
-			r, bits = each, p.Bits()
-		}
-	}
+	r, routed := routeTo(t.Value, nat64)
 	gap = fmt.Sprintf("%s is routed to %s, through which IPv4 may be reached by IPv6 (NAT64), if the resolver returns such addresses (DNS64), which is not read", r.Destination, r.Target)
-	switch kind, _, _ := strings.Cut(r.Target, "-"); {
-	case bits < 0, r.Blackhole, kind == "igw", kind == "eigw", kind == "local":
+	switch kind := r.Kind(); {
+	case !routed, r.Blackhole, kind == "igw", kind == "eigw", kind == "local":
 		return "", ""
 	case kind == "nat":
 		if w := l.nat(t.Value, r); w.state == closed {
@@ -199,8 +204,7 @@ func describeRoute(r evidence.Route) string { return r.Destination + " to " + r.
 
 // beyond returns the way on from a route of the instance's subnet.
 func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
-	kind, _, _ := strings.Cut(r.Target, "-")
-	switch {
+	switch kind := r.Kind(); {
 	case r.Blackhole:
 		return blackhole(t, r)
 	case kind == "igw":
@@ -210,7 +214,7 @@ func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	case kind == "nat" && !v6:
 		return l.nat(t, r)
 	}
-	if endpoints := l.VPC().Endpoints; kind == "vpce" && !endpoints.Settled() {
+	if endpoints := l.VPC().Endpoints; r.Kind() == "vpce" && !endpoints.Settled() {
 		return way{gap: endpoints.Missing("the endpoints of " + l.i.VPC)}
 	}
 	return way{gap: behind(r)}
@@ -309,7 +313,7 @@ func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 		switch {
 		case r.Blackhole:
 			return blackhole(t, r)
-		case strings.HasPrefix(r.Target, "igw-"):
+		case r.Kind() == "igw":
 			return way{state: open}
 		case slices.Contains(passed, r.Target):
 			return circle(t, r)
