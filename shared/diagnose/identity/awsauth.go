@@ -56,9 +56,7 @@ func (d *door) inAwsAuth(r evidence.Role, auth evidence.AwsAuth, mode string) {
 		}
 		return auth.Roles[i], true
 	}
-	effective, mapped := mapping(func(m evidence.RoleMapping) bool {
-		return sameRole(m.ARN, r.ARN) && !m.InstanceProfile && m.Effective && !m.Path
-	})
+	effective, mapped := mapping(mappingOf(r))
 	withPath, hasPath := mapping(func(m evidence.RoleMapping) bool { return m.Path && strings.EqualFold(m.ARN, r.ARN) })
 	profile, isProfile := mapping(d.ownProfile(r))
 	rejected := slices.IndexFunc(auth.Rejected, func(j evidence.RejectedMapping) bool { return sameRole(j.ARN, r.ARN) })
@@ -93,6 +91,13 @@ func (d *door) inAwsAuth(r evidence.Role, auth evidence.AwsAuth, mode string) {
 // sameRole reports whether both ARNs name one role, as the authenticator compares them:
 // ignoring case and path.
 func sameRole(a, b string) bool { return strings.EqualFold(withoutPath(a), withoutPath(b)) }
+
+// mappingOf finds the effective mapping of the role.
+func mappingOf(r evidence.Role) func(evidence.RoleMapping) bool {
+	return func(m evidence.RoleMapping) bool {
+		return sameRole(m.ARN, r.ARN) && !m.InstanceProfile && m.Effective && !m.Path
+	}
+}
 
 // ownProfile finds a mapping that names the instance's profile, or a profile with the role's
 // own name, which the EC2 console creates.

@@ -38,13 +38,10 @@ var (
 
 // mapped checks the stores that the cluster reads, in its order.
 func (d *door) mapped(r evidence.Role) {
-	config := d.Cluster.Config
-	mode := config.Value.AuthenticationMode
-	switch {
-	case !config.Known():
-		d.NotChecked(config.Gap(), mapping...)
-	case mode == "":
-		d.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks accessConfig.authenticationMode", mapping...)
+	f := d.mode()
+	switch mode := f.Value; {
+	case !f.Known():
+		d.NotChecked(f.Gap(), mapping...)
 	case mode != modeConfigMap && d.entry(r, mode):
 	case mode == modeAPI:
 		d.notMapped(r, mode)
@@ -53,19 +50,41 @@ func (d *door) mapped(r evidence.Role) {
 	}
 }
 
+// mode returns the cluster's authentication mode.
+func (d *door) mode() evidence.Fact[string] {
+	return evidence.Then(d.Cluster.Config, func(c evidence.ClusterConfig) evidence.Fact[string] {
+		if c.AuthenticationMode == "" {
+			return evidence.Failed[string](evidence.AnswerOf + "eks:DescribeCluster lacks accessConfig.authenticationMode")
+		}
+		return evidence.Read(c.AuthenticationMode)
+	})
+}
+
+// ownEntry returns the role's access entry, and whether the role has one, which may be known while
+// the entry itself is not.
+func (d *door) ownEntry(r evidence.Role) (e evidence.Fact[evidence.AccessEntry], has bool) {
+	e = evidence.Then(d.Cluster.AccessEntries, func(all evidence.AccessEntries) evidence.Fact[evidence.AccessEntry] {
+		has = slices.Contains(all.Principals, r.ARN)
+		if !has {
+			return evidence.None[evidence.AccessEntry]()
+		}
+		return all.Entries[r.ARN]
+	})
+	return e, has
+}
+
 // entry checks the role's access entry and reports whether it decides. An entry takes
 // precedence over aws-auth, and an unreadable one leaves everything open.
 func (d *door) entry(r evidence.Role, mode string) bool {
-	entries := d.Cluster.AccessEntries
-	e := entries.Value.Entries[r.ARN]
+	e, has := d.ownEntry(r)
 	switch {
-	case !entries.Settled():
-		d.NotChecked(entries.Gap(), slices.Concat(entryCodes, unmapped, awsAuthCodes)...)
+	case !has && !e.Settled():
+		d.NotChecked(e.Gap(), slices.Concat(entryCodes, unmapped, awsAuthCodes)...)
 		return true
-	case !slices.Contains(entries.Value.Principals, r.ARN):
+	case !has:
 		d.RuledOut(entryCodes...)
 		return false
-	case !e.Known(): // the role has an entry, and its content is unknown
+	case !e.Known():
 		d.NotChecked(e.Gap(), entryCodes...)
 		d.RuledOut(unmapped...)
 		return true

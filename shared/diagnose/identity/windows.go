@@ -25,8 +25,7 @@ func (d *door) ofWindows() bool { return d.Config().Value.Platform == "windows" 
 // windows checks whether the role of a Windows node that waits for its network is mapped as that of
 // a Windows node.
 func (d *door) windows() {
-	profile, role, config := d.Profile(), d.Role(), d.Cluster.Config
-	mode := config.Value.AuthenticationMode
+	profile, role, mode := d.Profile(), d.Role(), d.mode()
 	switch {
 	case !d.Node().Object.Known():
 		for _, code := range windowsCodes {
@@ -42,28 +41,21 @@ func (d *door) windows() {
 	case !role.Known():
 		d.NotChecked(role.Missing("role"), windowsCodes...)
 		return
-	case !config.Known():
-		d.NotChecked(config.Gap(), windowsCodes...)
-		return
-	case mode == "":
-		d.NotChecked(evidence.AnswerOf+"eks:DescribeCluster lacks accessConfig.authenticationMode", windowsCodes...)
+	case !mode.Known():
+		d.NotChecked(mode.Gap(), windowsCodes...)
 		return
 	}
-	entries, auth, r := d.Cluster.AccessEntries, d.Cluster.AwsAuth, role.Value
-	if mode != modeConfigMap {
-		e := entries.Value.Entries[r.ARN]
-		switch has := slices.Contains(entries.Value.Principals, r.ARN); {
-		case !entries.Settled():
-			d.NotChecked(entries.Gap(), windowsCodes...)
-			return
-		case has && !e.Known():
+	auth, r := d.Cluster.AwsAuth, role.Value
+	if mode.Value != modeConfigMap {
+		switch e, has := d.ownEntry(r); {
+		case !e.Settled(), has && !e.Known():
 			d.NotChecked(e.Gap(), windowsCodes...)
 			return
 		case has:
 			d.RuledOut(cause.AwsAuthWrongGroups)
 			d.Note(cause.AccessEntryWrongType, d.windowsEntry(r, e.Value))
 			return
-		case mode == modeAPI:
+		case mode.Value == modeAPI:
 			d.RuledOut(windowsCodes...)
 			return
 		}
@@ -88,9 +80,7 @@ func (d *door) windowsEntry(r evidence.Role, e evidence.AccessEntry) cause.Verdi
 }
 
 func (d *door) windowsGroups(r evidence.Role, auth evidence.AwsAuth) cause.Verdict {
-	i := slices.IndexFunc(auth.Roles, func(m evidence.RoleMapping) bool {
-		return sameRole(m.ARN, r.ARN) && !m.InstanceProfile && m.Effective && !m.Path
-	})
+	i := slices.IndexFunc(auth.Roles, mappingOf(r))
 	if auth.Unparseable != "" || i < 0 || slices.Contains(auth.Roles[i].Groups, groupWindows) {
 		return cause.RuledOut
 	}
