@@ -225,27 +225,30 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 
 // failedLaunch returns when the latest completed launch ended, if it failed, and Auto Scaling's
 // message; the zero time if it succeeded or none is shown. The next launch may fail for the same
-// reason, whatever it is. A launch that a lifecycle hook abandoned is Cancelled. The activities
-// come newest first.
-// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
+// reason, whatever it is.
 func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
-	for _, a := range newestFirst {
-		if !a.Launch() {
-			continue
-		}
-		switch a.Status {
-		case launched:
-			return time.Time{}, ""
-		case launchFailed, launchCancelled:
-			return a.At, cmp.Or(a.Message, a.Status)
-		}
+	failed := failedLaunches(newestFirst)
+	if len(failed) == 0 {
+		return time.Time{}, ""
 	}
-	return time.Time{}, ""
+	return failed[0].At, cmp.Or(failed[0].Message, failed[0].Status)
 }
 
-// The states of a completed scaling activity.
-const (
-	launched        = string(asgtypes.ScalingActivityStatusCodeSuccessful)
-	launchFailed    = string(asgtypes.ScalingActivityStatusCodeFailed)
-	launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
-)
+// launchCancelled is the status of a launch that a lifecycle hook abandoned, among others.
+const launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
+
+// failedLaunches returns the launches since the latest that succeeded, newest first, that failed or
+// were cancelled. A launch in progress does not count yet.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
+func failedLaunches(newestFirst []evidence.Activity) (failed []evidence.Activity) {
+	for _, a := range newestFirst {
+		switch {
+		case !a.Launch():
+		case a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful):
+			return failed
+		case a.Status == string(asgtypes.ScalingActivityStatusCodeFailed), a.Status == launchCancelled:
+			failed = append(failed, a)
+		}
+	}
+	return failed
+}

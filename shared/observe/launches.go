@@ -220,19 +220,11 @@ func groupOf(g evidence.AutoScalingGroup) (roll.Group, roll.Owner) {
 const endedEarly = "Instance became unhealthy while waiting for instance to be in InService state"
 
 // failedRun returns the run of failed launches since the latest that succeeded; false if there is
-// none. A launch that a lifecycle hook abandoned is Cancelled and does not count, unless its
-// instance ended before it was in service. A launch in progress does not count yet.
-// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
+// none. A cancelled launch does not count, unless its instance ended before it was in service.
 func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 	var l roll.Launch
-	for _, a := range newestFirst {
-		if !a.Launch() {
-			continue
-		}
-		if a.Status == launched {
-			break
-		}
-		if a.Status != launchFailed && (a.Status != launchCancelled || !strings.Contains(a.Message, endedEarly)) {
+	for _, a := range failedLaunches(newestFirst) {
+		if a.Status == launchCancelled && !strings.Contains(a.Message, endedEarly) {
 			continue
 		}
 		if l.Failed.IsZero() {
