@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,7 +124,7 @@ func (f *filer) objects(c *contents, file string) {
 		if file == fileAwsAuth && len(items) == 1 {
 			f.write(file, items[0])
 		} else {
-			f.list(file, items)
+			f.write(file, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items})
 		}
 	}
 	// Without this file there is no bundle, and a cluster whose API server does not answer is worth
@@ -136,28 +135,6 @@ func (f *filer) objects(c *contents, file string) {
 			"reason": reasons[refused.code], "message": f.scrub.text(f.torn[fileNodes]),
 		})
 	}
-}
-
-// list writes printed objects as kubectl prints a list, without printing each again.
-func (f *filer) list(file string, items []json.RawMessage) {
-	if _, torn := f.torn[file]; torn {
-		return
-	}
-	const before, after = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [", "],\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
-	var b bytes.Buffer
-	b.WriteString(before)
-	for i, item := range items {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString("\n        ")
-		b.Write(bytes.ReplaceAll(bytes.TrimSuffix(item, []byte("\n")), []byte("\n"), []byte("\n        ")))
-	}
-	if len(items) > 0 {
-		b.WriteString("\n    ")
-	}
-	b.WriteString(after)
-	f.out[file] = b.Bytes()
 }
 
 // reasons maps the code of a Status to its reason.
