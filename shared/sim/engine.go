@@ -15,10 +15,8 @@ type engine struct {
 	seq   uint64
 	root  process
 	live  map[*process]bool // started and not finished
-	// idle are goroutines whose process has ended: the next one finds a stack that has grown.
-	idle  []chan *process
-	last  bool          // the run is over; remaining processes are only stopped
-	ended chan struct{} // receives when one of them has stopped
+	last  bool              // the run is over; remaining processes are only stopped
+	ended chan struct{}     // receives when one of them has stopped
 }
 
 // event happens at a time: a function runs, or a process continues.
@@ -101,7 +99,7 @@ func (e *engine) drive(mine *process) {
 		case !ev.proc.begun:
 			ev.proc.begun = true
 			e.live[ev.proc] = true
-			e.begin(ev.proc)
+			go ev.proc.live()
 		default:
 			ev.proc.baton <- struct{}{}
 		}
@@ -112,41 +110,17 @@ func (e *engine) drive(mine *process) {
 	}
 }
 
-// begin runs a process on an idle goroutine, or else on a new one.
-func (e *engine) begin(p *process) {
-	if last := len(e.idle) - 1; last >= 0 {
-		next := e.idle[last]
-		e.idle = e.idle[:last]
-		next <- p // perhaps this goroutine itself, once it has returned
-		return
-	}
-	next := make(chan *process, 1)
-	next <- p
-	go func() {
-		for p := range next {
-			p.live(next)
-		}
-	}()
-}
-
-// live runs a process on the goroutine that takes its processes from a channel. When the process ends,
-// it drives the queue. The goroutine of a process that was killed ends too.
-func (p *process) live(next chan *process) {
-	killed := true
+// live runs a process. When the process ends, normally or not, it drives the queue.
+func (p *process) live() {
 	defer func() {
 		delete(p.e.live, p)
 		if p.e.last {
-			close(next)
 			p.e.ended <- struct{}{}
 			return
-		}
-		if !killed {
-			p.e.idle = append(p.e.idle, next)
 		}
 		p.e.drive(nil)
 	}()
 	p.body(p)
-	killed = false
 }
 
 // shutdown stops the processes that still wait when the run is over.
@@ -160,10 +134,6 @@ func (e *engine) shutdown() {
 			break
 		}
 	}
-	for _, next := range e.idle {
-		close(next)
-	}
-	e.idle = nil
 }
 
 func (ev event) before(other event) bool {
