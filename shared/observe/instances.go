@@ -243,9 +243,7 @@ func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string
 	var tags roll.TagSet
 	for _, r := range found {
 		for i := range r.Instances {
-			for _, t := range r.Instances[i].Tags {
-				tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
-			}
+			tags = project.Tags(&r.Instances[i])
 		}
 	}
 	return tags.Clusters(), nil
@@ -275,10 +273,7 @@ type projector struct {
 
 // instance reads what a verdict needs of an instance, and whether it belongs to the cluster.
 func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
-	var tags roll.TagSet
-	for _, t := range i.Tags {
-		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
-	}
+	tags := project.Tags(i)
 	belongs := tags.Belonging(cluster)
 	out := roll.Instance{
 		ID:             roll.InstanceID(aws.ToString(i.InstanceId)),
@@ -286,7 +281,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		LaunchTemplate: p.texts.One(tags.LaunchTemplate()),
 		Subnet:         p.texts.One(aws.ToString(i.SubnetId)),
 		VPC:            p.texts.One(aws.ToString(i.VpcId)),
-		ASG:            p.texts.One(tags.AutoScalingGroupName()),
+		ASG:            p.texts.One(tags.ASG),
 		Name:           tags.Name, // mostly unique: a shared copy would keep them all in memory
 		Ambiguous:      belongs == roll.BelongsAmbiguous,
 		Unclaimed:      belongs == roll.BelongsNot,
@@ -327,12 +322,8 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		out.Zone = p.texts.One(aws.ToString(i.Placement.AvailabilityZone))
 		out.ZoneID = p.texts.One(aws.ToString(i.Placement.AvailabilityZoneId))
 	}
-	var operator string
-	if i.Operator != nil {
-		operator = aws.ToString(i.Operator.Principal)
-	}
 	out.Outlives = outlives(i)
-	out.Owner, out.Group = tags.Owner(operator)
+	out.Owner, out.Group = tags.Owner(project.Operator(i))
 	out.Group = roll.Group(p.texts.One(string(out.Group)))
 	return out
 }

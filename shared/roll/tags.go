@@ -77,6 +77,7 @@ const (
 	tagAutoModePool      = "eks:kubernetes-node-pool-name"
 	tagKarpenterPool     = "karpenter.sh/nodepool"
 	tagKarpenterOldPool  = "karpenter.sh/provisioner-name"
+	tagNodeClass         = "karpenter.k8s.aws/ec2nodeclass"
 	tagNodeGroup         = "eks:nodegroup-name"
 	tagAutoScalingGroup  = "aws:autoscaling:groupName"
 	tagClusterAPIPrefix  = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
@@ -137,17 +138,21 @@ type TagSet struct {
 	Deadline string // value of rollcall:deadline
 	Marks    *Marks // nil if the instance has none of Rollcall's tags
 
+	ASG       string // its Auto Scaling group, also for members of managed node groups
+	NodeGroup string // eks:nodegroup-name
+	NodeClass string // Karpenter's EC2NodeClass
+	// Template and TemplateVersion are the launch template that EC2 or Auto Scaling names.
+	Template, TemplateVersion string
+	// ClusterAPIRole is the role for which Cluster API created the machine, such as node or
+	// bastion, "" if it did not.
+	ClusterAPIRole string
+
 	proven string   // cluster named by the tag that only AWS can write
 	named  []string // clusters named by the other tags of EKS and eksctl, sorted
 	scaled []string // clusters whose autoscaler scales its group, sorted
 
-	template, templateVersion                                     string
-	autoModePool, karpenterPool, karpenterOldPool, nodeGroup, asg string
-	clusterAPI                                                    bool
-
-	// ClusterAPIRole is the role for which Cluster API created the machine, such as node or
-	// bastion, "" if it did not.
-	ClusterAPIRole string
+	autoModePool, karpenterPool, karpenterOldPool string
+	clusterAPI                                    bool
 }
 
 // Add reads one tag.
@@ -172,16 +177,18 @@ func (t *TagSet) Add(key, value string) {
 		t.karpenterPool = value
 	case tagKarpenterOldPool:
 		t.karpenterOldPool = value
+	case tagNodeClass:
+		t.NodeClass = value
 	case tagNodeGroup:
-		t.nodeGroup = value
+		t.NodeGroup = value
 	case tagAutoScalingGroup:
-		t.asg = value
+		t.ASG = value
 	case tagClusterAPIRole:
 		t.ClusterAPIRole = value
 	case tagTemplate:
-		t.template = value
+		t.Template = value
 	case tagTemplateVersion:
-		t.templateVersion = value
+		t.TemplateVersion = value
 	case tagClusterByAWS:
 		t.proven = value
 	case TagFinding, TagSince, TagCause, TagNext, TagOrder:
@@ -235,21 +242,17 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 		return OwnerKarpenter, NodePoolGroup(t.karpenterPool)
 	case t.karpenterOldPool != "":
 		return OwnerKarpenter, NodePoolGroup(t.karpenterOldPool)
-	case t.nodeGroup != "" && t.asg != "":
+	case t.NodeGroup != "" && t.ASG != "":
 		// People copy tags from one instance to another, but only Auto Scaling can write the tag
 		// with its prefix. Without that tag nothing would replace the instance.
-		return OwnerManagedNodeGroup, NodeGroupGroup(t.nodeGroup)
-	case t.asg != "":
-		return OwnerAutoScalingGroup, AutoScalingGroup(t.asg)
+		return OwnerManagedNodeGroup, NodeGroupGroup(t.NodeGroup)
+	case t.ASG != "":
+		return OwnerAutoScalingGroup, AutoScalingGroup(t.ASG)
 	case t.clusterAPI:
 		return OwnerClusterAPI, GroupNone
 	}
 	return OwnerNone, GroupNone
 }
-
-// AutoScalingGroupName returns the Auto Scaling group of the instance, "" if none. Members of
-// managed node groups have one too.
-func (t *TagSet) AutoScalingGroupName() string { return t.asg }
 
 // ScaledBy reports whether the autoscaler of this cluster, and of no other, scales its group.
 func (t *TagSet) ScaledBy(cluster string) bool { return slices.Equal(t.scaled, []string{cluster}) }
@@ -257,10 +260,10 @@ func (t *TagSet) ScaledBy(cluster string) bool { return slices.Equal(t.scaled, [
 // LaunchTemplate returns the launch template of the instance as id:version, "" unless both are
 // known. Versions of one template may launch different things.
 func (t *TagSet) LaunchTemplate() string {
-	if t.template == "" || t.templateVersion == "" {
+	if t.Template == "" || t.TemplateVersion == "" {
 		return ""
 	}
-	return t.template + ":" + t.templateVersion
+	return t.Template + ":" + t.TemplateVersion
 }
 
 // names returns the clusters that tags name by value: the one that AWS wrote, or else all in the

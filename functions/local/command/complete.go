@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/roll"
 )
@@ -122,13 +123,10 @@ func (a *access) instances(ctx context.Context, begin string) (out []string) {
 }
 
 func described(i types.Instance) string {
-	var tags roll.TagSet
+	tags := project.Tags(&i)
 	words := []string{string(i.InstanceType)}
 	if i.State != nil {
 		words = append(words, string(i.State.Name))
-	}
-	for _, t := range i.Tags {
-		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
 	}
 	if tags.Name != "" {
 		words = append(words, tags.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
 
@@ -22,15 +23,6 @@ const (
 	// healthySample is how many instances without findings are described per group with findings,
 	// for comparison.
 	healthySample = 20
-)
-
-// Tags that show what launched an instance.
-const (
-	tagNodeGroup             = "eks:nodegroup-name"
-	tagNodePool              = "karpenter.sh/nodepool"
-	tagNodeClass             = "karpenter.k8s.aws/ec2nodeclass"
-	tagLaunchTemplate        = "aws:ec2launchtemplate:id"
-	tagLaunchTemplateVersion = "aws:ec2launchtemplate:version"
 )
 
 // readInstances describes the instances of findings, and in the same calls some instances of their
@@ -87,7 +79,10 @@ func instanceConfig(i *types.Instance) evidence.InstanceConfig {
 			out.SecurityGroups = groupIDs(n.Groups)
 		}
 	}
-	readTags(&out, i)
+	tags := project.Tags(i)
+	_, out.Group = tags.Owner(project.Operator(i))
+	out.ASG, out.NodeGroup, out.NodeClass, out.ClusterTags = tags.ASG, tags.NodeGroup, tags.NodeClass, tags.Claims
+	out.LaunchTemplate, out.LaunchTemplateVersion = tags.Template, tags.TemplateVersion
 	return out
 }
 
@@ -102,29 +97,4 @@ func groupIDs(groups []types.GroupIdentifier) []string {
 		ids = append(ids, aws.ToString(g.GroupId))
 	}
 	return ids
-}
-
-// readTags reads what launched the instance, and for which cluster.
-func readTags(out *evidence.InstanceConfig, i *types.Instance) {
-	var set roll.TagSet
-	for _, t := range i.Tags {
-		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
-		set.Add(key, value)
-		switch key {
-		case tagNodeGroup:
-			out.NodeGroup = value
-		case tagNodeClass:
-			out.NodeClass = value
-		case tagLaunchTemplate:
-			out.LaunchTemplate = value
-		case tagLaunchTemplateVersion:
-			out.LaunchTemplateVersion = value
-		}
-	}
-	var operator string
-	if i.Operator != nil {
-		operator = aws.ToString(i.Operator.Principal)
-	}
-	_, out.Group = set.Owner(operator)
-	out.ASG, out.ClusterTags = set.AutoScalingGroupName(), set.Claims
 }

@@ -129,7 +129,10 @@ type claimSpec struct {
 	Requirements []evidence.Requirement `json:"requirements"`
 }
 
-const kindEC2NodeClass = "EC2NodeClass"
+const (
+	kindEC2NodeClass = "EC2NodeClass"
+	labelNodePool    = "karpenter.sh/nodepool"
+)
 
 // nodePool converts a NodePool. Its NodeClass is kind/name until the NodeClass has been read.
 func nodePool(p *nodePoolJSON) evidence.NodePool {
@@ -182,7 +185,7 @@ type nodeClaimJSON struct {
 func nodeClaim(c *nodeClaimJSON) evidence.NodeClaim {
 	_, instance := roll.ParseProviderID(c.Status.ProviderID)
 	return evidence.NodeClaim{
-		Name: c.Metadata.Name, Created: c.Metadata.CreationTimestamp.UTC(), NodePool: c.Metadata.Labels[tagNodePool],
+		Name: c.Metadata.Name, Created: c.Metadata.CreationTimestamp.UTC(), NodePool: c.Metadata.Labels[labelNodePool],
 		Instance: instance, Node: c.Status.NodeName, Conditions: c.Status.Conditions,
 		Type: c.Metadata.Labels["node.kubernetes.io/instance-type"], Capacity: c.Metadata.Labels["karpenter.sh/capacity-type"],
 		Taints: c.Spec.Taints, Startup: c.Spec.StartupTaints,

@@ -14,7 +14,21 @@ import (
 	"rollcall/shared/roll"
 )
 
-const tagNodeGroup = "eks:nodegroup-name"
+// Tags reads the tags of an instance.
+func Tags(i *types.Instance) (tags roll.TagSet) {
+	for _, t := range i.Tags {
+		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
+	}
+	return tags
+}
+
+// Operator returns the service that manages an instance, "" if none does.
+func Operator(i *types.Instance) string {
+	if i.Operator == nil {
+		return ""
+	}
+	return aws.ToString(i.Operator.Principal)
+}
 
 // InstanceStatus converts EC2's status checks of an instance and its scheduled events.
 func InstanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
@@ -96,11 +110,11 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 	for _, p := range g.SuspendedProcesses {
 		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
 	}
+	var tags roll.TagSet
 	for _, t := range g.Tags {
-		if aws.ToString(t.Key) == tagNodeGroup {
-			out.NodeGroup = aws.ToString(t.Value)
-		}
+		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
 	}
+	out.NodeGroup = tags.NodeGroup
 	for _, i := range g.Instances {
 		out.Lifecycles[roll.InstanceID(aws.ToString(i.InstanceId))] = string(i.LifecycleState)
 	}
