@@ -33,7 +33,8 @@ func main() {
 		os.Exit(command.ExitInterrupted)
 	}()
 	os.Exit(command.Run(ctx, os.Args[1:], command.Environment{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Program: os.Args[0],
+		Stdin:   os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Columns:  columns,
 		// https://no-color.org

@@ -40,6 +40,7 @@ type access struct {
 	regions             []string // none: the environment's, or the profile's
 	allRegions          bool
 	context, kubeconfig string
+	current             bool   // the current context counts where the flags name neither cluster nor region
 	role                string // that the context's tokens are for, "" for the caller's own
 	timeout             time.Duration
 }
@@ -57,9 +58,15 @@ func (a *access) oneRegion(c *cobra.Command) {
 	c.Flags().VarP(one{&a.regions}, "region", "", "`NAME` of the AWS region (default from the environment or profile)")
 }
 
-// contextFlags adds the flags that name a cluster by its kubeconfig context.
-func (a *access) contextFlags(c *cobra.Command) {
-	c.Flags().StringVar(&a.context, "context", "", "`NAME` of a context of your kubeconfig, which names the cluster, its region and the profile")
+// contextFlags adds the flags that name a cluster by its kubeconfig context. A plugin of kubectl
+// uses the current one, as kubectl does.
+func (a *access) contextFlags(c *cobra.Command, env Environment) {
+	a.current = env.plugin()
+	usage := "`NAME` of a context of your kubeconfig, which names the cluster, its region and the profile"
+	if a.current {
+		usage += " (default the current one, unless a flag names a cluster or regions)"
+	}
+	c.Flags().StringVar(&a.context, "context", "", usage)
 	c.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` to read the context from (default KUBECONFIG, or ~/.kube/config)")
 	values(c, "context", func(context.Context, []string) []string {
 		names, _ := kubeconfig.Names(a.kubeconfig) // nothing to complete
@@ -84,6 +91,11 @@ func (o one) String() string {
 	return strings.Join(*o.list, ",")
 }
 
+// byContext reports whether a kubeconfig context names the cluster.
+func (a *access) byContext(cluster string) bool {
+	return a.context != "" || a.kubeconfig != "" || a.current && cluster == "" && len(a.regions) == 0 && !a.allRegions
+}
+
 // settle checks the flags, and fills in what the kubeconfig context says: flags take
 // precedence. It returns the context's cluster, "" without one. Its error lists all faults.
 func (a *access) settle(cluster string) (string, error) {
@@ -94,7 +106,7 @@ func (a *access) settle(cluster string) (string, error) {
 	if slices.Contains(a.regions, "") {
 		faults = append(faults, errors.New("--region: the name is empty"))
 	}
-	byContext := a.context != "" || a.kubeconfig != ""
+	byContext := a.byContext(cluster)
 	switch {
 	case a.allRegions && len(a.regions) > 0:
 		faults = append(faults, errors.New("--all-regions cannot be combined with --region"))

@@ -47,7 +47,7 @@ are captured for at most 3 instances of a group.`,
 	flags.StringVar(&f.policy, "policy", "", "policy `FILE`, which defines what is a finding (default: the built-in policy)")
 	flags.StringVar(&f.ledger, "ledger", "", "ledger `FILE` of rollcall check; it is only read")
 	f.oneRegion(c)
-	f.contextFlags(c)
+	f.contextFlags(c, env)
 	f.accountFlags(c, 5*time.Minute)
 	values(c, "cluster", f.namesOfClusters)
 	_ = c.MarkFlagDirname("out") // it is there
@@ -57,7 +57,7 @@ are captured for at most 3 instances of a group.`,
 func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
 	named, err := f.access.settle(f.cluster)
 	faults := []error{err} // errors.Join leaves out nil
-	if f.cluster = named; named == "" && f.context == "" && f.kubeconfig == "" {
+	if f.cluster = named; named == "" && !f.byContext("") {
 		faults = append(faults, errors.New("--cluster: name the cluster, or give --context"))
 	}
 	if f.out == "" {

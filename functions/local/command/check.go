@@ -85,7 +85,7 @@ Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
 	flags.StringVar(&f.evidence, "evidence", "", "`DIR`, or s3://BUCKET, for evidence: what was read about an instance, with secrets removed")
 	flags.StringVar(&f.topic, "topic", "", "`ARN` of the SNS topic for notices")
 	flags.StringVar(&f.chat, "chat-topic", "", "`ARN` of a second SNS topic, for notices in the format of Amazon Q Developer in chat; needs --topic")
-	f.contextFlags(c)
+	f.contextFlags(c, env)
 	f.accountFlags(c, 5*time.Minute)
 	flags.Lookup("timeout").Usage = "time limit of each check; with --watch, of each round"
 	values(c, "mode", fixed(modes...))

@@ -30,6 +30,8 @@ const (
 
 // Environment is what the command line uses of its process.
 type Environment struct {
+	// Program is the path by which the program was started. kubectl starts kubectl-rollcall.
+	Program        string
 	Stdin          io.Reader // read for the file name -
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
@@ -91,7 +93,7 @@ func (i interrupted) Error() string { return "interrupted: " + string(i) }
 // and prints the results that it has by then.
 func Run(ctx context.Context, args []string, env Environment) int {
 	root := &cobra.Command{
-		Use:   "rollcall",
+		Use:   program,
 		Short: "Finds EC2 instances of EKS clusters that never became healthy nodes",
 		Long: `Rollcall checks whether the instances launched for EKS clusters registered as nodes and
 stayed healthy. It only reads and reports, unless --mode lets it tag, notify, cordon, drain,
@@ -113,6 +115,9 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	root.PersistentFlags().Bool("no-color", false, "print no colors; the variable NO_COLOR does the same")
 	root.AddCommand(checkCommand(env), explainCommand(env), captureCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), uninstallCommand(env), demoCommand(env), simulateCommand(env), versionCommand(env), manualCommand(root))
 	root.SetVersionTemplate("rollcall {{.Version}}\n")
+	if env.plugin() {
+		asPlugin(root)
+	}
 	err := root.ExecuteContext(ctx)
 	var code exit
 	var stopped interrupted

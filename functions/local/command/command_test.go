@@ -18,8 +18,14 @@ import (
 
 func rollcall(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return startedAs(t, "rollcall", args...)
+}
+
+// startedAs runs the command line under a name of its program.
+func startedAs(t *testing.T, name string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, err bytes.Buffer
-	code = Run(t.Context(), args, Environment{Stdout: &out, Stderr: &err, Now: time.Now})
+	code = Run(t.Context(), args, Environment{Program: name, Stdout: &out, Stderr: &err, Now: time.Now})
 	return code, out.String(), err.String()
 }
 

@@ -78,7 +78,7 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	flags.StringVar(&f.stack, "stack", "", "`NAME` of the CloudFormation stack of a deployment, whose ledger and policy to use")
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
 	f.oneRegion(c)
-	f.contextFlags(c)
+	f.contextFlags(c, env)
 	f.accountFlags(c, 3*time.Minute)
 	values(c, "mode", fixed(modes...))
 	values(c, "cluster", f.namesOfClusters)
@@ -124,6 +124,7 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 	if f.stack != "" && f.ledger != "" {
 		keep(errors.New("--ledger cannot be combined with --stack, which has its own ledger"))
 	}
+	f.current = f.current && f.bundle == ""
 	f.cluster, err = f.access.settle(f.cluster)
 	keep(err)
 	if f.at != "" {
