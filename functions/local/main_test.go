@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // asCommand makes the test binary the command: the compiled main, in a process of its own.
@@ -95,7 +97,7 @@ func TestEveryCommandEndsSoonAfterASignal(t *testing.T) {
 	for name, args := range map[string][]string{
 		"check": {"check"}, "check of a cluster": {"check", "--cluster", "payments"}, "check, again and again": {"check", "--watch"},
 		"explain": {"explain", "i-0bad0000000000001"}, "capture": {"capture", "--cluster", "payments", "--out", filepath.Join(t.TempDir(), "bundle")},
-		"stop": {"stop"}, "resume": {"resume"}, "policy check": {"policy", "check", "-"},
+		"stop": {"stop"}, "resume": {"resume"}, "policy check": {"policy", "check", "-"}, "mcp": {"mcp"},
 		"demo": {"demo"}, "simulate": {"simulate", "--hours", "8784", "--clusters", "5", "--nodes", "100"},
 	} {
 		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -178,5 +180,22 @@ func TestWhatAStrangerMeetsFirst(t *testing.T) {
 				t.Errorf("exit %d: %s%swant %q", code, &c.out, &c.err, tt.want)
 			}
 		})
+	}
+}
+
+// A client ends the tools by closing their standard input.
+func TestAClientOfTheTools(t *testing.T) {
+	server := exec.Command(os.Args[0], "mcp")
+	server.Env = []string{asCommand + "=1"}
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: server}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 5 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := s.Close(); err != nil || !server.ProcessState.Success() {
+		t.Errorf("%v, %s", err, server.ProcessState)
 	}
 }
