@@ -204,9 +204,9 @@ validate: $(SAM)/.installed $(CHECKOV)/.installed ## Lint the templates; templat
 RELEASE = $(BUILD)/release
 
 .PHONY: release
-release: $(SAM)/.installed ## Build the release VERSION into .build/release: functions, command line, template, checksums
+release: $(SAM)/.installed ## Build the release VERSION into .build/release: functions, command line, template, checksums; krew will download it from URL
 	rm -rf $(RELEASE)
-	$(GO) run ./tests/release/cmd/release "$(VERSION)" $(RELEASE)
+	$(GO) run ./tests/release/cmd/release "$(VERSION)" $(RELEASE) "$(URL)"
 
 .PHONY: release-check
 release-check: $(SAM)/.installed ## Build every program twice, and compare the bytes

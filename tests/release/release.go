@@ -1,5 +1,6 @@
 // Package release builds what a release consists of: the functions' code, the command line for six
-// platforms with its man pages and shell completions, the template that deploys the code from a bucket, a bill of materials, and checksums.
+// platforms with its man pages and shell completions, the manifest by which krew installs it, the template that deploys the code
+// from a bucket, a bill of materials, and checksums.
 // The same source and Go version give the same bytes.
 //
 // GoReleaser was considered: it would add 369 modules to the tools, needs a newer Go than the
@@ -75,6 +76,9 @@ var Version = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 // Options configure a release.
 type Options struct {
 	Root, Out, Version string
+	// URL is the folder from which the archives can be downloaded, for the manifest of krew; it may
+	// be "".
+	URL string
 	// Template is template.yaml as transformed by tests/template/transform.py.
 	Template []byte
 	Targets  []Target
@@ -130,7 +134,11 @@ func Make(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{"rollcall.json": packaged, "rollcall_" + o.Version + ".cdx.json": bill} {
+	plugin, err := Krew(o.Out, o.Version, o.URL, o.Targets)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{"rollcall.json": packaged, "rollcall.yaml": plugin, "rollcall_" + o.Version + ".cdx.json": bill} {
 		if err := os.WriteFile(filepath.Join(o.Out, name), data, 0o644); err != nil {
 			return err
 		}

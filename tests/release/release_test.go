@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"rollcall/tests/template"
 )
 
@@ -98,7 +100,7 @@ func same(t *testing.T, a, b map[string][]byte) {
 func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
 	o := Options{Targets: Targets(), Build: itself, Write: leaflet}
 	files := made(t, o)
-	want := strings.Fields("SHA256SUMS inspect.zip remediate.zip rollcall.json rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
+	want := strings.Fields("SHA256SUMS inspect.zip remediate.zip rollcall.json rollcall.yaml rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
 		"rollcall_1.2.3_linux_arm64.tar.gz rollcall_1.2.3_windows_amd64.zip rollcall_1.2.3_windows_arm64.zip statechange.zip sweep.zip")
 	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
 		t.Errorf("files %v", got)
@@ -170,6 +172,48 @@ func TestTheManualOfARelease(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || strings.HasPrefix(name, "man1/") && !strings.Contains(string(data), `"Jan 1980" "rollcall 1.2.3"`) {
 			t.Errorf("%s: %v\n%.200s", name, err, data)
+		}
+	}
+}
+
+func TestKrewInstallsTheCommandLine(t *testing.T) {
+	for url, prefix := range map[string]string{"": "", "https://example.com/v1.2.3": "https://example.com/v1.2.3/", "https://example.com/": "https://example.com/"} {
+		dir := t.TempDir()
+		for _, target := range Targets() {
+			if err := os.WriteFile(filepath.Join(dir, target.Archive("1.2.3")), []byte(target.Archive("")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		written, err := Krew(dir, "1.2.3", url, Targets())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var manifest struct {
+			APIVersion string `yaml:"apiVersion"`
+			Kind       string
+			Metadata   struct{ Name string }
+			Spec       struct {
+				Version          string
+				ShortDescription string `yaml:"shortDescription"`
+				Platforms        []struct {
+					URI, SHA256, Bin string
+					Selector         struct {
+						MatchLabels struct{ OS, Arch string } `yaml:"matchLabels"`
+					}
+				}
+			}
+		}
+		if err := yaml.Unmarshal(written, &manifest); err != nil {
+			t.Fatal(err)
+		}
+		if m := manifest; m.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || m.Kind != "Plugin" || m.Metadata.Name != "rollcall" || m.Spec.Version != "v1.2.3" || m.Spec.ShortDescription == "" || len(m.Spec.Platforms) != 6 {
+			t.Errorf("%+v", m)
+		}
+		for _, p := range manifest.Spec.Platforms {
+			of := Target{OS: p.Selector.MatchLabels.OS, Arch: p.Selector.MatchLabels.Arch}
+			if p.URI != prefix+of.Archive("1.2.3") || p.SHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(of.Archive("")))) || p.Bin != of.Program() {
+				t.Errorf("%+v", p)
+			}
 		}
 	}
 }
