@@ -141,19 +141,19 @@ func flagged(name string, values ...string) (args []string) {
 	return args
 }
 
-// place is the input that selects an account and a cluster.
-type place struct {
+// accountInput is the input that selects an account and a cluster.
+type accountInput struct {
 	Profile string `json:"profile,omitempty" jsonschema:"name of the AWS profile (default AWS_PROFILE)"`
 	Context string `json:"context,omitempty" jsonschema:"name of a kubeconfig context, which names the cluster, its region and the profile"`
 	Policy  string `json:"policy,omitempty" jsonschema:"policy file (default the built-in policy, or that of the stack)"`
 }
 
-func (p place) flags() []string {
-	return slices.Concat(flagged("profile", p.Profile), flagged("context", p.Context), flagged("policy", p.Policy))
+func (in accountInput) flags() []string {
+	return slices.Concat(flagged("profile", in.Profile), flagged("context", in.Context), flagged("policy", in.Policy))
 }
 
 type checkInput struct {
-	place
+	accountInput
 	Clusters   []string `json:"clusters,omitempty" jsonschema:"names of clusters (default all of the region)"`
 	Regions    []string `json:"regions,omitempty" jsonschema:"names of AWS regions (default from the environment or profile)"`
 	AllRegions bool     `json:"allRegions,omitempty" jsonschema:"check every region that is enabled for the account"`
@@ -168,7 +168,7 @@ func (in checkInput) command() (args []string, stdin string) {
 }
 
 type explainInput struct {
-	place
+	accountInput
 	Subject string `json:"subject,omitempty" jsonschema:"EC2 instance id, or nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME or node/NAME; optional with bundle"`
 	Cluster string `json:"cluster,omitempty" jsonschema:"name of the cluster (default from the instance's tags)"`
 	Region  string `json:"region,omitempty" jsonschema:"name of the AWS region (default from the environment or profile)"`
