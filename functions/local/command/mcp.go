@@ -36,7 +36,7 @@ error, or an incomplete answer, is a tool error with the text of the command lin
 	}
 }
 
-// unclosed is a writer that stays open when the session ends.
+// unclosed is a writer that stays open when the tools end.
 type unclosed struct{ io.Writer }
 
 // Close implements io.Closer.
@@ -52,8 +52,8 @@ func toolServer(env Environment) *mcp.Server {
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	addTool[checkInput](s, env, "check", "Check clusters once: findings with their causes, what would be done or is held, registration times. One JSON document for each cluster.", nil)
 	addTool[checkInput](s, env, "findings", "List the findings of clusters: what is wrong since when, each cause with its fix, without the evidence.", withoutEvidence)
-	addTool[explainInput](s, env, "explain", "Explain one instance or group: causes with evidence and fix, what was ruled out, what Rollcall does or why it does not act, and its history.", nil)
-	addTool[explainInput](s, env, "evidence", "Show the evidence about one instance or group: for each cause what was observed where and what was expected; what was ruled out; what could not be checked.", onlyEvidence)
+	addTool[explainInput](s, env, "explain", "Explain one instance, group, NodeClaim or node: causes with evidence and fix, what was ruled out, what Rollcall does or why it does not act, and its history.", nil)
+	addTool[explainInput](s, env, "evidence", "Show the evidence about one instance, group, NodeClaim or node: for each cause what was observed where and what was expected; what was ruled out; what could not be checked.", onlyEvidence)
 	addTool[policyInput](s, env, "policy", "Validate a policy, and show the settings in effect and where each comes from.", nil)
 	return s
 }
