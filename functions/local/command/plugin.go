@@ -16,8 +16,8 @@ func (e Environment) plugin() bool {
 	return strings.HasPrefix(filepath.Base(e.Program), "kubectl-")
 }
 
-// asPlugin names the program in its usage texts as a person calls it: kubectl rollcall. A
-// completion script of its own would not be asked: kubectl completes the line.
+// asPlugin names the program in its usage texts as a person calls it: kubectl rollcall. It has no
+// command completion then, since shells ask kubectl to complete the line.
 func asPlugin(root *cobra.Command) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + program}
