@@ -131,14 +131,12 @@ func onlyEvidence(finding map[string]any) {
 	})
 }
 
-// flagged returns arguments for the values of a flag that are not "".
-func flagged(name string, values ...string) (args []string) {
-	for _, v := range values {
-		if v != "" {
-			args = append(args, "--"+name+"="+v)
-		}
+// flagged returns the argument for the value of a flag, nothing for "".
+func flagged(name, value string) []string {
+	if value == "" {
+		return nil
 	}
-	return args
+	return []string{"--" + name + "=" + value}
 }
 
 // accountInput is the input that selects an account and a cluster.
@@ -160,7 +158,13 @@ type checkInput struct {
 }
 
 func (in checkInput) command() (args []string, stdin string) {
-	args = slices.Concat([]string{"check", "--output=json"}, in.flags(), flagged("cluster", in.Clusters...), flagged("region", in.Regions...))
+	args = append([]string{"check", "--output=json"}, in.flags()...)
+	for _, c := range in.Clusters {
+		args = append(args, "--cluster="+c)
+	}
+	for _, r := range in.Regions {
+		args = append(args, "--region="+r)
+	}
 	if in.AllRegions {
 		args = append(args, "--all-regions")
 	}

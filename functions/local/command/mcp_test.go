@@ -177,6 +177,7 @@ func toolCalls(t *testing.T) map[string][]toolCall {
 			{in: input{}, args: []string{"check"}},
 			{in: input{"clusters": []string{"shop"}, "regions": []string{"eu-west-1"}, "policy": file}, args: []string{"check", "--cluster", "shop", "--policy", file}},
 			{in: input{"clusters": []string{"shpo"}}, args: []string{"check", "--cluster", "shpo"}},
+			{in: input{"clusters": []string{""}}, args: []string{"check", "--cluster", ""}},
 			{in: input{"clusters": []string{"--mode=remediate"}}, args: []string{"check", "--cluster", "--mode=remediate"}},
 			{in: input{"allRegions": true}, args: []string{"check", "--all-regions"}},
 			{in: input{"profile": "prod"}, args: []string{"check", "--profile", "prod"}},
