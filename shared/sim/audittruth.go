@@ -502,11 +502,21 @@ func (e excuse) found() time.Time {
 		return e.u.times.away(n)
 	case kind == roll.Scheduled && e.m.event != nil:
 		return e.m.event.announced
-	case kind == roll.ConditionFailed && n != nil && e.m.ail == failedGPU:
-		for _, c := range n.conditions { // the agent does not see it for a while after a boot
-			if c.Type == accelerated && c.Status == corev1.ConditionFalse {
-				return c.LastTransitionTime.Time
+	case kind == roll.ConditionFailed:
+		// The agent does not see it for a while after a boot; and the node may be in order again, and
+		// was not when the check read it.
+		if n != nil && e.m.ail == failedGPU {
+			if at := failedAt(n.conditions); !at.IsZero() {
+				return at
 			}
+		}
+		var read time.Time
+		e.node(func(n *corev1.Node) bool {
+			read = failedAt(n.Status.Conditions)
+			return false
+		})
+		if !read.IsZero() {
+			return read
 		}
 	case kind == roll.Unknown || kind == roll.NotReady:
 		var left time.Time // the node is Ready again, and was not when the check read it
@@ -533,6 +543,16 @@ func (e excuse) found() time.Time {
 		return false
 	})
 	return since
+}
+
+// failedAt returns since when the accelerator's condition is False, zero if it is not.
+func failedAt(conditions []corev1.NodeCondition) time.Time {
+	for _, c := range conditions {
+		if c.Type == accelerated && c.Status == corev1.ConditionFalse {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // ill returns since when the machine has trouble of any kind, or the current time if it has none.
