@@ -81,6 +81,15 @@ type Client struct {
 	// items replaces requests for pages of objects; may be nil.
 	items func(ctx context.Context, r resource, namespace, name string, o metav1.ListOptions) (items []*Item, next string, err error)
 	note  func(Question, []*Item, error) // called for every Read; may be nil
+	first *Client                        // is asked before this one; may be nil
+}
+
+// Behind returns a client whose [Client.Read] asks first, and c for what first does not hold
+// ([ErrNotCaptured]).
+func (c *Client) Behind(first *Client) *Client {
+	behind := *c
+	behind.first = first
+	return &behind
 }
 
 // NewClient returns a client for an endpoint whose certificate ca signs. wrap adds the

@@ -34,6 +34,11 @@ func (c *Client) Read(ctx context.Context, q Question) ([]*Item, error) {
 }
 
 func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
+	if c.first != nil {
+		if objects, err := c.first.Read(ctx, q); !errors.Is(err, ErrNotCaptured) {
+			return objects, err
+		}
+	}
 	a, err := q.asking()
 	if err != nil {
 		return nil, err

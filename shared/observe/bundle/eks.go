@@ -23,6 +23,9 @@ func clusterSpec() spec {
 				return &eks.ListClustersOutput{Clusters: append([]string{}, c.cluster().keys...)}, nil
 			}, nil),
 			on("", nil, func(c *contents, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
+				if err := c.cluster().missing(); err != nil {
+					return nil, err
+				}
 				if at, ok := c.cluster().at[aws.ToString(in.Name)]; ok {
 					return &eks.DescribeClusterOutput{Cluster: &c.cluster().rows[at]}, nil
 				}

@@ -53,10 +53,7 @@ func Open(dir string) (*Bundle, error) {
 // OpenFS reads the bundle at the root of a file system. The error is [Faults].
 func OpenFS(fsys fs.FS) (*Bundle, error) {
 	b := &Bundle{c: newContents()}
-	var faults Faults
-	for i := range specs {
-		faults = append(faults, b.read(fsys, &specs[i])...)
-	}
+	faults := b.readSpecs(fsys, true)
 	faults = append(faults, b.readAt(fsys)...)
 	faults = append(faults, b.readDocuments(fsys, folderUserData, b.c.userDataIn)...)
 	faults = append(faults, b.readDocuments(fsys, folderConsole, unmarked)...)
@@ -68,6 +65,30 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 	b.cluster, _ = roll.ParseClusterARN(aws.ToString(b.c.cluster().rows[0].Arn))
 	b.ignored = append(b.ignored, strangers(fsys)...)
 	return b, nil
+}
+
+// OpenPart reads those files of a bundle that exist, without texts. It answers from them alone, and
+// an object that none of them has is not captured. The error is [Faults].
+func OpenPart(fsys fs.FS) (*Bundle, error) {
+	b := &Bundle{c: newContents()}
+	if faults := b.readSpecs(fsys, false); len(faults) > 0 {
+		faults.sort()
+		return nil, faults
+	}
+	for i := range served {
+		b.c.objects(served[i].file).single = true
+	}
+	return b, nil
+}
+
+// readSpecs reads the JSON files. whole reports whether the required ones must exist.
+func (b *Bundle) readSpecs(fsys fs.FS, whole bool) (faults Faults) {
+	for i := range specs {
+		s := specs[i]
+		s.required = s.required && whole
+		faults = append(faults, b.read(fsys, &s)...)
+	}
+	return faults
 }
 
 // oneOfMany rejects a single Node if there are several instances. kubectl prints a list even for

@@ -122,6 +122,35 @@ func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
 	return New(r.AWS(v.aws), dialer, o), dialer
 }
 
+// Before returns a view of the same account in which calls to AWS go through the interceptor first,
+// and what is asked about Kubernetes objects to the client. Nothing is sampled.
+func (v *View) Before(by apistats.Interceptor, first *kube.Client) *View {
+	o := v.options
+	o.Free = true
+	return New(apistats.Intercept(v.aws, by), behind{v.kube, first}, o)
+}
+
+// behind makes clients that ask another client first.
+type behind struct {
+	bundle.Dialer
+	first *kube.Client
+}
+
+// Dial implements bundle.Dialer.
+func (b behind) Dial(c roll.Cluster) (*kube.Client, error) {
+	client, err := b.Dialer.Dial(c)
+	if err != nil {
+		return nil, err
+	}
+	return client.Behind(b.first), nil
+}
+
+// AWS returns the configuration of the clients that read the account or the bundle.
+func (v *View) AWS() aws.Config { return v.aws }
+
+// Dial returns a client that reads the cluster.
+func (v *View) Dial(c roll.Cluster) (*kube.Client, error) { return v.kube.Dial(c) }
+
 // Check diagnoses the findings of a check.
 func (v *View) Check(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
 	q := v.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state}, record)

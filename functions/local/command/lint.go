@@ -1,0 +1,157 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/observe/bundle"
+	"rollcall/shared/observe/lint"
+	"rollcall/shared/observe/view"
+	"rollcall/shared/report"
+)
+
+type lintFlags struct {
+	access
+	cluster, bundle, at          string
+	templates, userData, subnets []string
+	output                       form
+}
+
+func lintCommand(env Environment) *cobra.Command {
+	var f lintFlags
+	c := &cobra.Command{
+		Use:   "lint [FILE]...",
+		Short: "Find what would keep nodes from joining, before anything is launched",
+		Long: `Judges launch templates, Karpenter's NodePools and EC2NodeClasses, and user data, as explain
+judges an instance that did not become a node: causes that a person has to change, with the
+place in the file and the fix. lint only reads.
+
+FILE is what aws ec2 describe-launch-template-versions printed, a manifest with NodePools,
+EC2NodeClasses or the ConfigMap aws-auth, access entries as JSON, or user data; other files are
+passed over. What the files say stands in place of what is in the cluster.
+
+--cluster NAME reads the cluster and its network, --bundle DIR a capture of them. Without either,
+only what needs no context is judged. Without a FILE and --launch-template the NodePools of the
+cluster are judged.
+
+Exit codes: 0 nothing found, 1 error, 2 something would fail.`,
+		Example: `  rollcall lint karpenter/*.yaml --cluster payments
+  rollcall lint --launch-template lt-0123456789abcdef0:7 --cluster payments
+  rollcall lint user-data.sh`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runLint(cmd.Context(), env, f, args) },
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.templates, "launch-template", nil, "`ID[:VERSION]` of a launch template of the account or the bundle (default: its default version), or a file; may be repeated")
+	flags.StringArrayVar(&f.userData, "user-data", nil, "`FILE` that is user data, whatever it begins with; may be repeated")
+	flags.StringSliceVar(&f.subnets, "subnet", nil, "`ID` of a subnet to launch in, where no input names one; may be repeated")
+	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the cluster that the nodes would join")
+	flags.StringVar(&f.bundle, "bundle", "", "`DIR` written by rollcall capture, to use instead of the account")
+	flags.StringVar(&f.at, "at", "", "`TIME` of the capture, RFC 3339 (default at.txt of the bundle)")
+	outputFlag(c, &f.output, outputTable, outputJSON)
+	f.oneRegion(c)
+	f.contextFlags(c, env)
+	f.accountFlags(c, 3*time.Minute)
+	values(c, "cluster", f.namesOfClusters)
+	_ = c.MarkFlagDirname("bundle") // it is there
+	return c
+}
+
+// settle parses the flags and reads the files. Its error lists all faults at once.
+func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, err error) {
+	var faults []error
+	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
+	keep(f.output.check())
+	f.cluster, err = f.access.settle(f.cluster)
+	keep(err)
+	in.Subnets, in.At, in.Cluster = f.subnets, env.Now(), f.cluster
+	for _, name := range f.templates {
+		if _, err := os.Stat(name); err == nil {
+			files = append(files, name)
+		} else {
+			in.Templates = append(in.Templates, name)
+		}
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		keep(err)
+		docs, err := lint.Sources(name, data)
+		keep(err)
+		in.Sources = append(in.Sources, docs...)
+	}
+	for _, name := range f.userData {
+		data, err := os.ReadFile(name)
+		keep(err)
+		in.Sources = append(in.Sources, lint.UserDataOf(name, data))
+	}
+	if f.bundle != "" {
+		keep(f.open(env, &in))
+	}
+	if len(in.Templates) > 0 && f.bundle == "" && f.cluster == "" {
+		keep(errors.New("--launch-template ID needs --cluster NAME or --bundle DIR"))
+	}
+	return in, errors.Join(faults...)
+}
+
+// open opens the bundle.
+func (f *lintFlags) open(env Environment, in *lint.Request) error {
+	if f.cluster != "" {
+		return errors.New("--cluster cannot be combined with --bundle, which contains it")
+	}
+	open := bundle.Open
+	if env.OpenBundle != nil {
+		open = env.OpenBundle
+	}
+	b, err := open(f.bundle)
+	if err != nil {
+		return err
+	}
+	in.View, in.Cluster = view.OfBundle(b), b.ClusterID().Name
+	if at, ok := b.At(); ok {
+		in.At = at
+	}
+	if f.at != "" {
+		in.At, err = bundle.ParseAt(f.at)
+	}
+	return ofFlag("--at", err)
+}
+
+func runLint(ctx context.Context, env Environment, f lintFlags, files []string) error {
+	in, err := f.settle(env, files)
+	if err != nil {
+		return err
+	}
+	var out report.LintDocument
+	err = f.within(ctx, env, func(ctx context.Context, p *progress) error {
+		if f.cluster != "" {
+			a, err := f.only(ctx, env, p)
+			if err != nil {
+				return err
+			}
+			in.View = a.view.View
+			p.say("reading " + f.cluster)
+		}
+		out, err = lint.Run(ctx, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.print(env, out); err != nil {
+		return err
+	}
+	if len(out.Findings) > 0 {
+		return exit(ExitFindings)
+	}
+	return nil
+}
+
+func (f lintFlags) print(env Environment, out report.LintDocument) error {
+	if f.output.data() {
+		return f.output.print(env.Stdout, out)
+	}
+	return out.Write(env.Stdout, env.layout())
+}

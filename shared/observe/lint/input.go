@@ -1,0 +1,147 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Content is what a document holds.
+type Content string
+
+// The kinds of documents.
+const (
+	LaunchTemplates Content = "launch template versions" // as aws ec2 describe-launch-template-versions prints them
+	AccessEntries   Content = "access entries"           // as aws eks describe-access-entry prints each
+	NodePool        Content = "NodePool"
+	NodeClass       Content = "EC2NodeClass"
+	AwsAuth         Content = "aws-auth"
+	UserData        Content = "user data"
+)
+
+// Source is one document of a file.
+type Source struct {
+	Content Content
+	File    string // as a person named it
+	Name    string // metadata.name of an object
+	Data    []byte // of user data the text, of anything else JSON
+	text    string // of the document in its file
+	line    int    // of its beginning in the file, from 1
+}
+
+// Sources returns the documents of a file that lint reads; none if the file has no such document.
+// The error says why the file cannot be read.
+func Sources(file string, data []byte) ([]Source, error) {
+	text := string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	if userDataBegins(text) {
+		return []Source{UserDataOf(file, data)}, nil
+	}
+	var out []Source
+	decoder := yaml.NewDecoder(strings.NewReader(text)) // JSON is YAML
+	for {
+		var node yaml.Node
+		err := decoder.Decode(&node)
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil && !named(text):
+			return nil, nil // some other file
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		found, err := documentsIn(&node)
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", file, node.Line, err)
+		}
+		for _, d := range found {
+			if d.Content == UserData { // a NodeConfig by itself
+				return []Source{UserDataOf(file, data)}, nil
+			}
+			d.File, d.text = file, text
+			out = append(out, d)
+		}
+	}
+}
+
+// UserDataOf returns the document of a file with user data.
+func UserDataOf(file string, data []byte) Source {
+	return Source{Content: UserData, File: file, Data: data, text: string(data), line: 1}
+}
+
+// userDataBegins reports whether a text begins as user data does that is neither YAML nor JSON.
+func userDataBegins(text string) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	for _, begin := range []string{"#!", "#cloud-", "#include", "mime-version:", "content-type:", "<powershell>", "<script>", "[settings"} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether a text that does not parse names something that lint reads.
+func named(text string) bool {
+	for _, word := range []string{"LaunchTemplateVersions", "accessEntries", string(NodeClass), "kind: NodePool", "kind: NodeConfig", "name: aws-auth"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// header is what is read of any object to know what it is.
+type header struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Metadata   struct {
+		Name string `yaml:"name"`
+	} `yaml:"metadata"`
+	Items                  []yaml.Node `yaml:"items"`
+	LaunchTemplateVersions yaml.Node   `yaml:"LaunchTemplateVersions"`
+	AccessEntries          yaml.Node   `yaml:"accessEntries"`
+}
+
+// documentsIn returns the documents in a YAML or JSON document: itself, or the items of a list.
+func documentsIn(node *yaml.Node) ([]Source, error) {
+	var o header
+	if node.Decode(&o) != nil {
+		return nil, nil // a list, or a chart's template: nothing that lint reads
+	}
+	d := Source{Name: o.Metadata.Name, line: node.Line}
+	switch {
+	case o.LaunchTemplateVersions.Kind != 0:
+		d.Content = LaunchTemplates
+	case o.AccessEntries.Kind != 0:
+		d.Content = AccessEntries
+	case o.Kind == "NodeConfig" && strings.HasPrefix(o.APIVersion, "node.eks.aws/"):
+		d.Content = UserData
+	case o.Kind == "NodePool" && strings.HasPrefix(o.APIVersion, "karpenter.sh/"), o.Kind == "EC2NodeClass":
+		d.Content = Content(o.Kind)
+	case o.Kind == "ConfigMap" && o.Metadata.Name == "aws-auth":
+		d.Content = AwsAuth
+	case o.Kind == "List" || strings.HasSuffix(o.Kind, "List"):
+		var out []Source
+		for i := range o.Items {
+			some, err := documentsIn(&o.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, some...)
+		}
+		return out, nil
+	default:
+		return nil, nil
+	}
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return nil, err
+	}
+	var err error
+	d.Data, err = json.Marshal(value)
+	return []Source{d}, err
+}

@@ -1,0 +1,194 @@
+package lint
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"rollcall/shared/aws/awserr"
+	"rollcall/shared/evidence/userdata"
+	"rollcall/shared/observe/apistats"
+	"rollcall/shared/roll"
+)
+
+// launch is an instance that an input would launch.
+type launch struct {
+	name     string // of the input, for a person
+	from     []*Source
+	instance types.Instance
+	userData string
+	// unknown reports whether it is not known what user data the instance has.
+	unknown bool
+	// role is the role of an instance profile that its owner makes.
+	role string
+	// alone reports whether no more than the user data is known.
+	alone bool
+}
+
+func (l *launch) id() string { return aws.ToString(l.instance.InstanceId) }
+
+// Stand-ins for the addresses that EC2 gives an instance. Texts name them in words.
+const (
+	publicAddress = "203.0.113.77" // RFC 5737
+	ipv6Address   = "2001:db8::77" // RFC 3849
+)
+
+// beforeLaunch is why something that only a running machine shows is not there.
+const beforeLaunch = "there is nothing before the launch"
+
+// overlay answers calls about the launches, and leaves others to the account or the bundle.
+type overlay struct {
+	launches  map[roll.InstanceID]*launch
+	templates []types.LaunchTemplateVersion
+	images    map[string]types.Image // stand-ins for AMIs, by id
+	entries   apistats.Interceptor   // answers from the access entries of a file; nil without one
+}
+
+// intercept implements apistats.Interceptor.
+func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (any, error) {
+	switch in := in.(type) {
+	case *ec2.DescribeInstancesInput:
+		return o.instances(ctx, in, next)
+	case *ec2.DescribeInstanceStatusInput:
+		rest := slices.DeleteFunc(slices.Clone(in.InstanceIds), func(id string) bool { return o.launches[roll.InstanceID(id)] != nil })
+		if len(in.InstanceIds) > 0 && len(rest) == 0 {
+			return &ec2.DescribeInstanceStatusOutput{}, nil
+		}
+		asked := *in
+		asked.InstanceIds = rest
+		return next(ctx, &asked)
+	case *ec2.DescribeInstanceAttributeInput:
+		if l := o.launches[roll.InstanceID(aws.ToString(in.InstanceId))]; l != nil {
+			if l.unknown {
+				return nil, &awserr.NotCaptured{What: "user data", Why: "is not in " + l.name}
+			}
+			return &ec2.DescribeInstanceAttributeOutput{UserData: &types.AttributeValue{Value: aws.String(base64.StdEncoding.EncodeToString([]byte(l.userData)))}}, nil
+		}
+	case *ec2.GetConsoleOutputInput:
+		if o.launches[roll.InstanceID(aws.ToString(in.InstanceId))] != nil {
+			return nil, &awserr.NotCaptured{What: "console output:", Why: beforeLaunch}
+		}
+	case *ec2.DescribeImagesInput:
+		if len(in.ImageIds) > 0 && slices.ContainsFunc(in.ImageIds, func(id string) bool { return o.images[id].ImageId != nil }) {
+			return o.describeImages(ctx, in, next)
+		}
+	case *ec2.DescribeLaunchTemplateVersionsInput:
+		if out := o.versions(in); len(out.LaunchTemplateVersions) == len(in.Versions) {
+			return out, nil
+		}
+	case *iam.GetInstanceProfileInput:
+		for _, l := range o.launches {
+			if l.role != "" && lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) == aws.ToString(in.InstanceProfileName) {
+				return &iam.GetInstanceProfileOutput{InstanceProfile: &iamtypes.InstanceProfile{
+					Arn: l.instance.IamInstanceProfile.Arn, InstanceProfileName: in.InstanceProfileName, Roles: []iamtypes.Role{{RoleName: aws.String(lastPart(l.role))}},
+				}}, nil
+			}
+		}
+	case *eks.ListAccessEntriesInput, *eks.DescribeAccessEntryInput, *eks.ListAssociatedAccessPoliciesInput:
+		if o.entries != nil {
+			return o.entries(ctx, in, next)
+		}
+	}
+	return next(ctx, in)
+}
+
+// instances describes the launches among the instances, and has the others described.
+func (o *overlay) instances(ctx context.Context, in *ec2.DescribeInstancesInput, next apistats.Call) (any, error) {
+	var own []types.Reservation
+	var others []string
+	for _, id := range in.InstanceIds {
+		if l := o.launches[roll.InstanceID(id)]; l != nil {
+			own = append(own, types.Reservation{Instances: []types.Instance{l.instance}})
+		} else {
+			others = append(others, id)
+		}
+	}
+	if len(own) > 0 && len(others) == 0 {
+		return &ec2.DescribeInstancesOutput{Reservations: own}, nil
+	}
+	asked := *in
+	asked.InstanceIds = others
+	out, err := next(ctx, &asked)
+	if found, ok := out.(*ec2.DescribeInstancesOutput); ok && err == nil {
+		found.Reservations = append(found.Reservations, own...)
+	}
+	return out, err
+}
+
+// describeImages describes the stand-ins among the AMIs, and has the others described.
+func (o *overlay) describeImages(ctx context.Context, in *ec2.DescribeImagesInput, next apistats.Call) (any, error) {
+	asked := *in
+	asked.ImageIds = slices.DeleteFunc(slices.Clone(in.ImageIds), func(id string) bool { return o.images[id].ImageId != nil })
+	out := &ec2.DescribeImagesOutput{}
+	if len(asked.ImageIds) > 0 {
+		answer, err := next(ctx, &asked)
+		if err != nil {
+			return nil, err
+		}
+		out = answer.(*ec2.DescribeImagesOutput)
+	}
+	for _, id := range in.ImageIds {
+		if image, ok := o.images[id]; ok {
+			out.Images = append(out.Images, image)
+		}
+	}
+	return out, nil
+}
+
+// versions returns the given launch template versions that the call asks for.
+func (o *overlay) versions(in *ec2.DescribeLaunchTemplateVersionsInput) *ec2.DescribeLaunchTemplateVersionsOutput {
+	out := &ec2.DescribeLaunchTemplateVersionsOutput{}
+	for _, v := range o.templates {
+		if aws.ToString(v.LaunchTemplateId) == aws.ToString(in.LaunchTemplateId) && slices.Contains(in.Versions, fmt.Sprint(aws.ToInt64(v.VersionNumber))) {
+			out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, v)
+		}
+	}
+	return out
+}
+
+// lastPart returns the name at the end of an ARN or a path.
+func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
+// tree is an object as kubectl prints it.
+type tree = map[string]any
+
+// node returns the name of the node that the launch would become.
+func (l *launch) node() string { return "node-of-" + l.id() }
+
+// nodeObject returns the node as its kubelet would register it: with the taints in the user data,
+// and without a network plugin yet.
+func (l *launch) nodeObject() tree {
+	at := l.instance.LaunchTime.Format(time.RFC3339)
+	taints := []tree{{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}}
+	for _, j := range userdata.Read([]byte(l.userData)).Joins {
+		for _, t := range j.Kubelet.Registered() {
+			taints = append(taints, tree{"key": t.Key, "effect": t.Effect})
+		}
+	}
+	return tree{
+		"apiVersion": "v1", "kind": "Node", "metadata": tree{"name": l.node(), "creationTimestamp": at},
+		"spec": tree{"taints": taints},
+		"status": tree{"conditions": []tree{{
+			"type": "Ready", "status": "False", "reason": "KubeletNotReady", "lastTransitionTime": at,
+			"message": "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+		}}},
+	}
+}
+
+// lease returns the lease that its kubelet would renew.
+func (l *launch) lease() tree {
+	return tree{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"name": l.node(), "namespace": "kube-node-lease"},
+		"spec": tree{"renewTime": l.instance.LaunchTime.Format("2006-01-02T15:04:05.000000Z07:00"), "leaseDurationSeconds": 40},
+	}
+}

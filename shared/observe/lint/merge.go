@@ -1,0 +1,189 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"net/textproto"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence/userdata"
+)
+
+// The families of AMIs, as far as their user data differs.
+const (
+	familyAL2          = "AL2"
+	familyAL2023       = "AL2023"
+	familyBottlerocket = "Bottlerocket"
+	familyWindows      = "Windows"
+	familyCustom       = "Custom"
+)
+
+// familyOf returns the family that the name of an AMI type, an amiFamily or an alias begins with. If
+// it is not known, the user data shows it.
+func familyOf(name, userData string) string {
+	name = strings.ToLower(name)
+	for _, family := range []string{familyAL2023, familyAL2, familyBottlerocket, familyWindows, familyCustom} {
+		if strings.HasPrefix(name, strings.ToLower(family)) {
+			return family
+		}
+	}
+	if strings.HasPrefix(strings.TrimSpace(userData), "[") {
+		return familyBottlerocket
+	}
+	return familyAL2023
+}
+
+// toolFamily returns the family of AMIs for which user data is written, "" if nothing shows it.
+func toolFamily(data []byte) string {
+	for _, j := range userdata.Read(data).Joins {
+		switch j.Tool {
+		case userdata.BootstrapScript:
+			return familyAL2
+		case userdata.Nodeadm:
+			return familyAL2023
+		case userdata.BottlerocketSettings:
+			return familyBottlerocket
+		}
+	}
+	return ""
+}
+
+// merge adds to the user data what its owner adds: the settings by which the instance joins the
+// cluster, and the taint with which it registers, "" for none.
+// https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
+func (l *launch) merge(family string, c *ekstypes.Cluster, taint string) {
+	if c == nil {
+		c = &ekstypes.Cluster{Name: aws.String("unknown")}
+	}
+	ca := ""
+	if c.CertificateAuthority != nil {
+		ca = aws.ToString(c.CertificateAuthority.Data)
+	}
+	name, endpoint := aws.ToString(c.Name), aws.ToString(c.Endpoint)
+	switch family {
+	case familyCustom:
+	case familyBottlerocket:
+		l.userData = settings(l.userData, map[string]any{"cluster-name": name, "api-server": endpoint, "cluster-certificate": ca}, taint)
+	case familyAL2:
+		l.userData = parts(l.userData, "text/x-shellscript", fmt.Sprintf("#!/bin/bash\n/etc/eks/bootstrap.sh '%s' --apiserver-endpoint '%s' --b64-cluster-ca '%s'%s\n", name, endpoint, ca, flag(taint)))
+	case familyAL2023:
+		l.userData = parts(l.userData, nodeConfigType, nodeConfig(name, endpoint, ca, taint))
+	default:
+		l.unknown = true
+	}
+}
+
+func flag(taint string) string {
+	if taint == "" {
+		return ""
+	}
+	return " --kubelet-extra-args '--register-with-taints=" + taint + "'"
+}
+
+const nodeConfigType = "application/node.eks.aws"
+
+func nodeConfig(name, endpoint, ca, taint string) string {
+	text := fmt.Sprintf("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: %q\n    apiServerEndpoint: %q\n    certificateAuthority: %q\n    cidr: 10.100.0.0/16\n", name, endpoint, ca)
+	if key, effect, ok := strings.Cut(taint, ":"); ok {
+		text += fmt.Sprintf("  kubelet:\n    config:\n      registerWithTaints:\n      - {key: %s, effect: %s}\n", key, effect)
+	}
+	return text
+}
+
+// parts returns user data with another part at its end.
+func parts(own, kind, text string) string {
+	var out bytes.Buffer
+	w := multipart.NewWriter(&out)
+	fmt.Fprintf(&out, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", w.Boundary())
+	add := func(header textproto.MIMEHeader, text []byte) {
+		if p, err := w.CreatePart(header); err == nil {
+			_, _ = p.Write(text) // into memory
+		}
+	}
+	if !eachPart(own, add) {
+		return own // which its readers cannot read either
+	}
+	add(textproto.MIMEHeader{"Content-Type": {kind}}, []byte(text))
+	_ = w.Close()
+	return out.String()
+}
+
+// eachPart calls add for each part of user data. It returns false for a document that is not whole.
+func eachPart(own string, add func(textproto.MIMEHeader, []byte)) bool {
+	message, err := mail.ReadMessage(strings.NewReader(own))
+	if err != nil || message.Header.Get("Content-Type") == "" {
+		if strings.TrimSpace(own) != "" {
+			add(textproto.MIMEHeader{"Content-Type": {contentType(own)}}, []byte(own))
+		}
+		return true
+	}
+	_, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		return false
+	}
+	reader := multipart.NewReader(message.Body, parameters["boundary"])
+	for {
+		part, err := reader.NextRawPart()
+		if err == io.EOF {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		data, err := io.ReadAll(part)
+		if err != nil {
+			return false
+		}
+		add(part.Header, data)
+	}
+}
+
+// contentType returns the type of the part that a text becomes.
+func contentType(text string) string {
+	switch text = strings.TrimSpace(text); {
+	case strings.HasPrefix(text, "#cloud-config"):
+		return "text/cloud-config"
+	case strings.Contains(text, "node.eks.aws/"):
+		return nodeConfigType
+	}
+	return "text/x-shellscript"
+}
+
+// settings returns Bottlerocket's settings with those of the cluster. What does not parse stays as
+// it is: Bottlerocket does not read it either.
+func settings(own string, cluster map[string]any, taint string) string {
+	all := map[string]any{}
+	if _, err := toml.Decode(own, &all); err != nil {
+		return own
+	}
+	kubernetes := table(table(all, "settings"), "kubernetes")
+	for key, value := range cluster {
+		kubernetes[key] = value
+	}
+	if key, effect, ok := strings.Cut(taint, ":"); ok {
+		table(kubernetes, "node-taints")[key] = []string{"true:" + effect}
+	}
+	var out bytes.Buffer
+	if toml.NewEncoder(&out).Encode(all) != nil {
+		return own
+	}
+	return out.String()
+}
+
+// table returns the table of a name, which is made if there is none.
+func table(in map[string]any, name string) map[string]any {
+	t, ok := in[name].(map[string]any)
+	if !ok {
+		t = map[string]any{}
+		in[name] = t
+	}
+	return t
+}

@@ -1,0 +1,192 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/evidence"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+// printer adds what diagnoses say to a document.
+type printer struct {
+	Request
+	out *report.LintDocument
+}
+
+// add adds what the diagnoses of a launch say: the later ones where the earlier decide nothing.
+func (p *printer) add(l *launch, all ...roll.Diagnosis) {
+	if !slices.Contains(p.out.Launches, l.name) {
+		p.out.Launches = append(p.out.Launches, l.name)
+	}
+	words, decided := l.words(), map[cause.Code]bool{}
+	for _, d := range all {
+		for _, c := range d.Causes {
+			switch {
+			case !p.judged(l, c.Code):
+			case c.Confidence == roll.Decisive:
+				p.out.Findings = p.with(p.out.Findings, l, c, words)
+			default:
+				p.out.Hints = p.with(p.out.Hints, l, c, words)
+			}
+			decided[c.Code] = true
+		}
+		for _, code := range d.RuledOut {
+			decided[code] = true
+		}
+	}
+	for _, d := range all {
+		for _, n := range d.NotChecked {
+			if p.judged(l, n.Code) && !decided[n.Code] && !strings.Contains(n.Reason, beforeLaunch) {
+				p.unchecked(n.Code, p.reason(l, n.Reason, words))
+			}
+		}
+	}
+	if l.alone {
+		p.unchecked("everything else", fmt.Sprintf("%s is user data alone: a launch template or an EC2NodeClass shows the rest", l.name))
+	}
+}
+
+// judged reports whether the code is about what is launched, and what is known of that suffices: a
+// person has to change something, and that is the cause itself. What only an instance of the same
+// group shows says nothing.
+func (p *printer) judged(l *launch, code cause.Code) bool {
+	return cause.CureOf(code) == roll.CureChange && !cause.Symptom(code) && code != cause.LaunchTemplateDrift &&
+		(!l.alone || strings.HasPrefix(code, "UserData")) && (p.Cluster != "" || code != cause.UserDataClusterMismatch)
+}
+
+// with adds a cause of a launch to the list, which is in the order of the catalogue and has a cause
+// that several launches share once.
+func (p *printer) with(all []report.LintFinding, l *launch, c roll.Cause, words *strings.Replacer) []report.LintFinding {
+	f := l.finding(c, p.Sources, words)
+	same := slices.IndexFunc(all, func(o report.LintFinding) bool {
+		return o.Code == f.Code && o.Subject == f.Subject && (f.Subject != "" || slices.Contains(o.Launches, l.name))
+	})
+	if same >= 0 {
+		if !slices.Contains(all[same].Launches, l.name) {
+			all[same].Launches = append(all[same].Launches, l.name)
+		}
+		return all
+	}
+	all = append(all, f)
+	slices.SortStableFunc(all, func(a, b report.LintFinding) int { return cause.Compare(a.Code, b.Code) })
+	return all
+}
+
+// unchecked notes that a code could not be checked.
+func (p *printer) unchecked(code, reason string) {
+	i := slices.IndexFunc(p.out.NotChecked, func(u report.LintGap) bool { return u.Reason == reason })
+	if i < 0 {
+		p.out.NotChecked = append(p.out.NotChecked, report.LintGap{Codes: []string{code}, Reason: reason})
+	} else if !slices.Contains(p.out.NotChecked[i].Codes, code) {
+		p.out.NotChecked[i].Codes = append(p.out.NotChecked[i].Codes, code)
+	}
+}
+
+// reason returns why something was not checked. Without context nothing can be read.
+func (p *printer) reason(l *launch, text string, words *strings.Replacer) string {
+	if what, ok := strings.CutPrefix(text, evidence.AnswerOf+"ec2:DescribeInstances lacks "); ok {
+		return fmt.Sprintf("%s does not show %s", l.name, strings.TrimSuffix(what, " of "+l.id()))
+	}
+	if p.View == nil && strings.HasSuffix(text, "is not in the bundle") {
+		return "no cluster was given: --cluster NAME or --bundle DIR"
+	}
+	return words.Replace(text)
+}
+
+// words returns what replaces the names of what does not exist yet.
+func (l *launch) words() *strings.Replacer {
+	words := []string{
+		"node " + l.node(), "the node of " + l.name, l.node(), "the node of " + l.name, "instance " + l.id(), l.name, l.id(), l.name,
+		publicAddress, "a public address", ipv6Address, "an IPv6 address",
+	}
+	if own := aws.ToString(l.instance.PrivateIpAddress); own != "" {
+		within := "an address of " + aws.ToString(l.instance.SubnetId)
+		words = append(words, own+"/32", within, own, within)
+	}
+	if id := aws.ToString(l.instance.ImageId); strings.HasPrefix(id, standInPrefix) {
+		words = append(words, id, "EKS's AMI")
+	}
+	return strings.NewReplacer(words...)
+}
+
+func (l *launch) finding(c roll.Cause, sources []Source, words *strings.Replacer) report.LintFinding {
+	f := report.LintFinding{Launches: []string{l.name}, Code: c.Code, Summary: words.Replace(c.Summary), Subject: words.Replace(c.Subject), Evidence: []report.LintEvidence{}}
+	for _, e := range c.Evidence {
+		seen := report.LintEvidence{Evidence: e, LintPlace: l.place(e, sources)}
+		seen.Source, seen.Field = words.Replace(e.Source), words.Replace(e.Field)
+		seen.Observed, seen.Expected = words.Replace(e.Observed), words.Replace(e.Expected)
+		f.LintPlace = cmp.Or(f.LintPlace, seen.LintPlace)
+		f.Evidence = append(f.Evidence, seen)
+	}
+	if len(l.from) > 0 {
+		f.LintPlace = cmp.Or(f.LintPlace, report.LintPlace{File: l.from[0].File, Line: l.from[0].line})
+	}
+	for line := range strings.Lines(c.Fix) { // commands about the instance are of no use
+		if !strings.Contains(line, l.id()) {
+			f.Fix += words.Replace(line)
+		}
+	}
+	return f
+}
+
+var inLine = regexp.MustCompile(`\bline (\d+)\b`)
+
+// place returns where an observation is in the sources.
+func (l *launch) place(e roll.Evidence, sources []Source) report.LintPlace {
+	d := l.source(e.Source, sources)
+	if d == nil {
+		return report.LintPlace{}
+	}
+	m := inLine.FindStringSubmatch(e.Field)
+	if m == nil || d.Content != UserData || strings.Contains(e.Field, "part ") {
+		return report.LintPlace{File: d.File, Line: d.find(e)}
+	}
+	n, _ := strconv.Atoi(m[1]) // digits
+	return report.LintPlace{File: d.File, Line: n}
+}
+
+// source returns the source that an observation is of, nil if it is of none.
+func (l *launch) source(of string, sources []Source) *Source {
+	content := map[string]Content{"aws-auth": AwsAuth, "access entry": AccessEntries, "access entries": AccessEntries, "NodePool": NodePool}[of]
+	if content != "" {
+		i := slices.IndexFunc(sources, func(d Source) bool { return d.Content == content })
+		if i < 0 {
+			return nil
+		}
+		return &sources[i]
+	}
+	switch of {
+	case "user data", "instance", "image", "EC2NodeClass", "instance profile":
+		for _, d := range l.from {
+			if d.Content != NodePool {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// find returns the line on which the observation most likely is: where its value is, or the name of
+// its field, or user data.
+func (d *Source) find(e roll.Evidence) int {
+	lines := strings.Split(d.text, "\n")[d.line-1:]
+	texts := []string{e.Observed, e.Field[strings.LastIndexAny(e.Field, ".[")+1:]}
+	if e.Source == "user data" {
+		texts = append(texts, "UserData", "userData")
+	}
+	for _, text := range texts {
+		if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) }); len(text) > 3 && i >= 0 {
+			return d.line + i
+		}
+	}
+	return d.line
+}

@@ -1,0 +1,154 @@
+package lint
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/roll"
+)
+
+// fromTemplate returns an instance of a launch template version for each subnet in which its owner
+// launches.
+func (p *place) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion, from ...*Source) []*launch {
+	d := v.LaunchTemplateData
+	if d == nil {
+		d = &types.ResponseLaunchTemplateData{}
+	}
+	p.readGroups(ctx)
+	asg, group := p.ownerOf(aws.ToString(v.LaunchTemplateId), aws.ToString(v.LaunchTemplateName))
+	base := launch{from: from, name: fmt.Sprintf("launch template %s:%d", aws.ToString(v.LaunchTemplateId), aws.ToInt64(v.VersionNumber))}
+	i := &base.instance
+	i.InstanceType = d.InstanceType
+	i.Tags = []types.Tag{tag("aws:ec2launchtemplate:id", aws.ToString(v.LaunchTemplateId)), tag("aws:ec2launchtemplate:version", fmt.Sprint(aws.ToInt64(v.VersionNumber)))}
+	for _, s := range d.TagSpecifications {
+		if s.ResourceType == types.ResourceTypeInstance {
+			i.Tags = append(i.Tags, s.Tags...)
+		}
+	}
+	if m := d.MetadataOptions; m != nil {
+		i.MetadataOptions = &types.InstanceMetadataOptionsResponse{HttpEndpoint: types.InstanceMetadataEndpointState(m.HttpEndpoint), HttpPutResponseHopLimit: m.HttpPutResponseHopLimit}
+	}
+	imaged(i, p.image(ctx, aws.ToString(d.ImageId)))
+	if data, err := base64.StdEncoding.DecodeString(aws.ToString(d.UserData)); err == nil {
+		base.userData = string(data)
+	} else {
+		base.unknown = true
+	}
+	subnets, groups := p.subnets, d.SecurityGroupIds
+	var public *bool
+	for _, n := range d.NetworkInterfaces {
+		if aws.ToInt32(n.DeviceIndex) == 0 {
+			if len(n.Ipv6Addresses) > 0 || aws.ToInt32(n.Ipv6AddressCount) > 0 {
+				i.Ipv6Address = aws.String(ipv6Address)
+			}
+			if n.SubnetId != nil {
+				subnets = []string{*n.SubnetId}
+			}
+			groups, public = append(groups, n.Groups...), n.AssociatePublicIpAddress
+		}
+	}
+	if profile := d.IamInstanceProfile; profile != nil {
+		base.profile(aws.ToString(profile.Arn), p.arn("instance-profile/"+aws.ToString(profile.Name)))
+	}
+	if asg != nil {
+		i.Tags = append(i.Tags, tag("aws:autoscaling:groupName", aws.ToString(asg.AutoScalingGroupName)))
+		for _, t := range asg.Tags {
+			if aws.ToBool(t.PropagateAtLaunch) {
+				i.Tags = append(i.Tags, types.Tag{Key: t.Key, Value: t.Value})
+			}
+		}
+		if len(subnets) == 0 && aws.ToString(asg.VPCZoneIdentifier) != "" {
+			subnets = strings.Split(*asg.VPCZoneIdentifier, ",")
+		}
+	}
+	if group != nil {
+		subnets, groups = p.ofNodeGroup(&base, group, subnets, groups)
+	}
+	if d.ImageId == nil && !base.unknown {
+		p.addEKS(&base, group)
+	}
+	i.SecurityGroups = grouped(groups)
+	return base.into(p.in(ctx, subnets), public)
+}
+
+// ofNodeGroup adds what EKS adds to the instances of a managed node group. It returns the subnets
+// and the security groups.
+// https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+func (p *place) ofNodeGroup(l *launch, g *ekstypes.Nodegroup, subnets, groups []string) (in, behind []string) {
+	l.instance.Tags = append(l.instance.Tags, tag("eks:nodegroup-name", aws.ToString(g.NodegroupName)))
+	if g.Resources != nil && len(g.Resources.AutoScalingGroups) > 0 {
+		l.instance.Tags = append(l.instance.Tags, tag("aws:autoscaling:groupName", aws.ToString(g.Resources.AutoScalingGroups[0].Name)))
+	}
+	if l.instance.IamInstanceProfile == nil {
+		l.role = aws.ToString(g.NodeRole)
+		l.profile(p.arn("instance-profile/eks-"+aws.ToString(g.NodegroupName)), "")
+	}
+	if len(subnets) == 0 {
+		subnets = g.Subnets
+	}
+	if v := p.vpc(); len(groups) == 0 && aws.ToString(v.ClusterSecurityGroupId) != "" {
+		groups = []string{*v.ClusterSecurityGroupId}
+	}
+	return subnets, groups
+}
+
+// addEKS merges EKS's part into the user data of a template without an AMI, which only a managed
+// node group launches.
+func (p *place) addEKS(l *launch, g *ekstypes.Nodegroup) {
+	amiType := ""
+	if g != nil {
+		amiType = string(g.AmiType)
+	}
+	family := familyOf(amiType, l.userData)
+	l.merge(family, p.cluster, "")
+	p.standIn(&l.instance, family)
+}
+
+// profile sets the instance profile: the first ARN that is not empty.
+func (l *launch) profile(arns ...string) {
+	for _, arn := range arns {
+		if arn != "" {
+			l.instance.IamInstanceProfile = &types.IamInstanceProfile{Arn: aws.String(arn)}
+			return
+		}
+	}
+}
+
+// into returns the launch in each of the subnets. public reports whether it gets a public address;
+// nil leaves that to the subnet.
+func (l *launch) into(subnets []types.Subnet, public *bool) []*launch {
+	var all []*launch
+	for _, s := range subnets {
+		one := *l
+		if public != nil {
+			s.MapPublicIpOnLaunch = public
+		}
+		placed(&one.instance, s)
+		all = append(all, &one)
+	}
+	return all
+}
+
+// vpc returns the cluster's network, the zero value if unknown.
+func (p *place) vpc() ekstypes.VpcConfigResponse {
+	if p.cluster == nil || p.cluster.ResourcesVpcConfig == nil {
+		return ekstypes.VpcConfigResponse{}
+	}
+	return *p.cluster.ResourcesVpcConfig
+}
+
+// arn returns the ARN of an object of IAM in the cluster's account.
+func (p *place) arn(resource string) string {
+	account := ""
+	if p.cluster != nil {
+		id, _ := roll.ParseClusterARN(aws.ToString(p.cluster.Arn))
+		account = id.Account
+	}
+	return "arn:aws:iam::" + account + ":" + resource
+}
