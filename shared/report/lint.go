@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"rollcall/shared/roll"
@@ -76,6 +77,24 @@ func (d LintDocument) Write(w io.Writer, layout Layout) error {
 	t.list("not checked", gaps)
 	t.list("notes", d.Notes)
 	return t.err
+}
+
+// GitHub writes the findings and hints as commands by which GitHub Actions annotates files. It
+// returns the first error of w.
+// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+func (d LintDocument) GitHub(w io.Writer) error {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for f, level := range d.each() {
+		at := ""
+		if f.File != "" {
+			at = fmt.Sprintf("file=%s,line=%d,", property.Replace(f.File), max(f.Line, 1))
+		}
+		if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, property.Replace(f.Code), data.Replace(f.message())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lint writes a section of findings.

@@ -78,8 +78,9 @@ func unlaunched(t *testing.T, files map[string][]byte, id string) []byte {
 func like(t *testing.T, files map[string][]byte, i object) []byte {
 	id := i["InstanceId"].(string)
 	if text, ok := files["user-data/"+id+".txt"]; ok {
-		if data, err := base64.StdEncoding.DecodeString(string(text)); err == nil && len(data) > 0 {
-			return data // as a bundle may hold it
+		var answer struct{ UserData struct{ Value []byte } } // as the CLI prints it
+		if json.Unmarshal(text, &answer) == nil {
+			return answer.UserData.Value
 		}
 		return text
 	}

@@ -14,6 +14,12 @@ import (
 	"rollcall/shared/report"
 )
 
+// The forms of findings that tools of source code read.
+const (
+	outputSARIF  output = "sarif"
+	outputGitHub output = "github"
+)
+
 type lintFlags struct {
 	access
 	cluster, bundle, at          string
@@ -51,7 +57,7 @@ Exit codes: 0 nothing found, 1 error, 2 something would fail.`,
 	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the cluster that the nodes would join")
 	flags.StringVar(&f.bundle, "bundle", "", "`DIR` written by rollcall capture, to use instead of the account")
 	flags.StringVar(&f.at, "at", "", "`TIME` of the capture, RFC 3339 (default at.txt of the bundle)")
-	outputFlag(c, &f.output, outputTable, outputJSON)
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML, outputSARIF, outputGitHub)
 	f.oneRegion(c)
 	f.contextFlags(c, env)
 	f.accountFlags(c, 3*time.Minute)
@@ -150,7 +156,12 @@ func runLint(ctx context.Context, env Environment, f lintFlags, files []string) 
 }
 
 func (f lintFlags) print(env Environment, out report.LintDocument) error {
-	if f.output.data() {
+	switch {
+	case f.output.output == outputSARIF:
+		return form{output: outputJSON}.print(env.Stdout, out.SARIF(version()))
+	case f.output.output == outputGitHub:
+		return out.GitHub(env.Stdout)
+	case f.output.data():
 		return f.output.print(env.Stdout, out)
 	}
 	return out.Write(env.Stdout, env.layout())

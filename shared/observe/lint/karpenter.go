@@ -174,6 +174,7 @@ func (p *place) fromClass(ctx context.Context, c *nodeClass, pool, name string, 
 	base.merge(family, p.cluster, karpentersTaint)
 	p.standIn(i, family)
 	if base.role != "" {
+		base.made = true
 		base.profile(p.arn("instance-profile/" + cmp.Or(c.Status.InstanceProfile, "karpenter-"+c.Metadata.Name)))
 	} else if profile := cmp.Or(c.Spec.InstanceProfile, c.Status.InstanceProfile); profile != "" {
 		base.profile(p.arn("instance-profile/" + profile))

@@ -29,8 +29,9 @@ type launch struct {
 	userData string
 	// unknown reports whether it is not known what user data the instance has.
 	unknown bool
-	// role is the role of an instance profile that its owner makes.
+	// role is the role of an instance profile that its owner makes, made whether it makes one.
 	role string
+	made bool
 	// alone reports whether no more than the user data is known.
 	alone bool
 }
@@ -88,11 +89,15 @@ func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (an
 		}
 	case *iam.GetInstanceProfileInput:
 		for _, l := range o.launches {
-			if l.role != "" && lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) == aws.ToString(in.InstanceProfileName) {
-				return &iam.GetInstanceProfileOutput{InstanceProfile: &iamtypes.InstanceProfile{
-					Arn: l.instance.IamInstanceProfile.Arn, InstanceProfileName: in.InstanceProfileName, Roles: []iamtypes.Role{{RoleName: aws.String(lastPart(l.role))}},
-				}}, nil
+			if !l.made || lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) != aws.ToString(in.InstanceProfileName) {
+				continue
 			}
+			if l.role == "" {
+				return nil, &awserr.NotCaptured{What: "the role", Why: "that EKS gives the instances of " + l.name + " is that of a node group, of which none was found"}
+			}
+			return &iam.GetInstanceProfileOutput{InstanceProfile: &iamtypes.InstanceProfile{
+				Arn: l.instance.IamInstanceProfile.Arn, InstanceProfileName: in.InstanceProfileName, Roles: []iamtypes.Role{{RoleName: aws.String(lastPart(l.role))}},
+			}}, nil
 		}
 	case *eks.ListAccessEntriesInput, *eks.DescribeAccessEntryInput, *eks.ListAssociatedAccessPoliciesInput:
 		if o.entries != nil {

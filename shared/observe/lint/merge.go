@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"mime"
@@ -43,14 +44,16 @@ func familyOf(name, userData string) string {
 
 // toolFamily returns the family of AMIs for which user data is written, "" if nothing shows it.
 func toolFamily(data []byte) string {
-	for _, j := range userdata.Read(data).Joins {
-		switch j.Tool {
-		case userdata.BootstrapScript:
-			return familyAL2
-		case userdata.Nodeadm:
-			return familyAL2023
-		case userdata.BottlerocketSettings:
-			return familyBottlerocket
+	families := map[userdata.Tool]string{userdata.BootstrapScript: familyAL2, userdata.Nodeadm: familyAL2023, userdata.BottlerocketSettings: familyBottlerocket}
+	boot := userdata.Read(data)
+	for _, j := range boot.Joins {
+		if family := families[j.Tool]; family != "" {
+			return family
+		}
+	}
+	for _, t := range boot.Traces {
+		if family := families[t.Tool]; family != "" {
+			return family
 		}
 	}
 	return ""
@@ -60,14 +63,10 @@ func toolFamily(data []byte) string {
 // cluster, and the taint with which it registers, "" for none.
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 func (l *launch) merge(family string, c *ekstypes.Cluster, taint string) {
-	if c == nil {
-		c = &ekstypes.Cluster{Name: aws.String("unknown")}
+	name, endpoint, ca := "unknown", "https://unknown.invalid", base64.StdEncoding.EncodeToString([]byte("unknown"))
+	if c != nil && c.CertificateAuthority != nil {
+		name, endpoint, ca = aws.ToString(c.Name), aws.ToString(c.Endpoint), aws.ToString(c.CertificateAuthority.Data)
 	}
-	ca := ""
-	if c.CertificateAuthority != nil {
-		ca = aws.ToString(c.CertificateAuthority.Data)
-	}
-	name, endpoint := aws.ToString(c.Name), aws.ToString(c.Endpoint)
 	switch family {
 	case familyCustom:
 	case familyBottlerocket:

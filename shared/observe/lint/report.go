@@ -106,6 +106,7 @@ func (p *printer) reason(l *launch, text string, words *strings.Replacer) string
 func (l *launch) words() *strings.Replacer {
 	words := []string{
 		"node " + l.node(), "the node of " + l.name, l.node(), "the node of " + l.name, "instance " + l.id(), l.name, l.id(), l.name,
+		"launch another instance with it corrected: ", "",
 		publicAddress, "a public address", ipv6Address, "an IPv6 address",
 	}
 	if own := aws.ToString(l.instance.PrivateIpAddress); own != "" {
@@ -122,7 +123,7 @@ func (l *launch) finding(c roll.Cause, sources []Source, words *strings.Replacer
 	f := report.LintFinding{Launches: []string{l.name}, Code: c.Code, Summary: words.Replace(c.Summary), Subject: words.Replace(c.Subject), Evidence: []report.LintEvidence{}}
 	for _, e := range c.Evidence {
 		seen := report.LintEvidence{Evidence: e, LintPlace: l.place(e, sources)}
-		seen.Source, seen.Field = words.Replace(e.Source), words.Replace(e.Field)
+		seen.Source, seen.Field = words.Replace(e.Source), words.Replace(strings.TrimPrefix(e.Field, "user data, "))
 		seen.Observed, seen.Expected = words.Replace(e.Observed), words.Replace(e.Expected)
 		f.LintPlace = cmp.Or(f.LintPlace, seen.LintPlace)
 		f.Evidence = append(f.Evidence, seen)

@@ -73,6 +73,10 @@ func (p *place) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion
 	if d.ImageId == nil && !base.unknown {
 		p.addEKS(&base, group)
 	}
+	if i.IamInstanceProfile == nil && (group != nil || d.ImageId == nil) { // EKS makes one
+		base.made = true
+		base.profile(p.arn("instance-profile/eks-of-" + lastPart(base.role)))
+	}
 	i.SecurityGroups = grouped(groups)
 	return base.into(p.in(ctx, subnets), public)
 }
@@ -85,10 +89,7 @@ func (p *place) ofNodeGroup(l *launch, g *ekstypes.Nodegroup, subnets, groups []
 	if g.Resources != nil && len(g.Resources.AutoScalingGroups) > 0 {
 		l.instance.Tags = append(l.instance.Tags, tag("aws:autoscaling:groupName", aws.ToString(g.Resources.AutoScalingGroups[0].Name)))
 	}
-	if l.instance.IamInstanceProfile == nil {
-		l.role = aws.ToString(g.NodeRole)
-		l.profile(p.arn("instance-profile/eks-"+aws.ToString(g.NodegroupName)), "")
-	}
+	l.role = aws.ToString(g.NodeRole)
 	if len(subnets) == 0 {
 		subnets = g.Subnets
 	}

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// SARIF is a log of SARIF 2.1.0, with what code scanning reads of it.
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+type SARIF struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
+	Results []sarifResult `json:"results"`
+}
+
+type sarifDriver struct {
+	Name    string      `json:"name"`
+	Version string      `json:"version"`
+	Rules   []sarifRule `json:"rules"`
+}
+
+type sarifRule struct {
+	ID string `json:"id"`
+}
+
+type sarifResult struct {
+	RuleID    string          `json:"ruleId"`
+	Level     string          `json:"level"`
+	Message   sarifMessage    `json:"message"`
+	Locations []sarifLocation `json:"locations,omitempty"`
+}
+
+type sarifMessage struct {
+	Text string `json:"text"`
+}
+
+type sarifLocation struct {
+	Physical struct {
+		Artifact struct {
+			URI string `json:"uri"`
+		} `json:"artifactLocation"`
+		Region *sarifRegion `json:"region,omitempty"`
+	} `json:"physicalLocation"`
+}
+
+type sarifRegion struct {
+	StartLine int `json:"startLine"`
+}
+
+// The levels of findings and hints, in SARIF and as GitHub's commands.
+const (
+	levelError   = "error"
+	levelWarning = "warning"
+)
+
+// SARIF returns the document as a SARIF log of this version of the tool.
+func (d LintDocument) SARIF(version string) SARIF {
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{Name: "rollcall", Version: version, Rules: []sarifRule{}}
+	for f, level := range d.each() {
+		rule := sarifRule{ID: f.Code}
+		if !slices.Contains(run.Tool.Driver.Rules, rule) {
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
+		}
+		run.Results = append(run.Results, sarifResult{RuleID: f.Code, Level: level, Message: sarifMessage{f.message()}, Locations: f.locations()})
+	}
+	return SARIF{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// each calls yield for every finding and hint, with its level.
+func (d LintDocument) each() func(yield func(LintFinding, string) bool) {
+	return func(yield func(LintFinding, string) bool) {
+		for _, f := range d.Findings {
+			if !yield(f, levelError) {
+				return
+			}
+		}
+		for _, f := range d.Hints {
+			if !yield(f, levelWarning) {
+				return
+			}
+		}
+	}
+}
+
+// message returns what is wrong, and the fix.
+func (f LintFinding) message() string {
+	text := strings.Join(f.Launches, ", ") + ": " + f.Summary
+	if fix := strings.TrimSpace(f.Fix); fix != "" {
+		text += "\n\n" + fix
+	}
+	return text
+}
+
+// locations returns the place of the finding, none if it is in no file.
+func (f LintFinding) locations() []sarifLocation {
+	if f.File == "" {
+		return nil
+	}
+	at := url.URL{Path: filepath.ToSlash(f.File)}
+	if strings.HasPrefix(at.Path, "/") {
+		at.Scheme = "file"
+	}
+	var l sarifLocation
+	l.Physical.Artifact.URI = at.String()
+	if f.Line > 0 {
+		l.Physical.Region = &sarifRegion{f.Line}
+	}
+	return []sarifLocation{l}
+}
