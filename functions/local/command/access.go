@@ -128,6 +128,18 @@ func (a *access) settle(cluster string) (string, error) {
 	return cluster, errors.Join(faults...)
 }
 
+// besideBundle returns an error for each flag that a bundle makes void: those of the account, and the
+// command's others, each a name with its value.
+func (a access) besideBundle(cluster string, others ...[2]string) error {
+	var faults []error
+	for _, flag := range append([][2]string{{"--cluster", cluster}, {"--region", strings.Join(a.regions, "")}, {"--profile", a.profile}}, others...) {
+		if flag[1] != "" {
+			faults = append(faults, fmt.Errorf("%s cannot be combined with --bundle, which contains it", flag[0]))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // within runs a part of a command within the time limit, and shows its progress. If the
 // limit ends it, the error says what it was waiting for.
 func (a access) within(ctx context.Context, env Environment, do func(context.Context, *progress) error) error {

@@ -56,6 +56,14 @@ func (e Environment) columns() int {
 	return e.Columns()
 }
 
+// openBundle opens the bundle that --bundle names.
+func (e Environment) openBundle(dir string) (*bundle.Bundle, error) {
+	if e.OpenBundle != nil {
+		return e.OpenBundle(dir)
+	}
+	return bundle.Open(dir)
+}
+
 func (e Environment) layout() report.Layout {
 	return report.Layout{Columns: e.columns(), Color: e.Color}
 }

@@ -133,16 +133,8 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 	}
 	switch {
 	case f.bundle != "":
-		for _, flag := range []struct{ name, given string }{{"--cluster", f.cluster}, {"--region", strings.Join(f.regions, "")}, {"--profile", f.profile}, {"--ledger", f.ledger}, {"--stack", f.stack}} {
-			if flag.given != "" {
-				keep(fmt.Errorf("%s cannot be combined with --bundle, which contains it", flag.name))
-			}
-		}
-		open := bundle.Open
-		if env.OpenBundle != nil {
-			open = env.OpenBundle
-		}
-		q.bundle, err = open(f.bundle)
+		keep(f.besideBundle(f.cluster, [2]string{"--ledger", f.ledger}, [2]string{"--stack", f.stack}))
+		q.bundle, err = env.openBundle(f.bundle)
 		keep(err)
 	case len(args) == 0:
 		keep(errors.New("name an INSTANCE or KIND/NAME, or give --bundle DIR"))

@@ -3,12 +3,12 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"rollcall/shared/observe/bundle"
 	"rollcall/shared/observe/lint"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
@@ -22,7 +22,7 @@ const (
 
 type lintFlags struct {
 	access
-	cluster, bundle, at          string
+	cluster, bundle              string
 	templates, userData, subnets []string
 	output                       form
 }
@@ -56,7 +56,6 @@ Exit codes: 0 nothing found, 1 error, 2 something would fail.`,
 	flags.StringSliceVar(&f.subnets, "subnet", nil, "`ID` of a subnet to launch in, where no input names one; may be repeated")
 	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the cluster that the nodes would join")
 	flags.StringVar(&f.bundle, "bundle", "", "`DIR` written by rollcall capture, to use instead of the account")
-	flags.StringVar(&f.at, "at", "", "`TIME` of the capture, RFC 3339 (default at.txt of the bundle)")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML, outputSARIF, outputGitHub)
 	f.oneRegion(c)
 	f.contextFlags(c, env)
@@ -84,34 +83,31 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 	for _, name := range files {
 		data, err := os.ReadFile(name)
 		keep(err)
-		docs, err := lint.Sources(name, data)
+		found, err := lint.Sources(name, data)
 		keep(err)
-		in.Sources = append(in.Sources, docs...)
+		in.Sources = append(in.Sources, found...)
 	}
 	for _, name := range f.userData {
 		data, err := os.ReadFile(name)
 		keep(err)
 		in.Sources = append(in.Sources, lint.UserDataOf(name, data))
 	}
-	if f.bundle != "" {
+	switch {
+	case f.bundle != "":
+		keep(f.besideBundle(f.cluster))
 		keep(f.open(env, &in))
-	}
-	if len(in.Templates) > 0 && f.bundle == "" && f.cluster == "" {
-		keep(errors.New("--launch-template ID needs --cluster NAME or --bundle DIR"))
+	case f.cluster != "":
+	case len(in.Templates) > 0:
+		keep(fmt.Errorf("--launch-template %s: there is no such file, and a template of the account needs --cluster NAME or --bundle DIR", in.Templates[0]))
+	case len(files)+len(f.userData) == 0:
+		keep(errors.New("name a FILE, or give --cluster NAME or --bundle DIR"))
 	}
 	return in, errors.Join(faults...)
 }
 
 // open opens the bundle.
 func (f *lintFlags) open(env Environment, in *lint.Request) error {
-	if f.cluster != "" {
-		return errors.New("--cluster cannot be combined with --bundle, which contains it")
-	}
-	open := bundle.Open
-	if env.OpenBundle != nil {
-		open = env.OpenBundle
-	}
-	b, err := open(f.bundle)
+	b, err := env.openBundle(f.bundle)
 	if err != nil {
 		return err
 	}
@@ -119,10 +115,7 @@ func (f *lintFlags) open(env Environment, in *lint.Request) error {
 	if at, ok := b.At(); ok {
 		in.At = at
 	}
-	if f.at != "" {
-		in.At, err = bundle.ParseAt(f.at)
-	}
-	return ofFlag("--at", err)
+	return nil
 }
 
 func runLint(ctx context.Context, env Environment, f lintFlags, files []string) error {

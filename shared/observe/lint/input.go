@@ -112,6 +112,9 @@ func documentsIn(node *yaml.Node) ([]Source, error) {
 	if node.Decode(&o) != nil {
 		return nil, nil // a list, or a chart's template: nothing that lint reads
 	}
+	if node.Kind == yaml.DocumentNode {
+		node = node.Content[0] // the document itself begins at its ---
+	}
 	d := Source{Name: o.Metadata.Name, line: node.Line}
 	switch {
 	case o.LaunchTemplateVersions.Kind != 0:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,9 +39,6 @@ type Request struct {
 	At      time.Time
 }
 
-// ErrNothing means that the sources launch nothing.
-var ErrNothing = errors.New("nothing to judge: no launch template, NodePool, EC2NodeClass or user data was given")
-
 // Run judges what would be launched. What could not be read of the context is not checked.
 func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	out := report.LintDocument{At: in.At, Cluster: in.Cluster, Launches: []string{}, Findings: []report.LintFinding{}, Hints: []report.LintFinding{}, NotChecked: []report.LintGap{}, Notes: []string{}}
@@ -63,7 +59,8 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	}
 	out.Notes = append(out.Notes, missing...)
 	if len(o.launches) == 0 {
-		return out, ErrNothing
+		out.Notes = append(out.Notes, "nothing was judged: there is no launch template, NodePool, EC2NodeClass or user data")
+		return out, nil
 	}
 	part, err := bundle.OpenPart(o.files(in.Sources))
 	if err != nil {

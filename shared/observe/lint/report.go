@@ -176,18 +176,28 @@ func (l *launch) source(of string, sources []Source) *Source {
 	return nil
 }
 
-// find returns the line on which the observation most likely is: where its value is, or the name of
-// its field, or user data.
+// find returns the line on which the observation most likely is: where its value is, or as much of
+// the path of its field as there is, or where the user data begins.
 func (d *Source) find(e roll.Evidence) int {
-	lines := strings.Split(d.text, "\n")[d.line-1:]
-	texts := []string{e.Observed, e.Field[strings.LastIndexAny(e.Field, ".[")+1:]}
+	lines := strings.Split(d.text, "\n")
+	after := func(line int, text string) int { // from 1, 0 if there is none
+		return 1 + line + slices.IndexFunc(lines[line:], func(l string) bool { return strings.Contains(l, text) })
+	}
+	begin := d.line - 1
+	if line := after(begin, e.Observed); len(e.Observed) > 4 && line > begin {
+		return line
+	}
+	path := strings.FieldsFunc(e.Field, func(r rune) bool { return strings.ContainsRune(".[], ", r) })
 	if e.Source == "user data" {
-		texts = append(texts, "UserData", "userData")
+		path = []string{"serData"} // of a launch template, or of an EC2NodeClass
 	}
-	for _, text := range texts {
-		if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) }); len(text) > 3 && i >= 0 {
-			return d.line + i
+	at := begin
+	for _, name := range path {
+		line := after(at, name)
+		if line <= at {
+			break
 		}
+		at = line
 	}
-	return d.line
+	return max(at, d.line)
 }

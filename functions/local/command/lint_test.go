@@ -1,0 +1,93 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rollcall/shared/report"
+)
+
+// script joins another cluster.
+const script = "#!/bin/bash\n/etc/eks/bootstrap.sh staging\n"
+
+// source writes a file for lint.
+func source(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLintReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
+	noAWS(t)
+	code, _, stderr := rollcall(t, "lint", "none.yaml", "--output", "xml", "--timeout", "0s", "--bundle", healthy, "--cluster", "payments", "--region", "eu-west-1")
+	if code != ExitError {
+		t.Errorf("exit %d", code)
+	}
+	for _, want := range []string{"none.yaml", "--output", "--timeout", "--cluster cannot be combined", "--region cannot be combined"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr)
+		}
+	}
+}
+
+func TestWhatLintCannotBeAsked(t *testing.T) {
+	noAWS(t)
+	for want, args := range map[string][]string{
+		"name a FILE":             {"lint"},
+		"needs --cluster NAME":    {"lint", "--launch-template", "lt-0123456789abcdef0"},
+		"lt-0f3c0000000000000:99": {"lint", "--launch-template", "lt-0f3c0000000000000:99", "--bundle", healthy},
+		"VersionNumber":           {"lint", source(t, "t.json", `{"LaunchTemplateVersions": [{"LaunchTemplateId": "lt-1", "LaunchTemplateData": {}}]}`)},
+		"AWS_REGION":              {"lint", source(t, "u.sh", script), "--cluster", "payments"},
+	} {
+		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+func TestLintExits(t *testing.T) {
+	noAWS(t)
+	for name, tt := range map[string]struct {
+		args []string
+		want int
+	}{
+		"the node pools of a sound cluster": {[]string{"--bundle", healthy}, ExitOK},
+		"a launch template of it":           {[]string{"--bundle", healthy, "--launch-template", "lt-0f3c0000000000000"}, ExitOK},
+		"a role that nothing maps":          {[]string{"--bundle", unmapped, "--launch-template", "lt-0ba80000000000000"}, ExitFindings},
+		"files without a launch":            {[]string{source(t, "values.yaml", "a: b\n")}, ExitOK},
+		"user data for another cluster":     {[]string{"--bundle", healthy, "--user-data", source(t, "data", script)}, ExitFindings},
+		"a hint alone":                      {[]string{"--bundle", healthy, source(t, "u.sh", "#!/bin/bash\necho hello\n")}, ExitOK},
+	} {
+		if code, stdout, stderr := rollcall(t, append([]string{"lint"}, tt.args...)...); code != tt.want {
+			t.Errorf("%s: exit %d, want %d: %s%s", name, code, tt.want, stdout, stderr)
+		}
+	}
+}
+
+func TestTheFormsOfLint(t *testing.T) {
+	noAWS(t)
+	file := source(t, "u.sh", script)
+	for form, want := range map[string]string{
+		"table":  "UserDataClusterMismatch: " + file,
+		"json":   `"code": "UserDataClusterMismatch"`,
+		"yaml":   "code: UserDataClusterMismatch",
+		"sarif":  `"ruleId": "UserDataClusterMismatch"`,
+		"github": "::error file=" + file + ",line=2,title=UserDataClusterMismatch::",
+	} {
+		code, stdout, stderr := rollcall(t, "lint", file, "--bundle", healthy, "-o", form)
+		if code != ExitFindings || !strings.Contains(stdout, want) {
+			t.Errorf("%s: exit %d: %s%s", form, code, stdout, stderr)
+		}
+	}
+	_, stdout, _ := rollcall(t, "lint", file, "--bundle", healthy, "-o", "json")
+	var d report.LintDocument
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || len(d.Findings) != 1 || d.Findings[0].File != file || d.Findings[0].Line != 2 || d.Findings[0].Fix == "" {
+		t.Errorf("%v: %+v", err, d)
+	}
+}

@@ -1,0 +1,73 @@
+package lint
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"rollcall/shared/evidence/userdata"
+)
+
+var payments = &ekstypes.Cluster{
+	Name: aws.String("payments"), Endpoint: aws.String("https://0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"), CertificateAuthority: &ekstypes.Certificate{Data: aws.String("dW5rbm93bg==")},
+}
+
+// What the owner adds lets the instance join, whatever its user data has besides.
+func TestTheOwnersPartJoinsTheCluster(t *testing.T) {
+	const mime = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript\n\n#!/bin/bash\necho hello\n--//--\n"
+	for name, tt := range map[string]struct {
+		family, own string
+		want        userdata.Tool // "" if nothing joins
+		keeps       string
+	}{
+		"AL2023 alone":           {familyAL2023, "", userdata.Nodeadm, ""},
+		"AL2023 with parts":      {familyAL2023, mime, userdata.Nodeadm, "echo hello"},
+		"AL2023 with NodeConfig": {familyAL2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n", userdata.Nodeadm, "spec: {}"},
+		"AL2 with a script":      {familyAL2, "#!/bin/bash\necho hello\n", userdata.BootstrapScript, "echo hello"},
+		"AL2 with cloud-config":  {familyAL2, "#cloud-config\nruncmd: []\n", userdata.BootstrapScript, "runcmd"},
+		"Bottlerocket":           {familyBottlerocket, "[settings.kubernetes]\nmax-pods = 40\n", userdata.BottlerocketSettings, "max-pods"},
+		"Bottlerocket alone":     {familyBottlerocket, "", userdata.BottlerocketSettings, ""},
+		"broken settings":        {familyBottlerocket, "[settings\n", "", "[settings"},
+		"broken parts":           {familyAL2023, strings.Replace(mime, "--//--", "", 1), "", "echo hello"},
+		"Custom":                 {familyCustom, "#!/bin/bash\n", "", "#!/bin/bash"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := launch{userData: tt.own}
+			l.merge(tt.family, payments, karpentersTaint)
+			if !strings.Contains(l.userData, tt.keeps) {
+				t.Errorf("lost %q:\n%s", tt.keeps, l.userData)
+			}
+			boot := userdata.Read([]byte(l.userData))
+			if tt.want == "" {
+				if len(boot.Joins) > 0 {
+					t.Errorf("it joins: %+v", boot.Joins)
+				}
+				return
+			}
+			if len(boot.Joins) != 1 || boot.Joins[0].Tool != tt.want || !boot.For("payments") || len(boot.Joins[0].Missing) > 0 {
+				t.Fatalf("joins %+v by\n%s", boot.Joins, l.userData)
+			}
+			if taints := boot.Joins[0].Kubelet.Registered(); len(taints) != 1 || taints[0].Key != "karpenter.sh/unregistered" {
+				t.Errorf("registers with %+v", taints)
+			}
+		})
+	}
+}
+
+func TestTheFamilyOfUserData(t *testing.T) {
+	for want, text := range map[string]string{
+		familyAL2: "#!/bin/bash\n/etc/eks/bootstrap.sh payments\n", familyAL2023: nodeConfig("payments", "", "", ""),
+		familyBottlerocket: "[settings.kubernetes]\ncluster-name = \"payments\"\n", "": "#!/bin/bash\necho hello\n",
+	} {
+		if got := toolFamily([]byte(text)); got != want {
+			t.Errorf("got %q, want %q of\n%s", got, want, text)
+		}
+	}
+	for name, want := range map[string]string{"al2023@latest": familyAL2023, "AL2_x86_64": familyAL2, "BOTTLEROCKET_ARM_64": familyBottlerocket, "WINDOWS_CORE_2022_x86_64": familyWindows, "CUSTOM": familyCustom, "": familyAL2023} {
+		if got := familyOf(name, ""); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
