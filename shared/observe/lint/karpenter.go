@@ -127,7 +127,7 @@ func (p *nodePool) class() string {
 
 // launches returns the instances of each pool, and those of classes that no pool uses. A pool whose
 // class is missing is in missing.
-func (p *pools) launches(ctx context.Context, in *place) (out []*launch, missing []string) {
+func (p *pools) launches(ctx context.Context, in *site) (out []*launch, missing []string) {
 	used := map[string]bool{}
 	for i := range p.pools {
 		pool := &p.pools[i]
@@ -148,7 +148,7 @@ func (p *pools) launches(ctx context.Context, in *place) (out []*launch, missing
 }
 
 // fromClass returns an instance of a node class for each of its subnets.
-func (p *place) fromClass(ctx context.Context, c *nodeClass, pool, name string, from ...*Source) []*launch {
+func (p *site) fromClass(ctx context.Context, c *nodeClass, pool, name string, from ...*Source) []*launch {
 	base := launch{name: name, from: slices.DeleteFunc(from, func(d *Source) bool { return d == nil }), userData: c.Spec.UserData, role: c.Spec.Role}
 	i := &base.instance
 	i.Tags = []types.Tag{tag("karpenter.sh/nodepool", pool), tag("karpenter.k8s.aws/ec2nodeclass", c.Metadata.Name)}
@@ -196,7 +196,7 @@ func ids(all []struct{ ID string }) (out []string) {
 
 // selected returns the ids of the objects that the terms select; those of the status if the terms
 // select none, as far as can be read.
-func (p *place) selected(ctx context.Context, terms []selector, status []string, like func(context.Context, []types.Filter) []string) (out []string) {
+func (p *site) selected(ctx context.Context, terms []selector, status []string, like func(context.Context, []types.Filter) []string) (out []string) {
 	for _, t := range terms {
 		var filters []types.Filter
 		for key, value := range t.Tags {
@@ -219,7 +219,7 @@ func (p *place) selected(ctx context.Context, terms []selector, status []string,
 	return slices.Compact(out)
 }
 
-func (p *place) subnetsLike(ctx context.Context, filters []types.Filter) (out []string) {
+func (p *site) subnetsLike(ctx context.Context, filters []types.Filter) (out []string) {
 	found, err := p.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: filters})
 	if err != nil {
 		return nil
@@ -230,7 +230,7 @@ func (p *place) subnetsLike(ctx context.Context, filters []types.Filter) (out []
 	return out
 }
 
-func (p *place) groupsLike(ctx context.Context, filters []types.Filter) (out []string) {
+func (p *site) groupsLike(ctx context.Context, filters []types.Filter) (out []string) {
 	found, err := p.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filters})
 	if err != nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,9 @@ type Request struct {
 // Run judges what would be launched. What could not be read of the context is not checked.
 func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	out := report.LintDocument{At: in.At, Cluster: in.Cluster, Launches: []string{}, Findings: []report.LintFinding{}, Hints: []report.LintFinding{}, NotChecked: []report.LintGap{}, Notes: []string{}}
+	if err := in.twice(); err != nil {
+		return out, err
+	}
 	place, err := in.context()
 	if err != nil {
 		return out, err
@@ -66,14 +70,14 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	if err != nil {
 		return out, err
 	}
-	if slices.ContainsFunc(in.Sources, func(d Source) bool { return d.Content == AccessEntries }) {
+	if first(in.Sources, AccessEntries) != nil {
 		o.entries = apistats.Methods(eks.NewFromConfig(part.AWS()))
 	}
-	first, err := part.Kube().Dial(s.Cluster)
+	objects, err := part.Kube().Dial(s.Cluster)
 	if err != nil {
 		return out, err
 	}
-	look := place.Before(o.intercept, first)
+	look := place.Before(o.intercept, objects)
 	look.Observer.LookUp(ctx, s, slices.Collect(maps.Keys(o.launches)))
 	findings := o.imagined(s)
 	found := look.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: ledger.NewState(), Whole: true}, false).Diagnoses
@@ -82,6 +86,24 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 		p.add(o.launches[pair[0].Instance], found[pair[0].Key()], found[pair[1].Key()])
 	}
 	return out, ctx.Err()
+}
+
+// twice returns an error for each object that two sources have: those of two clusters, of which one
+// would stand for the other.
+func (r *Request) twice() error {
+	var faults []error
+	in := map[string]string{} // file by object
+	for _, d := range r.Sources {
+		if d.Content == LaunchTemplates || d.Content == UserData {
+			continue
+		}
+		name := strings.TrimSpace(string(d.Content) + " " + d.Name)
+		if other, ok := in[name]; ok {
+			faults = append(faults, fmt.Errorf("%s is in %s and in %s: lint the files of each cluster by themselves", name, other, d.File))
+		}
+		in[name] = d.File
+	}
+	return errors.Join(faults...)
 }
 
 // context returns the view of the account or the bundle; without one a view that can read nothing.
@@ -142,7 +164,7 @@ func (o *overlay) files(sources []Source) fstest.MapFS {
 
 // launches returns what the sources launch, and which sources are missing.
 func (r *Request) launches(ctx context.Context, v *view.View, s *roll.Snapshot) (o *overlay, missing []string, err error) {
-	p := newPlace(ctx, v.AWS(), r.Cluster, r.Subnets)
+	p := newSite(ctx, v.AWS(), r.Cluster, r.Subnets)
 	o = &overlay{launches: map[roll.InstanceID]*launch{}}
 	all := len(r.Templates) == 0
 	for i := range r.Sources {
@@ -211,7 +233,7 @@ func versionsIn(ctx context.Context, d *Source) ([]types.LaunchTemplateVersion, 
 }
 
 // version reads a launch template version of the account: ID:VERSION, or the default one of ID.
-func (p *place) version(ctx context.Context, name string) (*types.LaunchTemplateVersion, error) {
+func (p *site) version(ctx context.Context, name string) (*types.LaunchTemplateVersion, error) {
 	id, version, _ := strings.Cut(name, ":")
 	out, err := p.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{cmp.Or(version, "$Default")}})
 	if err != nil {

@@ -133,6 +133,23 @@ func TestWithoutALaunchNothingIsJudged(t *testing.T) {
 	}
 }
 
+func TestAnObjectThatIsThereTwiceIsAnError(t *testing.T) {
+	var in lint.Request
+	for _, file := range []string{"blue.yaml", "green.yaml"} {
+		docs, err := lint.Sources(file, []byte(pool+"---\n"+class))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Sources = append(in.Sources, docs...)
+	}
+	_, err := lint.Run(t.Context(), in)
+	for _, want := range []string{"NodePool default is in blue.yaml and in green.yaml", "EC2NodeClass default"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}
+
 // What is quoted of user data is without its secrets, as in an explanation.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"

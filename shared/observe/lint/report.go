@@ -157,23 +157,27 @@ func (l *launch) place(e roll.Evidence, sources []Source) report.LintPlace {
 
 // source returns the source that an observation is of, nil if it is of none.
 func (l *launch) source(of string, sources []Source) *Source {
-	content := map[string]Content{"aws-auth": AwsAuth, "access entry": AccessEntries, "access entries": AccessEntries, "NodePool": NodePool}[of]
-	if content != "" {
-		i := slices.IndexFunc(sources, func(d Source) bool { return d.Content == content })
-		if i < 0 {
-			return nil
-		}
-		return &sources[i]
-	}
 	switch of {
-	case "user data", "instance", "image", "EC2NodeClass", "instance profile":
-		for _, d := range l.from {
-			if d.Content != NodePool {
-				return d
-			}
+	case "aws-auth":
+		return first(sources, AwsAuth)
+	case "access entry", "access entries":
+		return first(sources, AccessEntries)
+	}
+	for _, d := range l.from {
+		if d.Content == NodePool == (of == "NodePool") && slices.Contains([]string{"NodePool", "user data", "instance", "image", "EC2NodeClass", "instance profile"}, of) {
+			return d
 		}
 	}
 	return nil
+}
+
+// first returns the first source with the content, nil if there is none.
+func first(sources []Source, content Content) *Source {
+	i := slices.IndexFunc(sources, func(d Source) bool { return d.Content == content })
+	if i < 0 {
+		return nil
+	}
+	return &sources[i]
 }
 
 // find returns the line on which the observation most likely is: where its value is, or as much of

@@ -15,7 +15,7 @@ import (
 
 // fromTemplate returns an instance of a launch template version for each subnet in which its owner
 // launches.
-func (p *place) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion, from ...*Source) []*launch {
+func (p *site) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion, from ...*Source) []*launch {
 	d := v.LaunchTemplateData
 	if d == nil {
 		d = &types.ResponseLaunchTemplateData{}
@@ -84,7 +84,7 @@ func (p *place) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion
 // ofNodeGroup adds what EKS adds to the instances of a managed node group. It returns the subnets
 // and the security groups.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
-func (p *place) ofNodeGroup(l *launch, g *ekstypes.Nodegroup, subnets, groups []string) (in, behind []string) {
+func (p *site) ofNodeGroup(l *launch, g *ekstypes.Nodegroup, subnets, groups []string) (in, behind []string) {
 	l.instance.Tags = append(l.instance.Tags, tag("eks:nodegroup-name", aws.ToString(g.NodegroupName)))
 	if g.Resources != nil && len(g.Resources.AutoScalingGroups) > 0 {
 		l.instance.Tags = append(l.instance.Tags, tag("aws:autoscaling:groupName", aws.ToString(g.Resources.AutoScalingGroups[0].Name)))
@@ -101,7 +101,7 @@ func (p *place) ofNodeGroup(l *launch, g *ekstypes.Nodegroup, subnets, groups []
 
 // addEKS merges EKS's part into the user data of a template without an AMI, which only a managed
 // node group launches.
-func (p *place) addEKS(l *launch, g *ekstypes.Nodegroup) {
+func (p *site) addEKS(l *launch, g *ekstypes.Nodegroup) {
 	amiType := ""
 	if g != nil {
 		amiType = string(g.AmiType)
@@ -137,7 +137,7 @@ func (l *launch) into(subnets []types.Subnet, public *bool) []*launch {
 }
 
 // vpc returns the cluster's network, the zero value if unknown.
-func (p *place) vpc() ekstypes.VpcConfigResponse {
+func (p *site) vpc() ekstypes.VpcConfigResponse {
 	if p.cluster == nil || p.cluster.ResourcesVpcConfig == nil {
 		return ekstypes.VpcConfigResponse{}
 	}
@@ -145,7 +145,7 @@ func (p *place) vpc() ekstypes.VpcConfigResponse {
 }
 
 // arn returns the ARN of an object of IAM in the cluster's account.
-func (p *place) arn(resource string) string {
+func (p *site) arn(resource string) string {
 	account := ""
 	if p.cluster != nil {
 		id, _ := roll.ParseClusterARN(aws.ToString(p.cluster.Arn))

@@ -18,9 +18,9 @@ import (
 	"rollcall/shared/observe/project"
 )
 
-// place is the account or the bundle in which instances would be launched. What cannot be read of it
+// site is the account or the bundle in which instances would be launched. What cannot be read of it
 // is unknown; the diagnosis says what it could not check.
-type place struct {
+type site struct {
 	ec2         *ec2.Client
 	eks         *eks.Client
 	autoScaling *autoscaling.Client
@@ -32,8 +32,8 @@ type place struct {
 	images      map[string]types.Image // stand-ins for AMIs, by id
 }
 
-func newPlace(ctx context.Context, cfg aws.Config, cluster string, subnets []string) *place {
-	p := &place{ec2: ec2.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), autoScaling: autoscaling.NewFromConfig(cfg), subnets: subnets, images: map[string]types.Image{}}
+func newSite(ctx context.Context, cfg aws.Config, cluster string, subnets []string) *site {
+	p := &site{ec2: ec2.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), autoScaling: autoscaling.NewFromConfig(cfg), subnets: subnets, images: map[string]types.Image{}}
 	if cluster == "" {
 		return p
 	}
@@ -44,7 +44,7 @@ func newPlace(ctx context.Context, cfg aws.Config, cluster string, subnets []str
 }
 
 // readGroups reads what launches from launch templates, once.
-func (p *place) readGroups(ctx context.Context) {
+func (p *site) readGroups(ctx context.Context) {
 	if p.groupsRead {
 		return
 	}
@@ -68,7 +68,7 @@ func (p *place) readGroups(ctx context.Context) {
 
 // ownerOf returns the Auto Scaling group and the node group that launch from a template, nil if none
 // is known.
-func (p *place) ownerOf(template, name string) (*asgtypes.AutoScalingGroup, *ekstypes.Nodegroup) {
+func (p *site) ownerOf(template, name string) (*asgtypes.AutoScalingGroup, *ekstypes.Nodegroup) {
 	for _, g := range p.nodeGroups {
 		if t := g.LaunchTemplate; t != nil && (aws.ToString(t.Id) == template || name != "" && aws.ToString(t.Name) == name) {
 			return nil, g
@@ -99,7 +99,7 @@ func scales(n *ekstypes.Nodegroup, asg string) bool {
 
 // in returns the subnets as EC2 describes them; one of which no more than the id is known for each
 // that cannot be read, and one without an id if there is none.
-func (p *place) in(ctx context.Context, ids []string) []types.Subnet {
+func (p *site) in(ctx context.Context, ids []string) []types.Subnet {
 	if len(ids) == 0 {
 		return []types.Subnet{{}}
 	}
@@ -116,7 +116,7 @@ func (p *place) in(ctx context.Context, ids []string) []types.Subnet {
 }
 
 // image returns an AMI as EC2 describes it, the zero value if unknown.
-func (p *place) image(ctx context.Context, id string) types.Image {
+func (p *site) image(ctx context.Context, id string) types.Image {
 	if !strings.HasPrefix(id, "ami-") {
 		return types.Image{}
 	}
@@ -129,7 +129,7 @@ func (p *place) image(ctx context.Context, id string) types.Image {
 
 // standIn gives an instance whose AMI is not known one of EKS's AMIs of the family, "" for none: of
 // the cluster's version, and of a release that is not known.
-func (p *place) standIn(i *types.Instance, family string) {
+func (p *site) standIn(i *types.Instance, family string) {
 	names := map[string]string{
 		familyAL2: "amazon-eks-node-%s-v99999999", familyAL2023: "amazon-eks-node-al2023-x86_64-standard-%s-v99999999", familyBottlerocket: "bottlerocket-aws-k8s-%s-x86_64-v99.0.0",
 	}
