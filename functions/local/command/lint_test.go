@@ -2,6 +2,9 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,5 +92,41 @@ func TestTheFormsOfLint(t *testing.T) {
 	var d report.LintDocument
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || len(d.Findings) != 1 || d.Findings[0].File != file || d.Findings[0].Line != 2 || d.Findings[0].Fix == "" {
 		t.Errorf("%v: %+v", err, d)
+	}
+}
+
+// The account is only read, and what its API server would say is not checked if it does not answer.
+func TestLintReadsTheAccount(t *testing.T) {
+	noAWS(t)
+	var writes []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		action := r.Form.Get("Action")
+		switch {
+		case r.URL.Path == "/clusters/shop":
+			_, _ = fmt.Fprint(w, `{"cluster":{"name":"shop","arn":"arn:aws:eks:eu-west-1:111122223333:cluster/shop","status":"ACTIVE","version":"1.35","endpoint":"https://127.0.0.1:1","certificateAuthority":{"data":""},"resourcesVpcConfig":{"endpointPublicAccess":true,"vpcId":"vpc-1"}}}`)
+		case action == "":
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			_, _ = fmt.Fprintf(w, `<%[1]sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"/>`, action)
+		}
+		if action != "" && !strings.HasPrefix(action, "Describe") && !strings.HasPrefix(action, "Get") && !strings.HasPrefix(action, "List") || action == "" && r.Method != http.MethodGet {
+			writes = append(writes, r.Method+" "+r.URL.Path+" "+action)
+		}
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
+		t.Setenv(name, value)
+	}
+	code, stdout, stderr := rollcall(t, "lint", source(t, "u.sh", script), "--cluster", "shop", "-o", "json")
+	if code != ExitFindings || !strings.Contains(stdout, `"UserDataClusterMismatch"`) || !strings.Contains(stdout, "127.0.0.1:1") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	if len(writes) > 0 {
+		t.Errorf("it sent %v", writes)
+	}
+	twoRegions().serve(t)
+	if code, _, stderr := rollcall(t, "lint", source(t, "u.sh", script), "--cluster", "other"); code != ExitError || !strings.Contains(stderr, "other") {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -53,6 +53,9 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	s := &roll.Snapshot{At: in.At}
 	if in.Cluster != "" {
 		s = place.Observer.Snapshot(ctx, in.Cluster, in.At, roll.Watch{})
+		if len(s.Gaps) > 0 && s.Cluster.Endpoint == "" {
+			return out, errors.New(s.Gaps[0].Detail)
+		}
 		for _, g := range s.Gaps {
 			out.Notes = append(out.Notes, g.Detail)
 		}
