@@ -116,10 +116,10 @@ func templateOf(i object, userData []byte) object {
 	id, version := "lt-0f00000000000000f", 1
 	var tags []object
 	for _, tag := range i["Tags"].([]any) {
-		switch key, value := tag.(object)["Key"].(string), tag.(object)["Value"].(string); {
-		case key == "aws:ec2launchtemplate:id":
+		switch value := tag.(object)["Value"].(string); tag.(object)["Key"] {
+		case "aws:ec2launchtemplate:id":
 			id = value
-		case key == "aws:ec2launchtemplate:version":
+		case "aws:ec2launchtemplate:version":
 			_, _ = fmt.Sscan(value, &version)
 		default:
 			tags = append(tags, tag.(object))

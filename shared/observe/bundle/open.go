@@ -53,7 +53,10 @@ func Open(dir string) (*Bundle, error) {
 // OpenFS reads the bundle at the root of a file system. The error is [Faults].
 func OpenFS(fsys fs.FS) (*Bundle, error) {
 	b := &Bundle{c: newContents()}
-	faults := b.readSpecs(fsys, true)
+	var faults Faults
+	for i := range specs {
+		faults = append(faults, b.read(fsys, &specs[i])...)
+	}
 	faults = append(faults, b.readAt(fsys)...)
 	faults = append(faults, b.readDocuments(fsys, folderUserData, b.c.userDataIn)...)
 	faults = append(faults, b.readDocuments(fsys, folderConsole, unmarked)...)
@@ -67,11 +70,17 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 	return b, nil
 }
 
-// OpenPart reads those files of a bundle that exist, without texts. It answers from them alone, and
-// an object that none of them has is not captured. The error is [Faults].
-func OpenPart(fsys fs.FS) (*Bundle, error) {
+// OpenPart reads files of a bundle by their names, of which any may be missing. It answers from them
+// alone, and an object that none of them has is not captured. The error is [Faults].
+func OpenPart(files map[string][]byte) (*Bundle, error) {
 	b := &Bundle{c: newContents()}
-	if faults := b.readSpecs(fsys, false); len(faults) > 0 {
+	var faults Faults
+	for i := range specs {
+		if data, ok := files[specs[i].name]; ok {
+			faults = append(faults, b.take(&specs[i], data)...)
+		}
+	}
+	if len(faults) > 0 {
 		faults.sort()
 		return nil, faults
 	}
@@ -79,16 +88,6 @@ func OpenPart(fsys fs.FS) (*Bundle, error) {
 		b.c.objects(served[i].file).single = true
 	}
 	return b, nil
-}
-
-// readSpecs reads the JSON files. whole reports whether the required ones must exist.
-func (b *Bundle) readSpecs(fsys fs.FS, whole bool) (faults Faults) {
-	for i := range specs {
-		s := specs[i]
-		s.required = s.required && whole
-		faults = append(faults, b.read(fsys, &s)...)
-	}
-	return faults
 }
 
 // oneOfMany rejects a single Node if there are several instances. kubectl prints a list even for
@@ -114,6 +113,11 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 	case err != nil:
 		return Faults{{File: s.name, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))}}
 	}
+	return b.take(s, data)
+}
+
+// take reads the content of one JSON file.
+func (b *Bundle) take(s *spec, data []byte) Faults {
 	in := &input{spec: s, data: plain(data)}
 	if len(bytes.TrimSpace(in.data)) == 0 {
 		if s.required {

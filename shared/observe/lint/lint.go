@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing/fstest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -114,7 +113,7 @@ func (r *Request) context() (*view.View, error) {
 	if r.View != nil {
 		return r.View, nil
 	}
-	nothing, err := bundle.OpenPart(fstest.MapFS{})
+	nothing, err := bundle.OpenPart(nil)
 	return view.OfBundle(nothing), err
 }
 
@@ -139,9 +138,9 @@ func (o *overlay) imagined(s *roll.Snapshot) (out []roll.Finding) {
 }
 
 // files returns the sources, and the nodes that the launches would become, as the files of a bundle.
-func (o *overlay) files(sources []Source) fstest.MapFS {
+func (o *overlay) files(sources []Source) map[string][]byte {
 	lists := map[string][]any{}
-	out := fstest.MapFS{}
+	out := map[string][]byte{}
 	for _, d := range sources {
 		switch d.Content {
 		case NodePool:
@@ -149,9 +148,9 @@ func (o *overlay) files(sources []Source) fstest.MapFS {
 		case NodeClass:
 			lists["ec2nodeclasses.json"] = append(lists["ec2nodeclasses.json"], json.RawMessage(d.Data))
 		case AwsAuth:
-			out["aws-auth.json"] = &fstest.MapFile{Data: d.Data}
+			out["aws-auth.json"] = d.Data
 		case AccessEntries:
-			out["access-entries.json"] = &fstest.MapFile{Data: d.Data}
+			out["access-entries.json"] = d.Data
 		}
 	}
 	for _, l := range o.launches {
@@ -159,8 +158,7 @@ func (o *overlay) files(sources []Source) fstest.MapFS {
 		lists["leases.json"] = append(lists["leases.json"], l.lease())
 	}
 	for name, list := range lists {
-		data, _ := json.Marshal(list) // maps, and what was JSON before
-		out[name] = &fstest.MapFile{Data: data}
+		out[name], _ = json.Marshal(list) // maps, and what was JSON before
 	}
 	return out
 }
@@ -186,7 +184,7 @@ func (r *Request) launches(ctx context.Context, v *view.View, s *roll.Snapshot) 
 		case UserData:
 			l := &launch{name: d.File, from: []*Source{d}, userData: string(d.Data), alone: true}
 			p.standIn(&l.instance, toolFamily(d.Data))
-			o.add(s.At, l.into(p.in(ctx, r.Subnets), nil)...)
+			o.add(s.At, l)
 		}
 	}
 	for _, name := range r.Templates {
@@ -224,7 +222,7 @@ func (d *Source) launches() bool { return d.Content != AwsAuth && d.Content != A
 
 // versionsIn returns the launch template versions in a document.
 func versionsIn(ctx context.Context, d *Source) ([]types.LaunchTemplateVersion, error) {
-	part, err := bundle.OpenPart(fstest.MapFS{"launch-template-versions.json": &fstest.MapFile{Data: d.Data}})
+	part, err := bundle.OpenPart(map[string][]byte{"launch-template-versions.json": d.Data})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.File, err)
 	}

@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -40,6 +41,23 @@ func familyOf(name, userData string) string {
 		return familyBottlerocket
 	}
 	return familyAL2023
+}
+
+// parameterFamily returns the family of AMIs that a public SSM parameter names in place of an AMI, ""
+// for any other.
+// https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+func parameterFamily(image string) string {
+	switch {
+	case strings.Contains(image, "/aws/service/bottlerocket/aws-k8s-"):
+		return familyBottlerocket
+	case !strings.Contains(image, "/aws/service/eks/optimized-ami/"):
+		return ""
+	case strings.Contains(image, "/amazon-linux-2023/"):
+		return familyAL2023
+	case strings.Contains(image, "/amazon-linux-2"):
+		return familyAL2
+	}
+	return ""
 }
 
 // toolFamily returns the family of AMIs for which user data is written, "" if nothing shows it.
@@ -131,7 +149,7 @@ func eachPart(own string, add func(textproto.MIMEHeader, []byte)) bool {
 	reader := multipart.NewReader(message.Body, parameters["boundary"])
 	for {
 		part, err := reader.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return true
 		}
 		if err != nil {

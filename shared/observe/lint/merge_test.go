@@ -70,4 +70,14 @@ func TestTheFamilyOfUserData(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
+	for name, want := range map[string]string{
+		"resolve:ssm:/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/recommended/image_id": familyAL2023,
+		"resolve:ssm:/aws/service/eks/optimized-ami/1.32/amazon-linux-2-gpu/recommended/image_id":                familyAL2,
+		"resolve:ssm:/aws/service/bottlerocket/aws-k8s-1.35/x86_64/latest/image_id":                              familyBottlerocket,
+		"resolve:ssm:/payments/ami": "", "ami-0123456789abcdef0": "",
+	} {
+		if got := parameterFamily(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
 }

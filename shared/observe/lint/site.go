@@ -115,14 +115,15 @@ func (p *site) in(ctx context.Context, ids []string) []types.Subnet {
 	return all
 }
 
-// image returns an AMI as EC2 describes it, the zero value if unknown.
+// image returns an AMI as EC2 describes it, with no more than the id if it cannot be read, and without
+// one if the id is none.
 func (p *site) image(ctx context.Context, id string) types.Image {
 	if !strings.HasPrefix(id, "ami-") {
 		return types.Image{}
 	}
 	out, err := p.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
 	if err != nil || len(out.Images) == 0 {
-		return types.Image{}
+		return types.Image{ImageId: &id}
 	}
 	return out.Images[0]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -35,24 +36,13 @@ func (p *site) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion,
 		i.MetadataOptions = &types.InstanceMetadataOptionsResponse{HttpEndpoint: types.InstanceMetadataEndpointState(m.HttpEndpoint), HttpPutResponseHopLimit: m.HttpPutResponseHopLimit}
 	}
 	imaged(i, p.image(ctx, aws.ToString(d.ImageId)))
+	p.standIn(i, parameterFamily(aws.ToString(d.ImageId)))
 	if data, err := base64.StdEncoding.DecodeString(aws.ToString(d.UserData)); err == nil {
 		base.userData = string(data)
 	} else {
 		base.unknown = true
 	}
-	subnets, groups := p.subnets, d.SecurityGroupIds
-	var public *bool
-	for _, n := range d.NetworkInterfaces {
-		if aws.ToInt32(n.DeviceIndex) == 0 {
-			if len(n.Ipv6Addresses) > 0 || aws.ToInt32(n.Ipv6AddressCount) > 0 {
-				i.Ipv6Address = aws.String(ipv6Address)
-			}
-			if n.SubnetId != nil {
-				subnets = []string{*n.SubnetId}
-			}
-			groups, public = append(groups, n.Groups...), n.AssociatePublicIpAddress
-		}
-	}
+	subnets, groups, public := base.interfaces(d, p.subnets)
 	if profile := d.IamInstanceProfile; profile != nil {
 		base.profile(aws.ToString(profile.Arn), p.arn("instance-profile/"+aws.ToString(profile.Name)))
 	}
@@ -79,6 +69,24 @@ func (p *site) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion,
 	}
 	i.SecurityGroups = grouped(groups)
 	return base.into(p.in(ctx, subnets), public)
+}
+
+// interfaces returns the subnets and the security groups of a template's instances, and whether they
+// have a public address, nil if that depends on the subnet.
+func (l *launch) interfaces(d *types.ResponseLaunchTemplateData, otherwise []string) (subnets, groups []string, public *bool) {
+	for _, n := range d.NetworkInterfaces {
+		if aws.ToInt32(n.DeviceIndex) != 0 {
+			continue
+		}
+		if len(n.Ipv6Addresses) > 0 || aws.ToInt32(n.Ipv6AddressCount) > 0 {
+			l.instance.Ipv6Address = aws.String(ipv6Address)
+		}
+		if n.SubnetId != nil {
+			otherwise = []string{*n.SubnetId}
+		}
+		return otherwise, slices.Concat(d.SecurityGroupIds, n.Groups), n.AssociatePublicIpAddress
+	}
+	return otherwise, d.SecurityGroupIds, nil
 }
 
 // ofNodeGroup adds what EKS adds to the instances of a managed node group. It returns the subnets
