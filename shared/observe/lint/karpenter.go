@@ -133,7 +133,7 @@ func (p *pools) launches(ctx context.Context, in *site) (out []*launch, missing 
 		pool := &p.pools[i]
 		class := p.classes[pool.class()]
 		if class == nil {
-			missing = append(missing, fmt.Sprintf("nodepool/%s: its node class %q was not given", pool.Metadata.Name, pool.Spec.Template.Spec.NodeClassRef.Name))
+			missing = append(missing, fmt.Sprintf("nodepool/%s was not judged: there is no EC2NodeClass %q among the files, nor in the cluster", pool.Metadata.Name, pool.Spec.Template.Spec.NodeClassRef.Name))
 			continue
 		}
 		used[class.Metadata.Name] = true

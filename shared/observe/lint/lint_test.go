@@ -125,6 +125,13 @@ func TestALaunchTemplateOfTheBundle(t *testing.T) {
 	}
 }
 
+func TestAPoolWithoutItsClassIsNotJudged(t *testing.T) {
+	out, got := run(t, "", map[string]string{"pool.yaml": pool})
+	if got != "" || len(out.Notes) != 2 || !strings.Contains(out.Notes[0], "nodepool/default was not judged") {
+		t.Errorf("%s, %v", got, out.Notes)
+	}
+}
+
 // A hook is given files of which none launches anything.
 func TestWithoutALaunchNothingIsJudged(t *testing.T) {
 	out, got := run(t, "", map[string]string{"auth.yaml": "kind: ConfigMap\nmetadata: {name: aws-auth}\n", "other.yaml": "a: b\n"})
