@@ -1,6 +1,7 @@
 package report
 
 import (
+	"iter"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -76,8 +77,8 @@ func (d LintDocument) SARIF(version string) SARIF {
 	return SARIF{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
-// each calls yield for every finding and hint, with its level.
-func (d LintDocument) each() func(yield func(LintFinding, string) bool) {
+// each returns every finding and hint with its level.
+func (d LintDocument) each() iter.Seq2[LintFinding, string] {
 	return func(yield func(LintFinding, string) bool) {
 		for _, f := range d.Findings {
 			if !yield(f, levelError) {
