@@ -221,7 +221,8 @@ var notLinted = map[string][]string{
 const worksAnyway = "startup-taint-quoted-twice-on-a-node-that-works"
 
 // linting returns the code that lint must find in a case, and about which instance; "" if its first
-// cause lies in no input.
+// cause lies in no input. StartupTaintNotRemoved is such a cause: the taint is meant, and only the
+// pods of its agent show why it stays. So is what keeps a group from launching.
 func linting(c generate.Made) (code, instance string) {
 	for _, f := range c.Expect.Findings {
 		if cause.CureOf(f.FirstDecisive) == roll.CureChange && !cause.Symptom(f.FirstDecisive) && strings.HasPrefix(f.Instance, "i-") {
