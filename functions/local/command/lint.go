@@ -70,6 +70,7 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 	var faults []error
 	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
 	keep(f.output.check())
+	f.current = f.current && f.bundle == ""
 	f.cluster, err = f.access.settle(f.cluster)
 	keep(err)
 	in.Subnets, in.At, in.Cluster = f.subnets, env.Now(), f.cluster

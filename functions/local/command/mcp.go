@@ -18,12 +18,12 @@ func mcpCommand(env Environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve read-only tools to AI assistants, over standard input and output",
-		Long: `Serves the tools check, findings, explain, evidence and policy in the Model Context Protocol
+		Long: `Serves the tools check, findings, explain, evidence, lint and policy in the Model Context Protocol
 (https://modelcontextprotocol.io), until standard input ends. An MCP client starts this command;
 the tools use the AWS credentials and the kubeconfig of its environment.
 
-The tools only read. They return what rollcall check, rollcall explain and
-rollcall policy check print with --output json; findings and evidence return parts of it. An
+The tools only read. They return what rollcall check, explain, lint and
+policy check print with --output json; findings and evidence return parts of it. An
 error, or an incomplete answer, is a tool error with the text of the command line.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +54,7 @@ func toolServer(env Environment) *mcp.Server {
 	addTool[checkInput](s, env, "findings", "List the findings of clusters: what is wrong since when, each cause with its fix, without the evidence.", withoutEvidence)
 	addTool[explainInput](s, env, "explain", "Explain one instance, group, NodeClaim or node: causes with evidence and fix, what was ruled out, what Rollcall does or why it does not act, and its history.", nil)
 	addTool[explainInput](s, env, "evidence", "Show the evidence about one instance, group, NodeClaim or node: for each cause what was observed where and what was expected; what was ruled out; what could not be checked.", onlyEvidence)
+	addTool[lintInput](s, env, "lint", "Find what would keep nodes from joining, before anything is launched: in launch templates, Karpenter's manifests, user data and role mappings.", nil)
 	addTool[policyInput](s, env, "policy", "Validate a policy, and show the settings in effect and where each comes from.", nil)
 	return s
 }
@@ -188,6 +189,25 @@ func (in explainInput) command() (args []string, stdin string) {
 		args = append(args, "--", in.Subject)
 	}
 	return args, ""
+}
+
+type lintInput struct {
+	Files     []string `json:"files,omitempty" jsonschema:"files to judge: launch template versions as the AWS CLI prints them, Karpenter manifests, user data, aws-auth, access entries"`
+	Templates []string `json:"launchTemplates,omitempty" jsonschema:"launch templates of the account, as ID or ID:VERSION"`
+	Cluster   string   `json:"cluster,omitempty" jsonschema:"name of the cluster that the nodes would join; alone, its node pools are judged"`
+	Region    string   `json:"region,omitempty" jsonschema:"name of the AWS region (default from the environment or profile)"`
+	Profile   string   `json:"profile,omitempty" jsonschema:"name of the AWS profile (default AWS_PROFILE)"`
+	Context   string   `json:"context,omitempty" jsonschema:"name of a kubeconfig context, which names the cluster, its region and the profile"`
+	Bundle    string   `json:"bundle,omitempty" jsonschema:"directory written by rollcall capture, to read instead of the account"`
+}
+
+func (in lintInput) command() (args []string, stdin string) {
+	args = slices.Concat([]string{"lint", "--output=json"}, flagged("profile", in.Profile), flagged("context", in.Context), flagged("cluster", in.Cluster),
+		flagged("region", in.Region), flagged("bundle", in.Bundle))
+	for _, t := range in.Templates {
+		args = append(args, "--launch-template="+t)
+	}
+	return append(append(args, "--"), in.Files...), ""
 }
 
 type policyInput struct {

@@ -172,6 +172,7 @@ type toolCall struct {
 // toolCalls returns calls of each tool, by its name.
 func toolCalls(t *testing.T) map[string][]toolCall {
 	file := write(t, remediating)
+	script := write(t, "#!/bin/bash\nexport DB_PASSWORD="+secret+"\n/etc/eks/bootstrap.sh shop --kubelet-extra-args '--node-labels=password="+secret+"\n")
 	return map[string][]toolCall{
 		"check": {
 			{in: input{}, args: []string{"check"}},
@@ -193,6 +194,14 @@ func toolCalls(t *testing.T) map[string][]toolCall {
 			{in: input{}, args: []string{"explain"}},
 		},
 		"evidence": {{in: input{"subject": failing, "mode": "remediate"}}},
+		"lint": {
+			{in: input{"files": []string{script}}, args: []string{"lint", script}},
+			{in: input{"files": []string{script}, "bundle": unmapped}, args: []string{"lint", script, "--bundle", unmapped}},
+			{in: input{"files": []string{"--mode=remediate"}}, args: []string{"lint", "--", "--mode=remediate"}},
+			{in: input{"launchTemplates": []string{"lt-0123456789abcdef0"}, "cluster": "shop", "region": "eu-west-1"}, args: []string{"lint", "--launch-template", "lt-0123456789abcdef0", "--cluster", "shop"}},
+			{in: input{"cluster": "shop"}, args: []string{"lint", "--cluster", "shop"}},
+			{in: input{}, args: []string{"lint"}},
+		},
 		"policy": {
 			{in: input{"text": remediating, "cluster": "shop", "clusterMode": "notify", "group": "nodepool/default", "preset": "gpu"}, stdin: remediating,
 				args: []string{"policy", "check", "-", "--cluster", "shop", "--cluster-mode", "notify", "--group", "nodepool/default", "--preset", "gpu"}},
@@ -254,7 +263,8 @@ func TestWhatToolsTake(t *testing.T) {
 		}
 	}
 	const ofCheck, ofExplain = "allRegions clusters context policy profile regions", "bundle cluster context mode policy profile region stack subject"
-	want := map[string]string{"check": ofCheck, "findings": ofCheck, "explain": ofExplain, "evidence": ofExplain, "policy": "cluster clusterMode group preset text"}
+	want := map[string]string{"check": ofCheck, "findings": ofCheck, "explain": ofExplain, "evidence": ofExplain, "policy": "cluster clusterMode group preset text",
+		"lint": "bundle cluster context files launchTemplates profile region"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
