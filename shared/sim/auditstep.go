@@ -29,8 +29,10 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
+	// That EKS says why it cannot replace anything says the same.
+	told := func(reason string) bool { return u.records.reasons[saidKey{m.c.name, g.groupName(), "", reason}] }
 	read := !u.a.weather.stormySince(m.since, u.a.Now()) // a storm may have prevented the notice
-	if read && m.unacted && (m.ail != impaired || intent.Kind == roll.Impaired) && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !u.records.reasons[saidKey{m.c.name, g.groupName(), "", "OwnerDidNotAct"}] {
+	if read && m.unacted && (m.ail != impaired || intent.Kind == roll.Impaired) && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !told("OwnerDidNotAct") && !told("NodeGroupUnhealthy") {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
 	}
 }
