@@ -186,11 +186,11 @@ func (p *planner) named(id string) bool {
 func (n *Notice) join(known ledger.Notice) (changed bool) {
 	for _, e := range n.Entries {
 		id := e.Finding.Instance
-		_, member := known.Members[id]
+		before, member := known.Members[id]
 		if !member {
 			n.Incident.Total++
 		}
-		changed = changed || e.Changed || !member
+		changed = changed || e.Changed || !member || e.told != before.Told // another incident said more of it
 		m := ledger.MemberMemory{Last: e.says, Told: e.told}
 		if len(n.News) > 0 {
 			m.Told = e.says

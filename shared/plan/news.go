@@ -148,17 +148,23 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 }
 
 // memory returns what is remembered of a finding's instance: in its incident, or else in its
-// incident before another cause was found.
+// incident before another cause was found. What it was told last counts, in whichever of them: an
+// instance whose cause is unread now and then moves from one to another and back.
 func (p *planner) memory(f roll.Finding, before ledger.Notice) ledger.MemberMemory {
-	if m, ok := before.Members[f.Instance]; ok {
-		return m
-	}
+	m, known := before.Members[f.Instance]
+	sent := before.SentAt
 	for _, key := range p.open[stratum{f.Group, f.Kind}] {
-		if m, ok := p.State.Notices[key].Members[f.Instance]; ok {
-			return m
+		n := p.State.Notices[key]
+		other, member := n.Members[f.Instance]
+		switch {
+		case !member:
+		case !known:
+			m, known, sent = other, true, n.SentAt
+		case other.Told != (ledger.Statement{}) && n.SentAt.After(sent):
+			m.Told, sent = other.Told, n.SentAt
 		}
 	}
-	return ledger.MemberMemory{}
+	return m
 }
 
 // statement returns what a notice would say of a finding. lasts means that a passing reason has

@@ -59,3 +59,37 @@ func TestHalfAsManyAgainAreNews(t *testing.T) {
 		}
 	}
 }
+
+// An instance whose cause is unread in some checks is in one incident and another. What a notice of
+// either said of it last counts, and is recorded in the one that it is in.
+func TestWhatWasSaidLastOfAnInstanceInTwoIncidents(t *testing.T) {
+	f := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Group: roll.GroupNone}
+	own, other := ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, ledger.NoticeKey{Group: f.Group, Kind: f.Kind, Cause: "KubeletSilent"}
+	held := func(reason Reason) ledger.Statement { return ledger.Statement{Held: string(reason)} }
+	said := func(ago time.Duration, m ledger.MemberMemory) ledger.Notice {
+		return ledger.Notice{SentAt: now.Add(-ago), Members: map[roll.InstanceID]ledger.MemberMemory{f.Instance: m}}
+	}
+	unread := ledger.MemberMemory{Last: held(CauseNotChecked), Told: held(CauseNotChecked)}
+	share := ledger.MemberMemory{Last: held(UnhealthyShare), Told: held(UnhealthyShare)}
+	for name, tt := range map[string]struct {
+		before, elsewhere ledger.Notice
+		want              ledger.MemberMemory
+	}{
+		"later in the other":         {said(10*time.Minute, unread), said(5*time.Minute, share), ledger.MemberMemory{Last: unread.Last, Told: share.Told}},
+		"earlier in the other":       {said(5*time.Minute, unread), said(10*time.Minute, share), unread},
+		"in the other alone":         {ledger.Notice{SentAt: now}, said(10*time.Minute, share), share},
+		"nothing in the other":       {said(10*time.Minute, unread), said(5*time.Minute, ledger.MemberMemory{Last: share.Last}), unread},
+		"of others than the other's": {said(10*time.Minute, unread), ledger.Notice{SentAt: now}, unread},
+	} {
+		p := &planner{Input: Input{State: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{own: tt.before, other: tt.elsewhere}}}}
+		p.open = map[stratum][]ledger.NoticeKey{{f.Group, f.Kind}: {own, other}}
+		got := p.memory(f, tt.before)
+		if got != tt.want {
+			t.Errorf("%s: remembered %+v, want %+v", name, got, tt.want)
+		}
+		n := Notice{Key: own, Said: ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{}}, Entries: []Entry{{Finding: f, says: got.Last, told: got.Told}}}
+		if _, member := tt.before.Members[f.Instance]; n.join(tt.before) != (!member || got.Told != tt.before.Members[f.Instance].Told) || n.Said.Members[f.Instance].Told != tt.want.Told {
+			t.Errorf("%s: recorded %+v", name, n.Said.Members)
+		}
+	}
+}
