@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,19 +68,27 @@ func (d LintDocument) Write(w io.Writer, layout Layout) error {
 	if d.Cluster != "" {
 		where = " in " + d.Cluster
 	}
-	t.head(fmt.Sprintf("%d %s would keep nodes from joining%s: judged %s", n, roll.Plural(n, "cause", "causes"), where, roll.Few(d.Launches, 5)))
+	judged := "nothing was judged"
+	if len(d.Launches) > 0 {
+		judged = "judged " + roll.Few(d.Launches, 5)
+	}
+	t.head(fmt.Sprintf("%d %s would keep nodes from joining%s: %s", n, roll.Plural(n, "cause", "causes"), where, judged))
 	t.lint("would fail", d.Findings)
 	t.lint("may fail", d.Hints)
-	var gaps []string
-	for _, g := range d.NotChecked {
-		gaps = append(gaps, fmt.Sprintf("%s: %s", roll.Few(g.Codes, 3), g.Reason))
-	}
-	t.list("not checked", gaps)
+	t.list("not checked", d.gaps())
 	t.list("notes", d.Notes)
 	return t.err
 }
 
-// GitHub writes the findings and hints as commands by which GitHub Actions annotates files. It
+// gaps returns what could not be checked, and why.
+func (d LintDocument) gaps() (all []string) {
+	for _, g := range d.NotChecked {
+		all = append(all, fmt.Sprintf("%s: %s", roll.Few(g.Codes, 3), g.Reason))
+	}
+	return all
+}
+
+// GitHub writes the findings and hints, and as notices what was not checked, as commands by which GitHub Actions annotates files. It
 // returns the first error of w.
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 func (d LintDocument) GitHub(w io.Writer) error {
@@ -91,6 +100,11 @@ func (d LintDocument) GitHub(w io.Writer) error {
 			at = fmt.Sprintf("file=%s,line=%d,", property.Replace(f.File), max(f.Line, 1))
 		}
 		if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, property.Replace(f.Code), data.Replace(f.message())); err != nil {
+			return err
+		}
+	}
+	for _, words := range slices.Concat(d.gaps(), d.Notes) {
+		if _, err := fmt.Fprintf(w, "::notice title=not checked::%s\n", data.Replace(words)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,18 @@ type sarifRun struct {
 	Tool struct {
 		Driver sarifDriver `json:"driver"`
 	} `json:"tool"`
-	Results []sarifResult `json:"results"`
+	Results     []sarifResult     `json:"results"`
+	Invocations []sarifInvocation `json:"invocations"`
+}
+
+type sarifInvocation struct {
+	Successful    bool                `json:"executionSuccessful"`
+	Notifications []sarifNotification `json:"toolExecutionNotifications"`
+}
+
+type sarifNotification struct {
+	Level   string       `json:"level"`
+	Message sarifMessage `json:"message"`
 }
 
 type sarifDriver struct {
@@ -37,7 +48,7 @@ type sarifResult struct {
 	RuleID    string          `json:"ruleId"`
 	Level     string          `json:"level"`
 	Message   sarifMessage    `json:"message"`
-	Locations []sarifLocation `json:"locations,omitempty"`
+	Locations []sarifLocation `json:"locations"`
 }
 
 type sarifMessage struct {
@@ -61,19 +72,30 @@ type sarifRegion struct {
 const (
 	levelError   = "error"
 	levelWarning = "warning"
+	levelNote    = "note"
 )
 
-// SARIF returns the document as a SARIF log of this version of the tool.
+// SARIF returns the document as a SARIF log of this version of the tool. Code scanning refuses a log
+// with a result that is in no file, so such a finding is a notification, as is what was not checked.
 func (d LintDocument) SARIF(version string) SARIF {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "rollcall", Version: version, Rules: []sarifRule{}}
+	notes := []sarifNotification{}
 	for f, level := range d.each() {
+		if f.File == "" {
+			notes = append(notes, sarifNotification{level, sarifMessage{f.Code + ": " + f.message()}})
+			continue
+		}
 		rule := sarifRule{ID: f.Code}
 		if !slices.Contains(run.Tool.Driver.Rules, rule) {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
 		}
-		run.Results = append(run.Results, sarifResult{RuleID: f.Code, Level: level, Message: sarifMessage{f.message()}, Locations: f.locations()})
+		run.Results = append(run.Results, sarifResult{RuleID: f.Code, Level: level, Message: sarifMessage{f.message()}, Locations: []sarifLocation{f.location()}})
 	}
+	for _, words := range slices.Concat(d.gaps(), d.Notes) {
+		notes = append(notes, sarifNotification{levelNote, sarifMessage{words}})
+	}
+	run.Invocations = []sarifInvocation{{Successful: true, Notifications: notes}}
 	return SARIF{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
@@ -102,11 +124,8 @@ func (f LintFinding) message() string {
 	return text
 }
 
-// locations returns the place of the finding, none if it is in no file.
-func (f LintFinding) locations() []sarifLocation {
-	if f.File == "" {
-		return nil
-	}
+// location returns the place of the finding, which is in a file.
+func (f LintFinding) location() sarifLocation {
 	at := url.URL{Path: filepath.ToSlash(f.File)}
 	if strings.HasPrefix(at.Path, "/") {
 		at.Scheme = "file"
@@ -116,5 +135,5 @@ func (f LintFinding) locations() []sarifLocation {
 	if f.Line > 0 {
 		l.Physical.Region = &sarifRegion{f.Line}
 	}
-	return []sarifLocation{l}
+	return l
 }

@@ -366,7 +366,7 @@ func (a *account) runner(s settings, f checkFlags, now func() time.Time) (*run.R
 		remediator, err := remediate.New(remediate.Options{
 			Targets: a.view.Observer, EC2: a.view.EC2, Kube: a.view.Kube, Why: a.view.Act, Ledger: s.ledger, Permitted: s.mode, Principal: a.principal, Clock: now,
 			// Read again before each act: stop: true in it stops the next one.
-			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(f.policy) },
+			Policy: func(context.Context) (*policy.Document, error) { return readPolicy(Environment{}, f.policy) },
 		})
 		if err != nil {
 			return nil, err

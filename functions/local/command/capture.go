@@ -54,7 +54,7 @@ are captured for at most 3 instances of a group.`,
 	return c
 }
 
-func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
+func (f *captureFlags) settle(env Environment) (*policy.Document, ledger.Ledger, error) {
 	named, err := f.access.settle(f.cluster)
 	faults := []error{err} // errors.Join leaves out nil
 	if f.cluster = named; named == "" && !f.byContext("") {
@@ -68,13 +68,13 @@ func (f *captureFlags) settle() (*policy.Document, ledger.Ledger, error) {
 	} else if err != nil && f.out != "" && !errors.Is(err, os.ErrNotExist) {
 		faults = append(faults, fmt.Errorf("--out: %w", err))
 	}
-	doc, wrong := readPolicy(f.policy)
+	doc, wrong := readPolicy(env, f.policy)
 	memory, err := openLedger(f.ledger)
 	return doc, memory, errors.Join(append(faults, wrong, err)...)
 }
 
 func capture(ctx context.Context, env Environment, f captureFlags) error {
-	doc, memory, err := f.settle()
+	doc, memory, err := f.settle(env)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ type settings struct {
 }
 
 // settle parses the flags. Its error lists all faults at once.
-func (f *checkFlags) settle() (settings, error) {
+func (f *checkFlags) settle(env Environment) (settings, error) {
 	var s settings
 	var faults []error
 	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
@@ -131,12 +132,15 @@ func (f *checkFlags) settle() (settings, error) {
 		f.clusters = []string{named}
 	}
 	keep(placeable(f.html))
-	s.policy, err = readPolicy(f.policy)
+	s.policy, err = readPolicy(env, f.policy)
 	keep(err)
 	s.ledger, err = openLedger(f.ledger)
 	keep(err)
 	if f.ledger == "" && s.mode == policy.Remediate {
 		keep(errors.New("--mode remediate needs --ledger FILE: an act requires an earlier check, and is recorded before it happens"))
+	}
+	if f.policy == "-" && s.mode == policy.Remediate {
+		keep(errors.New("--policy -: name a file in mode remediate, which reads it again before each act"))
 	}
 	if f.evidence == "" && s.mode == policy.Remediate {
 		keep(errors.New("--mode remediate needs --evidence DIR: evidence is saved before an act can destroy it"))
@@ -162,17 +166,17 @@ func openLedger(path string) (ledger.Ledger, error) {
 }
 
 // readPolicy reads a policy file; no file is the built-in policy.
-func readPolicy(path string) (*policy.Document, error) {
+func readPolicy(env Environment, path string) (*policy.Document, error) {
 	if path == "" {
 		return policy.Default(), nil
 	}
-	doc, _, err := policyFile(path)
+	doc, _, err := policyFile(env, path)
 	return doc, err
 }
 
 // policyFile returns the policy in a file, and its text.
-func policyFile(path string) (*policy.Document, []byte, error) {
-	data, err := os.ReadFile(path)
+func policyFile(env Environment, path string) (*policy.Document, []byte, error) {
+	data, err := env.read(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--policy: %w", err)
 	}
@@ -183,9 +187,17 @@ func policyFile(path string) (*policy.Document, []byte, error) {
 	return doc, data, nil
 }
 
+// read reads a file, or standard input for the name -.
+func (e Environment) read(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(e.Stdin)
+	}
+	return os.ReadFile(file)
+}
+
 // check checks once, or again and again.
 func check(ctx context.Context, env Environment, f checkFlags) error {
-	s, err := f.settle()
+	s, err := f.settle(env)
 	if err != nil {
 		return err
 	}

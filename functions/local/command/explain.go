@@ -118,7 +118,7 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 	keep(f.output.check())
 	keep(placeable(f.html))
 	if f.policy != "" || f.stack == "" {
-		q.policy, err = readPolicy(f.policy)
+		q.policy, err = readPolicy(env, f.policy)
 		keep(err)
 	}
 	if f.stack != "" && f.ledger != "" {

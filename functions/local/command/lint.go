@@ -70,7 +70,7 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 	var faults []error
 	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
 	keep(f.output.check())
-	f.current = f.current && f.bundle == ""
+	f.current = f.current && f.bundle == "" && len(files)+len(f.userData) == 0 // files need no cluster
 	f.cluster, err = f.access.settle(f.cluster)
 	keep(err)
 	in.Subnets, in.At, in.Cluster = f.subnets, env.Now(), f.cluster
@@ -82,14 +82,14 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 		}
 	}
 	for _, name := range files {
-		data, err := os.ReadFile(name)
+		data, err := readInput(name)
 		keep(err)
 		found, err := lint.Sources(name, data)
 		keep(err)
 		in.Sources = append(in.Sources, found...)
 	}
 	for _, name := range f.userData {
-		data, err := os.ReadFile(name)
+		data, err := readInput(name)
 		keep(err)
 		in.Sources = append(in.Sources, lint.UserDataOf(name, data))
 	}
@@ -104,6 +104,22 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 		keep(errors.New("name a FILE, or give --cluster NAME or --bundle DIR"))
 	}
 	return in, errors.Join(faults...)
+}
+
+// maxInput is more than any manifest or launch template has, in bytes.
+const maxInput = 16 << 20
+
+// readInput reads a file. A pipe or a device may never end.
+func readInput(name string) ([]byte, error) {
+	switch info, err := os.Stat(name); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is no regular file", name)
+	case info.Size() > maxInput:
+		return nil, fmt.Errorf("%s: has %d bytes, and lint reads %d at most", name, info.Size(), maxInput)
+	}
+	return os.ReadFile(name)
 }
 
 // open opens the bundle.

@@ -144,11 +144,15 @@ func flagged(name, value string) []string {
 type accountInput struct {
 	Profile string `json:"profile,omitempty" jsonschema:"name of the AWS profile (default AWS_PROFILE)"`
 	Context string `json:"context,omitempty" jsonschema:"name of a kubeconfig context, which names the cluster, its region and the profile"`
-	Policy  string `json:"policy,omitempty" jsonschema:"policy file (default the built-in policy, or that of the stack)"`
+	Policy  string `json:"policy,omitempty" jsonschema:"the policy, as YAML or JSON (default the built-in policy, or that of the stack)"`
 }
 
 func (in accountInput) flags() []string {
-	return slices.Concat(flagged("profile", in.Profile), flagged("context", in.Context), flagged("policy", in.Policy))
+	args := slices.Concat(flagged("profile", in.Profile), flagged("context", in.Context))
+	if in.Policy != "" {
+		args = append(args, "--policy=-") // a path would let a client read any file by what is wrong with it
+	}
+	return args
 }
 
 type checkInput struct {
@@ -169,7 +173,7 @@ func (in checkInput) command() (args []string, stdin string) {
 	if in.AllRegions {
 		args = append(args, "--all-regions")
 	}
-	return args, ""
+	return args, in.Policy
 }
 
 type explainInput struct {
@@ -188,7 +192,7 @@ func (in explainInput) command() (args []string, stdin string) {
 	if in.Subject != "" {
 		args = append(args, "--", in.Subject)
 	}
-	return args, ""
+	return args, in.Policy
 }
 
 type lintInput struct {

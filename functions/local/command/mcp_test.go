@@ -171,12 +171,13 @@ type toolCall struct {
 
 // toolCalls returns calls of each tool, by its name.
 func toolCalls(t *testing.T) map[string][]toolCall {
-	file := write(t, remediating)
+	file := write(t, secret) // which no tool reads
 	script := write(t, "#!/bin/bash\nexport DB_PASSWORD="+secret+"\n/etc/eks/bootstrap.sh shop --kubelet-extra-args '--node-labels=password="+secret+"\n")
 	return map[string][]toolCall{
 		"check": {
 			{in: input{}, args: []string{"check"}},
-			{in: input{"clusters": []string{"shop"}, "regions": []string{"eu-west-1"}, "policy": file}, args: []string{"check", "--cluster", "shop", "--policy", file}},
+			{in: input{"clusters": []string{"shop"}, "regions": []string{"eu-west-1"}, "policy": remediating}, stdin: remediating, args: []string{"check", "--cluster", "shop", "--policy", "-"}},
+			{in: input{"policy": file}, stdin: file, args: []string{"check", "--policy", "-"}},
 			{in: input{"clusters": []string{"shpo"}}, args: []string{"check", "--cluster", "shpo"}},
 			{in: input{"clusters": []string{""}}, args: []string{"check", "--cluster", ""}},
 			{in: input{"clusters": []string{"--mode=remediate"}}, args: []string{"check", "--cluster", "--mode=remediate"}},
@@ -184,10 +185,10 @@ func toolCalls(t *testing.T) map[string][]toolCall {
 			{in: input{"profile": "prod"}, args: []string{"check", "--profile", "prod"}},
 			{in: input{"context": "shop"}, args: []string{"check", "--context", "shop"}},
 		},
-		"findings": {{in: input{"policy": file}}},
+		"findings": {{in: input{"policy": remediating}}},
 		"explain": {
 			{in: input{"subject": failing}, args: []string{"explain", failing}},
-			{in: input{"subject": failing, "cluster": "shop", "region": "eu-west-1", "mode": "remediate", "policy": file}, args: []string{"explain", failing, "--cluster", "shop", "--mode", "remediate", "--policy", file}},
+			{in: input{"subject": failing, "cluster": "shop", "region": "eu-west-1", "mode": "remediate", "policy": remediating}, stdin: remediating, args: []string{"explain", failing, "--cluster", "shop", "--mode", "remediate", "--policy", "-"}},
 			{in: input{"subject": failing, "stack": "rollcall"}, args: []string{"explain", failing, "--stack", "rollcall"}},
 			{in: input{"bundle": unmapped, "mode": "remediate"}, args: []string{"explain", "--bundle", unmapped, "--mode", "remediate"}},
 			{in: input{"subject": "--mode=remediate"}, args: []string{"explain", "--", "--mode=remediate"}},

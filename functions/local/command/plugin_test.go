@@ -47,6 +47,8 @@ func TestAPluginOfKubectlUsesTheCurrentContext(t *testing.T) {
 		"a region":          {plugin, "check --region us-east-1", "shop (us-east-1)", "fromenvironment"},
 		"all regions":       {plugin, "check --all-regions", "media (eu-west-1)", "fromenvironment"},
 		"a bundle":          {plugin, "explain --bundle " + unmapped, "payments (eu-west-1)", ""},
+		"lint":              {plugin, "lint", "shop", "fromprofile"},
+		"lint of files":     {plugin, "lint {home}/.kube/config", "nothing was judged", ""},
 		"explain":           {plugin, "explain " + failing, "shop (us-east-1)", "fromprofile"},
 		"capture":           {plugin, "capture --out {home}/bundle", `no EKS cluster "shop"`, "fromprofile"},
 		"capture, a region": {plugin, "capture --out {home}/bundle --region eu-west-1", "--cluster: name the cluster, or give --context", ""},

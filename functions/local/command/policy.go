@@ -3,8 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -117,16 +115,12 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 	if err := errors.Join(f.output.check(), wrong); err != nil {
 		return err
 	}
-	var data []byte
-	var err error
-	if file == "-" {
-		file = "standard input"
-		data, err = io.ReadAll(env.Stdin)
-	} else {
-		data, err = os.ReadFile(file)
-	}
+	data, err := env.read(file)
 	if err != nil {
 		return fmt.Errorf("read the policy: %w", err)
+	}
+	if file == "-" {
+		file = "standard input"
 	}
 	doc, err := policy.Parse(data)
 	if err != nil {

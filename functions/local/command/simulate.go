@@ -68,7 +68,7 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f = f.sized(c.Flags().Changed)
 			var err error
-			if f.policyText, err = simulatedPolicy(f.policy, f.mode); err != nil {
+			if f.policyText, err = simulatedPolicy(env, f.policy, f.mode); err != nil {
 				return errors.Join(f.check(), err)
 			}
 			return simulate(c.Context(), env, f)
@@ -411,7 +411,7 @@ func say(env Environment, format string, args ...any) {
 // its sections on lines of their own, since simulated faults change its mode and stop it.
 // The mode is the given one, or else the document's; a document without one gets the mode
 // that a deployment permits, which is remediate in the simulation.
-func simulatedPolicy(path, mode string) (string, error) {
+func simulatedPolicy(env Environment, path, mode string) (string, error) {
 	var faults []error
 	if mode != "" {
 		_, err := policy.ParseMode(mode)
@@ -423,7 +423,7 @@ func simulatedPolicy(path, mode string) (string, error) {
 	if path == "" {
 		return "", errors.Join(faults...)
 	}
-	_, data, err := policyFile(path)
+	_, data, err := policyFile(env, path)
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return "", err
 	}

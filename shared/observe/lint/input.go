@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -49,12 +50,12 @@ func Sources(file string, data []byte) ([]Source, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return out, nil
-		case err != nil && !named(text):
+		case err != nil && !meant.MatchString(text):
 			return nil, nil // some other file
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		found, err := documentsIn(&node)
+		found, err := documentsIn(&node, text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", file, node.Line, err)
 		}
@@ -84,15 +85,8 @@ func userDataBegins(text string) bool {
 	return false
 }
 
-// named reports whether a text that does not parse names something that lint reads.
-func named(text string) bool {
-	for _, word := range []string{"LaunchTemplateVersions", "accessEntries", string(NodeClass), "kind: NodePool", "kind: NodeConfig", "name: aws-auth"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
-}
+// meant matches what names something that lint reads, in YAML or JSON.
+var meant = regexp.MustCompile(`"?LaunchTemplateVersions"?\s*:|"?accessEntries"?\s*:|"?kind"?\s*:\s*"?(EC2NodeClass|NodePool|NodeConfig)\b|"?name"?\s*:\s*"?aws-auth\b`)
 
 // header is what is read of any object to know what it is.
 type header struct {
@@ -106,10 +100,14 @@ type header struct {
 	AccessEntries          yaml.Node   `yaml:"accessEntries"`
 }
 
-// documentsIn returns the documents in a YAML or JSON document: itself, or the items of a list.
-func documentsIn(node *yaml.Node) ([]Source, error) {
+// documentsIn returns the documents in a YAML or JSON document of a text: itself, or the items of a
+// list.
+func documentsIn(node *yaml.Node, text string) ([]Source, error) {
 	var o header
-	if node.Decode(&o) != nil {
+	if err := node.Decode(&o); err != nil {
+		if node.Kind == yaml.DocumentNode && node.Content[0].Kind == yaml.MappingNode && meant.MatchString(text) {
+			return nil, err // such as a key that is there twice
+		}
 		return nil, nil // a list, or a chart's template: nothing that lint reads
 	}
 	if node.Kind == yaml.DocumentNode {
@@ -127,10 +125,13 @@ func documentsIn(node *yaml.Node) ([]Source, error) {
 		d.Content = Content(o.Kind)
 	case o.Kind == "ConfigMap" && o.Metadata.Name == "aws-auth":
 		d.Content = AwsAuth
-	case o.Kind == "List" || strings.HasSuffix(o.Kind, "List"):
+	case strings.HasSuffix(o.Kind, "List"):
 		var out []Source
 		for i := range o.Items {
-			some, err := documentsIn(&o.Items[i])
+			if o.Items[i].Kind != yaml.MappingNode { // an alias may contain itself
+				return nil, fmt.Errorf("line %d: items[%d] is no object", o.Items[i].Line, i)
+			}
+			some, err := documentsIn(&o.Items[i], "")
 			if err != nil {
 				return nil, err
 			}

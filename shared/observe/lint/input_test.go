@@ -3,6 +3,8 @@ package lint
 import (
 	"strings"
 	"testing"
+
+	"rollcall/shared/roll"
 )
 
 func TestWhatAFileHolds(t *testing.T) {
@@ -41,7 +43,26 @@ func TestWhatAFileHolds(t *testing.T) {
 
 // A manifest that does not parse must not pass as one without node pools.
 func TestWhatIsMeantAndDoesNotParseIsAnError(t *testing.T) {
-	if got, err := Sources("pools.yaml", []byte("kind: NodePool\n\tmetadata: a")); err == nil || !strings.Contains(err.Error(), "pools.yaml") {
-		t.Errorf("got %v, %v", got, err)
+	for name, text := range map[string]string{
+		"a tab":            "kind: NodePool\n\tmetadata: a",
+		"broken JSON":      `{"kind": "NodePool", "metadata": {`,
+		"a key twice":      "kind: EC2NodeClass\nspec: {}\nspec: {}\n",
+		"an item's alias":  "&x {kind: List, items: [*x]}",
+		"an alias of more": "kind: List\nitems: [&x {kind: List, items: []}, *x]\n",
+	} {
+		if got, err := Sources("pools.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "pools.yaml") {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+	}
+}
+
+// YAML ends lines by more than a line feed.
+func TestALineBeyondTheFileIsNoPlace(t *testing.T) {
+	found, err := Sources("pools.yaml", []byte("# a\r# b\rkind: EC2NodeClass\rmetadata: {name: c}\r"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	if line := found[0].find(roll.Evidence{Source: "user data", Field: "UserData", Observed: "nothing of it"}); line != found[0].line {
+		t.Errorf("line %d", line)
 	}
 }

@@ -57,8 +57,8 @@ type nodeClass struct {
 
 // selector selects objects of EC2.
 type selector struct {
-	ID, Alias string
-	Tags      map[string]string
+	ID, Alias, Name string
+	Tags            map[string]string
 }
 
 // pools are the NodePools and EC2NodeClasses of the inputs, and those of the cluster where the
@@ -131,9 +131,14 @@ func (p *pools) launches(ctx context.Context, in *site) (out []*launch, missing 
 	used := map[string]bool{}
 	for i := range p.pools {
 		pool := &p.pools[i]
+		ref := pool.Spec.Template.Spec.NodeClassRef
 		class := p.classes[pool.class()]
-		if class == nil {
-			missing = append(missing, fmt.Sprintf("nodepool/%s was not judged: there is no EC2NodeClass %q among the files, nor in the cluster", pool.Metadata.Name, pool.Spec.Template.Spec.NodeClassRef.Name))
+		switch {
+		case pool.class() == "":
+			missing = append(missing, fmt.Sprintf("nodepool/%s was not judged: its node class is of the kind %q, and only EC2NodeClasses are", pool.Metadata.Name, ref.Kind))
+			continue
+		case class == nil:
+			missing = append(missing, fmt.Sprintf("nodepool/%s was not judged: its EC2NodeClass %q is in no file, and was not read from a cluster", pool.Metadata.Name, ref.Name))
 			continue
 		}
 		used[class.Metadata.Name] = true
@@ -161,10 +166,11 @@ func (p *site) fromClass(ctx context.Context, c *nodeClass, pool, name string, f
 	}
 	i.MetadataOptions = &types.InstanceMetadataOptionsResponse{HttpEndpoint: types.InstanceMetadataEndpointState(c.Spec.MetadataOptions.HTTPEndpoint), HttpPutResponseHopLimit: hops}
 	family := c.Spec.AMIFamily
-	image := ""
+	image, alias := "", len(c.Spec.AMISelectorTerms) == 0
 	for _, t := range c.Spec.AMISelectorTerms {
 		image = cmp.Or(image, t.ID)
 		family = cmp.Or(family, t.Alias)
+		alias = alias || t.Alias != ""
 	}
 	if image == "" && len(c.Status.AMIs) > 0 {
 		image = c.Status.AMIs[0].ID
@@ -172,9 +178,11 @@ func (p *site) fromClass(ctx context.Context, c *nodeClass, pool, name string, f
 	imaged(i, p.image(ctx, image))
 	family = familyOf(family, base.userData)
 	base.merge(family, p.cluster, karpentersTaint)
-	p.standIn(i, family)
+	if alias { // an AMI that is selected by its tags or its name may be any
+		p.standIn(i, family)
+	}
 	if base.role != "" {
-		base.made = true
+		base.ownProfile = true
 		base.profile(p.arn("instance-profile/" + cmp.Or(c.Status.InstanceProfile, "karpenter-"+c.Metadata.Name)))
 	} else if profile := cmp.Or(c.Spec.InstanceProfile, c.Status.InstanceProfile); profile != "" {
 		base.profile(p.arn("instance-profile/" + profile))
@@ -205,6 +213,9 @@ func (p *site) selected(ctx context.Context, terms []selector, status []string, 
 			} else {
 				filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{value}})
 			}
+		}
+		if t.Name != "" { // of a security group
+			filters = append(filters, types.Filter{Name: aws.String("group-name"), Values: []string{t.Name}})
 		}
 		if t.ID != "" {
 			out = append(out, t.ID)

@@ -29,11 +29,11 @@ type launch struct {
 	userData string
 	// unknown reports whether it is not known what user data the instance has.
 	unknown bool
-	// role is the role of an instance profile that its owner makes, made whether it makes one.
-	role string
-	made bool
-	// alone reports whether no more than the user data is known.
-	alone bool
+	// ownProfile reports whether its owner makes the instance profile, with this role.
+	ownProfile bool
+	role       string
+	// onlyUserData reports whether no more than the user data is known.
+	onlyUserData bool
 }
 
 func (l *launch) id() string { return aws.ToString(l.instance.InstanceId) }
@@ -84,16 +84,14 @@ func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (an
 			return o.describeImages(ctx, in, next)
 		}
 	case *ec2.DescribeLaunchTemplateVersionsInput:
-		if out := o.versions(in); len(out.LaunchTemplateVersions) == len(in.Versions) {
-			return out, nil
-		}
+		return o.versions(ctx, in, next)
 	case *iam.GetInstanceProfileInput:
 		for _, l := range o.launches {
-			if !l.made || lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) != aws.ToString(in.InstanceProfileName) {
+			if !l.ownProfile || lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) != aws.ToString(in.InstanceProfileName) {
 				continue
 			}
 			if l.role == "" {
-				return nil, &awserr.NotCaptured{What: "the role", Why: "that EKS gives the instances of " + l.name + " is that of a node group, of which none was found"}
+				return nil, &awserr.NotCaptured{What: "the role", Why: "that EKS gives the instances is that of a node group, of which none was found"}
 			}
 			return &iam.GetInstanceProfileOutput{InstanceProfile: &iamtypes.InstanceProfile{
 				Arn: l.instance.IamInstanceProfile.Arn, InstanceProfileName: in.InstanceProfileName, Roles: []iamtypes.Role{{RoleName: aws.String(lastPart(l.role))}},
@@ -150,15 +148,26 @@ func (o *overlay) describeImages(ctx context.Context, in *ec2.DescribeImagesInpu
 	return out, nil
 }
 
-// versions returns the given launch template versions that the call asks for.
-func (o *overlay) versions(in *ec2.DescribeLaunchTemplateVersionsInput) *ec2.DescribeLaunchTemplateVersionsOutput {
-	out := &ec2.DescribeLaunchTemplateVersionsOutput{}
+// versions describes the given ones among the launch template versions, and has the others described.
+func (o *overlay) versions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, next apistats.Call) (any, error) {
+	var own []types.LaunchTemplateVersion
+	asked := *in
+	asked.Versions = slices.Clone(in.Versions)
 	for _, v := range o.templates {
-		if aws.ToString(v.LaunchTemplateId) == aws.ToString(in.LaunchTemplateId) && slices.Contains(in.Versions, fmt.Sprint(aws.ToInt64(v.VersionNumber))) {
-			out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, v)
+		at := slices.Index(asked.Versions, fmt.Sprint(aws.ToInt64(v.VersionNumber)))
+		if at >= 0 && aws.ToString(v.LaunchTemplateId) == aws.ToString(in.LaunchTemplateId) {
+			own = append(own, v)
+			asked.Versions = slices.Delete(asked.Versions, at, at+1)
 		}
 	}
-	return out
+	if len(own) > 0 && len(asked.Versions) == 0 {
+		return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: own}, nil
+	}
+	out, err := next(ctx, &asked)
+	if found, ok := out.(*ec2.DescribeLaunchTemplateVersionsOutput); ok && err == nil {
+		found.LaunchTemplateVersions = append(found.LaunchTemplateVersions, own...)
+	}
+	return out, err
 }
 
 // lastPart returns the name at the end of an ARN or a path.

@@ -42,7 +42,7 @@ type Request struct {
 // Run judges what would be launched. What could not be read of the context is not checked.
 func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	out := report.LintDocument{At: in.At, Cluster: in.Cluster, Launches: []string{}, Findings: []report.LintFinding{}, Hints: []report.LintFinding{}, NotChecked: []report.LintGap{}, Notes: []string{}}
-	if err := in.twice(); err != nil {
+	if err := in.duplicates(); err != nil {
 		return out, err
 	}
 	place, err := in.context()
@@ -81,18 +81,18 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	}
 	look := place.Before(o.intercept, objects)
 	look.Observer.LookUp(ctx, s, slices.Collect(maps.Keys(o.launches)))
-	findings := o.imagined(s)
+	findings := o.hypothetical(s)
 	found := look.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: ledger.NewState(), Whole: true}, false).Diagnoses
 	p := &printer{in, &out}
-	for pair := range slices.Chunk(findings, 2) { // see imagined
+	for pair := range slices.Chunk(findings, 2) { // see hypothetical
 		p.add(o.launches[pair[0].Instance], found[pair[0].Key()], found[pair[1].Key()])
 	}
 	return out, ctx.Err()
 }
 
-// twice returns an error for each object that two sources have: those of two clusters, of which one
-// would stand for the other.
-func (r *Request) twice() error {
+// duplicates returns an error for each object that two sources have: which of them is meant is not
+// known.
+func (r *Request) duplicates() error {
 	var faults []error
 	in := map[string]string{} // file by object
 	for _, d := range r.Sources {
@@ -117,9 +117,9 @@ func (r *Request) context() (*view.View, error) {
 	return view.OfBundle(nothing), err
 }
 
-// imagined returns two findings about each launch: that it did not register, and that it did not
+// hypothetical returns two findings about each launch: that it did not register, and that it did not
 // become ready.
-func (o *overlay) imagined(s *roll.Snapshot) (out []roll.Finding) {
+func (o *overlay) hypothetical(s *roll.Snapshot) (out []roll.Finding) {
 	for i := range s.Instances {
 		m := roll.Member{Instance: &s.Instances[i]}
 		l := o.launches[m.ID()]
@@ -182,7 +182,7 @@ func (r *Request) launches(ctx context.Context, v *view.View, s *roll.Snapshot) 
 			}
 			o.templates = append(o.templates, versions...)
 		case UserData:
-			l := &launch{name: d.File, from: []*Source{d}, userData: string(d.Data), alone: true}
+			l := &launch{name: d.File, from: []*Source{d}, userData: string(d.Data), onlyUserData: true}
 			p.standIn(&l.instance, toolFamily(d.Data))
 			o.add(s.At, l)
 		}

@@ -82,8 +82,11 @@ func toolFamily(data []byte) string {
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 func (l *launch) merge(family string, c *ekstypes.Cluster, taint string) {
 	name, endpoint, ca := "unknown", "https://unknown.invalid", base64.StdEncoding.EncodeToString([]byte("unknown"))
+	if c != nil {
+		name, endpoint = aws.ToString(c.Name), aws.ToString(c.Endpoint)
+	}
 	if c != nil && c.CertificateAuthority != nil {
-		name, endpoint, ca = aws.ToString(c.Name), aws.ToString(c.Endpoint), aws.ToString(c.CertificateAuthority.Data)
+		ca = aws.ToString(c.CertificateAuthority.Data)
 	}
 	switch family {
 	case familyCustom:

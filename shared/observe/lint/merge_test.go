@@ -56,6 +56,17 @@ func TestTheOwnersPartJoinsTheCluster(t *testing.T) {
 	}
 }
 
+// A cluster that is read only in part is no other cluster.
+func TestAClusterWithoutItsAuthority(t *testing.T) {
+	for name, c := range map[string]*ekstypes.Cluster{"unknown": nil, "payments": {Name: payments.Name, Endpoint: payments.Endpoint}} {
+		l := launch{}
+		l.merge(familyAL2023, c, "")
+		if boot := userdata.Read([]byte(l.userData)); len(boot.Joins) != 1 || !boot.For(name) {
+			t.Errorf("%s: joins %+v", name, boot.Joins)
+		}
+	}
+}
+
 func TestTheFamilyOfUserData(t *testing.T) {
 	for want, text := range map[string]string{
 		familyAL2: "#!/bin/bash\n/etc/eks/bootstrap.sh payments\n", familyAL2023: nodeConfig("payments", "", "", ""),

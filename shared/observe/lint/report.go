@@ -50,7 +50,7 @@ func (p *printer) add(l *launch, all ...roll.Diagnosis) {
 			}
 		}
 	}
-	if l.alone {
+	if l.onlyUserData {
 		p.unchecked("everything else", fmt.Sprintf("%s is user data alone: a launch template or an EC2NodeClass shows the rest", l.name))
 	}
 }
@@ -60,12 +60,12 @@ func (p *printer) add(l *launch, all ...roll.Diagnosis) {
 // group shows says nothing.
 func (p *printer) judged(l *launch, code cause.Code) bool {
 	return cause.CureOf(code) == roll.CureChange && !cause.Symptom(code) && code != cause.LaunchTemplateDrift &&
-		(!l.alone || strings.HasPrefix(code, "UserData")) && (p.Cluster != "" || code != cause.UserDataClusterMismatch)
+		(!l.onlyUserData || strings.HasPrefix(code, "UserData")) && (p.Cluster != "" || code != cause.UserDataClusterMismatch)
 }
 
 // with adds a cause of a launch to the list, which is in the order of the catalogue and has a cause
 // that several launches share once.
-func (p *printer) with(all []report.LintFinding, l *launch, c roll.Cause, words *strings.Replacer) []report.LintFinding {
+func (p *printer) with(all []report.LintFinding, l *launch, c roll.Cause, words func(string) string) []report.LintFinding {
 	f := l.finding(c, p.Sources, words)
 	same := slices.IndexFunc(all, func(o report.LintFinding) bool {
 		return o.Code == f.Code && o.Subject == f.Subject && (f.Subject != "" || slices.Contains(o.Launches, l.name))
@@ -92,39 +92,43 @@ func (p *printer) unchecked(code, reason string) {
 }
 
 // reason returns why something was not checked. Without context nothing can be read.
-func (p *printer) reason(l *launch, text string, words *strings.Replacer) string {
+func (p *printer) reason(l *launch, text string, words func(string) string) string {
 	if what, ok := strings.CutPrefix(text, evidence.AnswerOf+"ec2:DescribeInstances lacks "); ok {
 		return fmt.Sprintf("%s does not show %s", l.name, strings.TrimSuffix(what, " of "+l.id()))
 	}
 	if p.View == nil && strings.HasSuffix(text, "is not in the bundle") {
 		return "no cluster was given: --cluster NAME or --bundle DIR"
 	}
-	return words.Replace(text)
+	return words(text)
 }
 
-// words returns what replaces the names of what does not exist yet.
-func (l *launch) words() *strings.Replacer {
-	words := []string{
+// words returns what puts words in the place of the names of what does not exist yet.
+func (l *launch) words() func(string) string {
+	names := []string{
 		"node " + l.node(), "the node of " + l.name, l.node(), "the node of " + l.name, "instance " + l.id(), l.name, l.id(), l.name,
 		"launch another instance with it corrected: ", "",
 		publicAddress, "a public address", ipv6Address, "an IPv6 address",
 	}
-	if own := aws.ToString(l.instance.PrivateIpAddress); own != "" {
-		within := "an address of " + aws.ToString(l.instance.SubnetId)
-		words = append(words, own+"/32", within, own, within)
-	}
 	if id := aws.ToString(l.instance.ImageId); strings.HasPrefix(id, standInPrefix) {
-		words = append(words, id, "EKS's AMI")
+		names = append(names, id, "EKS's AMI")
 	}
-	return strings.NewReplacer(words...)
+	replacer := strings.NewReplacer(names...)
+	own := aws.ToString(l.instance.PrivateIpAddress)
+	if own == "" {
+		return replacer.Replace
+	}
+	address := regexp.MustCompile(`\b` + regexp.QuoteMeta(own) + `\b(/32)?`)
+	return func(text string) string {
+		return replacer.Replace(address.ReplaceAllString(text, "an address of "+aws.ToString(l.instance.SubnetId)))
+	}
 }
 
-func (l *launch) finding(c roll.Cause, sources []Source, words *strings.Replacer) report.LintFinding {
-	f := report.LintFinding{Launches: []string{l.name}, Code: c.Code, Summary: words.Replace(c.Summary), Subject: words.Replace(c.Subject), Evidence: []report.LintEvidence{}}
+func (l *launch) finding(c roll.Cause, sources []Source, words func(string) string) report.LintFinding {
+	f := report.LintFinding{Launches: []string{l.name}, Code: c.Code, Summary: words(c.Summary), Subject: words(c.Subject), Evidence: []report.LintEvidence{}}
 	for _, e := range c.Evidence {
 		seen := report.LintEvidence{Evidence: e, LintPlace: l.place(e, sources)}
-		seen.Source, seen.Field = words.Replace(e.Source), words.Replace(strings.TrimPrefix(e.Field, "user data, "))
-		seen.Observed, seen.Expected = words.Replace(e.Observed), words.Replace(e.Expected)
+		seen.Source, seen.Field = words(e.Source), words(strings.TrimPrefix(e.Field, "user data, "))
+		seen.Observed, seen.Expected = words(e.Observed), words(e.Expected)
 		f.LintPlace = cmp.Or(f.LintPlace, seen.LintPlace)
 		f.Evidence = append(f.Evidence, seen)
 	}
@@ -133,7 +137,7 @@ func (l *launch) finding(c roll.Cause, sources []Source, words *strings.Replacer
 	}
 	for line := range strings.Lines(c.Fix) { // commands about the instance are of no use
 		if !strings.Contains(line, l.id()) {
-			f.Fix += words.Replace(line)
+			f.Fix += words(line)
 		}
 	}
 	return f
@@ -163,10 +167,16 @@ func (l *launch) source(of string, sources []Source) *Source {
 	case "access entry", "access entries":
 		return first(sources, AccessEntries)
 	}
-	for _, d := range l.from {
-		if d.Content == NodePool == (of == "NodePool") && slices.Contains([]string{"NodePool", "user data", "instance", "image", "EC2NodeClass", "instance profile"}, of) {
-			return d
-		}
+	wanted := func(d *Source) bool { return d.Content != NodePool }
+	switch of {
+	case "NodePool":
+		wanted = func(d *Source) bool { return d.Content == NodePool }
+	case "user data", "instance", "image", "EC2NodeClass", "instance profile":
+	default:
+		return nil
+	}
+	if i := slices.IndexFunc(l.from, wanted); i >= 0 {
+		return l.from[i]
 	}
 	return nil
 }
@@ -187,7 +197,7 @@ func (d *Source) find(e roll.Evidence) int {
 	after := func(line int, text string) int { // from 1, 0 if there is none
 		return 1 + line + slices.IndexFunc(lines[line:], func(l string) bool { return strings.Contains(l, text) })
 	}
-	begin := d.line - 1
+	begin := min(d.line-1, len(lines)) // YAML knows more line breaks than this
 	if line := after(begin, e.Observed); len(e.Observed) > 4 && line > begin {
 		return line
 	}

@@ -64,7 +64,7 @@ func (p *site) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion,
 		p.addEKS(&base, group)
 	}
 	if i.IamInstanceProfile == nil && (group != nil || d.ImageId == nil) { // EKS makes one
-		base.made = true
+		base.ownProfile = true
 		base.profile(p.arn("instance-profile/eks-of-" + lastPart(base.role)))
 	}
 	i.SecurityGroups = grouped(groups)
