@@ -85,6 +85,11 @@ var allowed = []struct{ what, why string }{
 	{`^nodes\.json .*\.metadata\.labels`, "a label that is not there is what some causes are"},
 	{`^nodes\.json .*\.spec\.taints$`, "a node without taints has no such list"},
 	{`^aws-auth\.json data(\.mapRoles)?$`, "without mappings there is no such text"},
+	{`^pods\.json .*\.spec\.volumes(\[\d+\]\.name)?$`, "a pod that mounts nothing has no such list, and a volume without a name is none"},
+	{`^roles\.json .*\.Condition$`, "a statement without any has none"},
+	{`^route-tables\.json .*\.Routes\[\d+\]\.State$`, "whoever writes a bundle by hand leaves it out of a route that works"},
+	{`^(instances|nat-gateways)\.json .*\.(ImageId|SubnetId|VpcId)$`, "whoever writes a bundle by hand may leave it out; EC2 prints it of every instance and NAT gateway"},
+	{`^instances\.json .*\.Platform$`, "EC2 prints it of Windows alone"},
 	{`^pods\.json .*\.(spec\.nodeName$|metadata\.ownerReferences|status\.)`, "a pod that is not scheduled, that nobody owns, or that has not started, has none"},
 	{`metadata\.(deletionTimestamp|finalizers)$`, "what nobody deletes, or waits for, has none"},
 	{`^node(pools|claims)\.json .*\.(spec|requirements)(\[\d+\]\..*)?$`, "what was not asked for is in no list"},
@@ -214,6 +219,8 @@ func was(d corpus.Document, kind, code string) bool {
 		return f.Kind == kind && slices.ContainsFunc(f.Causes, func(c corpus.Cause) bool {
 			// EKS reports it itself, and only what was removed contradicts it.
 			said := c.Code == "NodeGroupUnhealthy" && code == "NodeRoleNotMapped"
+			// Karpenter says it itself, and what was removed said why.
+			said = said || kind == "Unlaunched" && code == "NodePoolNotReady"
 			return c.Confidence == corpus.Decisive && (said || c.Code == code || slices.Contains(mapped, c.Code) && slices.Contains(mapped, code))
 		})
 	})

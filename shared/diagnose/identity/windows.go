@@ -26,11 +26,14 @@ func (d *door) ofWindows() bool { return d.Config().Value.Platform == "windows" 
 // a Windows node.
 func (d *door) windows() {
 	profile, role, mode := d.Profile(), d.Role(), d.mode()
-	switch {
+	switch gap := d.Unexplained(); {
 	case !d.Node().Object.Known():
 		for _, code := range windowsCodes {
 			d.Note(code, d.NoNode())
 		}
+		return
+	case gap != "":
+		d.NotChecked(gap, windowsCodes...)
 		return
 	case !d.waitsForCNI():
 		d.RuledOut(windowsCodes...)

@@ -295,7 +295,11 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 			Saw(l.Source, l.Field, l.Message, "a launch that succeeds").Fix(show(c)))
 		return
 	}
-	s.RuledOut(append(codes(), cause.LaunchRefused)...) // unless it is found
+	if len(found) == 1 && found[0].code == cause.NodePoolNotReady {
+		s.NotChecked("no condition of it that was read says why", codes()...) // unless it is found
+	} else {
+		s.RuledOut(append(codes(), cause.LaunchRefused)...)
+	}
 	for _, t := range found {
 		// The key is the usual reason for an unexplained error on launch, and not the only one.
 		sure := t.code != cause.LaunchKmsDenied || strings.Contains(strings.ToLower(t.message), "kms")

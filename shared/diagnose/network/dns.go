@@ -75,39 +75,63 @@ func (l *look) dhcp() cause.Verdict {
 		return cause.Missing(f, "the DHCP options of "+l.i.VPC)
 	case !amazonDNS(f):
 		servers := strings.Join(f.Value.NameServer, ", ")
-		return l.wrongServers(cmp.Or(servers, "none"), fmt.Sprintf("the DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, cmp.Or(servers, "no name server")), l.lost(f.Value.NameServer))
+		lost, gap := l.lost(f.Value.NameServer)
+		return l.wrongServers(cmp.Or(servers, "none"), fmt.Sprintf("the DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, cmp.Or(servers, "no name server")), lost).Unsettled(gap)
 	case len(strings.Fields(f.Value.DomainName)) != 1:
 		return l.wrongDomain(f.Value)
 	}
 	return cause.RuledOut
 }
 
-// lost reports whether no packet reaches any of the resolvers.
-func (l *look) lost(servers []string) bool {
-	reached := func(server string) bool {
+// lost reports whether no packet reaches any of the resolvers, and if that is not certain what was not
+// read and would show it, "" if nothing would.
+func (l *look) lost(servers []string) (sure bool, gap string) {
+	for _, server := range servers {
 		p, ok := parsePrefix(server)
-		if ok && !isIPv6(p) && len(internet4.within(p)) > 0 {
-			return l.out(false).state != closed
+		switch {
+		case !ok || isIPv6(p):
+			return false, ""
+		case len(internet4.within(p)) > 0:
+			if w := l.out(false); w.state != closed {
+				return false, w.gap
+			}
+		case !p.Addr().IsPrivate():
+			return false, ""
+		default:
+			if unrouted, gap := l.unrouted(p, l.RouteTable(), "the subnet's route table"); !unrouted {
+				return false, gap
+			}
 		}
-		return !ok || isIPv6(p) || !p.Addr().IsPrivate() || !l.unrouted(p, l.RouteTable())
 	}
-	return len(servers) > 0 && !slices.ContainsFunc(servers, reached)
+	return len(servers) > 0, ""
 }
 
 // unrouted reports whether a route table certainly leads nowhere near a private address: it has no
 // route for it, or one to the internet, where no private address is known. A NAT gateway sends packets
-// on by the route table of its own subnet.
+// on by the route table of its own subnet. gap is what was not read and would show it.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-nat-gateway.html
-func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], passed ...string) bool {
+func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], what string, passed ...string) (sure bool, gap string) {
 	r, routed := routeTo(t.Value, to)
 	switch {
-	case !t.Known(), slices.ContainsFunc(t.Value.Routes, l.toPrefixList):
-		return false
+	case !t.Known():
+		return false, t.Missing(what)
+	case slices.ContainsFunc(t.Value.Routes, l.toPrefixList):
+		return false, ""
 	case !routed, r.Blackhole, r.Kind() == "igw":
-		return true
+		return true, ""
+	case r.Kind() != "nat" || slices.Contains(passed, r.Target):
+		return false, ""
 	}
 	n := l.Network.NATGateways[r.Target]
-	return n.Known() && !slices.Contains(passed, n.Value.ID) && l.unrouted(to, l.Network.RouteTables[n.Value.Subnet], append(passed, n.Value.ID)...)
+	switch {
+	case n.State == evidence.NotAsked:
+		return false, evidence.AnswerOf + "ec2:DescribeNatGateways lacks " + r.Target
+	case !n.Known():
+		return false, n.Missing("NAT gateway " + r.Target)
+	case n.Value.Subnet == "":
+		return false, evidence.AnswerOf + "ec2:DescribeNatGateways lacks the subnet of " + r.Target
+	}
+	return l.unrouted(to, l.Network.RouteTables[n.Value.Subnet], "the route table of NAT gateway "+r.Target, append(passed, r.Target)...)
 }
 
 func (l *look) wrongServers(observed, summary string, sure bool) cause.Verdict {

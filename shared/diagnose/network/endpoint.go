@@ -151,6 +151,19 @@ func (l *look) apiSpace(v6 bool) (s space, known bool) {
 	return l.spaceOf(l.k.Subnets)
 }
 
+// apiSpaceGap returns why it is not known where the API server's private IPv4 addresses are, "" if it is.
+func (l *look) apiSpaceGap() string {
+	if _, known := l.apiSpace(false); known {
+		return ""
+	}
+	for _, id := range l.k.Subnets {
+		if f := l.Network.Subnets[id]; !f.Settled() {
+			return f.Missing("subnet " + id)
+		}
+	}
+	return evidence.AnswerOf + "EKS and EC2 lacks the cluster's subnets, or their addresses"
+}
+
 // spaceOf returns the addresses of subnets, or all addresses if a subnet was not read.
 func (l *look) spaceOf(subnets []string) (s space, known bool) {
 	for _, id := range subnets {

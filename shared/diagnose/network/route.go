@@ -302,6 +302,8 @@ func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 	}
 	t := l.Network.RouteTables[n.Subnet]
 	switch {
+	case n.Subnet == "":
+		return way{gap: evidence.AnswerOf + "ec2:DescribeNatGateways lacks the subnet of " + n.ID}
 	case t.State == evidence.NotAsked:
 		return way{state: open}
 	case !t.Known():

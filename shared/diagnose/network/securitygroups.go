@@ -79,6 +79,9 @@ func (l *look) groupsRefuse(a api, r result, egress bool) cause.Verdict {
 			Says("the security groups of the instance (%s) let no HTTPS out to the internet, the only way to the API server of %s", node, name).
 			Fix(l.allowOut(map[string]any{"IpRanges": []map[string]string{{"CidrIp": "0.0.0.0/0"}}}))
 	}
+	if r.state != closed && a.place == private {
+		c = c.Unsettled(l.apiSpaceGap())
+	}
 	if r.state != closed {
 		c.Saw("EKS cluster", "resourcesVpcConfig.subnetIds", strings.Join(l.k.Subnets, ", "), "subnets that the rules cover")
 	}

@@ -85,6 +85,17 @@ func (l *look) passed(step string) bool {
 	return ok && c.Status != "Unknown"
 }
 
+// nodeless returns why the Node of a registered NodeClaim is not known, "" if it is, or if there is
+// none. Karpenter records the provider id of each instance that it launches.
+func (l *look) nodeless() string {
+	r := l.Finding.Removal
+	c, _ := l.claim.Value.Condition("Registered")
+	if l.Finding.Node != "" || r.Machine != "" || c.Status != "True" {
+		return ""
+	}
+	return evidence.AnswerOf + "the Kubernetes API about NodeClaim " + r.Claim + " lacks its provider id"
+}
+
 // told returns the latest recent event with the reason.
 func (l *look) told(reason string) (evidence.Event, bool) {
 	for _, e := range slices.Backward(l.Node().Events.Value) {
@@ -153,7 +164,12 @@ func (l *look) foreign() cause.Verdict {
 
 // drain checks whether pods block the Node's deletion.
 func (l *look) drain() cause.Verdict {
-	if l.Finding.Node == "" || l.passed(drained) {
+	switch gap := l.nodeless(); {
+	case l.passed(drained):
+		return cause.RuledOut
+	case gap != "":
+		return cause.NotChecked(gap)
+	case l.Finding.Node == "":
 		return cause.RuledOut
 	}
 	node := l.Node()
@@ -263,8 +279,12 @@ func (l *look) budgeted(waiting map[string]evidence.Pod) (why []roll.Evidence) {
 func (l *look) volumes() cause.Verdict {
 	object, waits := l.Node().Object, l.at(volumesDetached, awaitsVolumes)
 	attached := strings.Join(object.Value.Attached, ", ")
-	switch {
-	case l.Finding.Node == "" || l.passed(volumesDetached):
+	switch gap := l.nodeless(); {
+	case l.passed(volumesDetached):
+		return cause.RuledOut
+	case gap != "":
+		return cause.NotChecked(gap)
+	case l.Finding.Node == "":
 		return cause.RuledOut
 	case !object.Known():
 		return l.NoNode()

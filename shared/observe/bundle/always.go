@@ -100,8 +100,12 @@ var always = map[string][]member{
 	fileNodePools: {
 		{has: "spec"}, {in: "spec", has: "template"}, {in: "spec.template", has: "spec"},
 		{in: "spec.template.spec.startupTaints[]", has: "key"}, {in: "spec.template.spec.startupTaints[]", has: "effect"},
+		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "message", when: "status=False"},
 	},
-	fileNodeClasses: {{has: "spec"}, {in: "spec", has: "amiFamily|amiSelectorTerms[].alias"}},
+	fileNodeClasses: {
+		{has: "spec"}, {in: "spec", has: "amiFamily|amiSelectorTerms[].alias"},
+		{in: "status.conditions[]", has: "type"}, {in: "status.conditions[]", has: "status"}, {in: "status.conditions[]", has: "message", when: "status=False"},
+	},
 	// https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#ownership
 	fileEndpointSlices: {{in: "metadata", has: "namespace"}, {in: "metadata", has: "labels"}, {in: "metadata.labels", has: "kubernetes.io/service-name"}, {has: "endpoints", list: true}},
 	fileWebhooks: {
