@@ -5,6 +5,7 @@
 package report
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -42,6 +43,9 @@ type Check struct {
 	Asked *Asked
 	// Subject is the subject to explain instead of an instance, such as nodepool/default, or "".
 	Subject roll.InstanceID
+
+	// stored is the document that the check was read from, nil for one that was made now.
+	stored json.RawMessage
 }
 
 // Complete reports whether everything was read and carried out. Only then does an empty
@@ -77,6 +81,7 @@ func (c Check) Notes() []string {
 type Document struct {
 	At       time.Time         `json:"at"`
 	Cluster  string            `json:"cluster"`
+	Account  string            `json:"account,omitempty"` // 12 digits
 	Region   string            `json:"region,omitempty"`
 	Mode     policy.Mode       `json:"mode"`
 	Complete bool              `json:"complete"`
@@ -175,7 +180,7 @@ type OutcomeDocument struct {
 // Document returns the JSON form of the check. Every list is present, even if empty.
 func (c Check) Document() Document {
 	d := Document{
-		At: c.Snapshot.At.UTC(), Cluster: c.Snapshot.Cluster.ID.Name, Region: c.Snapshot.Cluster.ID.Region, Mode: c.Mode,
+		At: c.Snapshot.At.UTC(), Cluster: c.Snapshot.Cluster.ID.Name, Account: c.Snapshot.Cluster.ID.Account, Region: c.Snapshot.Cluster.ID.Region, Mode: c.Mode,
 		Complete: c.Complete(), Notes: c.Notes(),
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Findings: c.findings(c.Findings()), Watching: c.findings(c.Watching()),

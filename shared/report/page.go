@@ -25,7 +25,7 @@ const (
 
 // Page returns the page of checks, one of each cluster, the most urgent first.
 func Page(checks []Check) page.Document {
-	checks = slices.SortedStableFunc(slices.Values(checks), moreUrgent)
+	checks = distinct(slices.SortedStableFunc(slices.Values(checks), moreUrgent))
 	t := sumUp(checks)
 	d := page.Document{
 		Title: t.title(), Subtitle: t.verdict(), To: t.at, Answers: answers(checks), Figures: t.figures(),
@@ -36,6 +36,26 @@ func Page(checks []Check) page.Document {
 		d.Clusters = append(d.Clusters, c.page(each))
 	}
 	return d
+}
+
+// distinct adds the place to the names that several clusters have, since a page links to a cluster by
+// its name.
+func distinct(checks []Check) []Check {
+	namesakes := func(id roll.ClusterID) bool {
+		return slices.ContainsFunc(checks, func(c Check) bool {
+			other := c.Snapshot.Cluster.ID
+			return other.Name == id.Name && other != id
+		})
+	}
+	out := slices.Clone(checks)
+	for i, c := range checks {
+		if id := c.Snapshot.Cluster.ID; namesakes(id) {
+			s := *c.Snapshot
+			s.Cluster.ID.Name += inBrackets(place(id))
+			out[i].Snapshot = &s
+		}
+	}
+	return out
 }
 
 // urgency returns the rank of a check by urgency, 0 first. A cluster that could not be
@@ -376,8 +396,12 @@ func act(o plan.Order) page.Act {
 	return page.Act{Instance: string(o.Instance), Node: o.Node, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action)}
 }
 
-// groups returns the groups of the cluster, those with the most findings first.
+// groups returns the groups of the cluster, those with the most findings first. A stored document
+// does not say how many nodes they have.
 func (c Check) groups() []page.Group {
+	if c.stored != nil {
+		return nil
+	}
 	found, owners := map[roll.Group]int{}, map[roll.Group]roll.Owner{}
 	for _, f := range c.Findings() {
 		found[f.Group]++
@@ -522,12 +546,17 @@ func answers(checks []Check) []page.Answer {
 		if len(a.Lines) == 0 {
 			a.Lines, a.Tone = []page.Line{{Text: "Nothing."}}, page.ToneGood
 		}
-		if more := len(a.Lines) - answerLines; more > 0 {
-			a.Lines = append(a.Lines[:answerLines:answerLines], page.Line{Text: fmt.Sprintf("and %d more, below.", more)})
-		}
-		out = append(out, a)
+		out = append(out, fewLines(a))
 	}
 	return out
+}
+
+// fewLines returns an answer with answerLines lines at most. The page has the rest below.
+func fewLines(a page.Answer) page.Answer {
+	if more := len(a.Lines) - answerLines; more > 0 {
+		a.Lines = append(a.Lines[:answerLines:answerLines], page.Line{Text: fmt.Sprintf("and %d more, below.", more)})
+	}
+	return a
 }
 
 // outlook returns which of a cluster's findings need a person, by cause, and what happens by

@@ -162,20 +162,12 @@ func (a access) readTime() time.Duration { return a.timeout * 3 / 4 }
 // another attempt.
 const attemptTime = 30 * time.Second
 
-// connect loads the AWS configuration and checks that there are credentials, so that missing
-// ones are reported once and not for each call. It returns an account for each region.
+// connect loads the AWS configuration, and returns an account for each region.
 func (a access) connect(ctx context.Context, env Environment, p *progress, evidence string) ([]*account, error) {
 	p.say("finding the credentials")
-	cfg, err := a.load(ctx)
+	cfg, err := a.ready(ctx)
 	if err != nil {
 		return nil, err
-	}
-	// A call in vain would be retried; with other regions this one may be none.
-	if cfg.Region == "" && !a.allRegions {
-		return nil, fmt.Errorf("no AWS region: give --region, set AWS_REGION, or run aws configure set region REGION%s", a.forProfile())
-	}
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, a.credentialsFault(err)
 	}
 	principal := principalOf(ctx, sts.NewFromConfig(cfg))
 	regions := a.regions
@@ -200,6 +192,23 @@ func (a access) connect(ctx context.Context, env Environment, p *progress, evide
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// ready loads the AWS configuration and checks that there are a region and credentials, so that
+// missing ones are reported once and not for each call.
+func (a access) ready(ctx context.Context) (aws.Config, error) {
+	cfg, err := a.load(ctx)
+	if err != nil {
+		return cfg, err
+	}
+	// A call in vain would be retried; with other regions this one may be none.
+	if cfg.Region == "" && !a.allRegions {
+		return cfg, fmt.Errorf("no AWS region: give --region, set AWS_REGION, or run aws configure set region REGION%s", a.forProfile())
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return cfg, a.credentialsFault(err)
+	}
+	return cfg, nil
 }
 
 func (a access) load(ctx context.Context) (aws.Config, error) {

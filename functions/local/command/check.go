@@ -232,8 +232,7 @@ func (f checkFlags) once(ctx context.Context, env Environment, s settings, round
 		if jobs, faults, err = f.jobs(ctx, env, s, p, accounts); err != nil || len(jobs) == 0 {
 			return err
 		}
-		p.total = len(jobs)
-		results = f.checkAll(ctx, p, jobs, env.Now)
+		results = checkAll(ctx, p, jobs, env.Now)
 		return nil
 	})
 	for _, fault := range faults {
@@ -256,17 +255,25 @@ func (f checkFlags) once(ctx context.Context, env Environment, s settings, round
 	if err := f.show(env, results); err != nil {
 		return err
 	}
-	missing := len(jobs) - len(results)
 	if ctx.Err() != nil {
 		return interrupted(fmt.Sprintf("%d of %d clusters were checked", len(results), len(jobs)))
 	}
-	if missing > 0 {
-		_, _ = fmt.Fprintf(env.Stderr, "rollcall: --timeout %s is over: %d of %d clusters were not checked\n", f.timeout, missing, len(jobs))
+	if err := f.missing(len(results), len(jobs)); err != nil {
+		complain(env, err)
+		faults = append(faults, err)
 	}
-	if missing > 0 || len(faults) > 0 {
+	if len(faults) > 0 {
 		return exit(ExitError)
 	}
 	return verdict(results)
+}
+
+// missing returns an error if the time limit ended before all clusters were checked.
+func (a access) missing(checked, all int) error {
+	if checked == all {
+		return nil
+	}
+	return fmt.Errorf("--timeout %s is over: %d of %d clusters were not checked", a.timeout, all-checked, all)
 }
 
 type job struct {
@@ -327,7 +334,7 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 	}
 	if len(jobs) == 0 && len(faults) == 0 {
 		p.clear()
-		_, _ = fmt.Fprintf(env.Stderr, "rollcall: there is no EKS cluster in %s: --region NAME or --all-regions checks others\n", regions(accounts))
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: there is no EKS cluster in %s: --all-regions checks every region\n", regions(accounts))
 	}
 	return jobs, faults, nil
 }
@@ -347,7 +354,8 @@ func regions(accounts []*account) string {
 // checkAll checks the clusters in parallel. After an interruption it returns the clusters
 // that were checked by then, and those on which something was done. After the time limit it
 // also returns those that were begun: they say what was not read.
-func (f checkFlags) checkAll(ctx context.Context, p *progress, jobs []job, now func() time.Time) []report.Check {
+func checkAll(ctx context.Context, p *progress, jobs []job, now func() time.Time) []report.Check {
+	p.total = len(jobs)
 	results := make([]report.Check, len(jobs))
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -375,7 +383,7 @@ func (f checkFlags) show(env Environment, results []report.Check) error {
 	if f.html == "" {
 		return printed
 	}
-	return errors.Join(printed, writePage(f.html, "check", results))
+	return errors.Join(printed, writePage(f.html, "check", report.Page(results)))
 }
 
 func (f checkFlags) print(env Environment, results []report.Check) error {

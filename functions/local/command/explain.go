@@ -170,7 +170,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 		return err // an interrupted check is no answer
 	}
 	if f.html != "" {
-		if err := writePage(f.html, "explain", []report.Check{c}); err != nil {
+		if err := writePage(f.html, "explain", report.Page([]report.Check{c})); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/report"
 	"rollcall/shared/report/page"
 )
 
@@ -33,10 +32,9 @@ func placeable(path string) error {
 	return nil
 }
 
-// writePage writes the checks as a page. A concurrent reader of the file sees the old page
-// or the new one, never a part.
-func writePage(path, command string, results []report.Check) error {
-	d := report.Page(results)
+// writePage writes a page. A concurrent reader of the file sees the old page or the new one,
+// never a part.
+func writePage(path, command string, d page.Document) error {
 	d.Footer = []string{"Made by: rollcall " + command + " --html FILE, version " + version() + ". All times are in UTC."}
 	data, err := page.Render(d)
 	if err != nil {
