@@ -206,9 +206,13 @@ func (o Overview) Write(w io.Writer, layout Layout) error {
 func (o Overview) unread(checks []Check) []string {
 	out := slices.Clone(o.Unread)
 	for _, c := range checks {
+		id := c.Snapshot.Cluster.ID
+		where := id.Name + inBrackets(place(id)) + ": "
 		if !c.Complete() {
-			id := c.Snapshot.Cluster.ID
-			out = append(out, fmt.Sprintf("%s%s: %s", id.Name, inBrackets(place(id)), c.Notes()[0]))
+			out = append(out, where+c.Notes()[0])
+		}
+		if n := len(c.Assessment.Unjudged); n > 0 {
+			out = append(out, where+count(n, "instance")+" could not be judged")
 		}
 	}
 	return out

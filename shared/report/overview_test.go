@@ -109,6 +109,15 @@ func TestCausesAreSharedByWhatMeansTheSameElsewhere(t *testing.T) {
 	}
 }
 
+func TestAnOverviewSaysWhatWasNotJudged(t *testing.T) {
+	c := checks()["healthy"]
+	c.Assessment.Unjudged = []roll.InstanceID{instanceID(1)}
+	var b bytes.Buffer
+	if err := (Overview{Checks: []Check{c}}).Write(&b, Layout{}); err != nil || !strings.Contains(b.String(), "1 instance could not be") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
 func TestEveryListOfAnOverviewIsThere(t *testing.T) {
 	data, err := json.Marshal(Overview{}.Document())
 	if want := `{"at":"0001-01-01T00:00:00Z","accounts":[],"shared":[],"clusters":[],"unread":[]}`; err != nil || string(data) != want {
