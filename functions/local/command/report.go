@@ -64,7 +64,7 @@ Exit codes: 0 nothing found, 1 something could not be read, 2 findings, 130 inte
 }
 
 // settle parses the flags. Its error lists all faults at once.
-func (f *reportFlags) settle() (settings, error) {
+func (f *reportFlags) settle(env Environment) (settings, error) {
 	s := settings{mode: policy.Observe}
 	var faults []error
 	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
@@ -72,7 +72,7 @@ func (f *reportFlags) settle() (settings, error) {
 	keep(placeable(f.html))
 	_, err := f.access.settle("")
 	keep(err)
-	s.policy, err = readPolicy(f.policy)
+	s.policy, err = readPolicy(env, f.policy)
 	keep(err)
 	switch stored := f.from != ""; {
 	case stored == (len(f.profiles) > 0):
@@ -86,7 +86,7 @@ func (f *reportFlags) settle() (settings, error) {
 }
 
 func runReport(ctx context.Context, env Environment, f reportFlags) error {
-	s, err := f.settle()
+	s, err := f.settle(env)
 	if err != nil {
 		return err
 	}
