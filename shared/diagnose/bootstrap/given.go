@@ -74,7 +74,11 @@ func (b *start) empty() cause.Verdict {
 	if failed {
 		v.Shows(line(f, "a NodeConfig that nodeadm finds"))
 	}
-	return b.given((b.os.eks || failed) && (b.bare() || b.ownData()) || b.leftToOwner(), v)
+	sure := (b.os.eks || failed) && (b.bare() || b.ownData()) || b.leftToOwner()
+	if i := b.Config().Value; !sure && i.LaunchTemplate != "" && b.ownData() {
+		v = v.Unsettled(b.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion].Gap())
+	}
+	return b.given(sure, v)
 }
 
 // leftToOwner reports whether EKS, or Karpenter, leaves all user data of an AMI of one's own to the

@@ -102,6 +102,9 @@ func (b *Bundle) Files() map[string][]byte {
 		files["user-data/"+id+".txt"] = []byte(text)
 	}
 	for id, text := range b.Console {
+		if slices.ContainsFunc(b.Instances, func(i object) bool { return i["InstanceId"] == id && i["ImageId"] == imageAL2.ID }) {
+			text = asAL2.Replace(text)
+		}
 		files["console/"+id+".txt"] = []byte(text)
 	}
 	for name, text := range b.raw {
@@ -112,6 +115,9 @@ func (b *Bundle) Files() map[string][]byte {
 	}
 	return files
 }
+
+// asAL2 turns the lines of an Amazon Linux 2023 boot into those of Amazon Linux 2.
+var asAL2 = strings.NewReplacer("6.12.68-92.122.amzn2023", "5.10.245-241.978.amzn2", "Amazon Linux 2023.10.20260216", "Amazon Linux 2")
 
 // controllers adds the files that show the owner of a role that no node has.
 func (b *Bundle) controllers(files map[string][]byte) {

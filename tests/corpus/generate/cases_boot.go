@@ -255,7 +255,7 @@ func bootCases() []Case {
 		misleading("script-of-al2-that-does-not-end", "The same on AL2, where the script itself starts the kubelet, before or after what it waits for.",
 			from(nodeadmWaits, docAL2), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
-				b.Console[m.ID] = strings.ReplaceAll(waits(2, 38), "amzn2023", "amzn2")
+				b.Console[m.ID] = waits(2, 38)
 				return unregistered(m, "").suggests("CloudInitFailed")
 			}),
 		misleading("kubelet-that-was-started-too-early", "The kubelet exited once because containerd was not up yet, as on any boot, and was started again. DNS is off.",

@@ -94,10 +94,10 @@ func imageCases() []Case {
 				g := Reports
 				g.Image = Image{"ami-0c05aaaaaaaaaaaa2", "payments-eks-al2-node-1.35-v20260301", Account, "x86_64", al2, "v1.35.0"}
 				m := b.Unregistered(g)
-				b.Console[m.ID] = strings.ReplaceAll(console(
+				b.Console[m.ID] = asAL2.Replace(console(
 					"[   21.410233] cloud-init[3301]: + /etc/eks/bootstrap.sh payments --apiserver-endpoint "+Endpoint,
 					`[   24.019344] kubelet[3622]: E0310 11:21:14.019301    3622 run.go:72] "command failed" err="failed to validate kubelet configuration, error: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release"`,
-					"[   24.023378] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE"), "6.12.68-92.122.amzn2023", "5.10.245-241.978.amzn2")
+					"[   24.023378] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE"))
 				return unregistered(m, "AmiFamilyUnsupported")
 			}),
 		broken("cloud-init-crashed", "cloud-init ends in a traceback while it runs the user data, and nothing behind it runs.",

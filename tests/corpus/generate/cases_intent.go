@@ -194,7 +194,7 @@ func intentCases() []Case {
 			from(docBoothook, docTemplates), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
 				b.retext(m, multipart(part("text/cloud-boothook; charset=\"us-ascii\"", "#cloud-boothook\n#!/bin/bash\nmount /dev/nvme1n1 /data\n"), part(shellPart, "#!/bin/bash\n"+join)))
-				b.Console[m.ID] = strings.ReplaceAll(console(boothookFailed), "amzn2023", "amzn2")
+				b.Console[m.ID] = console(append([]string{boothookFailed}, booted()...)...)
 				return unregistered(m, "").suggests("CloudInitFailed")
 			}),
 		broken("shell-alone-on-an-image-of-ones-own", "A node group with an AMI that was made from EKS's. Its user data installs an agent and has no NodeConfig: nodeadm finds none and says so.",
