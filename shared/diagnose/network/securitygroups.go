@@ -34,6 +34,8 @@ func (l *look) securityGroups() cause.Verdict {
 		return l.groupsRefuse(a, out, true)
 	case in.state == closed, in.partial:
 		return l.groupsRefuse(a, in, false)
+	case out.state == unsure && a.place == private:
+		return cause.NotChecked(cmp.Or(l.apiSpaceGap(), out.gap))
 	case out.state == unsure:
 		return cause.NotChecked(out.gap)
 	case in.state == unsure:
@@ -78,9 +80,6 @@ func (l *look) groupsRefuse(a api, r result, egress bool) cause.Verdict {
 		c.In("security-group/"+l.i.SecurityGroups[0]).
 			Says("the security groups of the instance (%s) let no HTTPS out to the internet, the only way to the API server of %s", node, name).
 			Fix(l.allowOut(map[string]any{"IpRanges": []map[string]string{{"CidrIp": "0.0.0.0/0"}}}))
-	}
-	if r.state != closed && a.place == private {
-		c = c.Unsettled(l.apiSpaceGap())
 	}
 	if r.state != closed {
 		c.Saw("EKS cluster", "resourcesVpcConfig.subnetIds", strings.Join(l.k.Subnets, ", "), "subnets that the rules cover")
