@@ -75,8 +75,8 @@ func (b *start) empty() cause.Verdict {
 		v.Shows(line(f, "a NodeConfig that nodeadm finds"))
 	}
 	sure := (b.os.eks || failed) && (b.bare() || b.ownData()) || b.leftToOwner()
-	if i := b.Config().Value; !sure && i.LaunchTemplate != "" && b.ownData() {
-		v = v.Unsettled(b.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion].Gap())
+	if !sure && b.Config().Value.LaunchTemplate != "" && b.ownData() {
+		v = v.Unsettled(b.template().Gap())
 	}
 	return b.given(sure, v)
 }
@@ -85,7 +85,8 @@ func (b *start) empty() cause.Verdict {
 // person who made it, and the console was read and does not show that the AMI joins by itself.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-custom-ami
 func (b *start) leftToOwner() bool {
-	asked := b.Finding.Owner == roll.OwnerManagedNodeGroup && b.bare() || b.Finding.Owner == roll.OwnerKarpenter
+	t := b.template()
+	asked := b.Finding.Owner == roll.OwnerManagedNodeGroup && t.Known() && !t.Value.HasUserData || b.Finding.Owner == roll.OwnerKarpenter
 	return asked && b.ownData() && b.Instance().Console.Settled() && !slices.ContainsFunc(traces, b.log().Has)
 }
 
@@ -107,9 +108,14 @@ const configUnit = "nodeadm-config.service"
 
 // bare reports whether the launch template is known to name an AMI and to have no user data.
 func (b *start) bare() bool {
-	i := b.Config().Value
-	t := b.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion]
+	t := b.template()
 	return t.Known() && t.Value.Image != "" && !t.Value.HasUserData
+}
+
+// template returns the launch template version of the instance.
+func (b *start) template() evidence.Fact[evidence.LaunchTemplate] {
+	i := b.Config().Value
+	return b.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion]
 }
 
 // ownData reports whether the instance only has user data that a person wrote.
