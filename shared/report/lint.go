@@ -88,8 +88,8 @@ func (d LintDocument) gaps() (all []string) {
 	return all
 }
 
-// GitHub writes the findings and hints, and as notices what was not checked, as commands by which GitHub Actions annotates files. It
-// returns the first error of w.
+// GitHub writes the findings and hints, and as notices what was not checked, as commands by which
+// GitHub Actions annotates files. It returns the first error of w.
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 func (d LintDocument) GitHub(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")

@@ -140,6 +140,14 @@ func flagged(name, value string) []string {
 	return []string{"--" + name + "=" + value}
 }
 
+// repeated returns an argument for each value of a flag that may be repeated.
+func repeated(name string, values []string) (args []string) {
+	for _, v := range values {
+		args = append(args, "--"+name+"="+v)
+	}
+	return args
+}
+
 // accountInput is the input that selects an account and a cluster.
 type accountInput struct {
 	Profile string `json:"profile,omitempty" jsonschema:"name of the AWS profile (default AWS_PROFILE)"`
@@ -163,13 +171,7 @@ type checkInput struct {
 }
 
 func (in checkInput) command() (args []string, stdin string) {
-	args = append([]string{"check", "--output=json"}, in.flags()...)
-	for _, c := range in.Clusters {
-		args = append(args, "--cluster="+c)
-	}
-	for _, r := range in.Regions {
-		args = append(args, "--region="+r)
-	}
+	args = slices.Concat([]string{"check", "--output=json"}, in.flags(), repeated("cluster", in.Clusters), repeated("region", in.Regions))
 	if in.AllRegions {
 		args = append(args, "--all-regions")
 	}
@@ -206,12 +208,8 @@ type lintInput struct {
 }
 
 func (in lintInput) command() (args []string, stdin string) {
-	args = slices.Concat([]string{"lint", "--output=json"}, flagged("profile", in.Profile), flagged("context", in.Context), flagged("cluster", in.Cluster),
-		flagged("region", in.Region), flagged("bundle", in.Bundle))
-	for _, t := range in.Templates {
-		args = append(args, "--launch-template="+t)
-	}
-	return append(append(args, "--"), in.Files...), ""
+	return slices.Concat([]string{"lint", "--output=json"}, flagged("profile", in.Profile), flagged("context", in.Context), flagged("cluster", in.Cluster),
+		flagged("region", in.Region), flagged("bundle", in.Bundle), repeated("launch-template", in.Templates), []string{"--"}, in.Files), ""
 }
 
 type policyInput struct {

@@ -59,8 +59,9 @@ func (b *start) userData() {
 }
 
 // empty evaluates an instance without user data. None of EKS's AMIs knows by itself which
-// cluster to join; another AMI may, and then starts to join, which the console shows. EKS and Karpenter give every instance user data, except for
-// launch templates with a custom AMI and for the AMI family Custom.
+// cluster to join; another AMI may, and then starts to join, which the console shows. EKS and
+// Karpenter give every instance user data, except for launch templates with a custom AMI and for the
+// AMI family Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-custom-ami
 func (b *start) empty() cause.Verdict {
 	v := b.inData().

@@ -129,7 +129,7 @@ func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], w
 	case !n.Known():
 		return false, n.Missing("NAT gateway " + r.Target)
 	case n.Value.Subnet == "":
-		return false, evidence.AnswerOf + "ec2:DescribeNatGateways lacks the subnet of " + r.Target
+		return false, noSubnet(n.Value)
 	}
 	return l.unrouted(to, l.Network.RouteTables[n.Value.Subnet], "the route table of NAT gateway "+r.Target, append(passed, r.Target)...)
 }

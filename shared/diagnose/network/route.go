@@ -290,6 +290,11 @@ func natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
 	}
 }
 
+// noSubnet is why nothing is known of the way on from a NAT gateway whose subnet is missing.
+func noSubnet(n evidence.NATGateway) string {
+	return evidence.AnswerOf + "ec2:DescribeNatGateways lacks the subnet of " + n.ID
+}
+
 // natExit returns the way on from a NAT gateway, by the route table of its own subnet. A public
 // gateway reaches the internet through an internet gateway there, which drops what a private
 // one sends. A route to another NAT gateway helps only if that one has a way on, and whether AWS
@@ -303,7 +308,7 @@ func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 	t := l.Network.RouteTables[n.Subnet]
 	switch {
 	case n.Subnet == "":
-		return way{gap: evidence.AnswerOf + "ec2:DescribeNatGateways lacks the subnet of " + n.ID}
+		return way{gap: noSubnet(n)}
 	case t.State == evidence.NotAsked:
 		return way{state: open}
 	case !t.Known():
