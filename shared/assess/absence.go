@@ -47,7 +47,7 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 		told = checked
 	}
 	switch {
-	case !ok || cutShort(m, known, began, left):
+	case !ok || cutShort(m, known, began, left) || wasReady(n):
 	case known.Status == n.Ready.Status && !known.Transition.Equal(began):
 		// It was Ready in between, or it had the other status that is not Ready. (The change from Unknown
 		// to False has a new transition time too, and then the earlier time counts.)
@@ -71,6 +71,16 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	a.out.NotReady[n.Instance] = record
 	return w
 }
+
+// wasReady reports whether the node was Ready right before its status became False: its kubelet had
+// been reporting for a while, so the status changed from True, and not from Unknown.
+func wasReady(n *roll.Node) bool {
+	return !n.Reporting.IsZero() && n.Ready.Since.Sub(n.Reporting) > oneReport
+}
+
+// oneReport is more than the difference between the times of conditions in one report of a kubelet,
+// which reads its clock for each of them.
+const oneReport = 5 * time.Second
 
 // cutShort reports whether the absence in the ledger is another one in any case: it is of another
 // Node object, or from before a boot, or a time in a warm pool or Standby.

@@ -151,6 +151,29 @@ func TestTheLongerAbsenceCounts(t *testing.T) {
 	}
 }
 
+// The pressures become Unknown with Ready. If they changed longer before Ready than one report takes,
+// the kubelet had been reporting, and the node was Ready.
+func TestAKubeletThatReportedBeforeShowsThatTheNodeWasReady(t *testing.T) {
+	silent := now.Add(-20 * time.Minute)
+	state := ledger.State{Checked: now.Add(-5 * time.Minute), NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: silent, Status: roll.ConditionUnknown, Transition: silent}}}
+	for before, ready := range map[time.Duration]bool{0: false, 5 * time.Second: false, 6 * time.Second: true, 24 * time.Hour: true} {
+		s := snapshot([]roll.Instance{worker(id, 48*time.Hour)}, []roll.Node{node(id, roll.ConditionFalse, time.Minute)})
+		s.Nodes[0].Reporting = s.Nodes[0].Ready.Since.Add(-before)
+		want := silent
+		if ready {
+			want = s.Nodes[0].Ready.Since
+		}
+		a := judge(s, state)
+		since := a.NotReady[id].Since
+		if len(a.Findings) > 0 {
+			since = a.Findings[0].Since
+		}
+		if !since.Equal(want) {
+			t.Errorf("reported %s before: not ready since %s, want %s", before, since, want)
+		}
+	}
+}
+
 // Between two absences of the same status the node was Ready, or it had the other status that is not
 // Ready. If no check could tell, the finding says from when it may have lasted.
 func TestTroubleMayHaveLastedWhileNoCheckCame(t *testing.T) {

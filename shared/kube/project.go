@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"slices"
 	"strings"
+	"time"
 
 	"rollcall/shared/roll"
 )
@@ -43,6 +44,9 @@ func (p *projector) node(n *NodeObject) roll.Node {
 			if out.Ready.Status != roll.ConditionTrue {
 				out.Ready.Reason = p.reason(c)
 			}
+			if out.Ready.Status == roll.ConditionFalse {
+				out.Reporting = reporting(n.Status.Conditions)
+			}
 		} else if p.wants(c) {
 			out.Conditions = append(out.Conditions, roll.TypedCondition{
 				Type:      p.texts.One(c.Type),
@@ -79,16 +83,31 @@ func (p *projector) reason(c *NodeCondition) string {
 	return p.texts.One(c.Reason)
 }
 
+// reporting returns roll.Node.Reporting from the conditions of a node.
+func reporting(conditions []NodeCondition) (since time.Time) {
+	for i := range conditions {
+		c := &conditions[i]
+		if !pressure(c.Type) {
+			continue
+		}
+		if status(c.Status) == roll.ConditionUnknown || c.LastTransitionTime.IsZero() {
+			return time.Time{}
+		}
+		since = roll.Earlier(since, c.LastTransitionTime.UTC())
+	}
+	return since
+}
+
+// pressure reports whether the type of a condition is one of the pressures, which every kubelet
+// reports.
+func pressure(condition string) bool {
+	return condition == roll.MemoryPressure || condition == roll.DiskPressure || condition == roll.PIDPressure
+}
+
 // wants reports whether the condition is one that the policy watches, or a pressure, which a node
 // reports while it still can.
 func (p *projector) wants(c *NodeCondition) bool {
-	switch c.Type {
-	case roll.MemoryPressure, roll.DiskPressure, roll.PIDPressure:
-		if c.Status == conditionTrue {
-			return true
-		}
-	}
-	return p.watch.Conditions[roll.ConditionKey{Type: c.Type, Status: status(c.Status)}]
+	return pressure(c.Type) && c.Status == conditionTrue || p.watch.Conditions[roll.ConditionKey{Type: c.Type, Status: status(c.Status)}]
 }
 
 // startupTaint returns the first taint that an agent has yet to remove: a well-known one, or else

@@ -84,6 +84,35 @@ func TestKeepsTheConditionsThatMatter(t *testing.T) {
 	}
 }
 
+// Each pressure has a time of its own; the first of them counts.
+func TestSinceWhenTheKubeletHasReported(t *testing.T) {
+	turned := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		ready      string
+		conditions map[string]string
+		want       time.Time
+	}{
+		"a pressure came later":   {"False", map[string]string{"MemoryPressure": "True", "DiskPressure": "False", "PIDPressure": "False"}, turned},
+		"of a Ready node":         {"True", map[string]string{"DiskPressure": "False"}, time.Time{}},
+		"of a silent node":        {"Unknown", map[string]string{"DiskPressure": "Unknown"}, time.Time{}},
+		"one is still Unknown":    {"False", map[string]string{"DiskPressure": "False", "PIDPressure": "Unknown"}, time.Time{}},
+		"no kubelet writes these": {"False", map[string]string{"KernelReady": "False"}, time.Time{}},
+	} {
+		n := &corev1.Node{}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(tt.ready), LastTransitionTime: metav1.NewTime(turned.Add(time.Hour))}}
+		for kind, status := range tt.conditions {
+			at := turned
+			if status == "True" {
+				at = turned.Add(time.Minute)
+			}
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionStatus(status), LastTransitionTime: metav1.NewTime(at)})
+		}
+		if got := (&projector{}).node(nodeOf(n)).Reporting; !got.Equal(tt.want) {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
 func TestTellsTheFirstStartupTaint(t *testing.T) {
 	own := roll.Watch{Taints: []string{"example.com/warming"}}
 	tests := map[string]struct {

@@ -80,7 +80,9 @@ func (m *Members) UnmarshalJSON(data []byte) error {
 // latest statement if both fields are equal.
 type MemberMemory struct {
 	Last Statement `json:"last,omitzero"` // the latest, whether or not a notice reported it
-	Told Statement `json:"told,omitzero"` // in the last notice; zero if that did not name the instance
+	Told Statement `json:"told,omitzero"` // in the last notice that named the instance; zero if none did
+	// Unnamed: notices were sent since that did not name the instance.
+	Unnamed bool `json:"unnamed,omitempty"`
 }
 
 // Statement is a summary of an instance's situation. One field is set; the zero value means

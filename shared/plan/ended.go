@@ -196,7 +196,8 @@ func (p *planner) toldSince(n ledger.Notice) bool {
 			return !n.Over && slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.Finding.Instance == id })
 		})
 		for _, other := range p.State.Notices {
-			told = told || other.Members[id].Told != (ledger.Statement{}) && other.SentAt.After(n.SentAt)
+			m := other.Members[id]
+			told = told || m.Told != (ledger.Statement{}) && !m.Unnamed && other.SentAt.After(n.SentAt)
 		}
 		if !told {
 			return false

@@ -191,9 +191,9 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 			n.Incident.Total++
 		}
 		changed = changed || e.Changed || !member || e.told != before.Told // another incident said more of it
-		m := ledger.MemberMemory{Last: e.says, Told: e.told}
+		m := ledger.MemberMemory{Last: e.says, Told: e.told, Unnamed: before.Unnamed}
 		if len(n.News) > 0 {
-			m.Told = e.says
+			m.Told, m.Unnamed = e.says, false
 		}
 		n.Said.Members[id] = m
 	}
@@ -212,6 +212,7 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 		case p.inOtherIncident(id, n.Key):
 			gone = true
 		case recent || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: n.Key.Kind}]:
+			m.Unnamed = m.Unnamed || len(n.News) > 0
 			n.Said.Members[id] = m
 		default:
 			gone = true

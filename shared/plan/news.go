@@ -160,7 +160,7 @@ func (p *planner) memory(f roll.Finding, before ledger.Notice) ledger.MemberMemo
 		case !member:
 		case !known:
 			m, known, sent = other, true, n.SentAt
-		case other.Told != (ledger.Statement{}) && n.SentAt.After(sent):
+		case other.Told != (ledger.Statement{}) && !other.Unnamed && n.SentAt.After(sent):
 			m.Told, sent = other.Told, n.SentAt
 		}
 	}

@@ -76,6 +76,7 @@ func TestWhatWasSaidLastOfAnInstanceInTwoIncidents(t *testing.T) {
 		want              ledger.MemberMemory
 	}{
 		"later in the other":         {said(10*time.Minute, unread), said(5*time.Minute, share), ledger.MemberMemory{Last: unread.Last, Told: share.Told}},
+		"later, but not of this one": {said(10*time.Minute, unread), said(5*time.Minute, ledger.MemberMemory{Last: share.Last, Told: share.Told, Unnamed: true}), unread},
 		"earlier in the other":       {said(5*time.Minute, unread), said(10*time.Minute, share), unread},
 		"in the other alone":         {ledger.Notice{SentAt: now}, said(10*time.Minute, share), share},
 		"nothing in the other":       {said(10*time.Minute, unread), said(5*time.Minute, ledger.MemberMemory{Last: share.Last}), unread},

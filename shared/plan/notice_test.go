@@ -120,6 +120,7 @@ func TestAnIncidentTakenOverInSilenceIsNotKnownToBeOver(t *testing.T) {
 		"a later notice named it":        {notices: other(now.Add(-time.Hour), toldOverdue), want: true},
 		"an earlier notice named it":     {notices: other(now.Add(-3*time.Hour), toldOverdue), want: false},
 		"a later notice left it out":     {notices: other(now.Add(-time.Hour), silent), want: false},
+		"only an earlier one named it":   {notices: other(now.Add(-time.Hour), ledger.MemberMemory{Last: toldOverdue.Last, Told: toldOverdue.Told, Unnamed: true}), want: false},
 		"a notice of this plan names it": {sent: []Notice{{Entries: []Entry{{Finding: roll.Finding{Instance: id}}}}}, want: true},
 		"one of this plan says over":     {sent: []Notice{{Over: true, Entries: []Entry{{Finding: roll.Finding{Instance: id}}}}}, want: false},
 		"a person ignores it":            {ignored: true, want: true},
@@ -192,6 +193,36 @@ func TestOfAClusterThatIsGoneNoActIsAnnounced(t *testing.T) {
 		}
 		if gone != (acts == 0) || len(p.Steps) == 0 && !gone {
 			t.Errorf("gone %v: steps %+v", gone, p.Steps)
+		}
+	}
+}
+
+// A node that drops out stays in the record of its incident. That a notice did not name it is
+// recorded, until one does.
+func TestANoticeThatDoesNotNameAMemberIsNotAboutIt(t *testing.T) {
+	id, stays := instanceID(1), instanceID(2)
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	known := ledger.Notice{SentAt: now.Add(-time.Minute), Members: map[roll.InstanceID]ledger.MemberMemory{id: toldOverdue, stays: toldOverdue}}
+	p := &planner{Input: Input{Now: now}}
+	after := func(known ledger.Notice, news []News, named ...roll.InstanceID) ledger.Notice {
+		n := Notice{Key: key, News: news, Said: ledger.Notice{SentAt: now, Members: map[roll.InstanceID]ledger.MemberMemory{}}}
+		for _, id := range named {
+			n.Entries = append(n.Entries, Entry{Finding: roll.Finding{Instance: id, Kind: roll.Unknown}, says: toldOverdue.Last, told: toldOverdue.Told})
+		}
+		n.join(known)
+		p.leave(&n, known)
+		return n.Said
+	}
+	quiet := after(known, nil, stays)
+	left := after(quiet, []News{NewsGrown}, stays)
+	back := after(left, nil, stays, id)
+	named := after(back, []News{NewsGrown}, stays, id)
+	for name, tt := range map[string]struct {
+		said ledger.Notice
+		want bool
+	}{"no notice": {quiet, false}, "a notice of others": {left, true}, "it is back, and no notice": {back, true}, "a notice that names it": {named, false}} {
+		if m := tt.said.Members[id]; m.Unnamed != tt.want || m.Told != toldOverdue.Told || tt.said.Members[stays].Unnamed {
+			t.Errorf("%s: %+v", name, tt.said.Members)
 		}
 	}
 }

@@ -92,8 +92,13 @@ type Node struct {
 	Instance InstanceID // from spec.providerID, "" unless Compute is ComputeEC2
 	Created  time.Time
 	Ready    Condition // Unknown since Created if the node has no Ready condition
-	Zone     string
-	ZoneID   string
+	// Reporting is a time since when the kubelet has reported without a break, if Ready is False and
+	// the pressures show it; otherwise zero. The control plane sets Ready and the pressures to Unknown
+	// together, so none of them changed through Unknown after the first transition of a pressure.
+	// https://kubernetes.io/docs/reference/node/node-status/#condition
+	Reporting time.Time
+	Zone      string
+	ZoneID    string
 	// DeletedAt is its deletion timestamp; zero if nobody deleted it.
 	DeletedAt time.Time
 	// Finalizers are its finalizers once it is deleted; nil before.

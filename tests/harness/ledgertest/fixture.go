@@ -70,7 +70,7 @@ func Findings(n int) (c ledger.Changes) {
 func Notice(n int) ledger.Notice {
 	members := map[roll.InstanceID]ledger.MemberMemory{}
 	memories := []ledger.MemberMemory{
-		{Last: ledger.Statement{Stage: roll.Overdue}, Told: ledger.Statement{Stage: roll.Overdue}}, {Last: ledger.Statement{Held: "UnhealthyShare"}, Told: ledger.Statement{Held: "UnhealthyShare"}}, {Last: ledger.Statement{Stage: roll.Overdue}},
+		{Last: ledger.Statement{Stage: roll.Overdue}, Told: ledger.Statement{Stage: roll.Overdue}}, {Last: ledger.Statement{Held: "UnhealthyShare"}, Told: ledger.Statement{Held: "UnhealthyShare"}}, {Last: ledger.Statement{Stage: roll.Overdue}, Unnamed: true},
 	}
 	for i := range n {
 		members[InstanceID(i)] = memories[i%len(memories)]
