@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -730,4 +731,33 @@ func TestACauseThatPassesMovesNoIncident(t *testing.T) {
 	w.because(1)
 	w.look(now.Add(8 * time.Minute))
 	w.want("a cause that passed")
+}
+
+// An instance moves to another incident, whose notice is not sent. Nothing that was said of it is
+// forgotten, and it moves once a notice is sent.
+func TestWhatWasSaidIsKeptUntilTheNoticeOfTheMoveIsSent(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1, 2)
+	w.look(now.Add(16 * time.Minute))
+	w.look(now.Add(17 * time.Minute))
+	from := w.last.Key
+	w.because(2, "NodeadmFailed")
+	at := now.Add(21 * time.Minute)
+	_, p := w.make(at)
+	if len(p.Notices) != 1 || p.Notices[0].Key.Cause != "NodeadmFailed" {
+		t.Fatalf("notices %+v", p.Notices)
+	}
+	members := func() []roll.InstanceID { return slices.Sorted(maps.Keys(w.state.Notices[from].Members)) }
+	w.state.Apply(p.Changes) // and the function is killed
+	if got := members(); !slices.Equal(got, []roll.InstanceID{instanceID(1), instanceID(2)}) {
+		t.Errorf("remembered of %s, and no notice was sent", got)
+	}
+	_, again := w.make(at.Add(time.Minute))
+	if len(again.Notices) != 1 || again.Notices[0].Entries[0].New != p.Notices[0].Entries[0].New {
+		t.Errorf("the next check reports %+v", again.Notices)
+	}
+	w.apply(again)
+	if got := members(); !slices.Equal(got, []roll.InstanceID{instanceID(1)}) {
+		t.Errorf("remembered of %s, and the other one's notice was sent", got)
+	}
 }

@@ -32,9 +32,21 @@ type Notice struct {
 	// Incident is the incident of this notice; Sent counts this one.
 	Incident ledger.Incident
 	// Said is what to record once the notice is sent. Replaces are the notices that this one
-	// continues; their records are dropped then.
+	// continues; their records are dropped then. Left are the other incidents that its instances
+	// leave, without them: until it is sent, what was said of them is remembered there.
 	Said     ledger.Notice
 	Replaces []ledger.NoticeKey
+	Left     map[ledger.NoticeKey]ledger.Notice
+}
+
+// Sent returns what to record once the notice is sent. The last notice of an incident drops it.
+func (n Notice) Sent() ledger.Changes {
+	if n.Over {
+		return ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}}
+	}
+	records := map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}
+	maps.Copy(records, n.Left)
+	return ledger.Changes{Put: ledger.State{Notices: records}, Drop: ledger.Drops{Notices: n.Replaces}}
 }
 
 // Earliest returns when the first fault of the notice began.
@@ -89,6 +101,7 @@ func (p *planner) notices() {
 	}
 	p.over(byKey)
 	slices.SortFunc(p.out.Notices, func(a, b Notice) int { return a.Key.Compare(b.Key) })
+	p.awaitNotices()
 	slices.SortFunc(p.out.Changes.Drop.Notices, ledger.NoticeKey.Compare)
 	slices.SortFunc(p.out.Quiet, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Finding.Instance, b.Finding.Instance), cmp.Compare(a.Finding.Kind, b.Finding.Kind))
@@ -128,6 +141,31 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	for _, e := range n.Entries {
 		if e.Changed {
 			p.out.Quiet = append(p.out.Quiet, e)
+		}
+	}
+}
+
+// awaitNotices makes the records of incidents whose instances move to one that is about to be reported
+// wait for that notice, the last one if there are several. If it is not sent, nothing that was said of
+// the instances is forgotten.
+func (p *planner) awaitNotices() {
+	for key, record := range p.out.Changes.Put.Notices {
+		leaves := func(e Entry) bool {
+			_, was := p.State.Notices[key].Members[e.Finding.Instance]
+			_, is := record.Members[e.Finding.Instance]
+			return was && !is
+		}
+		for i := range slices.Backward(p.out.Notices) {
+			n := &p.out.Notices[i]
+			if n.Key.Group != key.Group || n.Key.Kind != key.Kind || !slices.ContainsFunc(n.Entries, leaves) {
+				continue
+			}
+			if n.Left == nil {
+				n.Left = map[ledger.NoticeKey]ledger.Notice{}
+			}
+			n.Left[key] = record
+			delete(p.out.Changes.Put.Notices, key)
+			break
 		}
 	}
 }

@@ -405,11 +405,7 @@ func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
 func (w *world) apply(p Plan) {
 	w.state.Apply(p.Changes)
 	for _, n := range p.Notices {
-		if n.Over {
-			w.state.Apply(ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}})
-			continue
-		}
-		w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}})
+		w.state.Apply(n.Sent())
 	}
 	for _, c := range p.Tags {
 		for i := range w.snapshot.Instances {

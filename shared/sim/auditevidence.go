@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"rollcall/shared/evidence/archive"
+	"rollcall/shared/roll"
 )
 
 // complete checks that evidence has everything that could be read of a machine when it was stored. It
@@ -24,7 +25,8 @@ func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]
 		lacks = "its node"
 	case m.claim != nil && !in("nodeclaims.json", m.claim.name):
 		lacks = "its NodeClaim"
-	case m.console() != "" && len(files["console/"+m.id+".txt"]) == 0:
+	// A console shows nothing of an event that EC2 announces.
+	case m.console() != "" && key.Kind != roll.Scheduled && len(files["console/"+m.id+".txt"]) == 0:
 		lacks = "its console"
 	case m.node == nil && m.unread == "" && len(files["user-data/"+m.id+".txt"]) == 0:
 		lacks = "its user data"

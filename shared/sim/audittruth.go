@@ -222,7 +222,7 @@ func state(m *machine) string {
 // shares counts the nodes of a check's cluster, in all ("") and by group.
 type shares struct {
 	of, sick map[string]int
-	doubt    map[string]int // nodes of machines out of service, which do not count
+	doubt    map[string]int // nodes of machines out of service, or that EC2 does not show, which do not count
 }
 
 // shares counts what an invocation saw.
@@ -236,7 +236,7 @@ func (u *auditor) shares(inv *invocation) shares {
 			}
 		}
 	}
-	instances := map[string]*types.Instance{}
+	instances, shown := map[string]*types.Instance{}, inv.seen.shown()
 	for i := range inv.seen.eachInstance() {
 		instances[*i.InstanceId] = i
 	}
@@ -251,7 +251,7 @@ func (u *auditor) shares(inv *invocation) shares {
 		}
 		ready, _ := wellNode(n)
 		m := u.a.machines[id]
-		if m == nil || m.state != running || m.resting(u.a.Now()) {
+		if m == nil || m.state != running || m.resting(u.a.Now()) || !shown(id) {
 			out.doubt[""]++
 			out.doubt[group]++
 		}
@@ -285,14 +285,18 @@ var ofCluster = map[string]func(excuse) string{
 		return "each node has its provider id"
 	},
 	"MassSilence": func(e excuse) string {
-		nodes, silent := 0, 0
+		nodes, silent, shown := 0, 0, e.inv.seen.shown()
 		for n := range e.inv.seen.eachNode() {
-			if m := e.u.a.machines[instanceOf(n)]; m == nil || m.state == shuttingDown || m.state == terminated || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
+			m := e.u.a.machines[instanceOf(n)]
+			if m == nil || m.state == shuttingDown || m.state == terminated || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
 				continue // a node of Fargate or a hybrid node, of a machine that is gone or going, or silent since a person stopped it
 			}
-			if nodes++; readyOf(n).Status == corev1.ConditionUnknown {
+			if readyOf(n).Status == corev1.ConditionUnknown {
 				silent++
+			} else if !shown(m.id) {
+				continue
 			}
+			nodes++
 		}
 		of := e.u.policy(e.inv, e.c, "").count("limits.massSilence")
 		return unless(silent >= 3 && silent*100 >= of*nodes, fmt.Sprintf("%d of %d nodes are silent", silent, nodes))
@@ -476,7 +480,8 @@ func (e excuse) mode() mode {
 // troubled returns since when the machine is in trouble, or cut off.
 func (e excuse) troubled() time.Time {
 	since := e.m.since
-	if e.m.ail == well || e.m.muted && e.m.mutedAt.Before(since) {
+	was := e.m.ail != well || since.After(e.m.mutedAt) && e.lately("ill", e.m.id) // healed after the check read it
+	if !was || e.m.muted && e.m.mutedAt.Before(since) {
 		since = e.m.mutedAt
 	}
 	if since.IsZero() {
@@ -672,7 +677,18 @@ func readyOf(n *corev1.Node) corev1.NodeCondition {
 }
 
 // eachNode and eachInstance iterate over the last listing.
-func (s *sight) eachNode() func(func(*corev1.Node) bool)        { return each(s.nodes.pages) }
+func (s *sight) eachNode() func(func(*corev1.Node) bool) { return each(s.nodes.pages) }
+
+// shown returns whether EC2 showed an instance as running, if all were listed. An answer may leave one
+// out, and its states lag.
+func (s *sight) shown() func(id string) bool {
+	ids := map[string]bool{}
+	for i := range s.eachInstance() {
+		ids[*i.InstanceId] = i.State != nil && i.State.Name == types.InstanceStateNameRunning
+	}
+	return func(id string) bool { return !s.instances.begun || ids[id] }
+}
+
 func (s *sight) eachInstance() func(func(*types.Instance) bool) { return each(s.instances.pages) }
 
 func each[T any](pages [][]T) func(func(*T) bool) {

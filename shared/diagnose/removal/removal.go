@@ -86,14 +86,28 @@ func (l *look) passed(step string) bool {
 }
 
 // nodeless returns why the Node of a registered NodeClaim is not known, "" if it is, or if there is
-// none. Karpenter records the provider id of each instance that it launches.
+// none.
 func (l *look) nodeless() string {
+	if l.Finding.Node != "" || !l.reached("Registered") {
+		return ""
+	}
+	return l.nameless()
+}
+
+// nameless returns why the instance of a NodeClaim is not known, "" if it is, or if none was launched.
+// Karpenter records the provider id of each instance that it launches.
+func (l *look) nameless() string {
 	r := l.Finding.Removal
-	c, _ := l.claim.Value.Condition("Registered")
-	if l.Finding.Node != "" || r.Machine != "" || c.Status != "True" {
+	if r.Machine != "" || !l.reached("Launched") && !l.reached("Registered") {
 		return ""
 	}
 	return evidence.AnswerOf + "the Kubernetes API about NodeClaim " + r.Claim + " lacks its provider id"
+}
+
+// reached reports whether a condition of the NodeClaim is True.
+func (l *look) reached(step string) bool {
+	c, _ := l.claim.Value.Condition(step)
+	return c.Status == "True"
 }
 
 // told returns the latest recent event with the reason.
@@ -309,7 +323,9 @@ func (l *look) volumes() cause.Verdict {
 // instance checks whether Karpenter waits for EC2 to terminate the instance.
 func (l *look) instance() cause.Verdict {
 	r := l.Finding.Removal
-	switch {
+	switch gap := l.nameless(); {
+	case gap != "":
+		return cause.NotChecked(gap)
 	case r.Machine == "" || l.gone():
 		return cause.RuledOut
 	case r.State == "":

@@ -1,6 +1,7 @@
 package removal_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,13 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			n.Object.Value.Attached = []string{"vol-0123"}
 		}, "", "", ""},
 		{"the instance runs on", func(_ *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) { c.Conditions = done }, "InstanceNotTerminating!", "is running", "DrainBlocked VolumesAttached"},
+		{"it was launched, and its provider id is missing", func(f *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.Machine, f.Removal.State = "", ""
+			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Launched", Status: "True"})
+		}, "", "", "DrainBlocked VolumesAttached"},
+		{"nothing was launched", func(f *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.Machine, f.Removal.State, c.Conditions = "", "", done
+		}, "", "", "DrainBlocked VolumesAttached InstanceNotTerminating"},
 		{"the instance is gone, and Karpenter does nothing", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
 			f.Removal.State, c.Conditions = roll.StateTerminated, done
 			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}

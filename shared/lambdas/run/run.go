@@ -270,7 +270,9 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 	untold = map[string]error{}
 	for _, n := range c.Plan.Notices {
 		m, err := report.From{Stack: r.Stack}.Notice(id, n, pol(roll.GroupSelector(n.Key.Group)).Mode, at)
-		told, err := r.notify(ctx, id, m, err, sent(n, version))
+		said := n.Sent()
+		said.NoticesVersion = version
+		told, err := r.notify(ctx, id, m, err, said)
 		if err != nil {
 			fault("notice of %s in %s: %v", n.Key.Kind, n.Key.Group, err)
 		}
@@ -281,15 +283,6 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 		}
 	}
 	return untold
-}
-
-// sent returns the ledger changes for a sent notice. The last notice of an incident drops
-// it.
-func sent(n plan.Notice, version int64) ledger.Changes {
-	if n.Over {
-		return ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}, NoticesVersion: version}
-	}
-	return ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}, Drop: ledger.Drops{Notices: n.Replaces}, NoticesVersion: version}
 }
 
 // notify sends a rendered notice and then records it: a crash in between sends it twice,
