@@ -85,7 +85,15 @@ func TestANodeThatAnswersIsDrainedWhateverEC2Says(t *testing.T) {
 }
 
 func TestARebootIsGivenTimeWhateverElseIsFound(t *testing.T) {
-	for after, want := range map[time.Duration]bool{10*time.Minute - time.Second: false, 10 * time.Minute: true} {
+	for _, tt := range []struct {
+		wait  string // reboot.wait
+		after time.Duration
+		want  bool
+	}{
+		{"10m", 10*time.Minute - time.Second, false}, {"10m", 10 * time.Minute, true}, {"5m", 10*time.Minute - time.Second, false},
+		{"18m", 18*time.Minute - time.Second, false}, {"18m", 18 * time.Minute, true},
+	} {
+		after, want := tt.after, tt.want
 		w := healthy(20)
 		w.silent(1, 2*time.Hour)
 		began := w.snapshot.Nodes[0].Ready
@@ -93,10 +101,10 @@ func TestARebootIsGivenTimeWhateverElseIsFound(t *testing.T) {
 		w.snapshot.Nodes[0].Ready = began
 		w.trouble(1, roll.Unknown, roll.ConditionUnknown, 2*time.Hour)
 		rebooted := now.Add(-after)
-		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}], Impaired: [{do: terminate}]}\n")
+		w.doc = mustParse("apiVersion: rollcall/v1\nreboot: {wait: " + tt.wait + "}\nladders: {Unknown: [{do: notify}], Impaired: [{do: terminate}]}\n")
 		w.state.Actions = []ledger.Action{{ID: "r", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", Kind: roll.Unknown, At: rebooted, Outcome: done(rebooted)}}
 		if _, p := w.make(now); (ordered1(p) == string(Terminate)) != want {
-			t.Errorf("%s after a reboot: ordered %s", after, ordered1(p))
+			t.Errorf("%s after a reboot, with a wait of %s: ordered %s", after, tt.wait, ordered1(p))
 		}
 	}
 }

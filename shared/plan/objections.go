@@ -311,15 +311,19 @@ func (p *planner) otherFirst(f roll.Finding, act Action) *Refusal {
 		if a.Instance != f.Instance || a.Kind == f.Kind || !a.Interrupted() || a.Outcome == nil {
 			continue
 		}
-		if until := a.Outcome.At.Add(actShows); p.Now.Before(until) {
+		shows := actShows
+		if Action(a.Do) == Reboot {
+			shows = max(shows, p.Policy(f.Selector).Reboot.Wait)
+		}
+		if until := a.Outcome.At.Add(shows); p.Now.Before(until) {
 			return p.refuseUntil(until, OtherFinding, "%s for another finding (%s) at %s has until %s to show its effect", a.Do, a.Kind, roll.Clock(a.Outcome.At), roll.Clock(until))
 		}
 	}
 	return nil
 }
 
-// actShows is how long an act for one finding blocks acts for the other findings of the instance: a
-// reboot takes minutes.
+// actShows is the minimum time for which an act for one finding blocks acts for the other findings of the
+// instance.
 const actShows = 10 * time.Minute
 
 // budgetObjects checks the limits on numbers. The cluster's limits count all acts, a group's the

@@ -98,7 +98,19 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 			u.broken(RulePace, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
 		}
 	}
-	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.a.Now(), instance: m.id, desired: m.g.desired})
+	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.lost(m), instance: m.id, desired: m.g.desired})
+}
+
+// lost returns from when a launch makes good for a machine that is taken away: Karpenter launches for the
+// pods of a machine once it is cordoned.
+func (u *auditor) lost(m *machine) time.Time {
+	at := u.a.Now()
+	for _, e := range u.effects[m.c.name] {
+		if m.g.owner == karpenter && e.instance == m.id && e.what == actCordon && at.Sub(e.at) < time.Hour {
+			return e.at
+		}
+	}
+	return at
 }
 
 // repeats checks that earlier replacements did not fail too.

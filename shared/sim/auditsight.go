@@ -157,7 +157,7 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms,
 			id := instanceOf(n)
 			joined[id] = true
 			inst := running[id]
-			of := "none"
+			of := groupByLabel(n)
 			if inst != nil {
 				of = groupOf(inst)
 			}
@@ -192,6 +192,16 @@ func groupOf(i *types.Instance) string {
 			if *t.Key == by[0] && *t.Value != "" {
 				return by[1] + *t.Value
 			}
+		}
+	}
+	return "none"
+}
+
+// groupByLabel returns the group of a node by its labels, where EC2 does not show its instance.
+func groupByLabel(n *corev1.Node) string {
+	for label, kind := range map[string]string{"karpenter.sh/nodepool": "nodepool/", "eks.amazonaws.com/nodegroup": "nodegroup/"} {
+		if name := n.Labels[label]; name != "" {
+			return kind + name
 		}
 	}
 	return "none"

@@ -333,7 +333,11 @@ var ofCluster = map[string]func(excuse) string{
 		least := min(e.u.policy(e.inv, e.c, e.group).count("limits.actionsPerHour"), e.u.policy(e.inv, e.c, "").count("limits.actionsPerHour"))
 		return unless(len(used) >= least, fmt.Sprintf("%d instances were acted on within an hour, and %d may be", len(used), least))
 	},
-	"Stopped": func(e excuse) string { return unless(e.inv.v.policy.stops, "the policy does not say so") },
+	"Stopped": func(e excuse) string {
+		p := &e.inv.v.policy
+		last := !p.read && p.had && e.u.policies.halts(p.good) // the last valid one said it
+		return unless(p.stops || last, "the policy does not say so")
+	},
 	"ModeObserve": func(e excuse) string {
 		return unless(e.mode() == mayObserve, "the mode is "+e.mode().String())
 	},
