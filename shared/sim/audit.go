@@ -403,7 +403,6 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 		return
 	}
 	u.checkedWhole(inv, c.cluster)
-	u.sawReady(inv)
 	u.sightings(c, inv.seen.nodes.at)
 	u.truths.sighted(c, sighting{u.a.Now(), inv})
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}

@@ -30,7 +30,7 @@ type sense struct {
 	// brought is the launch time of the youngest machine of each group that worked. A machine itself is
 	// forgotten an hour after its termination.
 	brought map[*group]time.Time
-	shown   map[string]bool  // machines that a complete check saw Ready
+	shown   map[string]bool  // machines that a complete check saw Ready, and could record
 	told    map[saidKey]bool // what a notice reported; without an instance if the notice was truncated
 	// incidents are the opened incidents, with the invocation that opened each.
 	incidents map[string]saying

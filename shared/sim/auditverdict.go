@@ -147,6 +147,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
 	if last := u.verdicts.latest[cluster]; last != nil && !last.ended.IsZero() && last.clean() {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
+		u.sawReady(last) // and could record it
 	}
 	u.verdicts.latest[cluster] = inv
 }
