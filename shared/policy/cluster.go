@@ -54,6 +54,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 func (d *Document) Deployed(r Registration) *Document {
 	with := *d
 	with.deployed, with.known = nil, remembering()
+	with.source.Deployed = r
 	if r.WarnAfter > 0 {
 		with.deployed = append(with.deployed, durationSetting(keyWarnAfter, r.WarnAfter))
 	}

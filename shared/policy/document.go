@@ -17,6 +17,7 @@ type Document struct {
 	own       map[string][]setting // its presets, by name
 	overrides []override
 	warnings  []Fault
+	source    Source
 	known     *memo.Memo[asked, Policy] // cache of Cluster; nil for none
 }
 

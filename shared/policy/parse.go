@@ -49,7 +49,7 @@ func Parse(data []byte) (*Document, error) {
 		return nil, Faults(r.faults)
 	}
 	byPlace(r.warnings)
-	d.warnings = r.warnings
+	d.warnings, d.source.Text = r.warnings, string(data)
 	return d, nil
 }
 

@@ -25,6 +25,7 @@ func (d *Document) Stopped() bool { return d.For("", "", roll.Selector{}).Stop }
 func (d *Document) Halted() *Document {
 	with := *d
 	with.known = remembering()
+	with.source.Halted = true
 	with.settings = append(slices.Clip(d.settings), stopSetting(true))
 	return &with
 }

@@ -23,6 +23,7 @@ import (
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -247,7 +248,7 @@ func (d *deployment) newSweep(v *env) *sweeping.Handler {
 
 func (d *deployment) newInspect(v *env) *lambdas.Inspect {
 	look := d.view(v)
-	return &lambdas.Inspect{
+	inspect := &lambdas.Inspect{
 		Ambient: v.ambient(),
 		Runner: run.Runner{
 			Observer: guarded(d.guards.Observer, Observer(look.Observer)),
@@ -267,6 +268,10 @@ func (d *deployment) newInspect(v *env) *lambdas.Inspect {
 		Events:        bus.New(eventsAPI{v}, eventBus),
 		Fleet:         d.newLedger(v),
 	}
+	if record := d.a.record; record != nil {
+		inspect.Runner.Record = func(_ context.Context, c replay.Check) error { return record(c) }
+	}
+	return inspect
 }
 
 func (d *deployment) newRemediate(v *env) *lambdas.Remediate {

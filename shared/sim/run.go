@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/roll/memo"
 )
 
@@ -40,6 +41,8 @@ type Watch struct {
 	Step func(at time.Time, clusters []Standing)
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus func(at time.Time, detailType, detail string, resources []string)
+	// Record, if not nil, is called with what each check that found something decided from.
+	Record func(replay.Check) error
 	// Metrics, if not nil, receives the metrics that the functions write.
 	Metrics io.Writer
 	// Detailed writes each metric by all its dimensions.
@@ -150,7 +153,7 @@ func write(h hash.Hash, e Event) {
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: map[Situation]int{}, byName: map[string]*cluster{}, machines: map[string]*machine{},
-		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, detailed: w.Detailed, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
+		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, record: w.Record, detailed: w.Detailed, log: w.Log, silenced: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}

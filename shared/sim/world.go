@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/roll/memo"
 )
 
@@ -43,6 +44,7 @@ type account struct {
 	// bus is called with each event put on the event bus; never nil.
 	bus       func(at time.Time, detailType, detail string, resources []string)
 	metrics   io.Writer
+	record    func(replay.Check) error
 	detailed  bool
 	log       slog.Handler
 	silenced  map[string]bool // zones without a network

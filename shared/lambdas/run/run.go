@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/deadline"
 	"rollcall/shared/plan"
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -77,6 +78,8 @@ type Runner struct {
 	Why Why
 	// Plan makes the plan; nil is plan.Make. Tests of the guards replace it.
 	Plan func(plan.Input) plan.Plan
+	// Record, if not nil, is called with what each check that found something decided from.
+	Record func(context.Context, replay.Check) error
 	// Orders may be nil: then orders are only in the result.
 	Orders orders
 	// Clock is read again after the cluster was read, and right before each order: a check of
@@ -109,8 +112,23 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	in.Diagnoses, in.Lowered, in.Unremembered = c.Diagnoses, r.Lowered, r.Unremembered
 	c.Plan = r.plan(in)
 	r.carryOut(ctx, &c, state, in.Policy, keep)
+	r.record(ctx, &c, in)
 	r.tell(cluster, "done")
 	return c
+}
+
+// record records what the check decided from, unless nothing is or was wrong.
+func (r *Runner) record(ctx context.Context, c *report.Check, in plan.Input) {
+	if r.Record == nil || c.Overtaken || len(in.Assessment.Findings)+len(in.State.Findings)+len(in.State.Notices) == 0 {
+		return
+	}
+	err := r.Record(ctx, replay.Check{
+		Now: in.Now, SeenAt: in.SeenAt, Policy: r.Policy.Source(), Permitted: r.Permitted, Lowered: in.Lowered, Unremembered: in.Unremembered,
+		Snapshot: in.Snapshot, Diagnoses: in.Diagnoses, State: in.State, Orders: c.Plan.Orders,
+	})
+	if err != nil {
+		c.Faults = append(c.Faults, fmt.Sprintf("the check could not be recorded for rollcall replay: %v", err))
+	}
 }
 
 func (r *Runner) read(ctx context.Context, cluster string, now time.Time) report.Check {

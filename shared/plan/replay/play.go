@@ -1,0 +1,490 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// Outcome is what happened in the recorded time, or would have happened under a policy.
+type Outcome struct {
+	Name    string // of the policy
+	Acts    []Act
+	Holds   []Hold
+	Notices int
+	// Lost is the time of machines that were no healthy nodes, summed up over the machines.
+	Lost time.Duration
+}
+
+// Assumed counts the acts whose effect is assumed.
+func (o Outcome) Assumed() (n int) {
+	for _, a := range o.Acts {
+		if a.Assumed {
+			n++
+		}
+	}
+	return n
+}
+
+// Act is an act that was ordered.
+type Act struct {
+	plan.Order
+	Cause string // code of the first decisive cause, "" if none was found
+	// Result is what the record says of the act, "" if it was not carried out.
+	Result ledger.Result
+	Detail string
+	// Assumed: the record has no such act, so its effect is assumed.
+	Assumed bool
+}
+
+// Hold is an act that was held for one reason, for some time.
+type Hold struct {
+	Cluster string
+	plan.Held
+	From, To time.Time
+	Lasted   time.Duration
+}
+
+const (
+	// longest is the maximum time for which a check counts: then another one should have come. Checks
+	// that found nothing are not recorded.
+	longest = 15 * time.Minute
+	// near is the maximum time between a recorded act and an order that counts as the order of this act.
+	near = 15 * time.Minute
+	// replaced is how long a replacement is assumed to take until its node is Ready.
+	replaced = 5 * time.Minute
+)
+
+// AsItRan returns what happened in the recorded checks of one cluster, in the order of time.
+func AsItRan(checks []Check) (Outcome, error) {
+	t := tally{Outcome: Outcome{Name: "as it ran"}, acts: map[string]int{}, holds: map[holdKey]int{}}
+	done := acted(checks)
+	for i, c := range checks {
+		doc, err := c.Policy.Document()
+		if err != nil {
+			return t.Outcome, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
+		}
+		a, p := c.under(doc, c.Permitted, c.Snapshot, c.Diagnoses, c.State)
+		p.Orders = c.Orders
+		t.add(c, a, p, c.Diagnoses, lasts(checks, i))
+		for _, o := range c.Orders {
+			if act, ok := done.of(o.ID, c.Now); ok {
+				t.carriedOut(act)
+			}
+		}
+	}
+	return t.Outcome, nil
+}
+
+// Play returns what would have happened in the recorded checks of one cluster, in the order of time,
+// if the policy had been in force from the first one on.
+//
+// Each check decides from what was read for it, and from its own memory of the checks before. What
+// was not read then is unread here too, so an act may come later than it would have.
+//
+// Where the policy decides as the recorded one did, the record says what came of it. Elsewhere it is
+// assumed that
+//
+//   - an act that takes a machine away ends it at once, and its owner replaces it by a node that is
+//     Ready five minutes later; a machine without an owner is not replaced
+//   - a cordon, a drain and the deletion of a Node succeed at once, and a reboot cures nothing
+//   - a machine that a recorded act took away or rebooted, and that this policy would have left
+//     alone, stays as the check before the act saw it.
+func Play(name string, checks []Check, doc *policy.Document, permitted policy.Mode) Outcome {
+	t := tally{Outcome: Outcome{Name: name}, acts: map[string]int{}, holds: map[holdKey]int{}}
+	w := newWorld(checks)
+	for i, c := range checks {
+		s, diagnoses := w.before(c)
+		a, p := c.under(doc, permitted, s, diagnoses, w.state)
+		t.add(c, a, p, diagnoses, lasts(checks, i))
+		w.remember(p)
+		for _, o := range p.Orders {
+			if act, known := w.carryOut(c, s, o); known {
+				t.carriedOut(act)
+			} else {
+				t.assumed(o.ID)
+			}
+		}
+		w.last, w.lastDiagnoses, w.at = s, diagnoses, c.Now
+	}
+	return t.Outcome
+}
+
+// lasts returns the time from a check to the next.
+func lasts(checks []Check, i int) time.Duration {
+	if i+1 == len(checks) {
+		return 0
+	}
+	return max(0, min(checks[i+1].Now.Sub(checks[i].Now), longest))
+}
+
+// tries are the acts in the memory of recorded checks by the ids of their orders. An act that failed is
+// tried again at another time, which is another entry.
+type tries map[string][]ledger.Action
+
+func acted(checks []Check) tries {
+	out := tries{}
+	for _, c := range checks {
+		for _, a := range c.State.Actions {
+			all := out[a.ID]
+			if i := slices.IndexFunc(all, func(b ledger.Action) bool { return b.At.Equal(a.At) }); i >= 0 {
+				all[i] = a // with what came of it
+			} else {
+				out[a.ID] = append(all, a)
+			}
+		}
+	}
+	return out
+}
+
+// of returns the try that an order at a time led to.
+func (t tries) of(order string, at time.Time) (try ledger.Action, ok bool) {
+	for _, a := range t[order] {
+		if apart := a.At.Sub(at).Abs(); apart <= near && (!ok || apart < try.At.Sub(at).Abs()) {
+			try, ok = a, true
+		}
+	}
+	return try, ok
+}
+
+// tally sums up the plans of checks.
+type tally struct {
+	Outcome
+	acts  map[string]int // index in Acts, by order
+	holds map[holdKey]int
+}
+
+type holdKey struct {
+	instance roll.InstanceID
+	node     string
+	kind     roll.Kind
+	action   plan.Action
+	reason   plan.Reason
+}
+
+func (t *tally) add(c Check, a assess.Assessment, p plan.Plan, diagnoses map[roll.FindingKey]roll.Diagnosis, lasts time.Duration) {
+	down := map[roll.InstanceID]bool{}
+	for _, f := range a.Findings {
+		if costs(f.Kind) {
+			down[f.Instance] = true
+		}
+	}
+	t.Lost += time.Duration(len(down)) * lasts
+	t.Notices += len(p.Notices)
+	if p.Alarm != nil {
+		t.Notices++
+	}
+	for _, o := range p.Orders {
+		if _, again := t.acts[o.ID]; !again {
+			cause, _ := diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive()
+			t.acts[o.ID] = len(t.Acts)
+			t.Acts = append(t.Acts, Act{Order: o, Cause: cause.Code})
+		}
+	}
+	for _, h := range p.Held {
+		key := holdKey{h.Instance, h.Node, h.Kind, h.Action, h.Reason}
+		i, again := t.holds[key]
+		if !again {
+			i = len(t.Holds)
+			t.holds[key] = i
+			t.Holds = append(t.Holds, Hold{Cluster: c.Cluster().Name, Held: h, From: c.Now})
+		}
+		t.Holds[i].To = c.Now
+		t.Holds[i].Lasted += lasts
+	}
+}
+
+func (t *tally) carriedOut(a ledger.Action) {
+	act := &t.Acts[t.acts[a.ID]]
+	if a.Outcome != nil {
+		act.Result, act.Detail = a.Outcome.Result, a.Outcome.Detail
+	}
+}
+
+func (t *tally) assumed(order string) { t.Acts[t.acts[order]].Assumed = true }
+
+// costs reports whether a finding means that its machine is no healthy node.
+func costs(k roll.Kind) bool {
+	switch k {
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.ConditionFailed, roll.Impaired, roll.Orphaned:
+		return true
+	}
+	return false
+}
+
+// world is the past as the policy would have made it.
+type world struct {
+	state    ledger.State
+	recorded tries
+	ordered  map[string]bool
+	seen     map[string]bool // recorded acts that are accounted for
+
+	ended    map[roll.InstanceID]bool
+	cordoned map[roll.InstanceID]string // by the order
+	launched []machine
+	stays    map[roll.InstanceID]machine
+
+	last          *roll.Snapshot
+	lastDiagnoses map[roll.FindingKey]roll.Diagnosis
+	at            time.Time // of the check before
+}
+
+// machine is an instance with its node, and what was found about it.
+type machine struct {
+	instance  roll.Instance
+	node      *roll.Node
+	detail    roll.Detail
+	impaired  *roll.Impairment
+	diagnoses map[roll.FindingKey]roll.Diagnosis
+}
+
+// newWorld begins with the memory of the first check. That remediate was on before is forgotten: what
+// was wrong before the record began counts as found before the policy was in force.
+func newWorld(checks []Check) *world {
+	w := &world{
+		state: ledger.NewState(), recorded: acted(checks), ordered: map[string]bool{}, seen: map[string]bool{},
+		ended: map[roll.InstanceID]bool{}, cordoned: map[roll.InstanceID]string{}, stays: map[roll.InstanceID]machine{},
+	}
+	if len(checks) > 0 {
+		w.state = checks[0].State.Clone()
+		w.state.RemediateSince = map[roll.Group]time.Time{}
+		for _, a := range w.state.Actions {
+			w.seen[a.ID] = true
+		}
+	}
+	return w
+}
+
+// before returns what the check would have seen.
+func (w *world) before(c Check) (*roll.Snapshot, map[roll.FindingKey]roll.Diagnosis) {
+	w.observe(c.State)
+	for i := range w.state.Actions {
+		a := &w.state.Actions[i]
+		// What came of an act is known once it has come.
+		if try, ok := w.recorded.of(a.ID, a.At); ok && a.Outcome == nil && try.Outcome != nil && !try.Outcome.At.After(c.Now) {
+			a.Outcome = try.Outcome
+		}
+	}
+	for _, a := range c.State.Actions {
+		if w.seen[a.ID] || w.last == nil {
+			continue
+		}
+		w.seen[a.ID] = true
+		if took(plan.Action(a.Do)) && !w.ordered[a.ID] && !w.ended[a.Instance] {
+			w.keep(a.Instance)
+		}
+	}
+	return w.changed(c)
+}
+
+// observe takes over what the record remembers of the cluster and no policy changes, except about
+// machines that are different here.
+func (w *world) observe(s ledger.State) {
+	w.state.First, w.state.Checked = s.First, s.Checked
+	maps.Copy(w.state.Spot, s.Spot)
+	maps.Copy(w.state.GroupsWithNodes, s.GroupsWithNodes)
+	different := func(id roll.InstanceID) bool {
+		_, stays := w.stays[id]
+		return stays || w.ended[id] || slices.ContainsFunc(w.launched, func(m machine) bool { return m.instance.ID == id })
+	}
+	takeOver(w.state.NotReady, s.NotReady, different)
+	takeOver(w.state.Rests, s.Rests, different)
+	takeOver(w.state.Missing, s.Missing, different)
+	takeOver(w.state.Flips, s.Flips, different)
+	takeOver(w.state.Pressures, s.Pressures, different)
+	for g, recorded := range s.Groups {
+		own := w.state.Groups[g]
+		recorded.Good, recorded.Proven = roll.Later(own.Good, recorded.Good), roll.Later(own.Proven, recorded.Proven)
+		recorded.Ended = own.Ended // by this policy's acts
+		w.state.Groups[g] = recorded
+	}
+}
+
+// takeOver replaces what is remembered of machines by what the record remembers.
+func takeOver[V any](own, recorded map[roll.InstanceID]V, different func(roll.InstanceID) bool) {
+	maps.DeleteFunc(own, func(id roll.InstanceID, _ V) bool { return !different(id) })
+	for id, v := range recorded {
+		if !different(id) {
+			own[id] = v
+		}
+	}
+}
+
+// took reports whether an act takes a machine away, or may have cured it.
+func took(a plan.Action) bool {
+	return a == plan.Terminate || a == plan.DeleteNodeClaim || a == plan.Reboot
+}
+
+// keep keeps a machine as the check before saw it.
+func (w *world) keep(id roll.InstanceID) {
+	i := w.last.Instance(id)
+	if i == nil {
+		return
+	}
+	m := machine{instance: *i, detail: w.last.Details[id], diagnoses: map[roll.FindingKey]roll.Diagnosis{}}
+	if n := nodeOf(w.last, id); n != nil {
+		copied := *n
+		m.node = &copied
+	}
+	if is, ok := w.last.Impaired[id]; ok {
+		m.impaired = &is
+	}
+	for k, d := range w.lastDiagnoses {
+		if k.Instance == id {
+			m.diagnoses[k] = d
+		}
+	}
+	w.stays[id] = m
+}
+
+func nodeOf(s *roll.Snapshot, id roll.InstanceID) *roll.Node {
+	i := slices.IndexFunc(s.Nodes, func(n roll.Node) bool { return n.Instance == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.Nodes[i]
+}
+
+// changed returns the check's snapshot and diagnoses in this world.
+func (w *world) changed(c Check) (*roll.Snapshot, map[roll.FindingKey]roll.Diagnosis) {
+	if len(w.ended)+len(w.cordoned)+len(w.launched)+len(w.stays) == 0 {
+		return c.Snapshot, c.Diagnoses
+	}
+	s, diagnoses := *c.Snapshot, maps.Clone(c.Diagnoses)
+	other := func(id roll.InstanceID) bool { _, stays := w.stays[id]; return stays || w.ended[id] }
+	s.Instances = slices.DeleteFunc(slices.Clone(s.Instances), func(i roll.Instance) bool { return other(i.ID) })
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n roll.Node) bool { return other(n.Instance) })
+	s.Details, s.Impaired = maps.Clone(s.Details), maps.Clone(s.Impaired)
+	for i := range s.Nodes {
+		if order, ok := w.cordoned[s.Nodes[i].Instance]; ok && s.Nodes[i].Ready.Status != roll.ConditionTrue {
+			s.Nodes[i].Unschedulable, s.Nodes[i].CordonedBy = true, order
+		}
+	}
+	for _, m := range w.launched {
+		if !m.instance.Launched.After(c.Now) {
+			s.Instances = append(s.Instances, m.instance)
+			if !m.node.Created.After(c.Now) {
+				s.Nodes = append(s.Nodes, *m.node)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.stays)) {
+		m := w.stays[id]
+		s.Instances = append(s.Instances, m.instance)
+		if m.node != nil {
+			s.Nodes = append(s.Nodes, *m.node)
+		}
+		if s.Details == nil {
+			s.Details = map[roll.InstanceID]roll.Detail{}
+		}
+		s.Details[id] = m.detail
+		if m.impaired != nil && s.Impaired != nil {
+			s.Impaired[id] = *m.impaired
+		}
+		if diagnoses == nil {
+			diagnoses = map[roll.FindingKey]roll.Diagnosis{}
+		}
+		maps.Copy(diagnoses, m.diagnoses)
+	}
+	return &s, diagnoses
+}
+
+// remember records a plan as a check does whose notices are all sent.
+func (w *world) remember(p plan.Plan) {
+	w.state.Apply(p.Changes)
+	for _, n := range p.Notices {
+		w.state.Apply(n.Sent())
+	}
+	if a := p.Alarm; a != nil {
+		w.state.Apply(ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}})
+	}
+	for _, r := range p.Resolved {
+		for i := range w.state.Actions {
+			if w.state.Actions[i].ID == r.ActionID {
+				w.state.Actions[i].Outcome = &r.Outcome
+			}
+		}
+	}
+}
+
+// carryOut carries an order out. It returns the recorded act and true if the record has the order at
+// about that time; otherwise the effect is assumed.
+func (w *world) carryOut(c Check, s *roll.Snapshot, o plan.Order) (ledger.Action, bool) {
+	w.ordered[o.ID], w.seen[o.ID] = true, true
+	act, recorded := w.recorded.of(o.ID, c.Now)
+	for _, a := range w.state.Actions {
+		if a.ID == o.ID && (recorded && a.At.Equal(act.At) || !recorded && a.Outcome == nil) {
+			return act, recorded // it is under way
+		}
+	}
+	if given := slices.ContainsFunc(c.Orders, func(other plan.Order) bool { return other.ID == o.ID }); given && !recorded {
+		return ledger.Action{ID: o.ID}, true // it was refused when the machine was looked at again
+	}
+	if recorded {
+		known := act
+		known.Outcome = nil // until it is known
+		w.state.Actions = append(w.state.Actions, known)
+		return act, true
+	}
+	act = ledger.Action{
+		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: c.Now,
+		Free:    o.Action == plan.Uncordon || o.Action == plan.OutOfService,
+		Outcome: &ledger.Outcome{Result: ledger.Done, At: c.Now, Detail: "assumed"},
+		Desired: s.Groups[o.Group].Desired, Why: o.Why, Since: o.Since,
+	}
+	i := s.Instance(o.Instance)
+	if i != nil {
+		act.Launched = i.Launched
+	}
+	w.state.Actions = append(w.state.Actions, act)
+	switch o.Action {
+	case plan.Cordon, plan.Drain:
+		w.cordoned[o.Instance] = cmp.Or(w.cordoned[o.Instance], o.ID)
+	case plan.Uncordon:
+		delete(w.cordoned, o.Instance)
+	case plan.DeleteNode:
+		w.ended[o.Instance] = true
+	case plan.Terminate, plan.DeleteNodeClaim:
+		w.ended[o.Instance] = true
+		delete(w.stays, o.Instance)
+		if i != nil && o.Owner != roll.OwnerNone {
+			w.launch(*i, c.Now)
+		}
+	}
+	return act, false
+}
+
+// launch adds the replacement of an instance.
+func (w *world) launch(of roll.Instance, at time.Time) {
+	i := of
+	i.ID = roll.InstanceID(fmt.Sprintf("i-%017x", len(w.launched)+1))
+	i.Launched, i.Marks, i.Hold, i.Ignore, i.Replace, i.DeadlineTag = at, nil, "", false, false, ""
+	i.PrivateDNS = "assumed-" + string(i.ID)
+	w.launched = append(w.launched, machine{instance: i, node: &roll.Node{
+		Name: i.PrivateDNS, UID: string(i.ID), Compute: roll.ComputeEC2, Instance: i.ID, Created: at.Add(replaced),
+		Ready: roll.Condition{Status: roll.ConditionTrue, Since: at.Add(replaced)},
+		Zone:  i.Zone, ZoneID: i.ZoneID, Owner: i.Owner, Group: i.Group, Registered: true, Initialized: true,
+	}})
+}
+
+// Sum joins the outcomes of several clusters under one policy.
+func Sum(of []Outcome) (sum Outcome) {
+	for _, o := range of {
+		sum.Name = o.Name
+		sum.Acts = append(sum.Acts, o.Acts...)
+		sum.Holds = append(sum.Holds, o.Holds...)
+		sum.Notices += o.Notices
+		sum.Lost += o.Lost
+	}
+	slices.SortStableFunc(sum.Acts, func(a, b Act) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(sum.Holds, func(a, b Hold) int { return a.From.Compare(b.From) })
+	return sum
+}

@@ -1,0 +1,133 @@
+// Package replay answers what another policy would have done: it makes the plans of recorded
+// checks again.
+//
+// A record holds what each check decided from. Under the policy that a check ran with, the same
+// orders follow from it. Under another policy the past would have been another one. What that
+// changes is a small model: see Play.
+package replay
+
+import (
+	"cmp"
+	"compress/gzip"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"rollcall/shared/assess"
+	"rollcall/shared/ledger"
+	"rollcall/shared/plan"
+	"rollcall/shared/policy"
+	"rollcall/shared/roll"
+)
+
+// Check is what one check decided from, and which orders it gave.
+type Check struct {
+	Now, SeenAt time.Time
+	// Policy is the policy in force, and Permitted the highest mode that the deployment permits.
+	Policy    policy.Source
+	Permitted policy.Mode
+	// Lowered and Unremembered are those of plan.Input.
+	Lowered, Unremembered bool
+	Snapshot              *roll.Snapshot // with everything that was read for this check
+	Diagnoses             map[roll.FindingKey]roll.Diagnosis
+	State                 ledger.State // before the check
+	Orders                []plan.Order
+}
+
+// Cluster returns the cluster of the check.
+func (c Check) Cluster() roll.ClusterID { return c.Snapshot.Cluster.ID }
+
+// Plan makes the check's plan once more, under the policy that it ran with.
+func (c Check) Plan() (plan.Plan, error) {
+	doc, err := c.Policy.Document()
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
+	}
+	_, p := c.under(doc, c.Permitted, c.Snapshot, c.Diagnoses, c.State)
+	return p, nil
+}
+
+// under returns what follows for the check from another policy, snapshot, diagnoses or memory.
+func (c Check) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapshot, diagnoses map[roll.FindingKey]roll.Diagnosis, state ledger.State) (assess.Assessment, plan.Plan) {
+	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, permitted)
+	a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now})
+	return a, plan.Make(plan.Input{
+		Snapshot: s, Assessment: a, State: state, Diagnoses: diagnoses, Policy: pol, Now: c.Now, SeenAt: c.SeenAt,
+		Lowered: c.Lowered, Unremembered: c.Unremembered,
+	})
+}
+
+// format is the first value of a record. A later version of the format has another number.
+type format struct{ Rollcall int }
+
+const version = 1
+
+// Writer writes checks to a record.
+type Writer struct {
+	zip *gzip.Writer
+	gob *gob.Encoder
+}
+
+// NewWriter begins a record.
+func NewWriter(to io.Writer) (*Writer, error) {
+	zip := gzip.NewWriter(to)
+	w := &Writer{zip, gob.NewEncoder(zip)}
+	return w, w.gob.Encode(format{version})
+}
+
+// Write appends a check.
+func (w *Writer) Write(c Check) error { return w.gob.Encode(c) }
+
+// Close ends the record. It does not close what it was written to.
+func (w *Writer) Close() error { return w.zip.Close() }
+
+// ErrNoRecord means that the content read is no record.
+var ErrNoRecord = errors.New("it is no record of checks")
+
+// Read reads a record to its end. An error names what is wrong; the checks before it are returned
+// too.
+func Read(from io.Reader) (checks []Check, err error) {
+	zip, err := gzip.NewReader(from)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoRecord, err)
+	}
+	dec := gob.NewDecoder(zip)
+	var f format
+	switch err := dec.Decode(&f); {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNoRecord, err)
+	case f.Rollcall != version:
+		return nil, fmt.Errorf("its format is version %d, and this program reads version %d", f.Rollcall, version)
+	}
+	for {
+		var c Check
+		switch err := dec.Decode(&c); {
+		case errors.Is(err, io.EOF):
+			return checks, nil
+		case err != nil:
+			return checks, fmt.Errorf("check %d of the record: %w", len(checks)+1, err)
+		case c.Snapshot == nil:
+			return checks, fmt.Errorf("check %d of the record has no snapshot", len(checks)+1)
+		}
+		checks = append(checks, c)
+	}
+}
+
+// ByCluster sorts checks by their time, and groups them by cluster, by name.
+func ByCluster(checks []Check) (out [][]Check) {
+	checks = slices.Clone(checks)
+	slices.SortStableFunc(checks, func(a, b Check) int {
+		return cmp.Or(cmp.Compare(a.Cluster().String(), b.Cluster().String()), a.Now.Compare(b.Now))
+	})
+	for len(checks) > 0 {
+		n := slices.IndexFunc(checks, func(c Check) bool { return c.Cluster() != checks[0].Cluster() })
+		if n < 0 {
+			n = len(checks)
+		}
+		out, checks = append(out, checks[:n]), checks[n:]
+	}
+	return out
+}
