@@ -30,12 +30,13 @@ import (
 func main() {
 	ctx := context.Background()
 	f, err := start.Begin(ctx, "inspect", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
-		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.EvidenceBucket, config.SweepInterval)
+		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.EvidenceBucket, config.KeepChecks, config.SweepInterval)
 	if err != nil {
 		start.Fatal("inspect", err)
 	}
+	bucket := archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket)
 	look, err := view.Open(f.AWS, "rollcall-inspect", view.Options{
-		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
+		Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,
 		WithoutSecrets: f.Settings.WithoutSecrets,
 	})
 	if err != nil {
@@ -61,6 +62,9 @@ func main() {
 		Schedules:     dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
 		Events:        bus.New(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 		Fleet:         table,
+	}
+	if f.Settings.KeepChecks {
+		h.Runner.Record = bucket.Record
 	}
 	lambda.Start(h.Handle)
 }

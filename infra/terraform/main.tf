@@ -19,6 +19,7 @@ resource "aws_cloudformation_stack" "rollcall" {
     NotificationEmail        = var.notification_email
     LogRetentionDays         = var.log_retention_days
     EvidenceDays             = var.evidence_days
+    KeepChecks               = var.keep_checks
     SubnetIds                = var.subnet_ids
     SecurityGroupIds         = var.security_group_ids
     PermissionsBoundaryArn   = var.permissions_boundary_arn

@@ -149,6 +149,12 @@ variable "evidence_days" {
   }
 }
 
+variable "keep_checks" {
+  type        = bool
+  default     = true
+  description = "Whether each check that found something is kept in the evidence bucket, in every mode, for rollcall replay."
+}
+
 variable "subnet_ids" {
   type        = string
   default     = ""

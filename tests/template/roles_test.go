@@ -133,6 +133,7 @@ var grants = map[string]map[string][]string{
 			"eks:DescribeCluster " + clusters, "eks:ListNodegroups " + clusters, "eks:DescribeNodegroup " + pools, "arc-zonal-shift:GetManagedResource *",
 			"ssm:GetParameter " + policies, "events:PutEvents " + bus, "scheduler:CreateSchedule " + schedules, "iam:PassRole ${SchedulesRole.Arn}",
 			"dynamodb:Query ${Ledger.Arn}", "dynamodb:PutItem ${Ledger.Arn}", "dynamodb:DeleteItem ${Ledger.Arn}",
+			"s3:PutObject ${EvidenceBucket.Arn}/checks/*",
 		}, diagnosis...),
 		"notify":    {"sns:Publish ${NoticesTopic}", "sns:Publish ${ChatTopic}", "ec2:CreateTags " + instances, "ec2:DeleteTags " + instances, "s3:PutObject ${EvidenceBucket.Arn}/*"},
 		"remediate": {"sqs:SendMessage ${OrdersQueue.Arn}"},
@@ -243,6 +244,17 @@ func TestWhatMayHoldSecretsCanBeLeftUnread(t *testing.T) {
 			if f.Environment[config.ReadSecrets] != value {
 				t.Errorf("ReadConsoleAndUserData=%s: the code of %s is told %q", value, folder, f.Environment[config.ReadSecrets])
 			}
+		}
+	}
+}
+
+// Checks are kept in every mode, unless the stack says no.
+func TestChecksCanBeLeftUnkept(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "false": false} {
+		f := function(t, read(t, "KeepChecks", value), "inspect")
+		may := slices.ContainsFunc(f.Statements, func(s Statement) bool { return slices.Contains(s.Actions, "s3:PutObject") })
+		if may != want || f.Environment[config.KeepChecks] != value {
+			t.Errorf("KeepChecks=%s: inspect may put objects: %v, and its code is told %q", value, may, f.Environment[config.KeepChecks])
 		}
 	}
 }

@@ -101,14 +101,9 @@ func (g *guarded) aws(w http.ResponseWriter, r *http.Request) {
 			`<tagSet><item><key>kubernetes.io/cluster/shop</key><value>owned</value></item><item><key>karpenter.sh/nodepool</key><value>default</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`,
 		"DescribeInstanceAttribute userData": `<DescribeInstanceAttributeResponse ` + ec2 + `><userData><value>` + encoded([]byte("#!/bin/bash\nexport DB_PASSWORD="+secret+"\n/etc/eks/bootstrap.sh shop --db-password="+secret+"\n")) + `</value></userData></DescribeInstanceAttributeResponse>`,
 		"GetConsoleOutput":                   `<GetConsoleOutputResponse ` + ec2 + `><output>` + encoded([]byte("Kernel panic - not syncing: password="+secret+"\n")) + `</output></GetConsoleOutputResponse>`,
-		"DescribeStacks": `<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><DescribeStacksResult><Stacks><member><StackName>rollcall</StackName><StackStatus>UPDATE_COMPLETE</StackStatus>` +
-			`<StackId>arn:aws:cloudformation:eu-west-1:111122223333:stack/rollcall/0a1b2c3d</StackId><Outputs>` +
-			`<member><OutputKey>LedgerTableName</OutputKey><OutputValue>rollcall-Ledger</OutputValue></member><member><OutputKey>PolicyParameterName</OutputKey><OutputValue>/rollcall/policy</OutputValue></member>` +
-			`<member><OutputKey>EvidenceBucket</OutputKey><OutputValue>rollcall-evidence</OutputValue></member></Outputs><Parameters><member><ParameterKey>Mode</ParameterKey><ParameterValue>remediate</ParameterValue></member>` +
-			`<member><ParameterKey>WarnAfter</ParameterKey><ParameterValue>5m</ParameterValue></member><member><ParameterKey>Deadline</ParameterKey><ParameterValue>15m</ParameterValue></member></Parameters>` +
-			`</member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
-		"GetParameter": `{"Parameter":{"Name":"/rollcall/policy","Type":"String","Version":1,"Value":"apiVersion: rollcall/v1\nmode: remediate\n"}}`,
-		"Query":        `{"Items":[],"Count":0,"ScannedCount":0}`,
+		"DescribeStacks":                     stackOf("rollcall-evidence"),
+		"GetParameter":                       `{"Parameter":{"Name":"/rollcall/policy","Type":"String","Version":1,"Value":"apiVersion: rollcall/v1\nmode: remediate\n"}}`,
+		"Query":                              `{"Items":[],"Count":0,"ScannedCount":0}`,
 	}
 	if answer, ok := answers[operation]; ok {
 		_, _ = fmt.Fprint(w, answer)
@@ -297,4 +292,14 @@ func TestPartsOfAnAnswer(t *testing.T) {
 			}
 		}
 	}
+}
+
+// stackOf returns what CloudFormation answers about the stack of a deployment with that bucket.
+func stackOf(bucket string) string {
+	return `<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><DescribeStacksResult><Stacks><member><StackName>rollcall</StackName><StackStatus>UPDATE_COMPLETE</StackStatus>` +
+		`<StackId>arn:aws:cloudformation:eu-west-1:111122223333:stack/rollcall/0a1b2c3d</StackId><Outputs>` +
+		`<member><OutputKey>LedgerTableName</OutputKey><OutputValue>rollcall-Ledger</OutputValue></member><member><OutputKey>PolicyParameterName</OutputKey><OutputValue>/rollcall/policy</OutputValue></member>` +
+		`<member><OutputKey>EvidenceBucket</OutputKey><OutputValue>` + bucket + `</OutputValue></member></Outputs><Parameters><member><ParameterKey>Mode</ParameterKey><ParameterValue>remediate</ParameterValue></member>` +
+		`<member><ParameterKey>WarnAfter</ParameterKey><ParameterValue>5m</ParameterValue></member><member><ParameterKey>Deadline</ParameterKey><ParameterValue>15m</ParameterValue></member></Parameters>` +
+		`</member></Stacks></DescribeStacksResult></DescribeStacksResponse>`
 }

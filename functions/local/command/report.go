@@ -184,9 +184,9 @@ func (f reportFlags) stored(ctx context.Context) (checks []report.Check, unread 
 		}
 	}
 	if place, inS3 := strings.CutPrefix(f.from, "s3://"); inS3 {
-		err = f.eachObject(ctx, place, keep)
+		err = f.eachOf(ctx, place, results, keep)
 	} else {
-		err = eachFile(f.from, keep)
+		err = eachFile(f.from, ending(results), keep)
 	}
 	if err == nil && files == 0 {
 		err = fmt.Errorf("--from %s: there is no file that ends in .json", f.from)
@@ -197,13 +197,21 @@ func (f reportFlags) stored(ctx context.Context) (checks []report.Check, unread 
 // results is the end of the names of files with results.
 const results = ".json"
 
-// eachFile reads the results below a folder.
-func eachFile(dir string, keep func(name string, data []byte, err error)) error {
+// keeper is called with a file or object, or the error of reading it.
+type keeper func(name string, data []byte, err error)
+
+// ending returns whether a name ends in a suffix.
+func ending(suffix string) func(name string) bool {
+	return func(name string) bool { return strings.HasSuffix(name, suffix) }
+}
+
+// eachFile reads the files below the folder of --from with the wanted names.
+func eachFile(dir string, wanted func(name string) bool, keep keeper) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if !d.IsDir() && strings.HasSuffix(path, results) {
+		if !d.IsDir() && wanted(path) {
 			data, err := os.ReadFile(path)
 			keep(path, data, err)
 		}
@@ -212,26 +220,31 @@ func eachFile(dir string, keep func(name string, data []byte, err error)) error 
 	return ofFlag("--from", err)
 }
 
-// eachObject reads the results in a bucket, given as BUCKET/PREFIX.
-func (f reportFlags) eachObject(ctx context.Context, place string, keep func(name string, data []byte, err error)) error {
-	bucket, prefix, _ := strings.Cut(place, "/")
-	if bucket == "" {
-		return fmt.Errorf("--from %s: it takes a folder, or s3://BUCKET/PREFIX", f.from)
+// eachOf reads the objects of --from s3://PLACE whose names end in suffix.
+func (a access) eachOf(ctx context.Context, place, suffix string, keep keeper) error {
+	if place == "" || place[0] == '/' {
+		return errors.New("--from: it takes a folder, or s3://BUCKET/PREFIX")
 	}
-	cfg, err := f.ready(ctx)
+	cfg, err := a.ready(ctx)
 	if err != nil {
 		return err
 	}
+	return eachObject(ctx, cfg, place, ending(suffix), keep)
+}
+
+// eachObject reads the objects with the wanted names. place is BUCKET/PREFIX.
+func eachObject(ctx context.Context, cfg aws.Config, place string, wanted func(name string) bool, keep keeper) error {
+	bucket, prefix, _ := strings.Cut(place, "/")
 	client := s3.NewFromConfig(cfg)
 	pages := s3.NewListObjectsV2Paginator(client, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("--from %s: %s", f.from, awserr.Describe(err, "s3:ListBucket", ""))
+			return fmt.Errorf("s3://%s: %s", place, awserr.Describe(err, "s3:ListBucket", ""))
 		}
 		for _, o := range page.Contents {
 			key := aws.ToString(o.Key)
-			if !strings.HasSuffix(key, results) {
+			if !wanted(key) {
 				continue
 			}
 			name := "s3://" + bucket + "/" + key

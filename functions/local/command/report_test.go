@@ -124,10 +124,14 @@ func TestAReportOfProfiles(t *testing.T) {
 	}
 }
 
-// bucket serves objects as S3 does, two to a page. https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
+// bucket serves objects as S3 does, two to a page, and the stack that has the bucket. https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
 func bucket(t *testing.T, objects map[string]string, denied string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+		if in.Method == http.MethodPost {
+			_, _ = fmt.Fprint(out, stackOf("results"))
+			return
+		}
 		key, isObject := strings.CutPrefix(in.URL.Path, "/results/")
 		if isObject && key != "" {
 			if key == denied {

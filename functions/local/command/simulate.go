@@ -33,6 +33,7 @@ type simulateFlags struct {
 	soak                   time.Duration
 	shrink                 int
 	history, summary       bool
+	record                 string
 	output                 form
 	guards                 sim.Guards // deliberately wrong guards, to show a broken rule
 }
@@ -87,6 +88,7 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	flags.DurationVar(&f.soak, "soak", 0, "run further seeds for this long, such as 10m")
 	flags.IntVar(&f.shrink, "shrink", 80, "number of runs for finding the smallest one that breaks a rule; 0 skips the search")
 	flags.BoolVar(&f.summary, "summary", false, "print one line for all seeds, and do not stop at a broken rule")
+	flags.StringVar(&f.record, "record", "", "also record the checks of one seed in this `FILE`, for rollcall replay")
 	flags.BoolVar(&f.history, "history", false, "print every event, even if no rule is broken")
 	outputFlag(c, &f.output, outputTable, outputJSON)
 	values(c, "mode", fixed(modes...))
@@ -109,6 +111,9 @@ func (f simulateFlags) check() error {
 		if !slices.Contains(sim.Kinds(), sim.FaultKind(name)) {
 			faults = append(faults, fmt.Errorf("--fault %s: the faults are %s", name, strings.Join(fixed(sim.Kinds()...)(context.Background(), nil), ", ")))
 		}
+	}
+	if f.record != "" && (f.seeds > 1 || f.soak > 0) {
+		faults = append(faults, errors.New("--record: it takes one seed, without --seeds and --soak"))
 	}
 	if f.summary && (f.history || f.output.data()) {
 		faults = append(faults, errors.New("--summary: it is one line, without --history and --output json"))
@@ -299,14 +304,22 @@ type ran struct {
 func (f simulateFlags) run(ctx context.Context, env Environment, seed uint64) ran {
 	f.seed = seed
 	r := ran{seed: seed, sc: sim.Random(f.options())}
-	began := time.Now()
-	r.result, r.err = sim.Run(r.sc, sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) {
+	watch := sim.Watch{Guards: f.guards, Stop: ended(ctx), Tell: func(e sim.Event) {
 		r.arose = r.arose || e.Kind == sim.EventArose && slices.Contains(f.certain, e.Stage)
 		if f.history && !f.output.data() {
 			say(env, "  %s\n", e)
 		}
-	}})
+	}}
+	end := func() error { return nil }
+	if f.record != "" {
+		if watch.Record, end, r.err = recordTo(f.record); r.err != nil {
+			return r
+		}
+	}
+	began := time.Now()
+	r.result, r.err = sim.Run(r.sc, watch)
 	r.took = time.Since(began)
+	r.err = errors.Join(r.err, end())
 	return r
 }
 
@@ -427,9 +440,16 @@ func simulatedPolicy(env Environment, path, mode string) (string, error) {
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return "", err
 	}
+	text, err := inMode(data, mode)
+	return text, ofFlag("--policy "+path, err)
+}
+
+// inMode returns a valid policy as YAML with its sections on lines of their own, in a mode. With mode
+// "" it keeps its own, and gets remediate if it has none.
+func inMode(data []byte, mode string) (string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return "", fmt.Errorf("--policy %s: %w", path, err)
+		return "", err
 	}
 	root := doc.Content[0]
 	root.Style = 0
@@ -447,8 +467,6 @@ func simulatedPolicy(env Environment, path, mode string) (string, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(&doc); err != nil {
-		return "", fmt.Errorf("--policy %s: %w", path, err)
-	}
-	return out.String(), nil
+	err := enc.Encode(&doc)
+	return out.String(), err
 }

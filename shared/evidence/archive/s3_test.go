@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -17,6 +18,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"rollcall/shared/evidence/archive"
+	"rollcall/shared/plan/replay"
+	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
 )
 
@@ -288,5 +291,32 @@ func TestWhatIsTooLargeIsNotKept(t *testing.T) {
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(b.puts) != 0):
 			t.Errorf("%s: %d puts, %v", name, len(b.puts), err)
 		}
+	}
+}
+
+func TestARecordedCheckIsAnObject(t *testing.T) {
+	b := newBucket()
+	s := archive.NewS3(b, "evidence")
+	at := time.Date(2026, 3, 2, 12, 30, 0, 500, time.UTC)
+	c := replay.Check{Now: at, Snapshot: &roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Account: "123456789012", Region: "eu-west-1", Name: "demo"}}}}
+	for range 2 { // a second delivery changes nothing
+		if err := s.Record(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "checks/123456789012/eu-west-1/demo/20260302T123000Z.rollcall"
+	checks, err := replay.Read(bytes.NewReader(b.objects[name]))
+	if err != nil || len(b.objects) != 1 || len(checks) != 1 || !checks[0].Now.Equal(at) {
+		t.Errorf("%v: %d objects, %+v", err, len(b.objects), checks)
+	}
+	if got, ok := archive.RecordedAt(name); !ok || !got.Equal(at.Truncate(time.Second)) {
+		t.Errorf("recorded at %s", got)
+	}
+	if _, ok := archive.RecordedAt("123456789012/eu-west-1/demo/i-1/findings.json"); ok {
+		t.Error("evidence is taken for a check")
+	}
+	b.fail = func(int, string) error { return refuse("AccessDenied", "Access Denied") }
+	if err := s.Record(t.Context(), c); err == nil || !strings.Contains(err.Error(), "s3:PutObject was denied") {
+		t.Errorf("denied: %v", err)
 	}
 }

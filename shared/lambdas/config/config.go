@@ -36,6 +36,7 @@ const (
 	Stack           = "ROLLCALL_STACK"
 	ReadSecrets     = "ROLLCALL_READ_SECRETS"
 	DetailedMetrics = "ROLLCALL_DETAILED_METRICS"
+	KeepChecks      = "ROLLCALL_KEEP_CHECKS"
 )
 
 // Lookup returns the value of a variable and whether it is set, as os.LookupEnv does.
@@ -68,6 +69,8 @@ type Settings struct {
 	WithoutSecrets bool
 	// DetailedMetrics writes each metric by all its dimensions.
 	DetailedMetrics bool
+	// KeepChecks keeps checks for rollcall replay.
+	KeepChecks bool
 }
 
 // shortest and longest bound the sweep interval. An EventBridge schedule has a resolution
@@ -125,7 +128,7 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 // optional are the variables that may be missing or empty: then all clusters, the built-in
 // tolerances, and no chat apply. There is a queue of orders in mode remediate only.
 func optional(name string) bool {
-	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack, OrdersQueueURL, ReadSecrets, DetailedMetrics}, name)
+	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack, OrdersQueueURL, ReadSecrets, DetailedMetrics, KeepChecks}, name)
 }
 
 func (s *Settings) take(name, value string) (err error) {
@@ -140,6 +143,8 @@ func (s *Settings) take(name, value string) (err error) {
 		s.Stack = value
 	case DetailedMetrics:
 		s.DetailedMetrics, err = yes(value)
+	case KeepChecks:
+		s.KeepChecks, err = yes(value)
 	case ReadSecrets:
 		var read bool
 		read, err = yes(value)

@@ -91,6 +91,14 @@ func TestSecretsAreReadUnlessTheStackSaysNo(t *testing.T) {
 	}
 }
 
+func TestChecksAreKeptIfTheStackSaysSo(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "": false, "false": false} {
+		if got, err := Read(env(KeepChecks, value), KeepChecks); err != nil || got.KeepChecks != want {
+			t.Errorf("%q: kept %v, %v", value, got.KeepChecks, err)
+		}
+	}
+}
+
 func TestBoundariesOfTheSweepInterval(t *testing.T) {
 	for value, ok := range map[string]bool{"59s": false, "1m": true, "1h": true, "1h0m1s": false, "5": false, "-5m": false, "": false} {
 		if _, err := Read(env(SweepInterval, value), SweepInterval); (err == nil) != ok {

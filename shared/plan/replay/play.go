@@ -59,8 +59,9 @@ const (
 	longest = 15 * time.Minute
 	// near is the maximum time between a recorded act and an order that counts as the order of this act.
 	near = 15 * time.Minute
-	// replaced is how long a replacement is assumed to take until its node is Ready.
-	replaced = 5 * time.Minute
+	// replaced is how long a replacement is assumed to take from its launch, a minute after the act,
+	// until its node is Ready.
+	replaced = 4 * time.Minute
 )
 
 // AsItRan returns what happened in the recorded checks of one cluster, in the order of time.
@@ -432,6 +433,7 @@ func (w *world) carryOut(c Check, s *roll.Snapshot, o plan.Order) (ledger.Action
 		known := act
 		known.Outcome = nil // until it is known
 		w.state.Actions = append(w.state.Actions, known)
+		delete(w.stays, o.Instance) // from now on the record shows it
 		return act, true
 	}
 	act = ledger.Action{
@@ -466,6 +468,7 @@ func (w *world) carryOut(c Check, s *roll.Snapshot, o plan.Order) (ledger.Action
 func (w *world) launch(of roll.Instance, at time.Time) {
 	i := of
 	i.ID = roll.InstanceID(fmt.Sprintf("i-%017x", len(w.launched)+1))
+	at = at.Add(time.Minute)
 	i.Launched, i.Marks, i.Hold, i.Ignore, i.Replace, i.DeadlineTag = at, nil, "", false, false, ""
 	i.PrivateDNS = "assumed-" + string(i.ID)
 	w.launched = append(w.launched, machine{instance: i, node: &roll.Node{

@@ -60,6 +60,9 @@ func (c Check) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapsh
 	})
 }
 
+// Extension is the end of the names of files that are records.
+const Extension = ".rollcall"
+
 // format is the first value of a record. A later version of the format has another number.
 type format struct{ Rollcall int }
 

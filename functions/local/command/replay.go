@@ -1,0 +1,333 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/lambdas/run"
+	"rollcall/shared/ledger"
+	"rollcall/shared/observe/view"
+	"rollcall/shared/plan/replay"
+	"rollcall/shared/policy"
+	"rollcall/shared/report"
+	"rollcall/shared/roll"
+)
+
+type replayFlags struct {
+	access
+	from, stack, cluster, mode, html string
+	policies                         []string
+	days                             int
+	output                           form
+}
+
+func replayCommand(env Environment) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay",
+		Short: "Show what another policy would have done in past checks",
+		Long: `Makes the plans of past checks again under another policy, and shows its acts, what it would have
+held and why, its notices, and the machine-hours that it would have saved, beside what happened. It
+only reads.
+
+--stack NAME reads the checks that a deployment recorded, --from PATH those of rollcall simulate
+--record, or bundles of rollcall capture, each in a folder of its own; PATH may be s3://BUCKET/PREFIX.
+Reading a deployment's bucket needs s3:ListBucket and s3:GetObject.
+
+Without --policy it compares what happened with the same policy in mode remediate; with one --policy,
+with that policy; with two, these two. Each counts as in force from the first check on: what was
+wrong before then is held as FoundBeforeRemediate.
+
+Exit codes: 0 replayed, 1 error, 130 interrupted.`,
+		Example: `  rollcall replay --stack rollcall --days 30
+  rollcall replay --stack rollcall --policy gentle.yaml --policy bold.yaml --html replay.html
+  rollcall simulate --seed 7 --record seed7` + replay.Extension + ` && rollcall replay --from seed7` + replay.Extension,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(cmd.Context(), env, f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.from, "from", "", "record `FILE`, folder of records or bundles, or s3://BUCKET/PREFIX")
+	flags.StringVar(&f.stack, "stack", "", "`NAME` of the CloudFormation stack of a deployment, whose recorded checks to read")
+	flags.IntVar(&f.days, "days", 30, "replay the checks of the last `DAYS`; needs --stack")
+	flags.StringVar(&f.cluster, "cluster", "", "replay the checks of the cluster with this `NAME` only")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `FILE` to replay; repeat it for two (default: the recorded policy in mode remediate)")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: for --policy (default: the mode in the file)")
+	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
+	f.oneRegion(c)
+	f.accountFlags(c, 15*time.Minute)
+	values(c, "mode", fixed(modes...))
+	values(c, "cluster", f.namesOfClusters)
+	return c
+}
+
+// candidate is a policy to replay. The zero source is the recorded one in mode remediate.
+type candidate struct {
+	name   string
+	source policy.Source
+}
+
+// settle parses the flags. Its error lists all faults at once.
+func (f *replayFlags) settle(env Environment) (all []candidate, err error) {
+	faults := []error{f.output.check(), placeable(f.html)}
+	if _, err := f.access.settle(""); err != nil {
+		faults = append(faults, err)
+	}
+	switch {
+	case (f.from == "") == (f.stack == ""):
+		faults = append(faults, errors.New("give either --stack NAME or --from PATH"))
+	case f.stack != "" && f.days < 1:
+		faults = append(faults, fmt.Errorf("--days %d: it takes a number of days, at least 1", f.days))
+	}
+	if len(f.policies) > 2 {
+		faults = append(faults, errors.New("--policy: two policies can be compared"))
+	}
+	if f.mode != "" && len(f.policies) == 0 {
+		faults = append(faults, errors.New("--mode needs --policy FILE"))
+	}
+	for _, file := range f.policies {
+		text, err := simulatedPolicy(env, file, f.mode)
+		faults = append(faults, err)
+		all = append(all, candidate{filepath.Base(file), policy.Source{Text: text}})
+	}
+	return all, errors.Join(faults...)
+}
+
+func runReplay(ctx context.Context, env Environment, f replayFlags) error {
+	candidates, err := f.settle(env)
+	if err != nil {
+		return err
+	}
+	var checks []replay.Check
+	err = f.within(ctx, env, func(ctx context.Context, p *progress) (err error) {
+		if f.stack != "" {
+			checks, err = f.ofStack(ctx, env, p)
+		} else {
+			checks, err = f.ofPath(ctx, env, p)
+		}
+		return err
+	})
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	checks = slices.DeleteFunc(checks, func(c replay.Check) bool { return f.cluster != "" && c.Cluster().Name != f.cluster })
+	if len(checks) == 0 {
+		return errors.New("there is no recorded check" + roll.Behind(" of cluster ", f.cluster) + ": a deployment records checks that found something, if its parameter KeepChecks is true")
+	}
+	r, err := compare(checks, candidates)
+	if err != nil {
+		return err
+	}
+	if f.html != "" {
+		if err := writePage(f.html, "replay", r.Page()); err != nil {
+			return err
+		}
+	}
+	if f.output.data() {
+		return f.output.print(env.Stdout, r.Document())
+	}
+	if err := r.Write(env.Stdout, env.layout()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// compare replays checks under the policies. One policy, or none, is compared with what happened.
+func compare(checks []replay.Check, candidates []candidate) (report.Replay, error) {
+	r := report.Replay{Checks: len(checks), From: checks[0].Now, To: checks[0].Now}
+	byCluster := replay.ByCluster(checks)
+	for _, of := range byCluster {
+		r.Clusters = append(r.Clusters, of[0].Cluster().Name)
+		r.From, r.To = roll.Earlier(r.From, of[0].Now), roll.Later(r.To, of[len(of)-1].Now)
+	}
+	if len(candidates) < 2 {
+		var all []replay.Outcome
+		for _, of := range byCluster {
+			o, err := replay.AsItRan(of)
+			if err != nil {
+				return r, err
+			}
+			all = append(all, o)
+		}
+		r.Outcomes = append(r.Outcomes, replay.Sum(all))
+	}
+	if len(candidates) == 0 {
+		candidates = []candidate{{name: "mode remediate"}}
+	}
+	for _, c := range candidates {
+		o, err := played(byCluster, c, policy.Remediate)
+		if err != nil {
+			return r, err
+		}
+		r.Outcomes = append(r.Outcomes, o)
+	}
+	var err error
+	r.Idle, err = played(byCluster, candidates[0], policy.Observe)
+	return r, err
+}
+
+// played replays the checks of all clusters under a policy.
+func played(byCluster [][]replay.Check, c candidate, permitted policy.Mode) (replay.Outcome, error) {
+	var all []replay.Outcome
+	for _, of := range byCluster {
+		source := c.source
+		if source == (policy.Source{}) {
+			source = of[len(of)-1].Policy
+			source.Halted = false
+			text, err := inMode([]byte(cmp.Or(source.Text, builtIn)), string(policy.Remediate))
+			if err != nil {
+				return replay.Outcome{}, err
+			}
+			source.Text = text
+		}
+		doc, err := source.Document()
+		if err != nil {
+			return replay.Outcome{}, fmt.Errorf("policy %s: %w", c.name, err)
+		}
+		all = append(all, replay.Play(c.name, of, doc, permitted))
+	}
+	return replay.Sum(all), nil
+}
+
+// builtIn is a document that leaves everything to the built-in policy.
+const builtIn = "apiVersion: rollcall/v1\n"
+
+// ofStack reads the checks that a deployment recorded.
+func (f replayFlags) ofStack(ctx context.Context, env Environment, p *progress) ([]replay.Check, error) {
+	a, err := f.only(ctx, env, p)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.deployment(ctx, f.stack)
+	if err != nil {
+		return nil, err
+	}
+	since := env.Now().AddDate(0, 0, -f.days)
+	place := d.settings.EvidenceBucket + "/" + archive.Checks(d.account, d.region, f.cluster)
+	p.say("reading the recorded checks in s3://" + place)
+	return gather(func(keep keeper) error {
+		return eachObject(ctx, a.cfg, place, func(name string) bool {
+			at, ok := archive.RecordedAt(name)
+			return ok && !at.Before(since)
+		}, keep)
+	})
+}
+
+// ofPath reads records, or bundles.
+func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) ([]replay.Check, error) {
+	p.say("reading " + f.from)
+	if place, inS3 := strings.CutPrefix(f.from, "s3://"); inS3 {
+		return gather(func(keep keeper) error { return f.eachOf(ctx, place, replay.Extension, keep) })
+	}
+	info, err := os.Stat(f.from)
+	if err != nil {
+		return nil, ofFlag("--from", err)
+	}
+	if !info.IsDir() {
+		return gather(func(keep keeper) error {
+			data, err := os.ReadFile(f.from)
+			keep(f.from, data, err)
+			return nil
+		})
+	}
+	bundles, err := bundlesIn(f.from)
+	if err != nil || len(bundles) > 0 {
+		return f.ofBundles(ctx, env, bundles, err)
+	}
+	return gather(func(keep keeper) error { return eachFile(f.from, ending(replay.Extension), keep) })
+}
+
+// gather reads records. Its error names all that cannot be read.
+func gather(each func(keeper) error) (checks []replay.Check, _ error) {
+	var faults []error
+	err := each(func(name string, data []byte, err error) {
+		var of []replay.Check
+		if err == nil {
+			of, err = replay.Read(bytes.NewReader(data))
+		}
+		checks = append(checks, of...)
+		faults = append(faults, ofFlag(name, err))
+	})
+	return checks, errors.Join(append(faults, err)...)
+}
+
+// bundlesIn returns the folders that are bundles: a folder itself, or those in it.
+func bundlesIn(dir string) (out []string, _ error) {
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() == "at.txt" {
+			out = append(out, filepath.Dir(file))
+		}
+		return err
+	})
+	return out, ofFlag("--from", err)
+}
+
+// ofBundles checks bundles in the order of their times, each with what the ones before showed.
+func (f replayFlags) ofBundles(ctx context.Context, env Environment, dirs []string, err error) (checks []replay.Check, _ error) {
+	faults := []error{err}
+	memory := ledger.NewMemory()
+	type captured struct {
+		at      time.Time
+		cluster string
+		look    *view.View
+	}
+	var all []captured
+	for _, dir := range dirs {
+		b, err := env.openBundle(dir)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if at, ok := b.At(); ok {
+			all = append(all, captured{at, b.ClusterID().Name, view.OfBundle(b)})
+		} else {
+			faults = append(faults, fmt.Errorf("%s: at.txt has no time", dir))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b captured) int { return a.at.Compare(b.at) })
+	for _, c := range all {
+		runner := &run.Runner{
+			Observer: c.look.Observer, Why: c.look.Check, Ledger: memory, Policy: policy.Default(), Permitted: policy.Observe,
+			Clock: func() time.Time { return c.at }, ReadTime: f.readTime(),
+			Record: func(_ context.Context, check replay.Check) error {
+				checks = append(checks, check)
+				return nil
+			},
+		}
+		faults = append(faults, said(runner.Check(ctx, c.cluster, c.at)))
+	}
+	return checks, errors.Join(faults...)
+}
+
+// said returns the faults of a check as an error.
+func said(c report.Check) error {
+	if len(c.Faults) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(c.Faults, "\n"))
+}
+
+// recordTo returns a function that appends checks to a record file, and one that ends it.
+func recordTo(file string) (write func(replay.Check) error, end func() error, _ error) {
+	to, err := os.Create(file)
+	if err != nil {
+		return nil, nil, ofFlag("--record", err)
+	}
+	w, err := replay.NewWriter(to)
+	if err != nil {
+		return nil, nil, errors.Join(err, to.Close())
+	}
+	return w.Write, func() error { return ofFlag("--record "+file, errors.Join(w.Close(), to.Close())) }, nil
+}

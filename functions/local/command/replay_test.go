@@ -1,0 +1,147 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rollcall/shared/evidence/archive"
+	"rollcall/shared/plan/replay"
+	"rollcall/shared/report"
+)
+
+// seed7 records a simulated run with acts, once for all tests.
+func seed7(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "seed7"+replay.Extension)
+	code, stdout, stderr := rollcall(t, "simulate", "--seed", "7", "--clusters", "1", "--record", file)
+	if code != ExitOK {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	return file
+}
+
+// replayed runs replay with JSON output.
+func replayed(t *testing.T, args ...string) report.ReplayDocument {
+	t.Helper()
+	code, stdout, stderr := rollcall(t, append([]string{"replay", "-o", "json"}, args...)...)
+	var d report.ReplayDocument
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitOK || len(d.Policies) != 2 {
+		t.Fatalf("%q: exit %d, %v: %s%s", args, code, err, stdout, stderr)
+	}
+	return d
+}
+
+func TestAReplayComparesPolicies(t *testing.T) {
+	noAWS(t)
+	file, html := seed7(t), filepath.Join(t.TempDir(), "replay.html")
+	d := replayed(t, "--from", file, "--html", html)
+	ran, raised := d.Policies[0], d.Policies[1]
+	if ran.Name != "as it ran" || raised.Name != "mode remediate" || len(ran.Acts) == 0 || ran.Acts[0].Result != "done" || ran.Notices == 0 || len(ran.Holds) == 0 || ran.MachineHoursLost <= 0 || d.Checks == 0 || !d.From.Before(d.To) {
+		t.Errorf("%+v", d)
+	}
+	if data, err := os.ReadFile(html); err != nil || !strings.Contains(string(data), "machine-hours lost") {
+		t.Errorf("%v: %s", err, data)
+	}
+	code, stdout, stderr := rollcall(t, "replay", "--from", file)
+	if code != ExitOK || stderr != "" || !strings.Contains(stdout, "machine-hours saved") || !strings.Contains(stdout, "as it ran") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	policies := home(t, map[string]string{"gentle.yaml": "apiVersion: rollcall/v1\nmode: remediate\nlimits: {actionsPerHour: 0}\n", "idle.yaml": "apiVersion: rollcall/v1\nmode: notify\n"})
+	d = replayed(t, "--from", file, "--policy", filepath.Join(policies, "gentle.yaml"), "--policy", filepath.Join(policies, "idle.yaml"))
+	for _, p := range d.Policies {
+		if len(p.Acts) > 0 || p.MachineHoursSaved != 0 || p.MachineHoursLost < ran.MachineHoursLost {
+			t.Errorf("%s: %+v", p.Name, p)
+		}
+	}
+	if d := replayed(t, "--from", file, "--policy", filepath.Join(policies, "idle.yaml"), "--mode", "remediate"); d.Policies[0].Name != "as it ran" || len(d.Policies[1].Acts) == 0 {
+		t.Errorf("with --mode remediate: %+v", d.Policies[1])
+	}
+}
+
+// Bundles are checks at their times, each with what the ones before showed.
+func TestAReplayOfBundles(t *testing.T) {
+	noAWS(t)
+	dir := t.TempDir()
+	for name, at := range map[string]string{"a": "2026-03-10T12:00:00Z\n", "b": "2026-03-10T12:05:00Z\n"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(unmapped)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "at.txt"), []byte(at), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := replayed(t, "--from", dir)
+	if d.Checks != 2 || d.To.Sub(d.From).Minutes() != 5 || len(d.Policies[1].Holds) == 0 || len(d.Policies[0].Acts) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A deployment's bucket has an object for each check.
+func TestAReplayOfADeployment(t *testing.T) {
+	noAWS(t)
+	data, err := os.ReadFile(seed7(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := replay.Read(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]string{"111122223333/eu-west-1/orders/i-1/findings.json": "evidence"}
+	for _, c := range checks[:4] {
+		var one bytes.Buffer
+		w, err := replay.NewWriter(&one)
+		if err == nil {
+			err = w.Write(c)
+		}
+		if err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		id := c.Cluster()
+		objects[archive.Checks(id.Account, id.Region, id.Name)+c.Now.Format("20060102T150405Z")+replay.Extension] = one.String()
+	}
+	bucket(t, objects, "")
+	for name, args := range map[string][]string{
+		"a stack":   {"--stack", "rollcall", "--days", "100000"},
+		"a cluster": {"--stack", "rollcall", "--days", "100000", "--cluster", checks[0].Cluster().Name},
+		"a bucket":  {"--from", "s3://results/checks/"},
+	} {
+		if d := replayed(t, args...); d.Checks != 4 {
+			t.Errorf("%s: %d checks", name, d.Checks)
+		}
+	}
+	for want, args := range map[string][]string{
+		"there is no recorded check: a deployment":            {"--stack", "rollcall", "--days", "1"},
+		"there is no recorded check of cluster elsewhere: a ": {"--stack", "rollcall", "--days", "100000", "--cluster", "elsewhere"},
+	} {
+		if code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestWhatAReplayCannotBeAsked(t *testing.T) {
+	noAWS(t)
+	dir := home(t, map[string]string{"bad.yaml": "mode: sometimes\n", "no" + replay.Extension: "text"})
+	for want, args := range map[string][]string{
+		"give either --stack NAME or --from PATH": nil,
+		"either --stack":               {"--stack", "rollcall", "--from", dir},
+		"--days 0":                     {"--stack", "rollcall", "--days", "0"},
+		"two policies can be compared": {"--from", dir, "--policy", "a", "--policy", "b", "--policy", "c"},
+		"--mode needs --policy FILE":   {"--from", dir, "--mode", "notify"},
+		"bad.yaml":                     {"--from", dir, "--policy", filepath.Join(dir, "bad.yaml")},
+		"it is no record of checks":    {"--from", dir},
+		"no such file or directory":    {"--from", filepath.Join(dir, "none")},
+	} {
+		if code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := rollcall(t, "simulate", "--seeds", "2", "--record", filepath.Join(dir, "x")); code != ExitError || !strings.Contains(stderr, "--record: it takes one seed") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

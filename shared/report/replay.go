@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"rollcall/shared/plan"
+	"rollcall/shared/plan/replay"
+	"rollcall/shared/report/page"
+	"rollcall/shared/roll"
+)
+
+// Replay compares what policies would have done in recorded checks.
+type Replay struct {
+	From, To time.Time
+	Clusters []string
+	Checks   int
+	Outcomes []replay.Outcome // two of them, or more
+	// Idle is the outcome without any act.
+	Idle replay.Outcome
+}
+
+// ReplayDocument is the JSON form of a replay. Every list is present, even if empty.
+type ReplayDocument struct {
+	From     time.Time        `json:"from"`
+	To       time.Time        `json:"to"`
+	Clusters []string         `json:"clusters"`
+	Checks   int              `json:"checks"`
+	Policies []PolicyDocument `json:"policies"`
+}
+
+// PolicyDocument is what one policy did or would have done.
+type PolicyDocument struct {
+	Name    string         `json:"name"`
+	Acts    []ReplayedAct  `json:"acts"`  // in order of time
+	Holds   []ReplayedHold `json:"holds"` // by reason, the longest first
+	Notices int            `json:"notices"`
+	// MachineHoursLost counts the hours of machines that were no healthy nodes, MachineHoursSaved
+	// those fewer than without any act.
+	MachineHoursLost  float64 `json:"machineHoursLost"`
+	MachineHoursSaved float64 `json:"machineHoursSaved"`
+}
+
+// ReplayedAct is an act. Result is "assumed" if the record does not have it, "not carried out" if it
+// was ordered and refused, or else the recorded result.
+type ReplayedAct struct {
+	plan.Order
+	Cause  string `json:"cause"` // code of the first decisive cause, "" if there is none
+	Result string `json:"result"`
+}
+
+// ReplayedHold sums up what was held for one reason.
+type ReplayedHold struct {
+	Reason    plan.Reason `json:"reason"`
+	Instances int         `json:"instances"`
+	Hours     float64     `json:"hours"`  // summed up over the acts
+	Detail    string      `json:"detail"` // of the longest
+}
+
+// Document returns the JSON form of the replay.
+func (r Replay) Document() ReplayDocument {
+	d := ReplayDocument{From: r.From.UTC(), To: r.To.UTC(), Clusters: append([]string{}, r.Clusters...), Checks: r.Checks, Policies: []PolicyDocument{}}
+	for _, o := range r.Outcomes {
+		p := PolicyDocument{Name: o.Name, Acts: []ReplayedAct{}, Holds: holdsOf(o), Notices: o.Notices, MachineHoursLost: o.Lost.Hours(), MachineHoursSaved: (r.Idle.Lost - o.Lost).Hours()}
+		for _, a := range o.Acts {
+			p.Acts = append(p.Acts, ReplayedAct{Order: a.Order, Cause: a.Cause, Result: resultOf(a)})
+		}
+		d.Policies = append(d.Policies, p)
+	}
+	return d
+}
+
+func resultOf(a replay.Act) string {
+	if a.Assumed {
+		return "assumed"
+	}
+	return cmp.Or(string(a.Result), "not carried out")
+}
+
+func holdsOf(o replay.Outcome) []ReplayedHold {
+	out := []ReplayedHold{}
+	seen, longest := map[plan.Reason]map[roll.InstanceID]bool{}, map[plan.Reason]time.Duration{}
+	for _, h := range o.Holds {
+		i := slices.IndexFunc(out, func(r ReplayedHold) bool { return r.Reason == h.Reason })
+		if i < 0 {
+			i = len(out)
+			out = append(out, ReplayedHold{Reason: h.Reason, Detail: h.Detail})
+			seen[h.Reason] = map[roll.InstanceID]bool{}
+		}
+		if !seen[h.Reason][h.Instance] {
+			seen[h.Reason][h.Instance] = true
+			out[i].Instances++
+		}
+		if h.Lasted > longest[h.Reason] {
+			longest[h.Reason], out[i].Detail = h.Lasted, h.Detail
+		}
+		out[i].Hours += h.Lasted.Hours()
+	}
+	slices.SortStableFunc(out, func(a, b ReplayedHold) int { return cmp.Compare(b.Hours, a.Hours) })
+	return out
+}
+
+// rows returns the comparison, a row for each number and a column for each policy. The first row and
+// the first column are headings.
+func (r Replay) rows() [][]string {
+	d := r.Document()
+	head, acts, notices, lost, saved := []string{""}, []string{"acts"}, []string{"notices"}, []string{"machine-hours lost"}, []string{"machine-hours saved"}
+	var kinds []string
+	for i, p := range d.Policies {
+		head = append(head, p.Name)
+		of := fmt.Sprint(len(p.Acts))
+		if n := r.Outcomes[i].Assumed(); n > 0 {
+			of += fmt.Sprintf(" (%d assumed)", n)
+		}
+		acts, notices = append(acts, of), append(notices, fmt.Sprint(p.Notices))
+		lost, saved = append(lost, hours(p.MachineHoursLost)), append(saved, hours(p.MachineHoursSaved))
+		for _, a := range p.Acts {
+			kinds = append(kinds, string(a.Action))
+		}
+	}
+	out := [][]string{head, acts}
+	slices.Sort(kinds)
+	for _, kind := range slices.Compact(kinds) {
+		row := []string{"  " + kind}
+		for _, p := range d.Policies {
+			n := 0
+			for _, a := range p.Acts {
+				if string(a.Action) == kind {
+					n++
+				}
+			}
+			row = append(row, fmt.Sprint(n))
+		}
+		out = append(out, row)
+	}
+	out = append(out, notices, lost, saved)
+	for _, reason := range r.reasons() {
+		row := []string{"held: " + string(reason)}
+		for _, p := range d.Policies {
+			cell := "-"
+			if i := slices.IndexFunc(p.Holds, func(h ReplayedHold) bool { return h.Reason == reason }); i >= 0 {
+				cell = fmt.Sprintf("%d for %s h", p.Holds[i].Instances, hours(p.Holds[i].Hours))
+			}
+			row = append(row, cell)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func hours(h float64) string { return fmt.Sprintf("%.1f", h) }
+
+// reasons returns all reasons of holds, those that held longest first.
+func (r Replay) reasons() (out []plan.Reason) {
+	var all replay.Outcome
+	for _, o := range r.Outcomes {
+		all.Holds = append(all.Holds, o.Holds...)
+	}
+	for _, h := range holdsOf(all) {
+		out = append(out, h.Reason)
+	}
+	return out
+}
+
+// different returns the acts that not all policies have, in order of time, with a cell for each policy:
+// its time and result.
+func (r Replay) different() [][]string {
+	type act struct {
+		replay.Act
+		cells []string
+	}
+	var all []act
+	for n, o := range r.Outcomes {
+		for _, a := range o.Acts {
+			i := slices.IndexFunc(all, func(b act) bool { return b.ID == a.ID })
+			if i < 0 {
+				i = len(all)
+				all = append(all, act{a, slices.Repeat([]string{"-"}, len(r.Outcomes))})
+			}
+			all[i].cells[n] = roll.Clock(a.At) + ", " + resultOf(a)
+		}
+	}
+	all = slices.DeleteFunc(all, func(a act) bool { return len(slices.Compact(slices.Clone(a.cells))) == 1 })
+	slices.SortStableFunc(all, func(a, b act) int { return a.At.Compare(b.At) })
+	var out [][]string
+	for _, a := range all {
+		out = append(out, append([]string{a.ClusterID.Name, string(a.Group), string(a.Instance), string(a.Action), cmp.Or(a.Cause, string(a.Kind))}, a.cells...))
+	}
+	return out
+}
+
+var differentColumns = []string{"CLUSTER", "GROUP", "INSTANCE", "ACT", "CAUSE"}
+
+// title says what was compared.
+func (r Replay) title() string {
+	return fmt.Sprintf("Replay of %s of %s from %s to %s", count(r.Checks, "check"), count(len(r.Clusters), "cluster"), roll.Clock(r.From), roll.Clock(r.To))
+}
+
+const assumedNote = "An act that the record does not have is assumed to take effect, and its machine to be replaced within five minutes. A machine on which only the record acted is assumed to stay as it was."
+
+// Write writes the replay as text. It returns the first error of w.
+func (r Replay) Write(w io.Writer, layout Layout) error {
+	t := &text{w: w, Layout: layout}
+	t.head(r.title())
+	t.line("")
+	g := grid{rows: r.rows()}
+	g.measure()
+	for i, row := range g.rows {
+		color := ""
+		if i == 0 {
+			color = bold
+		}
+		t.cells(color, g.widths, row)
+	}
+	if different := r.different(); len(different) > 0 {
+		t.section("acts that differ")
+		var names []string
+		for _, o := range r.Outcomes {
+			names = append(names, strings.ToUpper(o.Name))
+		}
+		g := grid{rows: append([][]string{append(slices.Clone(differentColumns), names...)}, different...)}
+		g.measure()
+		for i, row := range g.rows {
+			color := ""
+			if i == 0 {
+				color = bold
+			}
+			t.cells(color, g.widths, row)
+		}
+	}
+	if r.assumes() {
+		t.line("")
+		t.wrap(0, assumedNote)
+	}
+	return t.err
+}
+
+func (r Replay) assumes() bool {
+	return slices.ContainsFunc(r.Outcomes, func(o replay.Outcome) bool { return o.Assumed() > 0 })
+}
+
+// Page returns the page of the replay.
+func (r Replay) Page() page.Document {
+	d := page.Document{Title: r.title(), Subtitle: "Clusters: " + roll.Few(r.Clusters, 5), From: r.From, To: r.To, Footer: []string{"rollcall replay --html FILE makes such a page."}}
+	table := func(title, caption string, head []string, rows [][]string) {
+		t := page.Table{Title: title, Caption: caption, Rows: rows}
+		for _, name := range head {
+			t.Columns = append(t.Columns, page.Column{Name: name})
+		}
+		d.Tables = append(d.Tables, t)
+	}
+	for _, o := range r.Outcomes {
+		d.Figures = append(d.Figures, page.Figure{Label: "machine-hours saved, " + o.Name, Value: hours((r.Idle.Lost - o.Lost).Hours()), Note: "compared with no acts at all"})
+	}
+	rows := r.rows()
+	table("Side by side", "", rows[0], rows[1:])
+	var names []string
+	for _, o := range r.Outcomes {
+		names = append(names, o.Name)
+	}
+	if different := r.different(); len(different) > 0 {
+		table("Acts that differ", "Each with its time and what came of it", append([]string{"Cluster", "Group", "Instance", "Act", "Cause"}, names...), different)
+	}
+	if r.assumes() {
+		d.Notes = append(d.Notes, assumedNote)
+	}
+	return d
+}
