@@ -188,7 +188,7 @@ func (r Replay) different() [][]string {
 	slices.SortStableFunc(all, func(a, b act) int { return a.At.Compare(b.At) })
 	var out [][]string
 	for _, a := range all {
-		out = append(out, append([]string{a.ClusterID.Name, string(a.Group), string(a.Instance), string(a.Action), cmp.Or(a.Cause, string(a.Kind))}, a.cells...))
+		out = append(out, append([]string{a.Name, string(a.Group), string(a.Instance), string(a.Action), cmp.Or(a.Cause, string(a.Kind))}, a.cells...))
 	}
 	return out
 }
