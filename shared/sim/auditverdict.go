@@ -454,7 +454,7 @@ func (u *auditor) awaits(m *machine) {
 	if tells && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
 		delete(u.verdicts.alone, m)
-	} else if cures && waits > within {
+	} else if cures && waits > within && (!m.hangs || pol.count("limits.replacements") > 0) { // 0 replaces nothing
 		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, since.Format(time.TimeOnly))
 		delete(u.verdicts.alone, m)
 	}

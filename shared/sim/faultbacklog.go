@@ -82,6 +82,9 @@ const anewAfter = 40 * time.Second
 // lose recreates the ledger, once nothing is in progress. Whoever does that removes Rollcall's
 // cordons and tags, which nothing else knows about now.
 func (d *deployment) lose() {
+	if d.table.Missing() {
+		return // it is being recreated
+	}
 	if d.orders.running > 0 || d.functions[inspect].busy() {
 		d.a.in(time.Second, d.lose)
 		return

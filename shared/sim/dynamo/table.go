@@ -101,6 +101,9 @@ func (t *Table) Drop() {
 	t.missing = true
 }
 
+// Missing reports whether the table is deleted, and not created again.
+func (t *Table) Missing() bool { return t.missing }
+
 // Create creates the table again, empty.
 func (t *Table) Create() {
 	t.missing = false
