@@ -43,7 +43,7 @@ func read(t *testing.T, pairs ...string) *Template {
 // whole returns the template in mode remediate, in which every resource exists.
 func whole(t *testing.T) *Template {
 	t.Helper()
-	return read(t, "Mode", "remediate")
+	return read(t, "Mode", "remediate", "ChatApproval", "true")
 }
 
 // other returns another template of the project for the parameters, given in pairs.
