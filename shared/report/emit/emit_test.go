@@ -75,11 +75,7 @@ func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (repor
 				w.state.Apply(ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}})
 				continue
 			}
-			put := ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}, Questions: map[string]ledger.ApprovalRequest{}}
-			for _, q := range n.Asked {
-				put.Questions[q.Order] = q
-			}
-			w.state.Apply(ledger.Changes{Put: put})
+			w.state.Apply(n.Sent())
 		}
 	}
 	return c, emit.FromCheck(before, c)
