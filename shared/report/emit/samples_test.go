@@ -161,8 +161,8 @@ func approved(t *testing.T) map[string]emit.Event {
 	if w.policy, err = policy.Parse([]byte("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {approve: {for: 2h}}, {do: terminate}]}\n")); err != nil {
 		t.Fatal(err)
 	}
-	w.turn(2, roll.ConditionUnknown, 0)
-	w.snapshot.Nodes[1].Ready.Reason = "NodeStatusUnknown"
+	w.turn(6, roll.ConditionUnknown, 0)
+	w.snapshot.Nodes[5].Ready.Reason = "NodeStatusUnknown"
 	w.check(time.Minute)
 	c, events := w.check(31 * time.Minute)
 	valid(t, events)
@@ -174,7 +174,7 @@ func approved(t *testing.T) map[string]emit.Event {
 	if len(c.Plan.Orders) != 1 {
 		t.Fatalf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 	}
-	outcome := remediate.Outcome{Order: c.Plan.Orders[0], Result: remediate.Acted, Detail: "terminated " + string(w.instance(2)), News: true}
+	outcome := remediate.Outcome{Order: c.Plan.Orders[0], Result: remediate.Acted, Detail: "terminated " + string(w.instance(6)), News: true}
 	out["action-taken-approved"] = only(t, emit.FromOutcome(cluster, outcome, noon.Add(42*time.Minute)), "ActionTaken terminate acted")
 	return out
 }
