@@ -189,7 +189,7 @@ $(CHECKOV)/.installed: tests/template/checkov.txt
 	touch $@
 
 # The functions too, so that compiling them for another machine is not on the clock of the tests.
-test: $(SAM)/.installed $(CHECKOV)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
+test: $(SAM)/.installed $(CHECKOV)/.installed build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction build-ApproveFunction
 
 TEMPLATES := template.yaml infra/cluster-access.yaml infra/stackset.yaml infra/slack.yaml events/rules.yaml events/incidents.yaml
 
@@ -225,9 +225,10 @@ build-StateChangeFunction: FUNCTION := statechange
 build-SweepFunction: FUNCTION := sweep
 build-InspectFunction: FUNCTION := inspect
 build-RemediateFunction: FUNCTION := remediate
+build-ApproveFunction: FUNCTION := approve
 
-.PHONY: build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction
-build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction:
+.PHONY: build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction build-ApproveFunction
+build-StateChangeFunction build-SweepFunction build-InspectFunction build-RemediateFunction build-ApproveFunction:
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build $(FUNCTION_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(FUNCTION)
 
 .PHONY: clean

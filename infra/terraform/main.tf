@@ -12,6 +12,7 @@ resource "aws_cloudformation_stack" "rollcall" {
     Mode                     = var.mode
     PolicyParameter          = var.policy_parameter
     PolicyKeyArn             = var.policy_key_arn
+    ChatApproval             = var.chat_approval
     WarnAfter                = var.warn_after
     Deadline                 = var.deadline
     SweepRate                = var.sweep_rate

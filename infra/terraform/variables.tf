@@ -72,6 +72,12 @@ variable "policy_key_arn" {
   }
 }
 
+variable "chat_approval" {
+  type        = bool
+  default     = false
+  description = "Whether there is a function by which a chat's button approves what a ladder asks for, in mode remediate. Whoever may invoke it may approve. See infra/slack.yaml."
+}
+
 variable "warn_after" {
   type        = string
   default     = "5m"

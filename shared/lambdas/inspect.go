@@ -149,7 +149,8 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	}
 }
 
-// size stores the size of the cluster if that changes how often the sweep visits it.
+// size stores the size of a new cluster, by which commands find the memories of all, and of others if
+// that changes how often the sweep visits it.
 func (h *Inspect) size(ctx context.Context, result report.Check) {
 	if !result.Snapshot.Whole() {
 		return
@@ -163,7 +164,7 @@ func (h *Inspect) size(ctx context.Context, result report.Check) {
 		}
 		h.known, h.knownAt = sizes, now
 	}
-	if ledger.SweepFactor(h.known[id.Name]) == ledger.SweepFactor(nodes) {
+	if before, known := h.known[id.Name]; known && ledger.SweepFactor(before) == ledger.SweepFactor(nodes) {
 		return
 	}
 	if err := h.Fleet.PutSize(ctx, id.Region, id.Name, nodes); err != nil {

@@ -258,6 +258,18 @@ func TestASizeOfAnotherExecutionIsSeenAfterAWhile(t *testing.T) {
 }
 
 // A check that lists few of many nodes does not know how often the sweep comes by.
+// Commands find the memories of all clusters by their sizes.
+func TestTheSizeOfANewClusterIsStored(t *testing.T) {
+	w := newWorld()
+	w.nodes = 3
+	if _, err := w.handler(policy.Observe).Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+now.Truncate(time.Minute).Format(time.RFC3339)+`"}`)); err != nil {
+		t.Error(err)
+	}
+	if n, stored := w.sizes["demo"]; !stored || n != 3 {
+		t.Errorf("sizes %v", w.sizes)
+	}
+}
+
 func TestAnIncompleteCheckOfALargeClusterDoesNotRelyOnTheSweep(t *testing.T) {
 	w := newWorld()
 	w.sizes["demo"] = 24000 // every twelfth sweep

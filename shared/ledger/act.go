@@ -36,6 +36,8 @@ type Action struct {
 	Since    time.Time `json:"since,omitzero"`     // when the trouble began
 	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found
 	Evidence string    `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
+	// Approved is who approved it, nil if it needed no approval.
+	Approved *Approval `json:"approved,omitempty"`
 }
 
 // WhyRunes is the maximum length of Why in characters: every check reads all acts of a

@@ -32,6 +32,8 @@ type Drops struct {
 	Groups          []roll.Group
 	Trouble         bool
 	Refusals        []RefusalKey
+	Questions       []string
+	Approvals       []string
 }
 
 // Empty reports whether nothing changes.

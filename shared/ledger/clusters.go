@@ -32,5 +32,10 @@ func (s State) Knows(id roll.InstanceID) bool {
 			return true
 		}
 	}
+	for _, q := range s.Questions {
+		if q.Instance == id {
+			return true
+		}
+	}
 	return slices.ContainsFunc(s.Actions, func(a Action) bool { return a.Instance == id })
 }

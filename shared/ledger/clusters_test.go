@@ -22,7 +22,7 @@ func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 		var s ledger.State
 		reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
 		switch name {
-		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "Trouble", "NoticesVersion": // about groups or the cluster
+		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "Trouble", "NoticesVersion", "Approvals": // about groups, the cluster or orders
 			if s.Knows(id) {
 				t.Errorf("State.%s names no instance", name)
 			}

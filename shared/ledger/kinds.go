@@ -82,6 +82,12 @@ var (
 	refusals = manyOf("refusal", func(s *State, d *Drops) (*map[RefusalKey]Refusal, []RefusalKey) {
 		return &s.Refusals, d.Refusals
 	})
+	questions = manyOf("question", func(s *State, d *Drops) (*map[string]ApprovalRequest, []string) {
+		return &s.Questions, d.Questions
+	})
+	approvals = manyOf("approval", func(s *State, d *Drops) (*map[string]Approval, []string) {
+		return &s.Approvals, d.Approvals
+	})
 	notices = manyOf("notice", func(s *State, d *Drops) (*map[NoticeKey]Notice, []NoticeKey) {
 		return &s.Notices, d.Notices
 	})
@@ -94,7 +100,7 @@ var (
 var kinds = map[string]kind{
 	findings.name: findings, notReady.name: notReady, missing.name: missing, flips.name: flips, pressures.name: pressures,
 	spot.name: spot, rests.name: rests, groups.name: groups, remediate.name: remediate, memories.name: memories,
-	refusals.name: refusals, notices.name: notices, first.name: first, checked.name: checked, trouble.name: trouble,
+	refusals.name: refusals, questions.name: questions, approvals.name: approvals, notices.name: notices, first.name: first, checked.name: checked, trouble.name: trouble,
 }
 
 // order is the order of writes. After any prefix of it the ledger permits only acts that the
@@ -103,9 +109,9 @@ var order = []func(*Changes) ([]write, error){
 	trouble.puts, missing.puts, missing.drops, remediate.puts, groups.puts, rests.puts,
 	notReady.puts, flips.puts, pressures.puts, spot.puts,
 	findings.puts,
-	notices.puts, refusals.puts,
+	questions.puts, notices.puts, refusals.puts, approvals.puts,
 	first.puts, checked.puts,
-	remediate.drops, findings.drops, notices.drops, refusals.drops, groups.drops,
+	remediate.drops, findings.drops, notices.drops, refusals.drops, approvals.drops, questions.drops, groups.drops,
 	notReady.drops, rests.drops, flips.drops, pressures.drops, spot.drops,
 	memories.puts, memories.drops, trouble.drops,
 }

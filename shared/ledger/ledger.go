@@ -56,6 +56,10 @@ type Ledger interface {
 	Begin(ctx context.Context, cluster roll.ClusterID, intent Action, budget Budget) error
 	// Finish records the outcome of an act. Only the first outcome is recorded.
 	Finish(ctx context.Context, cluster roll.ClusterID, actionID string, outcome Outcome) error
+	// Approve records that a person approved the question of an order, and returns the question. It
+	// returns ErrNotAsked, ErrOver, ErrActed, ErrApproved or ErrTooLate if it may not be approved, and
+	// then changes nothing: only the first approval is recorded.
+	Approve(ctx context.Context, cluster roll.ClusterID, order string, a Approval) (ApprovalRequest, error)
 	// Persistent reports whether the memory outlives the process. Acts require that.
 	Persistent() bool
 }
@@ -120,6 +124,10 @@ type State struct {
 	// Refusals are the refusals of orders that a notice reported. Every check gives the same
 	// order for a finding, and it may be refused each time for the same reason.
 	Refusals map[RefusalKey]Refusal
+	// Questions are the questions that notices asked, and Approvals their answers, by the id of the
+	// order.
+	Questions map[string]ApprovalRequest
+	Approvals map[string]Approval
 }
 
 // SpotKey identifies an announcement of EC2 about a Spot Instance.

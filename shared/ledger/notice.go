@@ -92,6 +92,7 @@ type Statement struct {
 	Held  string     `json:"held,omitempty"`  // an act is held; the reason
 	Order string     `json:"order,omitempty"` // an act is ordered; the id of the order
 	Drain string     `json:"drain,omitempty"` // the node is cordoned and drained; the id of the cordon's order
+	Asked string     `json:"asked,omitempty"` // an act needs an approval; the id of its order
 }
 
 // Acts reports whether the statement says that the instance is acted on.

@@ -293,6 +293,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		ClusterAPIRole: tags.ClusterAPIRole,
 		Ignore:         tags.Ignore,
 		Replace:        tags.Replace,
+		Approve:        tags.Approve,
 		Marks:          tags.Marks,
 		DeadlineTag:    p.texts.One(tags.Deadline),
 		Preset:         roll.PresetOf(string(i.Platform), string(i.InstanceType)),

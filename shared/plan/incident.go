@@ -21,7 +21,8 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	byKey := map[ledger.NoticeKey][]roll.Finding{}
 	p.incidentOf = map[roll.FindingKey]ledger.NoticeKey{}
 	for _, f := range p.Assessment.Findings {
-		if f.Stage == roll.Watching || !p.reached(f, policy.DoNotify) && !p.reached(f, policy.DoWarn) {
+		asks := p.verdicts[f.Key()].held != nil && p.verdicts[f.Key()].held.Question != nil
+		if f.Stage == roll.Watching || !asks && !p.reached(f, policy.DoNotify) && !p.reached(f, policy.DoWarn) {
 			continue
 		}
 		if i := p.instances[f.Instance]; i != nil && i.Ignore {
@@ -264,6 +265,12 @@ func (p *planner) sent(n *Notice) {
 		i.Add(e.says)
 		if e.Held != nil { // the notice shows the reason, so it is no news later
 			i.Add(ledger.Statement{Held: string(e.Held.Reason)})
+		}
+		if e.Held != nil && e.Held.Reason == ApprovalPending {
+			if n.Asked == nil {
+				n.Asked = map[string]ledger.ApprovalRequest{}
+			}
+			n.Asked[e.Held.Question.Order] = *e.Held.Question
 		}
 	}
 	n.Said.Incident = *i

@@ -45,7 +45,8 @@ func (p *planner) climb(f roll.Finding) {
 	var skipped []string
 	var rebooted time.Time
 	earlier, _ := p.rebooted(f)
-	for _, step := range p.ladder(f, pol) {
+	ladder := p.ladder(f, pol)
+	for _, step := range ladder {
 		at = at.Add(step.After)
 		if boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {
 			at = boots
@@ -59,7 +60,7 @@ func (p *planner) climb(f roll.Finding) {
 		if act == "" {
 			if f.Stage != roll.Overdue || p.Now.Before(at) {
 				p.next(at)
-				p.noteNext(f, step.Do, at)
+				p.noteNext(f, step, at)
 			}
 			continue
 		}
@@ -67,10 +68,12 @@ func (p *planner) climb(f roll.Finding) {
 			skipped = append(skipped, why)
 			continue
 		}
+		asks := step.Approve
+		step.Approve = p.awaits(f, ladder, asks, act, pol)
 		if f.Stage != roll.Overdue || p.Now.Before(at) {
 			p.next(at)
 			if step.Doubt == "" {
-				p.noteNext(f, step.Do, at)
+				p.noteNext(f, step, at)
 			}
 			return
 		}
@@ -79,8 +82,10 @@ func (p *planner) climb(f roll.Finding) {
 			return
 		}
 		if ended.IsZero() {
-			p.noteNext(f, step.Do, at)
-			p.order(f, act, pol, skipped)
+			p.noteNext(f, step, at)
+			p.order(f, act, pol, skipped, func() (*ledger.Approval, *ledger.ApprovalRequest, *Refusal) {
+				return p.approved(f, ladder, asks, act, pol)
+			})
 			return
 		}
 		at = ended
@@ -238,8 +243,8 @@ const drainAgain = time.Hour
 
 // noteNext records a step as what happens next to a finding. It keeps the earliest that mode and
 // owner allow, and the most severe of several at the same time.
-func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
-	pol := p.Policy(f.Selector)
+func (p *planner) noteNext(f roll.Finding, step policy.Step, at time.Time) {
+	pol, do := p.Policy(f.Selector), step.Do
 	switch {
 	case do.Acts():
 		act := p.actionOf(do, f, pol)
@@ -261,7 +266,7 @@ func (p *planner) noteNext(f roll.Finding, do policy.Do, at time.Time) {
 		return // a tag is not news
 	}
 	if known := p.out.Steps[f.Key()]; known.Do == "" || known.At.Equal(at) {
-		p.out.Steps[f.Key()] = Step{Do: do, At: at}
+		p.out.Steps[f.Key()] = Step{Do: do, At: at, Approve: step.Approve}
 	}
 }
 
@@ -275,13 +280,30 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 	return at
 }
 
-func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string) {
+// order orders an act or holds it. approved is asked last, so that people are asked only where their
+// approval causes the act. An act that waits for it takes nothing from the limits.
+func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string, approved func() (*ledger.Approval, *ledger.ApprovalRequest, *Refusal)) {
 	if no := p.objection(f, act, pol); no != nil {
 		p.hold(f, act, no)
 		return
 	}
 	known, _ := p.known(f)
 	id := p.orderID(f, act)
+	stopped := modeObjects(pol)
+	var who *ledger.Approval
+	switch begun, _ := p.State.Action(id); {
+	case stopped != nil:
+	case inProgress(p.State, id):
+		who = begun.Approved
+	default:
+		approval, question, no := approved()
+		if no != nil {
+			p.hold(f, act, no)
+			p.out.Held[len(p.out.Held)-1].Question, p.verdicts[f.Key()].held.Question = question, question
+			return
+		}
+		who = approval
+	}
 	so := p.ordered(pol.Mode)
 	so.instances[f.Instance] = true
 	if !inProgress(p.State, id) {
@@ -292,15 +314,16 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 			so.anew[f.Group]++
 		}
 	}
-	if no := modeObjects(pol); no != nil {
-		p.hold(f, act, no)
+	if stopped != nil {
+		p.hold(f, act, stopped)
 		return
 	}
 	o := Order{
 		ID: id, ClusterID: p.Snapshot.Cluster.ID,
 		Instance: f.Instance, Node: f.Node, Group: f.Group, Owner: f.Owner, Kind: f.Kind,
 		Action: act, FirstSeen: known.FirstSeen, Since: f.Since, At: p.Now, Expires: p.Now.Add(OrderLife),
-		Why: strings.Join(slices.Concat([]string{f.Summary}, joinReasons(skipped), p.waiting(f, act)), "; "),
+		Approved: who,
+		Why:      strings.Join(slices.Concat([]string{f.Summary}, joinReasons(skipped), p.waiting(f, act)), "; "),
 	}
 	if d := p.Snapshot.Details[f.Instance]; act == DeleteNodeClaim && d.NodeClaim != nil {
 		o.Claim = d.NodeClaim.Name

@@ -19,6 +19,7 @@ type News string
 const (
 	NewsOpened    News = "opened"    // it is the first notice of this incident
 	NewsOrdered   News = "ordered"   // an act is ordered
+	NewsAsked     News = "asked"     // an act needs an approval
 	NewsHeld      News = "held"      // acts are held for a reason that was not reported before
 	NewsEscalated News = "escalated" // the first of its instances is past its tolerance
 	NewsCause     News = "cause"     // a new cause was found, or the reported one is ruled out
@@ -27,7 +28,7 @@ const (
 
 // AllNews returns all kinds of news, the most important first.
 func AllNews() []News {
-	return []News{NewsOpened, NewsOrdered, NewsHeld, NewsEscalated, NewsCause, NewsGrown}
+	return []News{NewsOpened, NewsOrdered, NewsAsked, NewsHeld, NewsEscalated, NewsCause, NewsGrown}
 }
 
 // news returns why a notice of the incident is due, the most important reason first. If it returns
@@ -44,7 +45,7 @@ func news(n Notice, known ledger.Notice, now time.Time) []News {
 		due[NewsGrown] = true
 	}
 	if known.Incident.Sent == 0 {
-		due = map[News]bool{NewsOpened: true, NewsOrdered: due[NewsOrdered]}
+		due = map[News]bool{NewsOpened: true, NewsOrdered: due[NewsOrdered], NewsAsked: due[NewsAsked]}
 	}
 	return slices.DeleteFunc(AllNews(), func(news News) bool { return !due[news] })
 }
@@ -61,6 +62,9 @@ func entryNews(e Entry, key ledger.NoticeKey, incident ledger.Incident) News {
 			return noNews
 		}
 		return NewsOrdered
+	}
+	if e.New && e.says.Asked != "" { // each has an order of its own
+		return NewsAsked
 	}
 	if !e.New || !e.Changed { // a notice said it, or it has returned to that state
 		return noNews
@@ -176,6 +180,8 @@ func (p *planner) statement(f roll.Finding, lasts bool) ledger.Statement {
 		return ledger.Statement{Order: v.order.ID}
 	case v.order != nil:
 		return ledger.Statement{Drain: p.orderID(f, Cordon)}
+	case v.held != nil && v.held.Reason == ApprovalPending:
+		return ledger.Statement{Asked: v.held.Question.Order}
 	case v.held != nil && (!v.held.Reason.Passing() || lasts):
 		return ledger.Statement{Held: string(v.held.Reason)}
 	}
@@ -208,6 +214,8 @@ func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 		return false
 	case v.held == nil:
 		return true
+	case v.held.Reason == ApprovalPending:
+		return false // somebody has to be asked
 	case was.Held == string(SharedCause) && v.held.Reason != SharedCause && len(p.Diagnoses[f.Key()].NotChecked) > 0:
 		return len(decisive(p.Diagnoses[f.Key()])) == 0 || v.held.Reason.Passing()
 	}

@@ -37,6 +37,8 @@ type Notice struct {
 	Said     ledger.Notice
 	Replaces []ledger.NoticeKey
 	Left     map[ledger.NoticeKey]ledger.Notice
+	// Asked are the open questions of its entries, by order.
+	Asked map[string]ledger.ApprovalRequest
 }
 
 // Sent returns what to record once the notice is sent. The last notice of an incident drops it.
@@ -46,7 +48,7 @@ func (n Notice) Sent() ledger.Changes {
 	}
 	records := map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}
 	maps.Copy(records, n.Left)
-	return ledger.Changes{Put: ledger.State{Notices: records}, Drop: ledger.Drops{Notices: n.Replaces}}
+	return ledger.Changes{Put: ledger.State{Notices: records, Questions: n.Asked}, Drop: ledger.Drops{Notices: n.Replaces}}
 }
 
 // Earliest returns when the first fault of the notice began.

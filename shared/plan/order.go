@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -56,6 +57,8 @@ type Order struct {
 	At        time.Time  `json:"at"`
 	Expires   time.Time  `json:"expires"`
 	Why       string     `json:"why,omitempty"` // one sentence for a person
+	// Approved is who approved the act, nil if it needed no approval.
+	Approved *ledger.Approval `json:"approved,omitempty"`
 	// Incident is the incident whose notices report the finding, "" if there is none.
 	Incident string `json:"incident,omitempty"`
 }
@@ -68,6 +71,8 @@ type Held struct {
 	Kind     roll.Kind       `json:"kind"`
 	Action   Action          `json:"action"`
 	Refusal
+	// Question is the question of ApprovalPending and ApprovalMissing, nil for other reasons.
+	Question *ledger.ApprovalRequest `json:"question,omitempty"`
 }
 
 // final reports whether the instance, or its node, is gone after the act.

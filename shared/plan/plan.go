@@ -57,6 +57,8 @@ type Plan struct {
 	Changes ledger.Changes
 	// Resolved are the outcomes of acts that a crash left without one.
 	Resolved []Resolution
+	// Approved are the approvals that tags on instances give.
+	Approved []Approved
 	// Steps is what happens next to each finding.
 	Steps map[roll.FindingKey]Step
 	// Next is when the plan can change without new observations; zero if it cannot.
@@ -67,6 +69,8 @@ type Plan struct {
 type Step struct {
 	Do policy.Do // "" when nothing follows
 	At time.Time
+	// Approve is the approval that it waits for from then on; the zero value if none.
+	Approve policy.Approve
 }
 
 // TagChange lists the tags to write to and delete from one instance: only keys of roll.MarkKeys.

@@ -21,8 +21,9 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 }
 
 // The reasons, in the order in which they are checked: the outcome of the act, faults of the whole
-// check, and so on to the stop and the mode. So ModeObserve and ModeNotify mean that only the mode
-// holds the act, and Stopped that only the stop and perhaps the mode do. A reason that several
+// check, and so on to the stop and the mode, and last an approval. So ModeObserve and ModeNotify mean
+// that only the mode holds the act, and Stopped that only the stop and perhaps the mode do, before any
+// question. A reason that several
 // steps may give, such as NotReadYet, is listed at one of them.
 const (
 	// Conflicting: the node is Ready although EC2 reports that its instance is gone, no node carries
@@ -162,6 +163,10 @@ const (
 	// ModeObserve and ModeNotify: the mode allows no act.
 	ModeObserve Reason = "ModeObserve"
 	ModeNotify  Reason = "ModeNotify"
+	// ApprovalPending: the ladder asks for a person's approval, and its time is not over.
+	ApprovalPending Reason = "ApprovalPending"
+	// ApprovalMissing: nobody approved in time, and the ladder holds the act then.
+	ApprovalMissing Reason = "ApprovalMissing"
 )
 
 // Reasons that are added when an order is carried out.
@@ -262,6 +267,8 @@ var ends = map[Reason]string{
 	Stopped:                "when you run rollcall resume, or take stop: true out of the policy",
 	ModeObserve:            "when you set the mode to remediate",
 	ModeNotify:             "when you set the mode to remediate",
+	ApprovalPending:        "when somebody approves it (rollcall approve), or its time is over",
+	ApprovalMissing:        "when you act by hand, or give the rung then: go; the next fault is asked about again",
 
 	StepUnavailable:   "when you take the step out of the ladder, or update Rollcall",
 	OrderExpired:      "when a check orders it again",

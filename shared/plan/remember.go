@@ -104,6 +104,7 @@ func (p *planner) remember() {
 	}
 	p.rememberGroups()
 	p.rememberRefusals()
+	p.rememberQuestions()
 	p.givenAgain()
 	if p.wholeCluster() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.Put.Checked = p.Now

@@ -105,6 +105,8 @@ func (p *planner) marks(f roll.Finding) roll.Marks {
 			verb += " (held: stop)"
 		case pol.Mode != policy.Remediate:
 			verb += " (held: mode " + string(pol.Mode) + ")"
+		case step.Approve.Needed():
+			verb += " (needs approval)"
 		}
 		m.Next = verb + " after " + p.notBefore(f, act, policy.StepAt(ladder, i, f.Due)).UTC().Format(time.RFC3339)
 		break

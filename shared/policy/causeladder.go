@@ -24,7 +24,7 @@ func (k CauseKey) String() string { return string(k.Kind) + "/" + k.Code }
 // A cause with its own ladder may exist even if it is only suggested, could not be checked, or
 // there was no diagnosis. Then acts go only as far as both ladders agree, each at the later of the
 // two times. Those after that are marked with [Step.Doubt]. So no act is done that the right ladder
-// does not have.
+// does not have. An act needs an approval if either ladder asks for one.
 func (p Policy) Ladder(f roll.Finding, why roll.Diagnosis) []Step {
 	return p.repaired(f, p.causeLadder(f.Kind, why))
 }
@@ -92,6 +92,7 @@ func alike(steps, other []Step, code string) []Step {
 	}
 	out := slices.Clone(steps)
 	waits = 0
+	rung, last := 0, [2]int{}
 	for i := range out {
 		s := &out[i]
 		waits += s.After
@@ -106,6 +107,12 @@ func alike(steps, other []Step, code string) []Step {
 			longer := max(0, acts[0].waits-waits)
 			s.After, waits = s.After+longer, waits+longer
 			s.Once = s.Once && acts[0].Once
+			if now := [2]int{s.Approve.Rung, acts[0].Approve.Rung}; now != last {
+				rung, last = rung+1, now
+			}
+			if s.Approve = s.Approve.with(acts[0].Approve); s.Approve.Needed() {
+				s.Approve.Rung = rung
+			}
 			acts = acts[1:]
 		}
 	}

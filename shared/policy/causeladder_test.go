@@ -53,6 +53,10 @@ func TestLadderOfACause(t *testing.T) {
 		{"the later time counts", harsh + ", Unknown/" + memory + ": [{do: notify, after: 5m}, {do: reboot, once: true}, {do: terminate, after: 1h}]", open(clear, memory), "tag, reboot once after 5m, terminate after 1h"},
 		{"its own time counts where it is later", harsh + ", Unknown/" + memory + ": [{do: reboot, once: true, after: 2m}, {do: terminate}]", open(clear, memory), "tag, reboot once after 2m, terminate after 10m"},
 
+		{"both ask", "Unknown: [{approve: {for: 2h, then: go}}, {do: reboot}, {do: terminate}], Unknown/" + memory + ": [{approve: {for: 3h}}, {do: reboot}, {do: terminate}]", open(clear, memory), "approve within 2h or hold, reboot, terminate"},
+		{"one asks", harsh + ", Unknown/" + memory + ": [{do: reboot, once: true}, {approve: {for: 3h, then: go}}, {do: terminate}]", open(clear, memory), "tag, reboot once, approve within 3h or go, terminate after 10m"},
+		{"both ask for different acts", "Unknown: [{approve: {for: 2h}}, {do: reboot}, {do: terminate}], Unknown/" + memory + ": [{do: reboot}, {approve: {for: 1h}}, {do: terminate}]", open(clear, memory), "approve within 2h or hold, reboot, approve within 1h or hold, terminate"},
+
 		{"the first decisive cause decides", harsh + ", Unknown/" + panics + ": [{do: warn}], Unknown/" + memory + ": [{do: notify}]",
 			roll.Diagnosis{Causes: []roll.Cause{{Code: panics, Confidence: roll.Decisive}, {Code: memory, Confidence: roll.Decisive}}}, "warn"},
 		{"the first that has one", harsh + ", Unknown/" + memory + ": [{do: notify}]",

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -45,11 +46,50 @@ type Step struct {
 	After time.Duration
 	// Once: not repeated for the same finding, whatever its outcome.
 	Once bool
+	// Approve is the approval that an act needs from a person; the zero value if it needs none.
+	Approve Approve
 	// Line is its line in the document, 0 for a default.
 	Line int
 	// Doubt is set only by [Policy.Ladder]. The act must be held because the cause with this code
 	// may exist, and its ladder has another act here, or none.
 	Doubt string
+}
+
+// Approve is a rung of a ladder that asks a person to approve the acts up to the next such rung.
+type Approve struct {
+	// Rung counts the rungs that ask in a ladder, from 1. Acts with one number are approved together.
+	Rung int
+	For  time.Duration // how long the question stands; always positive
+	Then Then
+}
+
+// Then is what follows if nobody approves in time.
+type Then string
+
+// The values of Then. Anything else, including the zero value, must be read as hold.
+const (
+	ThenHold Then = "hold" // the acts are held
+	ThenGo   Then = "go"   // the ladder continues as if it had not asked
+)
+
+var thens = []Then{ThenHold, ThenGo}
+
+// Needed reports whether acts need an approval.
+func (a Approve) Needed() bool { return a.Rung > 0 }
+
+// with returns what two ladders ask for an act together: the shorter time, and the stricter end.
+func (a Approve) with(other Approve) Approve {
+	switch {
+	case !other.Needed():
+		return a
+	case !a.Needed():
+		return other
+	}
+	a.For = min(a.For, other.For)
+	if other.Then != ThenGo {
+		a.Then = ThenHold
+	}
+	return a
 }
 
 // StepAt returns the earliest time of step i of a ladder if the tolerance ends at due: due plus the
@@ -67,15 +107,21 @@ func ladderText(steps []Step) string {
 	if len(steps) == 0 {
 		return "nothing"
 	}
-	words := make([]string, len(steps))
-	for i, s := range steps {
-		words[i] = string(s.Do)
+	words := make([]string, 0, len(steps))
+	asked := 0
+	for _, s := range steps {
+		if s.Approve.Rung > asked {
+			asked = s.Approve.Rung
+			words = append(words, fmt.Sprintf("approve within %s or %s", roll.Span(s.Approve.For), s.Approve.Then))
+		}
+		word := string(s.Do)
 		if s.Once {
-			words[i] += " once"
+			word += " once"
 		}
 		if s.After > 0 {
-			words[i] += " after " + roll.Span(s.After)
+			word += " after " + roll.Span(s.After)
 		}
+		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
 }

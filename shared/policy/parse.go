@@ -280,10 +280,25 @@ func (r *reader) ladder(f field, kind roll.Kind) ([]Step, bool) {
 	before := len(r.faults)
 	var steps []Step
 	c := climb{first: make(map[Do]int)}
+	var asks Approve
+	var unused *field // the latest rung that asks, before an act
 	for _, item := range items {
+		if r.asks(item) {
+			r.before(unused)
+			unused = nil
+			if asked, ok := r.approve(item); ok {
+				asked.Rung = asks.Rung + 1
+				asks, unused = asked, &item
+			}
+			continue
+		}
 		s, ok := r.step(item)
 		if !ok {
+			unused = nil // it may have been an act
 			continue
+		}
+		if s.Do.Acts() {
+			s.Approve, unused = asks, nil
 		}
 		switch use, why := useOf(s.Do, kind); use {
 		case senseless:
@@ -296,7 +311,51 @@ func (r *reader) ladder(f field, kind roll.Kind) ([]Step, bool) {
 		}
 		steps = append(steps, s)
 	}
+	r.before(unused)
 	return steps, len(r.faults) == before
+}
+
+const keyApprove = "approve"
+
+// asks reports whether an item of a ladder asks for an approval.
+func (r *reader) asks(item field) bool {
+	for i := 0; item.value.Kind == yaml.MappingNode && i < len(item.value.Content); i += 2 {
+		if item.value.Content[i].Value == keyApprove {
+			return true
+		}
+	}
+	return false
+}
+
+// before reports a fault if no act follows a rung that asks; nil is no rung.
+func (r *reader) before(rung *field) {
+	if rung != nil {
+		r.fault(rung.key, rung.path, "asks for approval, and no step that acts follows: cordon, drain, reboot, terminate or delete-node")
+	}
+}
+
+// approve reads a rung that asks for an approval.
+func (r *reader) approve(item field) (Approve, bool) {
+	a := Approve{Then: ThenHold}
+	found, ok := fields(r, item, []string{keyApprove})
+	if !ok || len(found) != 1 {
+		return a, false
+	}
+	before := len(r.faults)
+	settings, ok := fields(r, found[0], []string{"for", "then"})
+	if !ok {
+		return a, false
+	}
+	for _, f := range settings {
+		switch f.name {
+		case "for":
+			a.For, _ = r.duration(f, false)
+		case "then":
+			a.Then, _ = word(r, f, "what follows without an approval", thens)
+		}
+	}
+	r.required(found[0], "for", ": 2h")
+	return a, len(r.faults) == before
 }
 
 // single has the verbs that a ladder may contain at most once, and why.

@@ -40,14 +40,20 @@ var repairSteps = map[roll.Repair][]Step{
 }
 
 // repaired returns a ladder of the finding with the acts of its repair instead of its own, which a
-// Ready node would hold.
+// Ready node would hold. If the ladder asks for an approval, the repair needs it.
 func (p Policy) repaired(f roll.Finding, steps []Step) []Step {
 	repair, ok := p.Repairs(f)
 	if !ok {
 		return steps
 	}
 	telling := slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.Do.Acts() })
-	return append(telling, repairSteps[repair]...)
+	acts := slices.Clone(repairSteps[repair])
+	if i := slices.IndexFunc(steps, func(s Step) bool { return s.Approve.Needed() }); i >= 0 {
+		for j := range acts {
+			acts[j].Approve = steps[i].Approve
+		}
+	}
+	return append(telling, acts...)
 }
 
 func acceleratorsSetting(on bool) setting {

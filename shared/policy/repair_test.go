@@ -38,6 +38,7 @@ func TestRepairsOfAReason(t *testing.T) {
 		{"another condition", "repair: {accelerators: true, NvidiaXID79Error: replace}", roll.Finding{Kind: roll.ConditionFailed, Condition: "KernelReady", Reason: "NvidiaXID79Error"}, "", none},
 		{"another kind", "repair: {accelerators: true}", roll.Finding{Kind: roll.Flapping, Condition: roll.AcceleratedHardware, Reason: "NvidiaXID79Error"}, "", none},
 		{"what tells is the ladder's", "repair: {accelerators: true}\nladders: {ConditionFailed: [{do: warn}, {do: terminate}]}", of("NeuronDMAError"), roll.RepairReplace, "warn, cordon, drain, terminate"},
+		{"the ladder asks", "repair: {accelerators: true}\nladders: {ConditionFailed: [{do: warn}, {approve: {for: 1h}}, {do: terminate}]}", of("NeuronDMAError"), roll.RepairReplace, "warn, approve within 1h or hold, cordon, drain, terminate"},
 		{"a group of its own", "repair: {accelerators: true}\noverrides: [{match: {group: asg/a}, repair: {NeuronDMAError: hold}}]", of("NeuronDMAError"), roll.RepairHold, none},
 		{"a group that is left out", "repair: {accelerators: true}\noverrides: [{match: {group: asg/a}, repair: {accelerators: false}}]", of("NeuronDMAError"), "", none},
 	} {

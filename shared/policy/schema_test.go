@@ -66,7 +66,7 @@ var beyond = []string{
 	"override-duplicate", "override-group-matches-nothing", "override-pattern",
 	"merge-key", "two-documents", "not-yaml-second", "ladder-delete-node-not-last",
 	"preset-deadline", "preset-override-deadline", "preset-override-base", "preset-unknown", "preset-match-unknown",
-	"override-duplicate-preset", "taint-long", "initialization-warning",
+	"override-duplicate-preset", "taint-long", "initialization-warning", "approve-alone",
 }
 
 func TestSchemaRefusesWhatItCan(t *testing.T) {

@@ -279,7 +279,7 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	intent := ledger.Action{
 		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
 		Desired: v.seen.Snapshot.Groups[o.Group].Desired,
-		Why:     short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence,
+		Why:     short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence, Approved: o.Approved,
 	}
 	if i := v.seen.Snapshot.Instance(o.Instance); i != nil {
 		intent.Launched = i.Launched

@@ -90,6 +90,10 @@ func pausedInWords(r plan.Reason) string {
 		return "stopped half-way"
 	case plan.Stopped, plan.ModeObserve, plan.ModeNotify:
 		return "paused"
+	case plan.ApprovalPending:
+		return "waiting for approval"
+	case plan.ApprovalMissing:
+		return "not approved"
 	}
 	if r.Passing() {
 		return "paused for now"

@@ -103,6 +103,10 @@ func (a AnswerDocument) heldBack(h plan.Held) AnswerDocument {
 	case !h.Until.IsZero():
 		a.Text += fmt.Sprintf(" until %s", roll.Clock(h.Until))
 	}
+	if h.Question != nil {
+		a.Order = h.Question.Order
+		a.Text += ", order " + a.Order
+	}
 	return a
 }
 
@@ -133,6 +137,9 @@ func (m Memory) Done(id roll.InstanceID) (AnswerDocument, bool) {
 		a.Answer, a.Text = AnswerFailed, fmt.Sprintf("tried: %s at %s, which failed: %s", last.Do, roll.Clock(last.At), o.Detail)
 	default:
 		a.Answer, a.Text = AnswerActed, fmt.Sprintf("acted: %s at %s", whatWasDone(plan.Action(last.Do)), roll.Clock(last.At))
+	}
+	if last.Approved != nil {
+		a.Text += "; approved by " + last.Approved.String()
 	}
 	return a, true
 }

@@ -81,6 +81,9 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 			m.Metadata.RelatedResources = append(m.Metadata.RelatedResources, id.InstanceARN(roll.InstanceID(i.Instance)))
 		}
 	}
+	if order := d.asksFor(); order != "" {
+		m.Metadata.AdditionalContext["approve"] = order
+	}
 	if d.Cause != "" {
 		m.Metadata.AdditionalContext["cause"] = d.Cause
 	}
@@ -117,6 +120,21 @@ func harmless(s string) string {
 // what is changed or not shown as code would be another command.
 func pasteable(command string) bool {
 	return !marks.MatchString(command) && !strings.Contains(command, "`")
+}
+
+// asksFor returns the id of the only order that the notice asks to approve, "" if it asks for none or
+// several: a button of a chat has one value.
+func (d NoticeDocument) asksFor() (order string) {
+	for _, i := range d.Instances {
+		switch {
+		case i.Approve == nil:
+		case order != "":
+			return ""
+		default:
+			order = i.Approve.Order
+		}
+	}
+	return order
 }
 
 // thread returns the ThreadID that the messages of one incident share. The outcome of an

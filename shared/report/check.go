@@ -152,6 +152,8 @@ func Scheduled(f roll.Finding) *EventDocument {
 type StepDocument struct {
 	Do string    `json:"do"`
 	At time.Time `json:"at"`
+	// Approve: it waits for a person's approval from then on.
+	Approve bool `json:"approve,omitempty"`
 }
 
 // OrderDocument is an order in JSON.
@@ -212,7 +214,7 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 		_, d.Subject = f.Instance.Named()
 		d.Instance = string(f.Machine())
 		if s := c.Plan.Steps[f.Key()]; s.Do != "" {
-			d.Next = &StepDocument{Do: string(s.Do), At: s.At.UTC()}
+			d.Next = &StepDocument{Do: string(s.Do), At: s.At.UTC(), Approve: s.Approve.Needed()}
 		}
 		out = append(out, d)
 	}

@@ -46,6 +46,8 @@ const (
 	PastTold        = "told"         // the last notice of an incident that named it
 	PastJoined      = "joined"       // the first notice of an incident that it joined without being named
 	PastOver        = "over"         // its incident was first observed to be over
+	PastAsked       = "asked"        // a notice asked to approve acts
+	PastApproved    = "approved"     // a person approved them
 	PastIntended    = "intended"     // an act was begun
 	PastEnded       = "ended"        // an act had its outcome
 	PastRefused     = "refused"      // an order was refused, and that was reported
@@ -105,6 +107,7 @@ func (m Memory) History(id roll.InstanceID, group roll.Group, now time.Time) []H
 	h.node()
 	h.findings()
 	h.notices()
+	h.questions()
 	h.acts()
 	h.refusals()
 	if known, ok := GroupOf(m.State, id); ok && group == "" {
@@ -197,10 +200,29 @@ func statementWords(s ledger.Statement) string {
 		return "held, " + s.Held
 	case s.Order != "":
 		return "ordered, by order " + s.Order
+	case s.Asked != "":
+		return "approval needed, order " + s.Asked
 	case s.Drain != "":
 		return "cordoned and drained"
 	}
 	return string(s.Stage)
+}
+
+func (h *history) questions() {
+	s := h.m.State
+	for _, order := range slices.Sorted(maps.Keys(s.Questions)) {
+		q := s.Questions[order]
+		if q.Instance != h.id {
+			continue
+		}
+		acts := strings.Join(q.Acts, ", ")
+		e := HistoryDocument{What: PastAsked, Kind: string(q.Kind), Action: q.Acts[0], Order: order, Cause: q.Cause}
+		h.add(q.At, e, "a notice asked to approve %s until %s, order %s", acts, roll.Clock(q.Until), order)
+		if a, ok := s.Approvals[order]; ok {
+			e.What = PastApproved
+			h.add(a.At, e, "%s approved by %s, by %s", acts, a.By, a.How)
+		}
+	}
 }
 
 func (h *history) acts() {
@@ -212,7 +234,11 @@ func (h *history) acts() {
 			What: PastIntended, Kind: string(a.Kind), Action: a.Do, Order: a.ID,
 			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.m.Cluster.Region, a.Evidence),
 		}
-		h.add(a.At, e, "%s was begun, order %s%s", a.Do, a.ID, roll.Behind(": ", a.Why))
+		by := ""
+		if a.Approved != nil {
+			by = ", approved by " + a.Approved.By
+		}
+		h.add(a.At, e, "%s was begun, order %s%s%s", a.Do, a.ID, by, roll.Behind(": ", a.Why))
 		if o := a.Outcome; o != nil {
 			e = HistoryDocument{What: PastEnded, Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
 			h.add(o.At, e, "%s %s%s", a.Do, o.Result, roll.Behind(": ", o.Detail))

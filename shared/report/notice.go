@@ -246,6 +246,16 @@ type NoticeInstance struct {
 	Hold      string        `json:"hold,omitempty"`
 	Next      *StepDocument `json:"next,omitempty"`
 	Cause     string        `json:"cause,omitempty"` // code of its first decisive cause
+	// Approve is the approval that is asked for. Approved is who approved the act.
+	Approve  *ApproveDocument `json:"approve,omitempty"`
+	Approved *ledger.Approval `json:"approved,omitempty"`
+}
+
+// ApproveDocument is an approval that is asked for, in JSON.
+type ApproveDocument struct {
+	Order string    `json:"order"` // the id to approve
+	Acts  []string  `json:"acts"`  // what the approval permits, in order
+	Until time.Time `json:"until"`
 }
 
 // NoticeCause is a cause that instances of the notice share, without its evidence.
@@ -313,7 +323,8 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 		l.facts = append(l.facts, fact{"News", news})
 	}
 	explain := recipe{"To see everything else (evidence, each instance, how to keep or stop acts)", []string{from.explain(id, entries[0].Finding.Instance, mode)}}
-	recipes := byHand(id, n, entries)
+	recipes := slices.Concat(from.approve(id, entries), byHand(id, n, entries))
+	l.facts = append(l.facts, approving(entries)...)
 	for _, s := range causes {
 		if s.cause.Fix != "" {
 			recipes = append(recipes, recipe{"To fix " + perhaps(s.cause), lines(s.cause.Fix)})
@@ -368,6 +379,8 @@ func newsInWords(n plan.Notice) string {
 		switch news {
 		case plan.NewsOrdered:
 			words = append(words, "an act is ordered")
+		case plan.NewsAsked:
+			words = append(words, "an act needs your approval")
 		case plan.NewsHeld:
 			words = append(words, "paused: "+strings.Join(heldFor(n.Entries), ", ")+" (new reason)")
 		case plan.NewsEscalated:
@@ -457,13 +470,16 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 		out.Cause = c.Code
 	}
 	if e.Order != nil {
-		out.Order, out.Detail = e.Order.ID, e.Order.Why
+		out.Order, out.Detail, out.Approved = e.Order.ID, e.Order.Why, e.Order.Approved
 	}
 	if e.Held != nil {
 		out.Held, out.Detail = string(e.Held.Reason), e.Held.Detail
+		if q := asks(e); q != nil {
+			out.Approve = &ApproveDocument{Order: q.Order, Acts: q.Acts, Until: q.Until.UTC()}
+		}
 	}
 	if follows(e, mode, at) {
-		out.Next = &StepDocument{Do: string(e.Step.Do), At: stepAt(e)}
+		out.Next = &StepDocument{Do: string(e.Step.Do), At: stepAt(e), Approve: e.Step.Approve.Needed()}
 	}
 	return out
 }

@@ -128,7 +128,13 @@ func notices() map[string]said {
 		"ordered":           noticeOf(policy.Remediate, entry(silent(1, 41*time.Minute), old), entry(silent(2, 45*time.Minute), silentlyTerminated)),
 		"held": noticeOf(policy.Remediate,
 			entry(silent(1, 41*time.Minute), share), entry(silent(2, 42*time.Minute), share), entry(silent(3, 50*time.Minute), old)),
-		"held-mode": noticeOf(policy.Notify, entry(silent(1, 41*time.Minute), heldFor(plan.ModeNotify, "mode is notify: only the mode prevents it"))),
+		"asked":     noticeOf(policy.Remediate, entry(silent(1, 41*time.Minute), asking("0123456789abcdef"))),
+		"asked-two": noticeOf(policy.Remediate, entry(silent(1, 41*time.Minute), asking("0123456789abcdef")), entry(silent(2, 42*time.Minute), asking("fedcba9876543210"))),
+		"asked-soon": noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) {
+			e.Step = plan.Step{Do: policy.DoTerminate, At: now.Add(9 * time.Minute), Approve: policy.Approve{Rung: 1, For: 2 * time.Hour}}
+		})),
+		"not-approved": noticeOf(policy.Remediate, entry(silent(1, 3*time.Hour), heldFor(plan.ApprovalMissing, "nobody approved terminate by 2026-03-02 11:50:00Z, which a notice asked for at 2026-03-02 09:50:00Z"))),
+		"held-mode":    noticeOf(policy.Notify, entry(silent(1, 41*time.Minute), heldFor(plan.ModeNotify, "mode is notify: only the mode prevents it"))),
 		"hold-tag": noticeOf(policy.Remediate, entry(silent(1, 49*time.Hour), func(e *plan.Entry) {
 			heldFor(plan.InstanceHeld, string(e.Finding.Instance)+" carries rollcall:hold=2026-03-05; it keeps costing until the tag is removed")(e)
 			e.Hold = "2026-03-05"
@@ -242,6 +248,11 @@ func outcomes() map[string]remediate.Outcome {
 			o.Cause, o.Evidence, o.Order.Incident = "KernelPanic", evidenceLink, incident
 			return o
 		}(),
+		"acted-approved": func() remediate.Outcome {
+			o := act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance))
+			o.Order.Approved = &ledger.Approval{By: "arn:aws:iam::111122223333:user/oncall", How: ledger.WayCommand, At: now.Add(-time.Minute)}
+			return o
+		}(),
 		"acted":             act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance)),
 		"acted-nobody":      act(nobody, plan.Terminate, remediate.Acted, "", "terminated "+string(nobody.Instance)),
 		"acted-orphan":      act(orphaned(3), plan.Terminate, remediate.Acted, "", "terminated "+string(instanceID(3))),
@@ -258,6 +269,18 @@ func outcomes() map[string]remediate.Outcome {
 		"node-failed":       act(ghost(3), plan.DeleteNode, remediate.Failed, "", denied("delete")),
 		"nodeclaim-deleted": act(karpenters, plan.DeleteNodeClaim, remediate.Acted, "", "deleted NodeClaim default-x7k2p"),
 		"nodeclaim-refused": act(karpenters, plan.DeleteNodeClaim, remediate.Refused, plan.VerdictChanged, "NodeClaim default-x7k2p does not have "+string(karpenters.Instance)+" by now"),
+	}
+}
+
+// asking is an entry whose reboot and termination a notice asks to approve.
+func asking(order string) func(*plan.Entry) {
+	return func(e *plan.Entry) {
+		f := e.Finding
+		q := &ledger.ApprovalRequest{Order: order, Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Acts: []string{"reboot", "terminate"}, At: now, Until: now.Add(2 * time.Hour)}
+		e.New, e.Held = true, &plan.Held{
+			Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind, Action: plan.Reboot, Question: q,
+			Refusal: plan.Refusal{Reason: plan.ApprovalPending, Until: q.Until, Detail: "reboot needs a person's approval until 2026-03-02 13:50:00Z, 2h after the notice that asks for it"},
+		}
 	}
 }
 
@@ -764,6 +787,7 @@ func TestSeverityAndAction(t *testing.T) {
 		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none", "notice-warned-karpenter-cause": "warning none",
 		"notice-overdue": "critical none", "notice-caused": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
 		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
+		"notice-asked": "critical none", "notice-asked-two": "critical none", "notice-asked-soon": "critical none", "notice-not-approved": "critical none", "outcome-acted-approved": "info terminated",
 		"notice-ordered-nodeclaim": "critical delete-nodeclaim", "notice-uninitialized": "critical cordon", "notice-not-ready-drain": "critical drain",
 		"notice-not-ready-next": "critical none", "notice-drain-unfinished": "critical none", "notice-unknown-reboot": "critical reboot",
 		"notice-unknown-reboot-next": "critical none", "notice-stuck": "critical none", "notice-left": "critical none", "notice-condition-failed": "critical none",
@@ -805,7 +829,7 @@ func TestCommandsInATextAreWhole(t *testing.T) {
 			if strings.HasPrefix(line, "aws ") && !strings.Contains(line, "--region eu-west-1") {
 				t.Errorf("%s: no region: %s", name, line)
 			}
-			if strings.HasPrefix(line, "rollcall ") && !strings.Contains(line, "--region eu-west-1 --cluster shop-production") {
+			if strings.HasPrefix(line, "rollcall ") && !strings.HasPrefix(line, "rollcall approve ") && !strings.Contains(line, "--region eu-west-1 --cluster shop-production") {
 				t.Errorf("%s: not of this cluster: %s", name, line)
 			}
 			if strings.HasPrefix(line, "kubectl ") && strings.HasSuffix(line, "node") {

@@ -29,6 +29,10 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
 	l := letter{headline: sentence(o), why: []why{{cmp.Or(detailed[o.Result], "Detail"), o.Detail, ""}}, facts: []fact{d.place()}, sequel: d.sequel(), link: d.Links.first()}
 	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why})
+	if who := o.Order.Approved; who != nil {
+		d.Instances[0].Approved = who
+		l.facts = append(l.facts, fact{"Approved by", who.String()})
+	}
 	if o.Cause != "" {
 		l.facts = append(l.facts, fact{"Cause", o.Cause})
 	}

@@ -22,6 +22,8 @@ func doing(entries []plan.Entry) string {
 			return "paused, needs you" // the subject names the cause, which a person has to fix
 		case e.Held.Reason == plan.OwnerWillAct:
 			return pausedInWords(e.Held.Reason)
+		case e.Held.Reason == plan.ApprovalPending:
+			return acts[e.Held.Action].noun + " needs your approval"
 		default:
 			return fmt.Sprintf("%s (%s)", pausedInWords(e.Held.Reason), inWordsOf(string(e.Held.Reason)))
 		}
@@ -91,6 +93,9 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 		return deed{brief: "left to the owner", sentence: left(e, mode, at), own: true}
 	case follows(e, mode, at) && coming[e.Step.Do] != "":
 		s := fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], roll.Clock(e.Step.At))
+		if e.Step.Approve.Needed() {
+			s = fmt.Sprintf("%s if somebody approves it, which a notice asks for at %s", coming[e.Step.Do], roll.Clock(e.Step.At))
+		}
 		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
 			s += "; it is held where others have the same cause"
 		}
@@ -120,6 +125,10 @@ func holdEnds(value string) string {
 // withheld says that an act is held, why, and what ends the hold.
 func withheld(e plan.Entry) deed {
 	d := deed{brief: fmt.Sprintf("%s (%s)", pausedInWords(e.Held.Reason), e.Held.Reason)}
+	if q := e.Held.Question; q != nil && e.Held.Reason == plan.ApprovalPending {
+		d.own, d.sentence = true, fmt.Sprintf("waits for approval: %s of %s, order %s, until %s", strings.Join(q.Acts, ", "), e.Finding.Instance, q.Order, roll.Clock(q.Until))
+		return d
+	}
 	d.sentence = d.brief + ": " + strings.TrimSuffix(clip(shown(e.Held.Detail), detailBytes), ".")
 	if ends := e.Held.Reason.Ends(); ends != "" && !e.Held.Reason.Passing() { // the detail of others says it
 		d.sentence += ". It ends " + ends + "."

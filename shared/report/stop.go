@@ -1,11 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"rollcall/shared/diagnose/paste"
+	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -37,10 +39,12 @@ func halt(recipes []recipe) *recipe {
 	return nil
 }
 
-// acting reports whether an act on an entry is ordered, or follows if nothing changes.
+// acting reports whether an act on an entry is ordered, or follows if nothing changes and nobody does
+// anything.
 func acting(entries []plan.Entry, mode policy.Mode, at time.Time) bool {
 	return slices.ContainsFunc(entries, func(e plan.Entry) bool {
-		return e.Order != nil || follows(e, mode, at) && coming[e.Step.Do] != ""
+		waits := e.Step.Approve.Needed() && e.Step.Approve.Then != policy.ThenGo
+		return e.Order != nil || follows(e, mode, at) && coming[e.Step.Do] != "" && !waits
 	})
 }
 
@@ -91,6 +95,54 @@ func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) 
 		return append(out, keep("To keep "+one+" as it is for a week (Value=true: until you remove the tag)", string(e.Finding.Instance)))
 	}
 	return append(out, keep("To keep another one for a week, tag it before its time is up", "INSTANCE"))
+}
+
+// asks returns the open question about an entry, nil if there is none.
+func asks(e plan.Entry) *ledger.ApprovalRequest {
+	if e.Held == nil || e.Held.Reason != plan.ApprovalPending {
+		return nil
+	}
+	return e.Held.Question
+}
+
+// approve returns the commands that approve what the entries ask for. Without a deployment, whose
+// ledger a command could write, it is the tag.
+func (from From) approve(id roll.ClusterID, entries []plan.Entry) []recipe {
+	var commands []string
+	for _, e := range entries {
+		q := asks(e)
+		switch {
+		case q == nil || len(commands) == handEntries:
+		case from.Stack != "":
+			commands = append(commands, paste.Format("rollcall approve %s --region %s --stack %s", q.Order, id.Region, from.Stack))
+		case e.Finding.Kind != roll.Ghost: // its instance is gone, and its tags with it
+			commands = append(commands, paste.Format("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, string(q.Instance), roll.TagApprove, q.Order))
+		}
+	}
+	if len(commands) == 0 {
+		return nil
+	}
+	title := "To approve"
+	if len(commands) > 1 {
+		title += ", one command for each instance"
+	}
+	return []recipe{{title, commands}}
+}
+
+// approving returns the fact of how to answer the first question, and until when.
+func approving(entries []plan.Entry) []fact {
+	for _, e := range entries {
+		q := asks(e)
+		if q == nil {
+			continue
+		}
+		s := "by the command until " + roll.Clock(q.Until)
+		if e.Finding.Kind != roll.Ghost {
+			s = fmt.Sprintf("by the command, or the tag %s=%s on %s, until %s", roll.TagApprove, q.Order, q.Instance, roll.Clock(q.Until))
+		}
+		return []fact{{"Approve", s}}
+	}
+	return nil
 }
 
 // byHand returns the commands to terminate or delete what Rollcall does not, or not any more.

@@ -136,7 +136,11 @@ func (c *Check) add(d FindingDocument) {
 		c.Diagnoses[f.Key()] = roll.Diagnosis{Causes: d.Causes, RuledOut: d.RuledOut, NotChecked: d.NotChecked}
 	}
 	if d.Next != nil {
-		c.Plan.Steps[f.Key()] = plan.Step{Do: policy.Do(d.Next.Do), At: d.Next.At}
+		step := plan.Step{Do: policy.Do(d.Next.Do), At: d.Next.At}
+		if d.Next.Approve {
+			step.Approve.Rung = 1
+		}
+		c.Plan.Steps[f.Key()] = step
 	}
 }
 

@@ -98,6 +98,7 @@ type Instance struct {
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Replace        bool   // rollcall:replace is true
+	Approve        string // value of rollcall:approve, "" if none
 	Marks          *Marks // Rollcall's own tags, nil if none
 	DeadlineTag    string // value of rollcall:deadline, "" if none
 	// Preset is the preset for its platform and type (see PresetOf), "" if none.

@@ -18,6 +18,8 @@ const (
 	// TagReplace set to "true" allows Rollcall to terminate an instance although nothing shows that
 	// its group replaces it.
 	TagReplace = "rollcall:replace"
+	// TagApprove approves the acts that a notice asked about: its value is the id of the order.
+	TagApprove = "rollcall:approve"
 )
 
 // Tags that Rollcall sets on an instance, and the only ones that it may write
@@ -135,6 +137,7 @@ type TagSet struct {
 	Hold     string   // value of rollcall:hold
 	Ignore   bool
 	Replace  bool   // rollcall:replace is true
+	Approve  string // value of rollcall:approve
 	Deadline string // value of rollcall:deadline
 	Marks    *Marks // nil if the instance has none of Rollcall's tags
 
@@ -169,6 +172,8 @@ func (t *TagSet) Add(key, value string) {
 		t.Ignore = !declined(value)
 	case TagReplace:
 		t.Replace = strings.EqualFold(strings.TrimSpace(value), "true")
+	case TagApprove:
+		t.Approve = strings.TrimSpace(value)
 	case TagDeadline:
 		t.Deadline = value
 	case tagAutoModePool:

@@ -90,11 +90,12 @@ type auditor struct {
 	verdicts verdicts
 	records  records
 	harms    harms
-	truths   truths
-	times    times
-	inVain   map[*node]time.Time             // when a node began to be cordoned without a cause
-	excused  map[string]int                  // how many receives of a message met a fault
-	taken    map[string]map[string]time.Time // when an act was last done to a machine
+	approvals
+	truths  truths
+	times   times
+	inVain  map[*node]time.Time             // when a node began to be cordoned without a cause
+	excused map[string]int                  // how many receives of a message met a fault
+	taken   map[string]map[string]time.Time // when an act was last done to a machine
 	// sightless is by cluster name.
 	sightless map[string]*sightless
 }
@@ -136,7 +137,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), truths: newTruths(), sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}}, times: newTimes(), inVain: map[*node]time.Time{}, excused: map[string]int{}, taken: map[string]map[string]time.Time{},
+		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), approvals: newApprovals(), truths: newTruths(), sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}}, times: newTimes(), inVain: map[*node]time.Time{}, excused: map[string]int{}, taken: map[string]map[string]time.Time{},
 	}
 }
 
@@ -211,6 +212,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.interrupts(what, m)
 	intent := u.intent(inv, what, c, id)
 	u.fresh(inv, what, id, intent.ID)
+	u.permitted(inv, what, m, intent)
 	u.climbed(inv, what, m, intent)
 	if m != nil && m.state == running {
 		u.protects(inv, what, m)
@@ -501,6 +503,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	}
 	u.tells(d)
 	u.toldOfCluster(inv, d)
+	u.asks(d)
 	u.tellsOf(inv, d)
 	u.stuck(inv, d)
 	u.left(inv, d)
@@ -549,6 +552,9 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 	for _, i := range d.Instances {
 		key := saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}
 		what := strings.Join([]string{i.Stage, i.Order, i.Held, d.Cause, "since", i.Since.Format(time.RFC3339)}, " ")
+		if i.Approve != nil {
+			what += " approve " + i.Approve.Order
+		}
 		before, ok := u.said[key]
 		if ok = ok && before.what == what; ok && i.New && u.bars(before, inv) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)

@@ -113,6 +113,11 @@ type rung struct {
 	Do    string `yaml:"do"`
 	After string `yaml:"after"`
 	Once  bool   `yaml:"once"`
+	// Approve asks for an approval of the steps that act after it.
+	Approve *struct {
+		For  string `yaml:"for"`
+		Then string `yaml:"then"`
+	} `yaml:"approve"`
 }
 
 // settings holds one part of a policy.
@@ -466,6 +471,13 @@ func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
 		for _, r := range ladder {
 			after, _ := time.ParseDuration(r.After)
 			steps += after
+			if a := r.Approve; a != nil {
+				if a.Then != "go" {
+					return 0, false
+				}
+				wait, _ := time.ParseDuration(a.For)
+				steps += wait
+			}
 			if r.Do == "reboot" {
 				steps += t.duration("reboot.wait")
 			}

@@ -358,7 +358,15 @@ var ofMachine = map[string]func(excuse) bool{
 	"InstanceNotSeen": func(e excuse) bool {
 		return !e.listed(func(*types.Instance) bool { return true })
 	},
-	"InstanceIgnored":  func(e excuse) bool { return e.tagged(roll.TagIgnore) },
+	"InstanceIgnored": func(e excuse) bool { return e.tagged(roll.TagIgnore) },
+	"ApprovalPending": func(e excuse) bool { return e.u.policyOf(e.inv, e.m).asksSomewhere(e.kind) },
+	"ApprovalMissing": func(e excuse) bool {
+		over := false
+		for _, q := range e.u.approvals.asked {
+			over = over || q.instance == e.instance && q.kind == e.kind && !e.u.a.Now().Add(2*time.Minute).Before(q.until)
+		}
+		return over && e.u.policyOf(e.inv, e.m).asksSomewhere(e.kind)
+	},
 	"InstanceHeld":     func(e excuse) bool { return e.tagged(roll.TagHold) },
 	"NodeDeleting":     func(e excuse) bool { return e.node(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }) },
 	"NotClaimed":       func(e excuse) bool { return e.m.elsewhere != "" || e.g.stray || e.g.launchedWith != nil },

@@ -80,6 +80,11 @@ type noticedInstance struct {
 	Held     string    `json:"held"`
 	Detail   string    `json:"detail"`
 	Since    time.Time `json:"since"`
+	Approve  *struct {
+		Order string    `json:"order"`
+		Acts  []string  `json:"acts"`
+		Until time.Time `json:"until"`
+	} `json:"approve"`
 }
 
 type noticedEnded struct {

@@ -71,7 +71,7 @@ func (a *account) deploy(g Guards) error {
 	}
 	d.setPolicy(a.sc.Policy)
 	for name, timeout := range map[functionName]time.Duration{
-		stateChange: time.Minute, sweep: 2 * time.Minute, inspect: 5 * time.Minute, remediator: 5 * time.Minute,
+		stateChange: time.Minute, sweep: 2 * time.Minute, inspect: 5 * time.Minute, remediator: 5 * time.Minute, approver: 15 * time.Second,
 	} {
 		d.functions[name] = &function{a: a, name: name, timeout: timeout, build: d.build}
 	}
@@ -153,6 +153,8 @@ func (d *deployment) build(v *env) func(*invocation, []message) []string {
 		return batches(v, d.newInspect(v).Handle, d.checks)
 	case remediator:
 		return batches(v, d.newRemediate(v).Handle, d.orders)
+	case approver:
+		return d.newApprove(v)
 	}
 	panic(fmt.Sprintf("no function %s", v.fn))
 }

@@ -58,7 +58,7 @@ func TestTheDeploymentIsTheTemplates(t *testing.T) {
 			t.Errorf("%s: FIFO %v, by content %v", name, q.fifo, q.byContent)
 		}
 	}
-	for name, fn := range map[string]functionName{"StateChangeFunction": stateChange, "SweepFunction": sweep, "InspectFunction": inspect, "RemediateFunction": remediator} {
+	for name, fn := range map[string]functionName{"StateChangeFunction": stateChange, "SweepFunction": sweep, "InspectFunction": inspect, "RemediateFunction": remediator, "ApproveFunction": approver} {
 		r, f := all[name], d.functions[fn]
 		if want := number(r, "Timeout"); int(f.timeout.Seconds()) != want {
 			t.Errorf("%s: %s, the template has %d s", name, f.timeout, want)

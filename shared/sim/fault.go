@@ -387,6 +387,7 @@ func (a *account) heal() {
 				m.restore()
 				m.rename()
 				m.untag("rollcall:hold")
+				m.untag(roll.TagApprove)
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():
 					m.end("a person: nothing owned it")

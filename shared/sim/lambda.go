@@ -14,6 +14,7 @@ const (
 	sweep       functionName = "sweep"
 	inspect     functionName = "inspect"
 	remediator  functionName = "remediate"
+	approver    functionName = "approve"
 )
 
 // message is a queue's message for a function.

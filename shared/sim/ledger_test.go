@@ -50,6 +50,11 @@ func (i invoked) RaiseNotices(ctx context.Context, cluster roll.ClusterID, read 
 	return i.in(func(l ledger.Ledger) error { return l.RaiseNotices(ctx, cluster, read) })
 }
 
+func (i invoked) Approve(ctx context.Context, cluster roll.ClusterID, order string, a ledger.Approval) (q ledger.ApprovalRequest, err error) {
+	err = i.in(func(l ledger.Ledger) error { q, err = l.Approve(ctx, cluster, order, a); return err })
+	return q, err
+}
+
 func (i invoked) Persistent() bool { return i.v.a.dep.newLedger(i.v).Persistent() }
 
 func TestTheTableKeepsTheContractOfLedgers(t *testing.T) {

@@ -542,6 +542,10 @@ func mutantsOfSense() []mutant {
 // mutantsOfMode do what their mode forbids.
 func mutantsOfMode() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
+	asks := trial(ill(FaultNotReady, 30, api, 1))
+	asks.Policy += "ladders: {NotReady: [{do: notify}, {approve: {for: 1h}}, {do: cordon}, {do: drain}, {do: terminate}]}\n"
+	goes := asks.clone()
+	goes.Policy = strings.Replace(asks.Policy, "1h", "1h, then: go", 1)
 	notify, observe, permits, once := sick.clone(), sick.clone(), sick.clone(), sick.clone()
 	once.Seed++ // the first delivery acts
 	notify.Policy, observe.Policy = withMode(sick.Policy, "notify"), withMode(sick.Policy, "observe")
@@ -562,6 +566,32 @@ func mutantsOfMode() []mutant {
 					}
 				}
 			}),
+		},
+		{
+			name: "a rung that asks is passed over", sc: asks, rules: []Rule{RuleApproval},
+			guards: climbing(roll.NotReady, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoCordon}, policy.Step{Do: policy.DoDrain}, policy.Step{Do: policy.DoTerminate}),
+		},
+		{
+			name: "every question is taken for approved", sc: asks, rules: []Rule{RuleApproval},
+			guards: forgetting(func(w *wrongLedger) {
+				w.read = func(s *ledger.State) {
+					for order, q := range s.Questions {
+						s.Approvals[order] = ledger.Approval{By: "nobody", How: ledger.WayCommand, At: q.At}
+					}
+				}
+			}),
+		},
+		{
+			name: "what may go does not wait", sc: goes, rules: []Rule{RuleApproval},
+			guards: func() Guards {
+				return Guards{Plan: planning(func(in *plan.Input) {
+					in.State = in.State.Clone()
+					for order, q := range in.State.Questions {
+						q.Until = in.Now
+						in.State.Questions[order] = q
+					}
+				})}
+			},
 		},
 		{name: "mode notify is not kept to", sc: notify, rules: []Rule{RuleMode}, guards: mode(policy.Remediate)},
 		{name: "mode observe is not kept to", sc: observe, rules: []Rule{RuleMode, RuleTruth}, guards: mode(policy.Notify)},

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -131,12 +132,25 @@ func (p *policyWriter) ladders() {
 		{"Ghost", []string{"{do: notify}"}},
 	} {
 		if d.of(l.kind).chance(0.25) {
-			out = append(out, fmt.Sprintf("  %s: [%s]", l.kind, oneOf(d.of(l.kind+" which"), l.ladders...)))
+			out = append(out, fmt.Sprintf("  %s: [%s]", l.kind, sometimesAsking(d.of(l.kind+" asks"), oneOf(d.of(l.kind+" which"), l.ladders...))))
 		}
 	}
 	if len(out) > 0 {
 		p.line("ladders:\n%s", strings.Join(out, "\n"))
 	}
+}
+
+// actingStep matches a step that acts.
+var actingStep = regexp.MustCompile(`\{do: (cordon|drain|reboot|terminate)`)
+
+// sometimesAsking returns a ladder that sometimes asks for an approval before one of its acts.
+func sometimesAsking(d dice, ladder string) string {
+	acts := actingStep.FindAllStringIndex(ladder, -1)
+	if len(acts) == 0 || !d.of("some").chance(0.4) {
+		return ladder
+	}
+	at := oneOf(d.of("which"), acts...)[0]
+	return fmt.Sprintf("%s{approve: {for: %s, then: %s}}, %s", ladder[:at], minutes(d.of("for"), 10, 120), oneOf(d.of("then"), "hold", "go"), ladder[at:])
 }
 
 // presets writes presets, and overrides that name a cluster, a group or a preset.

@@ -44,6 +44,7 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 		}
 		if !chat {
 			s.v.inv.published(subject, message, attributes)
+			s.v.a.answer(message)
 		}
 		return nil
 	})

@@ -31,6 +31,8 @@ type Mutation struct {
 	// every run is random. A fault may have a parameter: people=hold selects a form, silence=2
 	// the number of machines, and api-errors=0.3 the share of calls.
 	Faults []sim.FaultKind
+	// Policy is the policy of the runs with Faults; "" draws one.
+	Policy string
 	// Rules are the expected rules: the first broken rule is one of them.
 	Rules []sim.Rule
 	// Survives says why no rule is broken: what else prevents harm.
@@ -48,6 +50,7 @@ func (m Mutation) caughtBy(rule sim.Rule) bool { return slices.Contains(m.Rules,
 type Run struct {
 	Seed   uint64
 	Faults []sim.FaultKind `json:",omitempty"`
+	Policy string          `json:",omitempty"` // "" draws one
 }
 
 // Options returns the options of the run's scenario: a small account, as rollcall simulate
@@ -56,7 +59,7 @@ func (r Run) Options() sim.Options {
 	if len(r.Faults) == 0 {
 		return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
 	}
-	o := sim.Options{Seed: r.Seed, Hours: sim.CertainHours, Clusters: len(r.Faults), Nodes: 12}
+	o := sim.Options{Seed: r.Seed, Hours: sim.CertainHours, Clusters: len(r.Faults), Nodes: 12, Policy: r.Policy}
 	for _, f := range r.Faults {
 		kind, form, _ := strings.Cut(string(f), "=")
 		if _, err := strconv.ParseFloat(form, 64); err == nil {
@@ -131,7 +134,7 @@ func Runs(faults []sim.FaultKind, n int) (all []Run) {
 	}
 	for i := range n {
 		if i < certain {
-			all = append(all, Run{uint64(i + 1), faults})
+			all = append(all, Run{Seed: uint64(i + 1), Faults: faults})
 		} else {
 			all = append(all, Run{Seed: uint64(i - certain + 1)})
 		}

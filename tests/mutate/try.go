@@ -37,7 +37,13 @@ type Verdict struct {
 // runs.
 func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Verdict, error) {
 	v := Verdict{Mutation: m}
-	outcomes, err := b.run(ctx, number, Runs(m.Faults, seeds))
+	runs := Runs(m.Faults, seeds)
+	for i := range runs {
+		if runs[i].Faults != nil {
+			runs[i].Policy = m.Policy
+		}
+	}
+	outcomes, err := b.run(ctx, number, runs)
 	if err != nil && ctx.Err() == nil {
 		v.Fault = err.Error() // such as a panic: a version that crashes proves nothing
 		return v, nil
@@ -86,7 +92,7 @@ func (v Verdict) wrong() string {
 
 // without returns the outcome of a run without any mutation.
 func (b *Binary) without(ctx context.Context, r Run) (Outcome, error) {
-	key := fmt.Sprint(r.Seed, r.Faults)
+	key := fmt.Sprint(r.Seed, r.Faults, r.Policy)
 	b.mu.Lock()
 	known, ok := b.right[key]
 	b.mu.Unlock()

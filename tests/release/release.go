@@ -30,7 +30,7 @@ type Target struct {
 }
 
 // Functions are the functions, by the logical id in the template.
-var Functions = map[string]string{"StateChangeFunction": "statechange", "SweepFunction": "sweep", "InspectFunction": "inspect", "RemediateFunction": "remediate"}
+var Functions = map[string]string{"StateChangeFunction": "statechange", "SweepFunction": "sweep", "InspectFunction": "inspect", "RemediateFunction": "remediate", "ApproveFunction": "approve"}
 
 // Targets returns every program of a release.
 func Targets() []Target {

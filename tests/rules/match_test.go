@@ -21,12 +21,12 @@ import (
 var takes = map[string][]string{
 	"ChatFindings":  {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
 	"ChatObjects":   {"finding-opened-stuck", "finding-opened-unlaunched"},
-	"ChatFollowUps": {"action-failed", "action-taken", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
+	"ChatFollowUps": {"action-failed", "action-taken", "action-taken-approved", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched"},
 	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
-	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear"},
+	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-approval", "action-held-owner", "action-refused", "action-taken", "action-taken-approved", "action-taken-late", "action-unclear"},
 	"PassedOn": {
-		"action-failed", "action-failed-drain", "action-held", "action-held-owner", "action-refused", "action-taken", "action-taken-late", "action-unclear",
+		"action-failed", "action-failed-drain", "action-held", "action-held-approval", "action-held-owner", "action-refused", "action-taken", "action-taken-approved", "action-taken-late", "action-unclear",
 		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-opened-scheduled", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched",
 	},
 }

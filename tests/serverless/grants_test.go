@@ -60,7 +60,10 @@ func leastPrivilege() error {
 	if err != nil {
 		return err
 	}
-	for name := range template.Functions {
+	for name, id := range template.Functions {
+		if _, there := tmpl.Resources[id]; !there {
+			continue // it is off by default
+		}
 		f, err := tmpl.Function(name)
 		if err != nil {
 			return err

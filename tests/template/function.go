@@ -13,6 +13,7 @@ var Functions = map[string]string{
 	"sweep":       "SweepFunction",
 	"inspect":     "InspectFunction",
 	"remediate":   "RemediateFunction",
+	"approve":     "ApproveFunction",
 }
 
 // Function is a function with the resources around it.

@@ -188,7 +188,7 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 
 // A new stack over what an earlier one left forgets nothing.
 func TestAnEarlierTableAndBucketAreAdopted(t *testing.T) {
-	tmpl := read(t, "Mode", "remediate", "ExistingTable", "old-table", "ExistingBucket", "old-bucket")
+	tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "ExistingTable", "old-table", "ExistingBucket", "old-bucket")
 	for _, kind := range []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"} {
 		if ids := tmpl.ofType(kind); len(ids) > 0 {
 			t.Errorf("it creates %v", ids)
@@ -251,7 +251,7 @@ func TestOneKeyEncryptsEverything(t *testing.T) {
 			t.Errorf("%s is encrypted with %v", id, got)
 		}
 	}
-	if encrypted != 4+7+2+1+1 {
+	if encrypted != 5+7+2+1+1 {
 		t.Errorf("only %d of them are encrypted", encrypted)
 	}
 }
@@ -343,6 +343,24 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 	}
 }
 
+// With the button, a channel may also invoke the one function that approves.
+func TestASlackChannelMayApprove(t *testing.T) {
+	const function = "arn:aws:lambda:eu-west-1:123456789012:function:rollcall-ApproveFunction-1A2B3C4D"
+	tmpl := other(t, "infra/slack.yaml", "ChatTopicArn", "arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall-chat", "SlackWorkspaceId", "T0123ABCDEF", "SlackChannelId", "C0123ABCDEF", "ApproveFunctionArn", function)
+	channel := tmpl.Resources["SlackChannel"].Properties
+	if got := fmt.Sprint(channel["GuardrailPolicies"], channel["CustomizationResourceArns"], tmpl.Resources["SlackRole"].Properties["ManagedPolicyArns"]); got != "[arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess ${MayApprove}] [${ApproveButton.CustomActionArn}] [${MayApprove}]" {
+		t.Error(got)
+	}
+	may, err := tmpl.Statements("MayApprove", "PolicyDocument")
+	if err != nil || len(may) != 1 || !slices.Equal(may[0].Actions, []string{"lambda:InvokeFunction"}) || !slices.Equal(may[0].Resources, []string{function}) {
+		t.Errorf("it may %+v, %v", may, err)
+	}
+	command := fmt.Sprint(tmpl.Resources["ApproveButton"].Properties["Definition"])
+	if want := "map[CommandText:lambda invoke --function-name " + function + ` --region eu-west-1 --payload {"order":"$order"}]`; command != want {
+		t.Errorf("the button says %s, want %s", command, want)
+	}
+}
+
 // The members of a channel can do what both the role and the guardrail allow.
 func TestASlackChannelMayOnlyLook(t *testing.T) {
 	tmpl := other(t, "infra/slack.yaml", "ChatTopicArn", "arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall-chat", "SlackWorkspaceId", "T0123ABCDEF", "SlackChannelId", "C0123ABCDEF")
@@ -379,7 +397,9 @@ func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
 		if f.Reserved != 0 {
 			t.Errorf("%s reserves %d executions by default", folder, f.Reserved)
 		}
-		if f.Source == nil {
+		if folder == "approve" {
+			// a person's button
+		} else if f.Source == nil {
 			atOnce++ // the sweep
 		} else if atOnce += f.Source.Concurrency; f.Source.Concurrency < 2 {
 			t.Errorf("%s has no maximum concurrency", folder)

@@ -43,7 +43,7 @@ func read(t *testing.T, pairs ...string) *Template {
 // whole returns the template in mode remediate, in which every resource exists.
 func whole(t *testing.T) *Template {
 	t.Helper()
-	return read(t, "Mode", "remediate")
+	return read(t, "Mode", "remediate", "ChatApproval", "true")
 }
 
 // other returns another template of the project for the parameters, given in pairs.
@@ -264,7 +264,7 @@ func TestChecksCanBeLeftUnkept(t *testing.T) {
 func TestAPolicyUnderAKeyOfOnesOwnCanBeRead(t *testing.T) {
 	const key = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	want := Statement{Sid: "DecryptPolicy", Effect: "Allow", Actions: []string{"kms:Decrypt"}, Resources: []string{key}, Conditions: map[string]map[string][]string{"StringEquals": {"kms:ViaService": {"ssm.eu-west-1.amazonaws.com"}}}}
-	tmpl := read(t, "Mode", "remediate", "PolicyKeyArn", key)
+	tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "PolicyKeyArn", key)
 	for folder := range Functions {
 		statements := function(t, tmpl, folder).Statements
 		reads := slices.ContainsFunc(statements, func(s Statement) bool { return slices.Contains(s.Actions, "ssm:GetParameter") })
@@ -450,10 +450,12 @@ func TestConditionsOfGrants(t *testing.T) {
 	shifts := map[string]map[string][]string{"StringLike": {"arc-zonal-shift:ResourceIdentifier": {clusters}}}
 	onlyNew := map[string]map[string][]string{"Null": {"s3:if-none-match": {"false"}}}
 	sizes := map[string]map[string][]string{"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": {"fleet#" + Region}}}
+	ofClusters := map[string]map[string][]string{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"cluster#123456789012/" + Region + "/*"}}}
 	want := map[string]map[string]map[string][]string{
 		"statechange iam:PassRole":                             passed,
 		"inspect iam:PassRole":                                 passed,
 		"sweep dynamodb:Query":                                 sizes,
+		"approve dynamodb:PutItem":                             ofClusters,
 		"inspect events:PutEvents":                             events,
 		"inspect ec2:CreateTags":                               tags,
 		"inspect ec2:DeleteTags":                               tags,
@@ -467,7 +469,7 @@ func TestConditionsOfGrants(t *testing.T) {
 		"remediate not from the function's code":               code,
 	}
 	got := map[string]map[string]map[string][]string{}
-	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)
+	tmpl := read(t, append([]string{"Mode", "remediate", "ChatApproval", "true"}, inVPC...)...)
 	for folder := range Functions {
 		for _, s := range function(t, tmpl, folder).Statements {
 			switch {
@@ -503,7 +505,7 @@ func TestAnOrderIsTaggedInModeRemediateOnly(t *testing.T) {
 // Settings that an organization requires for every role, table and function.
 func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 	const boundary = "arn:aws:iam::123456789012:policy/boundary"
-	tmpl := read(t, "Mode", "remediate", "PermissionsBoundaryArn", boundary, "RolePath", "/platform/", "TableDeletionProtection", "true", "TablePointInTimeRecovery", "false", "Tracing", "true")
+	tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "PermissionsBoundaryArn", boundary, "RolePath", "/platform/", "TableDeletionProtection", "true", "TablePointInTimeRecovery", "false", "Tracing", "true")
 	for _, id := range tmpl.ofType("AWS::IAM::Role") {
 		if p := tmpl.Resources[id].Properties; p["PermissionsBoundary"] != boundary || p["Path"] != "/platform/" {
 			t.Errorf("%s has the boundary %v and the path %v", id, p["PermissionsBoundary"], p["Path"])
@@ -519,7 +521,7 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 	// Lambda writes the traces with the function's permissions.
 	traces := Statement{Sid: "Trace", Effect: "Allow", Actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, Resources: []string{"*"}}
 	for tracing, mode := range map[string]string{"true": "map[Mode:Active]", "false": "map[Mode:PassThrough]"} {
-		tmpl := read(t, "Mode", "remediate", "Tracing", tracing)
+		tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "Tracing", tracing)
 		for folder, id := range Functions {
 			may := slices.ContainsFunc(function(t, tmpl, folder).Statements, func(s Statement) bool { return cmp.Equal(s, traces) })
 			if got := fmt.Sprint(tmpl.Resources[id].Properties["TracingConfig"]); got != mode || may != (tracing == "true") {
@@ -558,7 +560,7 @@ func TestNobodySpeaksWithoutTLS(t *testing.T) {
 }
 
 func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
-	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)
+	tmpl := read(t, append([]string{"Mode", "remediate", "ChatApproval", "true"}, inVPC...)...)
 	for folder := range Functions {
 		f := function(t, tmpl, folder)
 		var allowed, denied []string
@@ -592,7 +594,7 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 	tmpl := whole(t)
 	account := map[string]map[string][]string{"StringEquals": {"aws:SourceAccount": {Account}}, "ArnEquals": {"aws:SourceArn": {"${Schedules.Arn}"}}}
 	want := map[string]string{
-		"StateChangeRole": "lambda.amazonaws.com", "SweepRole": "lambda.amazonaws.com", "InspectRole": "lambda.amazonaws.com", "RemediateRole": "lambda.amazonaws.com",
+		"StateChangeRole": "lambda.amazonaws.com", "SweepRole": "lambda.amazonaws.com", "InspectRole": "lambda.amazonaws.com", "RemediateRole": "lambda.amazonaws.com", "ApproveRole": "lambda.amazonaws.com",
 		"SchedulesRole": "scheduler.amazonaws.com", "SweepScheduleRole": "scheduler.amazonaws.com",
 	}
 	if roles := tmpl.ofType("AWS::IAM::Role"); !slices.Equal(roles, slices.Sorted(maps.Keys(want))) {

@@ -121,7 +121,7 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	// The commands are made before their flags are parsed.
 	env.Color = env.Color && !slices.Contains(args, "--no-color")
 	root.PersistentFlags().Bool("no-color", false, "print no colors; the variable NO_COLOR does the same")
-	root.AddCommand(checkCommand(env), explainCommand(env), reportCommand(env), replayCommand(env), captureCommand(env), lintCommand(env), policyCommand(env), stopCommand(env), resumeCommand(env), uninstallCommand(env), demoCommand(env), simulateCommand(env), mcpCommand(env), versionCommand(env), manualCommand(root))
+	root.AddCommand(checkCommand(env), explainCommand(env), reportCommand(env), replayCommand(env), captureCommand(env), lintCommand(env), policyCommand(env), approveCommand(env), stopCommand(env), resumeCommand(env), uninstallCommand(env), demoCommand(env), simulateCommand(env), mcpCommand(env), versionCommand(env), manualCommand(root))
 	root.SetVersionTemplate("rollcall {{.Version}}\n")
 	if env.plugin() {
 		asPlugin(root)

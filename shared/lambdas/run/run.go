@@ -239,11 +239,18 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 			fault("the outcome of order %s could not be recorded: %v", res.ActionID, err)
 		}
 	}
+	for _, a := range c.Plan.Approved {
+		if _, err := r.Ledger.Approve(ctx, id, a.Order, a.Approval); err != nil && !errors.Is(err, ledger.ErrApproved) {
+			fault("the approval of order %s by its tag could not be recorded: %v", a.Order, err)
+		}
+	}
 	r.tag(ctx, c, fault)
 	r.keepEvidence(ctx, c, state, pol, keep, fault)
 	var untold map[string]error
 	if r.Notices != nil {
 		untold = r.explain(ctx, c, pol, fault)
+	} else if r.Orders != nil {
+		r.putQuestions(ctx, c, fault)
 	}
 	if r.Orders != nil {
 		r.order(ctx, c, untold, fault)
@@ -318,6 +325,19 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 		recorded = nil // a later check took over the notices, and reported the same
 	}
 	return true, errors.Join(err, recorded)
+}
+
+// putQuestions records the questions where no notice asks them: the result of the check does.
+func (r *Runner) putQuestions(ctx context.Context, c *report.Check, fault func(string, ...any)) {
+	for _, n := range c.Plan.Notices {
+		put := ledger.Changes{Put: ledger.State{Questions: n.Asked}}
+		if put.Empty() {
+			continue
+		}
+		if err := r.Ledger.Record(ctx, c.Snapshot.Cluster.ID, put); err != nil {
+			fault("the questions about %s in %s could not be recorded: %v", n.Key.Kind, n.Key.Group, err)
+		}
+	}
 }
 
 // order carries out the orders one after the other, except those that could not be

@@ -55,7 +55,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 		Head: head(id, at), Subject: subject(id, o.Order.Instance, o.Order.Node, o.Order.Group, o.Order.Kind, o.Order.Since),
 		Owner: string(o.Order.Owner), Action: string(o.Order.Action), Order: o.Order.ID,
 		Result: o.Result, Reason: string(o.Reason), Detail: sentence(o.Detail), Summary: sentence(o.Order.Why), Since: o.Order.Since.UTC(),
-		Cause: o.Cause, Evidence: o.Evidence,
+		Cause: o.Cause, Evidence: o.Evidence, Approved: o.Order.Approved,
 	}
 	if o.Order.Action == plan.Uncordon || o.Order.Action == plan.OutOfService {
 		a.Finding, a.Since = "", time.Time{} // the finding is over; o.Order.Since is that of the act before
@@ -250,7 +250,7 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 		out.Causes = append(out.Causes, report.NoticeCause{Cause: roll.Cause{Code: c.Code, Confidence: c.Confidence, Summary: sentence(c.Summary), Subject: short(c.Subject, sentenceLength)}})
 	}
 	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
-		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC()}
+		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC(), Approve: s.Approve.Needed()}
 	}
 	for _, o := range d.check.Plan.Orders {
 		if o.Instance == f.Instance && o.Kind == f.Kind {
@@ -259,7 +259,7 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	}
 	for _, h := range d.check.Plan.Held {
 		if h.Instance == f.Instance && h.Kind == f.Kind {
-			out.Held = &Hold{Action: string(h.Action), Reason: string(h.Reason), Detail: sentence(h.Detail), Ends: h.Reason.Ends(), Until: h.Until.UTC()}
+			out.Held = &Hold{Action: string(h.Action), Reason: string(h.Reason), Detail: sentence(h.Detail), Ends: h.Reason.Ends(), Until: h.Until.UTC(), Approve: toApprove(h)}
 		}
 	}
 	out.Message = out.message()
@@ -279,7 +279,7 @@ func (d *derived) held() {
 				Head: d.head, Subject: subject(d.id, e.Held.Instance, e.Held.Node, e.Held.Group, e.Held.Kind, e.Finding.Since),
 				Owner: string(e.Finding.Owner), Action: string(e.Held.Action), Result: Held,
 				Reason: string(e.Held.Reason), Detail: sentence(e.Held.Detail), Summary: sentence(e.Finding.Summary), Since: e.Finding.Since.UTC(),
-				Evidence: e.Evidence, Until: e.Held.Until.UTC(),
+				Evidence: e.Evidence, Until: e.Held.Until.UTC(), Approve: toApprove(*e.Held),
 			}
 			if c, ok := (roll.Diagnosis{Causes: e.Causes}).Decisive(); ok {
 				a.Cause = c.Code
@@ -287,6 +287,14 @@ func (d *derived) held() {
 			d.events = append(d.events, act(d.id, ActionHeld, a))
 		}
 	}
+}
+
+// toApprove returns the id of the order that a held act asks to approve, "" if it asks for none.
+func toApprove(h plan.Held) string {
+	if h.Reason != plan.ApprovalPending || h.Question == nil {
+		return ""
+	}
+	return h.Question.Order
 }
 
 // settled adds the events of acts whose outcome an earlier process left open, and which
@@ -301,7 +309,7 @@ func (d *derived) settled(before ledger.State) {
 		known := before.Findings[roll.FindingKey{Instance: was.Instance, Kind: was.Kind}]
 		a := Action{
 			Head: d.head, Subject: subject(d.id, was.Instance, was.Node, was.Group, was.Kind, known.Since),
-			Action: was.Do, Order: was.ID, Result: remediate.Acted, Detail: sentence(r.Outcome.Detail), Since: known.Since.UTC(), Evidence: known.Evidence,
+			Action: was.Do, Order: was.ID, Result: remediate.Acted, Detail: sentence(r.Outcome.Detail), Since: known.Since.UTC(), Evidence: known.Evidence, Approved: was.Approved,
 		}
 		told := ActionTaken
 		switch {

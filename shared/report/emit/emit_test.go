@@ -1,6 +1,7 @@
 package emit_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,7 @@ type world struct {
 	snapshot roll.Snapshot
 	state    ledger.State
 	mode     policy.Mode
+	policy   *policy.Document // nil is the default
 	resolved []plan.Resolution
 	deaf     bool // notices cannot be sent, so none is remembered
 
@@ -60,7 +62,7 @@ func (w *world) turn(n int, status roll.ConditionStatus, after time.Duration) {
 func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (report.Check, []emit.Event) {
 	at := noon.Add(after)
 	w.snapshot.At = at
-	pol := policy.Default().Cluster("demo", "", w.mode)
+	pol := cmp.Or(w.policy, policy.Default()).Cluster("demo", "", w.mode)
 	in := assess.Input{Snapshot: &w.snapshot, Policy: pol, State: w.state, Now: at}
 	c := report.Check{Snapshot: &w.snapshot, Assessment: assess.Assess(in), Mode: w.mode, Outcomes: outcomes, Diagnoses: w.diagnoses}
 	c.Plan = plan.Make(plan.Input{Snapshot: &w.snapshot, Assessment: c.Assessment, State: w.state, Policy: pol, Now: at, Diagnoses: w.diagnoses})
@@ -73,7 +75,7 @@ func (w *world) check(after time.Duration, outcomes ...remediate.Outcome) (repor
 				w.state.Apply(ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{n.Key}}})
 				continue
 			}
-			w.state.Apply(ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{n.Key: n.Said}}})
+			w.state.Apply(n.Sent())
 		}
 	}
 	return c, emit.FromCheck(before, c)

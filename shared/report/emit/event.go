@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/shared/ledger"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 )
@@ -120,6 +121,8 @@ type Hold struct {
 	Reason string `json:"reason"`
 	Detail string `json:"detail"`
 	Ends   string `json:"ends,omitempty"` // what ends the reason
+	// Approve is the id of the order to approve, for that reason only.
+	Approve string `json:"approve,omitempty"`
 	// Until is when the reason passes by itself, if that is known.
 	Until time.Time `json:"until,omitzero"`
 }
@@ -171,6 +174,8 @@ type Action struct {
 	Since    time.Time        `json:"since,omitzero"`     // when the fault began; missing if Finding is
 	Cause    string           `json:"cause,omitempty"`    // code of the first decisive cause
 	Evidence string           `json:"evidence,omitempty"` // where the evidence read before the act is stored
+	Approve  string           `json:"approve,omitempty"`  // the id of the order to approve, if it waits for that
+	Approved *ledger.Approval `json:"approved,omitempty"` // who approved it; missing if it needed no approval
 }
 
 // Completed is the detail of Check Completed. Its counts include what causes no event of

@@ -165,6 +165,9 @@ func (a Action) message() Message {
 	}
 	switch a.Result {
 	case remediate.Acted:
+		if a.Approved != nil {
+			return about(report.SeverityInfo, "done", "Approved by "+a.Approved.String(), wrong)
+		}
 		return about(report.SeverityInfo, "done", wrong)
 	case Held:
 		return about(report.SeverityWarning, "held: "+a.Reason, ends("", a.Ends, a.Until), wrong)

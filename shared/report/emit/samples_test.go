@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
+	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
@@ -152,6 +153,32 @@ func silent(t *testing.T) map[string]emit.Event {
 	return out
 }
 
+// approved returns the events of a silent node whose termination needs an approval, and gets it.
+func approved(t *testing.T) map[string]emit.Event {
+	out := map[string]emit.Event{}
+	w := demo()
+	var err error
+	if w.policy, err = policy.Parse([]byte("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {approve: {for: 2h}}, {do: terminate}]}\n")); err != nil {
+		t.Fatal(err)
+	}
+	w.turn(6, roll.ConditionUnknown, 0)
+	w.snapshot.Nodes[5].Ready.Reason = "NodeStatusUnknown"
+	w.check(time.Minute)
+	c, events := w.check(31 * time.Minute)
+	valid(t, events)
+	out["action-held-approval"] = only(t, events, "ActionHeld terminate held ApprovalPending")
+	who := ledger.Approval{By: "arn:aws:iam::111122223333:user/oncall", How: ledger.WayCommand, At: noon.Add(40 * time.Minute)}
+	w.state.Apply(ledger.Changes{Put: ledger.State{Approvals: map[string]ledger.Approval{c.Plan.Held[0].Question.Order: who}}})
+	c, events = w.check(41 * time.Minute)
+	valid(t, events)
+	if len(c.Plan.Orders) != 1 {
+		t.Fatalf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
+	}
+	outcome := remediate.Outcome{Order: c.Plan.Orders[0], Result: remediate.Acted, Detail: "terminated " + string(w.instance(6)), News: true}
+	out["action-taken-approved"] = only(t, emit.FromOutcome(cluster, outcome, noon.Add(42*time.Minute)), "ActionTaken terminate acted")
+	return out
+}
+
 // left returns the events of an instance that Karpenter is given time to deal with.
 func left(t *testing.T) map[string]emit.Event {
 	w := demo()
@@ -256,7 +283,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 // samples returns events as the code emits them, by the names of their files.
 func samples(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
-	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, left, condition, scheduled, stuck, unlaunched, late, unseen} {
+	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, approved, left, condition, scheduled, stuck, unlaunched, late, unseen} {
 		maps.Copy(out, story(t))
 	}
 	return out
@@ -385,7 +412,7 @@ func places(object map[string]any, path string) (out []place) {
 // whose names begin so, such as :Action.
 var optional = []string{
 	".subject", ".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
-	".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
+	".approve:Action", ".approved:Action", ".held.approve", ".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
 }
 
 func mayMiss(detailType string, p place) bool {
@@ -420,7 +447,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 // free are the fields whose form the schema does not define.
 var free = []string{
 	".node", ".condition", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
-	".event.id", ".event.code", ".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
+	".approved.by", ".event.id", ".event.code", ".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
 }
 
 func TestSchemaRefusesOtherValues(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -292,6 +293,85 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 		if s := read(t, open(), Cluster); len(s.Notices) != 0 {
 			t.Errorf("%d notices are left", len(s.Notices))
+		}
+	})
+	run("only an open question is approved", func(t *testing.T, open func() ledger.Ledger) {
+		asked := func(order string, id roll.InstanceID) ledger.Changes {
+			f := ledger.Finding{Instance: id, Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Since: T0, Began: T0}
+			q := ledger.ApprovalRequest{Order: order, Instance: id, Kind: roll.Unknown, Group: "asg/w", Acts: []string{"terminate"}, At: T0, Until: T0.Add(time.Hour)}
+			return ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Questions: map[string]ledger.ApprovalRequest{order: q}}}
+		}
+		over := asked("over", "i-00000002")
+		over.Put.Findings = nil
+		for _, c := range []ledger.Changes{asked("open", "i-00000001"), over, asked("begun", "i-00000003"), asked("failed", "i-00000004"), asked("late", "i-00000005")} {
+			if err := open().Record(ctx, Cluster, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for id, i := range map[string]roll.InstanceID{"begun": "i-00000003", "failed": "i-00000004"} {
+			intent := Intent(id, i, T0)
+			intent.Group = roll.GroupNone
+			if err := open().Begin(ctx, Cluster, intent, Wide); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := open().Finish(ctx, Cluster, "failed", ledger.Outcome{Result: ledger.Failed, At: T0}); err != nil {
+			t.Fatal(err)
+		}
+		approve := func(order, by string, after time.Duration) error {
+			_, err := open().Approve(ctx, Cluster, order, ledger.Approval{By: by, How: ledger.WayCommand, At: T0.Add(after)})
+			return err
+		}
+		for _, try := range []struct {
+			order string
+			after time.Duration
+			want  error
+		}{
+			{"", 0, ledger.ErrNotAsked}, {"forged", 0, ledger.ErrNotAsked}, {"over", 0, ledger.ErrOver}, {"begun", 0, ledger.ErrActed},
+			{"late", time.Hour, ledger.ErrTooLate}, {"late", 2 * time.Hour, ledger.ErrTooLate}, {"failed", 0, nil},
+			{"open", time.Hour - time.Nanosecond, nil}, {"open", time.Minute, ledger.ErrApproved}, {"open", 2 * time.Hour, ledger.ErrApproved},
+		} {
+			if err := approve(try.order, "first", try.after); !errors.Is(err, try.want) {
+				t.Errorf("approve %q after %s: %v, want %v", try.order, try.after, err, try.want)
+			}
+		}
+		if err := approve("open", "second", time.Minute); err == nil || !strings.Contains(err.Error(), "first") {
+			t.Errorf("the second approval: %v, want who was first", err)
+		}
+		got := read(t, open(), Cluster).Approvals
+		want := map[string]ledger.Approval{}
+		for order, after := range map[string]time.Duration{"failed": 0, "open": time.Hour - time.Nanosecond} {
+			want[order] = ledger.Approval{By: "first", How: ledger.WayCommand, At: T0.Add(after)}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("approvals (-want +got):\n%s", diff)
+		}
+	})
+	run("of many that approve at once, one is recorded", func(t *testing.T, open func() ledger.Ledger) {
+		f := ledger.Finding{Instance: "i-00000001", Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Since: T0, Began: T0}
+		q := ledger.ApprovalRequest{Order: "a", Instance: f.Instance, Kind: f.Kind, Group: f.Group, Acts: []string{"terminate"}, At: T0, Until: T0.Add(time.Hour)}
+		put := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Questions: map[string]ledger.ApprovalRequest{"a": q}}
+		if err := open().Record(ctx, Cluster, ledger.Changes{Put: put}); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		through := make(chan string, 8)
+		for i := range 8 {
+			l := open()
+			wg.Go(func() {
+				by := fmt.Sprint(i)
+				_, err := l.Approve(ctx, Cluster, "a", ledger.Approval{By: by, How: ledger.WayChat, At: T0})
+				if err == nil {
+					through <- by
+				} else if !errors.Is(err, ledger.ErrApproved) {
+					t.Errorf("approve: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		close(through)
+		if first := read(t, open(), Cluster).Approvals["a"].By; len(through) != 1 || <-through != first {
+			t.Errorf("%d got through; on record is %s", len(through), first)
 		}
 	})
 	run("the latest try is the one begun last, whatever the clocks say", func(t *testing.T, open func() ledger.Ledger) {

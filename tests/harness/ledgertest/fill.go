@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
@@ -73,6 +74,7 @@ var texts = map[reflect.Type][]string{
 	reflect.TypeFor[roll.Kind]():            {string(roll.Unknown), string(roll.NotReady)},
 	reflect.TypeFor[roll.SpotEvent]():       {string(roll.SpotInterruption), string(roll.SpotRebalance)},
 	reflect.TypeFor[roll.Stage]():           {string(roll.Overdue), string(roll.Watching)},
+	reflect.TypeFor[ledger.Way]():           {string(ledger.WayCommand), string(ledger.WayTag)},
 	reflect.TypeFor[ledger.Result]():        {string(ledger.Failed), string(ledger.Done)},
 	reflect.TypeFor[roll.ConditionStatus](): {string(roll.ConditionFalse), string(roll.ConditionUnknown)},
 }
@@ -83,6 +85,12 @@ var plain = []string{"", "a", "b#c", "drain", "unfinished: 2 pods are left", "no
 // refusals are the keys of refusals. Their texts have no named types by which the keys of a
 // drop could match those of the put.
 var refusals = []ledger.RefusalKey{{Order: "order-a", Reason: "VerdictChanged"}, {Order: "order-a", Reason: "OwnerUnknown"}, {Order: "order#b", Reason: "VerdictChanged"}}
+
+// orders are the keys of questions and approvals, for the same reason.
+var orders = []string{"order-a", "order#b"}
+
+// ofOrder matches the paths of these keys.
+var ofOrder = regexp.MustCompile(`\.(Questions|Approvals)\[(key)?\]$`)
 
 // causes are the causes in keys of notices, for the same reason.
 var causes = []string{"NodeRoleNotMapped", ""}
@@ -141,7 +149,14 @@ func (f *filler) fill(v reflect.Value, path string) {
 			f.fill(v.Elem(), path)
 		}
 	case reflect.String:
-		v.SetString(f.text(v.Type()))
+		switch {
+		case !ofOrder.MatchString(path):
+			v.SetString(f.text(v.Type()))
+		case f.rng == nil:
+			v.SetString(orders[0])
+		default:
+			v.SetString(orders[f.rng.IntN(len(orders))])
+		}
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(f.number()))
 	case reflect.Bool:

@@ -1,0 +1,24 @@
+// Command approve is the function that a chat's button invokes to approve an order. It writes
+// approvals into the ledger and nothing else; remediate looks again before it acts.
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"rollcall/functions/internal/start"
+	"rollcall/shared/lambdas/approve"
+	"rollcall/shared/lambdas/config"
+	"rollcall/shared/ledger"
+)
+
+func main() {
+	f, err := start.Begin(context.Background(), "approve", config.DetailedMetrics, config.Table)
+	if err != nil {
+		start.Fatal("approve", err)
+	}
+	h := &approve.Approver{Ambient: f.Ambient(), Ledger: ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)}
+	lambda.Start(h.Handle)
+}

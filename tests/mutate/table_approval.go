@@ -1,0 +1,36 @@
+package mutate
+
+import "rollcall/shared/sim"
+
+// asking is a policy that asks for an approval of each act on nodes that are not ready.
+const asking = `apiVersion: rollcall/v1
+mode: remediate
+ladders:
+  NotReady: [{do: tag}, {do: notify}, {approve: {for: 1h}}, {do: cordon}, {do: drain}, {do: terminate}]
+`
+
+// approved returns mutations that take approvals wrongly.
+func approved() []Mutation {
+	const approval = "shared/plan/approval.go"
+	all := []Mutation{
+		{
+			Name: "what is asked is taken for approved", File: approval,
+			Old: "approval, ok := p.State.Approvals[q.Order]", New: "approval, ok := p.State.Approvals[q.Order]; ok = true",
+			Harm: "machines are ended that a person was to decide about",
+		},
+		{
+			Name: "a ladder goes on whatever follows without an approval", File: approval,
+			Old: "case asks.Then == policy.ThenGo:", New: "case asks.For > 0:",
+			Harm: "machines are ended although nobody approved",
+		},
+		{
+			Name: "any tag approves", File: approval,
+			Old: "i.Approve == q.Order", New: "i.Approve != \"\"",
+			Harm: "a tag that was copied from another machine ends this one",
+		},
+	}
+	for i := range all {
+		all[i].Policy, all[i].Faults, all[i].Rules = asking, faults(sim.FaultNotReady), rules(sim.RuleApproval)
+	}
+	return all
+}
