@@ -14,13 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
 	"rollcall/tests/testbed"
 )
 
-// objects returns the objects in the evidence bucket, by key.
+// objects returns the objects in the evidence bucket, by key, without the checks kept for a replay.
 func (s *Stack) objects(t *testing.T) map[string][]byte {
 	t.Helper()
 	client := s3.NewFromConfig(bed.AWSConfigFor(testbed.Seeder))
@@ -28,6 +29,9 @@ func (s *Stack) objects(t *testing.T) map[string][]byte {
 	must(t, err)
 	all := map[string][]byte{}
 	for _, o := range listed.Contents {
+		if isCheck(aws.ToString(o.Key)) {
+			continue
+		}
 		got, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(s.Evidence), Key: o.Key})
 		must(t, err)
 		data, err := io.ReadAll(got.Body)
@@ -69,13 +73,16 @@ func (s *Stack) documents(t *testing.T) (all []report.NoticeDocument) {
 	return all
 }
 
+// isCheck reports whether an object is a check kept for a replay.
+func isCheck(key string) bool { return path.Ext(key) == replay.Extension }
+
 // puts counts the PutObject requests to the bucket, including failed ones.
 func puts(t *testing.T) (n int) {
 	t.Helper()
 	calls, err := bed.Calls(t.Context())
 	must(t, err)
 	for _, c := range calls {
-		if c.Action == "PutObject" {
+		if c.Action == "PutObject" && !isCheck(c.Params["Key"]) {
 			n++
 		}
 	}

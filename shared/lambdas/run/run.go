@@ -117,11 +117,16 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	return c
 }
 
+// recordTime limits the recording: the check still has its events to send and the next one to schedule.
+const recordTime = 10 * time.Second
+
 // record records what the check decided from, unless nothing is or was wrong.
 func (r *Runner) record(ctx context.Context, c *report.Check, in plan.Input) {
 	if r.Record == nil || c.Overtaken || len(in.Assessment.Findings)+len(in.State.Findings)+len(in.State.Notices) == 0 {
 		return
 	}
+	ctx, cancel := deadline.In(ctx, recordTime)
+	defer cancel()
 	err := r.Record(ctx, replay.Check{
 		Now: in.Now, SeenAt: in.SeenAt, Policy: r.Policy.Source(), Permitted: r.Permitted, Lowered: in.Lowered, Unremembered: in.Unremembered,
 		Snapshot: in.Snapshot, Diagnoses: in.Diagnoses, State: in.State, Orders: c.Plan.Orders,

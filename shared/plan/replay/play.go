@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rollcall/shared/assess"
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
@@ -104,6 +105,7 @@ func Play(name string, checks []Check, doc *policy.Document, permitted policy.Mo
 	w := newWorld(checks)
 	for i, c := range checks {
 		s, diagnoses := w.before(c)
+		diagnoses = undiagnosed(doc, c, s, w.state, diagnoses)
 		a, p := c.under(doc, permitted, s, diagnoses, w.state)
 		t.add(c, a, p, diagnoses, lasts(checks, i))
 		w.remember(p)
@@ -118,6 +120,35 @@ func Play(name string, checks []Check, doc *policy.Document, permitted policy.Mo
 	}
 	return t.Outcome
 }
+
+// undiagnosed returns the diagnoses, with one for each finding that the recorded policy had not
+// diagnosed yet: all is unread that could hold an act. Without it the finding would seem to have no
+// cause that a replacement would have too.
+func undiagnosed(doc *policy.Document, c Check, s *roll.Snapshot, state ledger.State, diagnoses map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey]roll.Diagnosis {
+	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, policy.Remediate)
+	out := diagnoses
+	for _, f := range assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now}).Findings {
+		if _, ok := out[f.Key()]; ok || !f.Stage.Past(roll.Watching) {
+			continue
+		}
+		if len(out) == len(diagnoses) {
+			out = map[roll.FindingKey]roll.Diagnosis{}
+			maps.Copy(out, diagnoses)
+		}
+		out[f.Key()] = unread
+	}
+	return out
+}
+
+// unread is the diagnosis of a finding that the record has none of.
+var unread = func() (d roll.Diagnosis) {
+	for _, code := range cause.Codes() {
+		if cause.Spares(code) {
+			d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: string(code), Reason: "the record has no diagnosis of it", Unread: true})
+		}
+	}
+	return d
+}()
 
 // lasts returns the time from a check to the next.
 func lasts(checks []Check, i int) time.Duration {

@@ -55,7 +55,7 @@ func watched() (checks []replay.Check) {
 		}
 		s.Details[silent] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No, WholeRead: roll.Yes, Bootstraps: roll.Yes, LeaseRead: roll.Yes, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}}
 		s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, ReplaceSuspended: roll.No, Desired: 6, LaunchesRead: roll.Yes}}
-		c := replay.Check{Now: now, SeenAt: now, Policy: policy.Default().Source(), Permitted: policy.Observe, Snapshot: s, State: state.Clone(), Diagnoses: map[roll.FindingKey]roll.Diagnosis{}}
+		c := replay.Check{Now: now, SeenAt: now, Policy: policy.Default().Source(), Permitted: policy.Observe, Snapshot: s, State: state.Clone(), Diagnoses: map[roll.FindingKey]roll.Diagnosis{{Instance: silent, Kind: roll.Unknown}: {}}}
 		p, err := c.Plan()
 		if err != nil {
 			panic(err)
@@ -112,6 +112,18 @@ func TestActsThatTheRecordDoesNotHave(t *testing.T) {
 		if !slices.Equal(said(o), tt.want) || o.Lost > tt.lost || o.Lost < tt.lost-2*every {
 			t.Errorf("%s: %q, %s lost, want %q and %s; held for %q", name, said(o), o.Lost, tt.want, tt.lost, reasons(o))
 		}
+	}
+}
+
+// A finding that the record did not diagnose may have a cause that a replacement would have too.
+func TestWhatWasNotDiagnosedIsNotActedOn(t *testing.T) {
+	checks := watched()
+	for i := range checks {
+		checks[i].Diagnoses = nil
+	}
+	o := replay.Play("the ladder", checks, document(t, "mode: remediate\nladders: {Unknown: [{do: notify}, {do: terminate}]}"), policy.Remediate)
+	if len(o.Acts) > 0 || !slices.Contains(reasons(o), plan.CauseNotChecked) {
+		t.Errorf("%q, held for %q", said(o), reasons(o))
 	}
 }
 
