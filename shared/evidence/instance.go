@@ -58,13 +58,20 @@ func (i Instance) Unshown() string {
 	return "the console and the host's logs do not show"
 }
 
-// LogsGap returns why the host's logs are not known, to be added to why the console shows nothing;
-// "" if they are known or not wanted.
+// LogsGap returns why the host's logs are not known; "" if they are, or are not wanted.
 func (i Instance) LogsGap() string {
 	if i.HostLogs.State == NotAsked && i.HostLogs.Why == "" || i.HostLogs.Known() {
 		return ""
 	}
-	return "; the host's logs: " + i.HostLogs.Missing("SSM agent on the instance")
+	return i.HostLogs.Missing("SSM agent on the instance that SSM knows")
+}
+
+// AndLogs adds to why the console shows nothing why the host's logs are not known.
+func (i Instance) AndLogs(why string) string {
+	if gap := i.LogsGap(); gap != "" {
+		return why + "; the host's logs: " + gap
+	}
+	return why
 }
 
 // InstanceConfig is an instance as EC2 describes it.

@@ -31,11 +31,11 @@ func (b *start) noConsole() string {
 	i := b.Instance()
 	switch log := i.Log(); {
 	case log.State == evidence.Absent:
-		return "EC2 has no console output of the instance" + i.LogsGap()
+		return i.AndLogs("EC2 has no console output of the instance")
 	case !log.Known():
 		return log.Gap()
 	case log.Value.Lines == 0:
-		return "EC2 has no console output of the instance yet, which proves nothing" + i.LogsGap()
+		return i.AndLogs("EC2 has no console output of the instance yet, which proves nothing")
 	}
 	return ""
 }
@@ -66,7 +66,7 @@ func (b *start) nodeadm() cause.Verdict {
 			Says("the %s of %s shows that %s failed; what configures the node and starts its kubelet does not require it", hook.Where(), b.Finding.Instance, hook.Detail).
 			Shows(line(hook, "a unit that ends without an error")).Fix(b.showConsole())
 	}
-	return cause.NotChecked(b.Instance().Unshown() + " how nodeadm ended, which proves nothing" + b.Instance().LogsGap())
+	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " how nodeadm ended, which proves nothing"))
 }
 
 // bootHook is the only unit of nodeadm that no other requires.
@@ -110,7 +110,7 @@ func (b *start) cloudInit() cause.Verdict {
 	case finished && f.From == "" && f.Detail == "cloud-init", later(b.log(), 0, started...): // a tail may lack the failure before
 		return cause.RuledOut
 	}
-	return cause.NotChecked(b.Instance().Unshown() + " how the boot ended, which proves nothing" + b.Instance().LogsGap())
+	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " how the boot ended, which proves nothing"))
 }
 
 // bootFailures returns the first sign after which nothing can have joined, and the first one

@@ -132,11 +132,11 @@ func (l *look) traced(t trace) cause.Verdict {
 	case !fact.Known():
 		return cause.Missing(fact, "console output of "+l.id())
 	case fact.Value.Lines == 0:
-		return cause.NotChecked(fmt.Sprintf("EC2 has no console output of %s yet%s", l.id(), i.LogsGap()))
+		return cause.NotChecked(i.AndLogs(fmt.Sprintf("EC2 has no console output of %s yet", l.id())))
 	case i.HostLogs.Known():
 		return cause.NotChecked(fmt.Sprintf("%s it of %s, which proves nothing", i.Unshown(), l.id()))
 	}
-	return cause.NotChecked(fmt.Sprintf("the console of %s does not show it, which proves nothing%s", l.id(), i.LogsGap()))
+	return cause.NotChecked(i.AndLogs(fmt.Sprintf("the console of %s does not show it, which proves nothing", l.id())))
 }
 
 // explains reports whether a sign in the last boot alone explains the finding: the node is
