@@ -105,6 +105,9 @@ func (l *look) traced(t trace) cause.Verdict {
 	short, isFull := l.shortage()
 	// The kubelet's log quotes what its pods' volumes lack. Of the node's own disks df tells.
 	sure := t.code != cause.DiskFull || f.From == ""
+	if !sure && len(i.HostLogs.Value.Disks) > 0 {
+		when = nowhere
+	}
 	if t.code == cause.OutOfMemory {
 		if kills, killed := l.kills(); killed && when == current {
 			return kills.Shows(line(f, t.expected))
