@@ -23,6 +23,7 @@ import (
 	"rollcall/shared/lambdas/dispatch"
 	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
 )
@@ -30,14 +31,14 @@ import (
 func main() {
 	ctx := context.Background()
 	f, err := start.Begin(ctx, "inspect", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
-		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.EvidenceBucket, config.KeepChecks, config.SweepInterval)
+		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.HostLogs, config.EvidenceBucket, config.KeepChecks, config.SweepInterval)
 	if err != nil {
 		start.Fatal("inspect", err)
 	}
 	bucket := archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket)
 	look, err := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,
-		WithoutSecrets: f.Settings.WithoutSecrets,
+		WithoutSecrets: f.Settings.WithoutSecrets, HostLogs: collect.HostLogs{Document: f.Settings.HostLogs, Ask: true},
 	})
 	if err != nil {
 		start.Fatal("inspect", err)

@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/lambdas/bus"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -25,13 +26,13 @@ import (
 
 func main() {
 	ctx := context.Background()
-	f, err := start.Begin(ctx, "remediate", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.EventBus, config.ReadSecrets, config.EvidenceBucket)
+	f, err := start.Begin(ctx, "remediate", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.EventBus, config.ReadSecrets, config.HostLogs, config.EvidenceBucket)
 	if err != nil {
 		start.Fatal("remediate", err)
 	}
 	look, err := view.Open(f.AWS, "rollcall-remediate", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
-		WithoutSecrets: f.Settings.WithoutSecrets,
+		WithoutSecrets: f.Settings.WithoutSecrets, HostLogs: collect.HostLogs{Document: f.Settings.HostLogs},
 	})
 	if err != nil {
 		start.Fatal("remediate", err)

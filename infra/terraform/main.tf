@@ -26,6 +26,7 @@ resource "aws_cloudformation_stack" "rollcall" {
     PermissionsBoundaryArn   = var.permissions_boundary_arn
     RolePath                 = var.role_path
     ReadConsoleAndUserData   = var.read_console_and_user_data
+    HostLogs                 = var.host_logs
     KmsKeyArn                = var.kms_key_arn
     ExistingTable            = var.existing_table
     ExistingBucket           = var.existing_bucket

@@ -211,6 +211,12 @@ variable "read_console_and_user_data" {
   description = "Whether console output and user data, which may hold secrets, are read to find causes. With false the roles may read neither console output nor launch templates, and causes that rest on these are reported as not checked."
 }
 
+variable "host_logs" {
+  type        = bool
+  default     = false
+  description = "Whether the SSM agents of instances with a finding are asked for the ends of their logs, by one fixed document of the stack. It needs ReadConsoleAndUserData. SSM keeps what the instances print for 30 days, as it was printed."
+}
+
 variable "kms_key_arn" {
   type        = string
   default     = ""

@@ -1,9 +1,11 @@
 package evidence
 
 import (
+	"slices"
 	"time"
 
 	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
@@ -21,6 +23,55 @@ type Instance struct {
 	Console Fact[console.Log]
 	// ConsoleAt is when EC2 took the output, zero if unknown.
 	ConsoleAt time.Time
+	// HostLogs are the logs that the instance's SSM agent returned; Absent if SSM does not know the
+	// instance. NotAsked without a reason means that they are not wanted.
+	HostLogs Fact[hostlog.Log]
+}
+
+// Log returns what the console shows and what the host's logs show, in one, in this order: known if
+// either is. The host's logs are of the current boot, and count as of the console's last, which is the
+// same or an earlier one. They are tails: whatever follows from what a text lacks follows from the
+// console alone.
+func (i Instance) Log() Fact[console.Log] {
+	if !i.HostLogs.Known() {
+		return i.Console
+	}
+	out, host := i.Console.Value, i.HostLogs.Value.Console
+	out.Found = slices.Clone(out.Found)
+	for _, f := range host.Found {
+		f.Boot, f.Line = out.Boots, f.Line+out.Lines
+		out.Found = append(out.Found, f)
+	}
+	out.Lines += host.Lines
+	out.Truncated = out.Truncated || !i.Console.Known()
+	return Read(out)
+}
+
+// Unshown begins a sentence about what Log does not show, with the texts that it is made of.
+func (i Instance) Unshown() string {
+	switch {
+	case !i.HostLogs.Known():
+		return "the console does not show"
+	case !i.Console.Known():
+		return "the host's logs do not show"
+	}
+	return "the console and the host's logs do not show"
+}
+
+// LogsGap returns why the host's logs are not known; "" if they are, or are not wanted.
+func (i Instance) LogsGap() string {
+	if i.HostLogs.State == NotAsked && i.HostLogs.Why == "" || i.HostLogs.Known() {
+		return ""
+	}
+	return i.HostLogs.Missing("SSM agent on the instance that SSM knows")
+}
+
+// AndLogs adds to why the console shows nothing why the host's logs are not known.
+func (i Instance) AndLogs(why string) string {
+	if gap := i.LogsGap(); gap != "" {
+		return why + "; the host's logs: " + gap
+	}
+	return why
 }
 
 // InstanceConfig is an instance as EC2 describes it.

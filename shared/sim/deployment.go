@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
 	"rollcall/shared/plan/replay"
@@ -226,15 +227,16 @@ func (v *env) aws() aws.Config {
 		return nil, nil
 	})
 	whole := apistats.Intercept(none, apistats.Methods(ec2API{v}, eksAPI{v}))
-	return apistats.Intercept(whole, v.reading(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}))
+	return apistats.Intercept(whole, v.reading(ec2API{v}, eksAPI{v}, autoScalingAPI{v}, zonalShiftAPI{v}, iamAPI{v}, agentsAPI{v}))
 }
 
 // view returns a View that reads serially: the account's simulation allows one call at a time.
 func (d *deployment) view(v *env) *view.View {
-	return view.New(
-		v.aws(), kubeDialer{v},
-		view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, RollFrom: 1, Serial: true},
-	)
+	o := view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, RollFrom: 1, Serial: true}
+	if d.a.sc.HostLogs {
+		o.HostLogs = collect.HostLogs{Document: hostLogsDocument, Ask: v.fn == inspect}
+	}
+	return view.New(v.aws(), kubeDialer{v}, o)
 }
 
 func (d *deployment) newStateChange(v *env) *statechange.Handler {

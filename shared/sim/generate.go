@@ -43,6 +43,7 @@ func Random(o Options) Scenario {
 	if d.of("permitted").chance(0.06) {
 		s.Permitted = "notify"
 	}
+	s.HostLogs = d.of("host logs").chance(0.25)
 	s.Calm, s.Healed = 5*time.Hour, 150*time.Minute
 	if total < 2*(s.Calm+s.Healed) {
 		s.Calm, s.Healed = total*3/10, total/5

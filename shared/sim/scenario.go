@@ -20,6 +20,8 @@ type Scenario struct {
 	// Quiet leaves out killed functions, duplicate messages and clock differences, as on most
 	// days.
 	Quiet bool
+	// HostLogs reports whether the deployment reads the logs of hosts.
+	HostLogs bool
 }
 
 // ClusterSpec describes a cluster of a scenario.

@@ -56,6 +56,7 @@ type account struct {
 	decisions map[Situation]int // how often each decision was made
 	founding  bool              // true while begin creates what predates the run
 	traps     []*trap
+	commands  []command       // sent to machines
 	left      []*leftover     // volumes and interfaces that outlive their machines
 	answered  map[string]bool // orders that people were asked to approve, and answered or not
 }

@@ -309,6 +309,9 @@ var takeNoResource = map[string]string{
 	"ec2:DescribeSecurityGroups":               "likewise, and to private ones",
 	"ec2:DescribeVpcEndpoints":                 "the way to the APIs of AWS",
 	"ec2:DescribeVpcs":                         "which set of DHCP options a VPC uses",
+	"ssm:DescribeInstanceInformation":          "which SSM agents answer, with HostLogs",
+	"ssm:ListCommandInvocations":               "which commands printed logs of hosts, with HostLogs",
+	"ssm:GetCommandInvocation":                 "what they printed",
 	"xray:PutTraceSegments":                    "traces, with Tracing",
 	"xray:PutTelemetryRecords":                 "likewise",
 }
@@ -351,7 +354,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 		}
 	}
 	for _, mode := range modes {
-		tmpl := read(t, append([]string{"Mode", mode, "Tracing", "true"}, inVPC...)...)
+		tmpl := read(t, append([]string{"Mode", mode, "Tracing", "true", "HostLogs", "true"}, inVPC...)...)
 		for _, role := range tmpl.ofType("AWS::IAM::Role") {
 			statements, err := tmpl.Role(role)
 			if err != nil {
@@ -632,7 +635,7 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 // the names of stack and region.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 func TestTheRolesFitIntoIAMsQuota(t *testing.T) {
-	tmpl := read(t, append([]string{"Mode", "remediate"}, inVPC...)...)
+	tmpl := read(t, append([]string{"Mode", "remediate", "HostLogs", "true"}, inVPC...)...)
 	for _, role := range tmpl.ofType("AWS::IAM::Role") {
 		var p struct {
 			Policies []struct{ PolicyDocument json.RawMessage }

@@ -26,12 +26,15 @@ import (
 	"rollcall/shared/aws/tags"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence/archive"
+	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/kube/kubeconfig"
 	"rollcall/shared/lambdas/run"
+	"rollcall/shared/observe/collect"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
+	"rollcall/shared/roll"
 )
 
 // access says whose account to use and which regions of it, and how long the command may take.
@@ -43,6 +46,8 @@ type access struct {
 	current             bool   // the current context counts where the flags name neither cluster nor region
 	role                string // that the context's tokens are for, "" for the caller's own
 	timeout             time.Duration
+	hostLogs            bool            // commands print the logs of hosts
+	logsOf              roll.InstanceID // the one instance whose logs are wanted, "" for all with a finding
 }
 
 // accountFlags adds the flags that every command has which reads an account.
@@ -51,6 +56,19 @@ func (a *access) accountFlags(c *cobra.Command, timeout time.Duration) {
 	c.Flags().DurationVar(&a.timeout, "timeout", timeout, "time limit of the whole command")
 	values(c, "profile", profiles)
 	values(c, "region", a.namesOfRegions)
+}
+
+// runShellScript is the SSM document of AWS that runs the commands in its parameters. A deployment has
+// one of its own, with fixed commands.
+const runShellScript = "AWS-RunShellScript"
+
+// logsWait is for how long the logs of hosts are waited for. An agent that is online answers within
+// seconds.
+const logsWait = 20 * time.Second
+
+// hostLogsFlag adds --host-logs.
+func (a *access) hostLogsFlag(c *cobra.Command, where string) {
+	c.Flags().BoolVar(&a.hostLogs, "host-logs", false, "run a command on "+where+", through its SSM agent: it prints the ends of the host's logs and changes nothing")
 }
 
 // oneRegion adds --region for a command that reads one region.
@@ -295,6 +313,12 @@ func (a access) open(cfg aws.Config, env Environment, evidence string, principal
 		tokens := cfg.Copy()
 		tokens.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), a.role))
 		o.Tokens = &tokens
+	}
+	if a.hostLogs {
+		o.HostLogs = collect.HostLogs{
+			Document: runShellScript, Ask: true, Only: a.logsOf, Wait: logsWait,
+			Parameters: map[string][]string{"commands": {hostlog.Script}, "executionTimeout": {"60"}},
+		}
 	}
 	look, err := view.Open(cfg, "rollcall/"+version(), o)
 	if err != nil {

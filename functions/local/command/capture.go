@@ -33,9 +33,10 @@ func captureCommand(env Environment) *cobra.Command {
 		Short: "Save what can be read from a cluster as files, with secrets removed",
 		Long: `Reads a cluster and everything that its diagnosis may need, and writes the answers to
 a directory in the formats of the AWS CLI and kubectl: a bundle. Later, and without
-an account, rollcall explain --bundle DIR diagnoses from it. capture only reads.
+an account, rollcall explain --bundle DIR diagnoses from it. capture only reads; with
+--host-logs it also runs a command on instances, which only reads.
 
-Secrets are removed from user data, console output and all other text before anything
+Secrets are removed from user data, console output, host logs and all other text before anything
 is written; still, review the files before you share them. User data and console output
 are captured for at most 3 instances of a group.`,
 		Args: cobra.NoArgs,
@@ -49,6 +50,7 @@ are captured for at most 3 instances of a group.`,
 	f.oneRegion(c)
 	f.contextFlags(c, env)
 	f.accountFlags(c, 5*time.Minute)
+	f.hostLogsFlag(c, "up to 3 Linux instances of each group with a finding")
 	values(c, "cluster", f.namesOfClusters)
 	_ = c.MarkFlagDirname("out") // it is there
 	return c
@@ -119,7 +121,13 @@ func (f captureFlags) capture(ctx context.Context, env Environment, p *progress,
 	if err := bundle.Write(f.out, files); err != nil {
 		return err
 	}
-	return told(env, f.out, files, recorder.Lacks())
+	lacks := recorder.Lacks()
+	for id, i := range e.Instances {
+		if why := i.LogsGap(); why != "" {
+			lacks["host-logs/"+string(id)+".txt"] = why
+		}
+	}
+	return told(env, f.out, files, lacks)
 }
 
 // specimens returns one healthy instance of each group that has no finding. What is read of

@@ -43,7 +43,7 @@ func explainCommand(env Environment) *cobra.Command {
 		Long: `Explains one instance: what is wrong, each cause with its evidence and the fix to paste, what
 could not be checked, and what Rollcall does, or why it does not act. -o json also lists the
 causes that were ruled out.
-explain only reads.
+explain only reads. With --host-logs it also runs a command on INSTANCE, which only reads.
 
 INSTANCE is an EC2 instance id. nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME and
 node/NAME explain that object: why a group gets no instance, or what blocks a deletion.
@@ -76,6 +76,7 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	flags.StringVar(&f.ledger, "ledger", "", "ledger `FILE` of rollcall check; it is only read")
 	flags.StringVar(&f.stack, "stack", "", "`NAME` of the CloudFormation stack of a deployment, whose ledger and policy to use")
+	f.hostLogsFlag(c, "INSTANCE")
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
 	f.oneRegion(c)
 	f.contextFlags(c, env)
@@ -141,6 +142,12 @@ func (f *explainFlags) settle(env Environment, args []string) (question, error) 
 	case f.at != "":
 		keep(errors.New("--at needs --bundle: an account can only be read as it is now"))
 	}
+	switch {
+	case f.hostLogs && f.bundle != "":
+		keep(errors.New("--host-logs cannot be combined with --bundle: a bundle has the logs in its folder host-logs, or has none"))
+	case f.hostLogs && !q.instance.IsInstance():
+		keep(errors.New("--host-logs: name the INSTANCE on which to run a command"))
+	}
 	if q.bundle != nil && q.at.IsZero() {
 		if at, ok := q.bundle.At(); ok {
 			q.at = at
@@ -156,6 +163,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	if err != nil {
 		return err
 	}
+	f.logsOf = q.instance
 	var c report.Check
 	err = f.within(ctx, env, func(ctx context.Context, p *progress) (err error) {
 		runner := &run.Runner{Policy: q.policy, Permitted: q.mode, Clock: env.Now, ReadTime: f.readTime(), Progress: p.tell}

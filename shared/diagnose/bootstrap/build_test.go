@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
@@ -161,6 +162,14 @@ func (s *scene) without() *scene {
 
 func (s *scene) console(lines ...string) *scene {
 	return s.update(func(i *evidence.Instance) { i.Console = evidence.Read(console.Read(strings.Join(lines, "\n") + "\n")) })
+}
+
+// printed makes the host have printed lines of its logs.
+func (s *scene) printed(section string, lines ...string) *scene {
+	return s.update(func(i *evidence.Instance) {
+		log, _ := hostlog.Read("==== rollcall: " + section + " ====\n" + strings.Join(lines, "\n") + "\n")
+		i.HostLogs = evidence.Read(log)
+	})
 }
 
 func (s *scene) image(f func(*evidence.Image)) *scene {

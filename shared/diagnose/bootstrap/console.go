@@ -25,16 +25,17 @@ func later(log console.Log, line int, signs ...console.Sign) bool {
 // started are the signs that the kubelet was started after all.
 var started = []console.Sign{console.NodeadmDone, console.KubeletStarted}
 
-// noConsole says why the console shows nothing: it was not read, or is still empty.
+// noConsole says why the console shows nothing: it was not read, or is still empty, and the host's
+// logs were not read.
 func (b *start) noConsole() string {
-	log := b.Instance().Console
-	switch {
+	i := b.Instance()
+	switch log := i.Log(); {
 	case log.State == evidence.Absent:
-		return "EC2 has no console output of the instance"
+		return i.AndLogs("EC2 has no console output of the instance")
 	case !log.Known():
 		return log.Gap()
 	case log.Value.Lines == 0:
-		return "EC2 has no console output of the instance yet, which proves nothing"
+		return i.AndLogs("EC2 has no console output of the instance yet, which proves nothing")
 	}
 	return ""
 }
@@ -56,16 +57,16 @@ func (b *start) nodeadm() cause.Verdict {
 	switch {
 	case ok && (b.shows(console.NodeadmRan) || b.os.family == al2023):
 		return cause.Suggestive().
-			Says("the console of %s shows that %s, which nodeadm starts, failed", b.Finding.Instance, f.Detail).
+			Says("the %s of %s shows that %s, which nodeadm starts, failed", f.Where(), b.Finding.Instance, f.Detail).
 			Shows(line(f, "a unit that runs")).Fix(b.showConsole())
 	case b.shows(console.NodeadmDone):
 		return cause.RuledOut
 	case hooked && !later(b.log(), hook.Line, started...):
 		return cause.Suggestive().
-			Says("the console of %s shows that %s failed; what configures the node and starts its kubelet does not require it", b.Finding.Instance, hook.Detail).
+			Says("the %s of %s shows that %s failed; what configures the node and starts its kubelet does not require it", hook.Where(), b.Finding.Instance, hook.Detail).
 			Shows(line(hook, "a unit that ends without an error")).Fix(b.showConsole())
 	}
-	return cause.NotChecked("the console does not show how nodeadm ended, which proves nothing")
+	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " how nodeadm ended, which proves nothing"))
 }
 
 // bootHook is the only unit of nodeadm that no other requires.
@@ -106,10 +107,10 @@ func (b *start) cloudInit() cause.Verdict {
 		return b.cloudInitFailed(stopped, true)
 	case marred.Sign != "":
 		return b.cloudInitFailed(marred, false)
-	case finished && f.Detail == "cloud-init", later(b.log(), 0, started...):
+	case finished && f.From == "" && f.Detail == "cloud-init", later(b.log(), 0, started...): // a tail may lack the failure before
 		return cause.RuledOut
 	}
-	return cause.NotChecked("the console does not show how the boot ended, which proves nothing")
+	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " how the boot ended, which proves nothing"))
 }
 
 // bootFailures returns the first sign after which nothing can have joined, and the first one
@@ -218,8 +219,8 @@ func (b *start) nodeadms(f console.Found) bool {
 	return b.os.family == al2023 && (f.Sign == console.KubeletFailed || f.Sign == console.ContainerdFailed || f.Sign == console.DependencyFailed)
 }
 
-// log returns the instance's console as far as it was read.
-func (b *start) log() console.Log { return b.Instance().Console.Value }
+// log returns the instance's console and its host's logs, as far as they were read.
+func (b *start) log() console.Log { return b.Instance().Log().Value }
 
 // sign returns the first line of the last boot that shows one of the signs.
 func (b *start) sign(signs ...console.Sign) (console.Found, bool) {
@@ -240,7 +241,7 @@ func (b *start) shows(signs ...console.Sign) bool {
 
 // line returns a console line as evidence.
 func line(f console.Found, expected string) roll.Evidence {
-	return cause.Line(f.Line, f.Excerpt, expected)
+	return cause.Line(f, expected)
 }
 
 func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
@@ -295,7 +296,7 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	if f.Sign == console.JobRuns {
 		unit, d := runningFor(f)
 		return b.inData().DecisiveIf(sure).
-			Says("the console of %s shows that %s does not end, which runs what the user data brought: it ran for %s, and the kubelet is started after it at the earliest", b.Finding.Instance, unit, roll.Span(d)).
+			Says("the %s of %s shows that %s does not end, which runs what the user data brought: it ran for %s, and the kubelet is started after it at the earliest", f.Where(), b.Finding.Instance, unit, roll.Span(d)).
 			Shows(line(f, "a script or container that ends")).Fix(b.showConsole())
 	}
 	detail := ""
@@ -303,7 +304,7 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 		detail = " (" + f.Detail + ")"
 	}
 	return cause.DecisiveIf(sure).
-		Says("the console of %s shows that %s%s", b.Finding.Instance, bootFailed[f.Sign], detail).
+		Says("the %s of %s shows that %s%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], detail).
 		Shows(line(f, "a boot without that error")).Fix(b.showConsole())
 }
 
@@ -320,9 +321,9 @@ func (b *start) bootGated(f console.Found, sure bool) cause.Verdict {
 	}
 	v.DecisiveIf(sure).Shows(line(f, "a boot without that error")).Fix(b.showConsole())
 	if failed.Sign == "" {
-		return v.Says("the console of %s shows that %s: something failed that %q requires%s", b.Finding.Instance, bootFailed[f.Sign], f.Detail, why)
+		return v.Says("the %s of %s shows that %s: something failed that %q requires%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], f.Detail, why)
 	}
-	v.Says("the console of %s shows that %s: %q failed%s", b.Finding.Instance, bootFailed[f.Sign], failed.Detail, why).Shows(line(failed, "a unit that starts"))
+	v.Says("the %s of %s shows that %s: %q failed%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], failed.Detail, why).Shows(line(failed, "a unit that starts"))
 	if driver.Sign != "" {
 		v.Shows(line(driver, "a GPU that the driver knows"))
 	}

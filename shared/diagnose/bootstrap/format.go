@@ -82,7 +82,8 @@ func (b *start) withoutNodeadm() bool {
 	ignored := slices.ContainsFunc(b.log().Found, func(f console.Found) bool {
 		return f.Sign == console.UserDataIgnored && f.Boot == b.log().Boots && ofNodeadm(f)
 	})
-	return ignored && b.os.source == "AMI" && b.shows(console.BootFinished) && !b.log().Truncated
+	end, ended := b.sign(console.BootFinished)
+	return ignored && b.os.source == "AMI" && ended && end.From == "" && !b.log().Truncated
 }
 
 // ofNodeadm reports whether cloud-init passed over a part of nodeadm's.

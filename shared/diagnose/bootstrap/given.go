@@ -99,7 +99,7 @@ func (b *start) unconfigured() (console.Found, bool) {
 	f, ok := b.sign(console.NodeConfigMissing)
 	if !ok {
 		f, ok = b.sign(console.NodeadmFailed)
-		ok = ok && f.Detail == configUnit && !b.shows(console.AccessDenied, console.APIRetries, console.IMDSFailed, console.NodeConfigInvalid)
+		ok = ok && f.From == "" && f.Detail == configUnit && !b.shows(console.AccessDenied, console.APIRetries, console.IMDSFailed, console.NodeConfigInvalid)
 	}
 	return f, ok && b.os.family == al2023 && !later(b.log(), f.Line, started...)
 }

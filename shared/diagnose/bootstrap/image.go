@@ -44,7 +44,7 @@ func (b *start) withoutKubernetes() cause.Verdict {
 		return b.given(bare, b.bareImage(missing, "the user data calls /etc/eks/bootstrap.sh, which is not there"))
 	}
 	f, finished := b.sign(console.BootFinished)
-	if !finished {
+	if !finished || f.From != "" {
 		return cause.NotChecked("the console does not show the end of the boot, so what it lacks proves nothing")
 	}
 	return b.given(bare && b.reliesOnNodeadm(), b.bareImage(f, "its boot finished without a trace of nodeadm, bootstrap.sh or the kubelet"))

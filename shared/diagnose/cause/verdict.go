@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 
@@ -135,9 +136,12 @@ func (l *Look) LaunchTemplate() string {
 	return "launch-template/" + i.LaunchTemplate + ":" + i.LaunchTemplateVersion
 }
 
-// Line returns a console line as evidence.
-func Line(number int, excerpt, expected string) roll.Evidence {
-	return roll.Evidence{Source: "console", Field: fmt.Sprintf("line %d", number), Observed: excerpt, Expected: expected}
+// Line returns a line of the console, or of the host's logs, as evidence.
+func Line(f console.Found, expected string) roll.Evidence {
+	if f.From != "" {
+		return roll.Evidence{Source: "host logs", Field: f.From, Observed: f.Excerpt, Expected: expected}
+	}
+	return roll.Evidence{Source: "console", Field: fmt.Sprintf("line %d", f.Line), Observed: f.Excerpt, Expected: expected}
 }
 
 // Rules maps each code to the rule that checks it.

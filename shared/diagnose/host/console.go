@@ -25,7 +25,7 @@ const (
 // sign finds a sign on the console and returns when it was shown. The first one in the last
 // boot takes precedence.
 func (l *look) sign(s console.Sign) (console.Found, when) {
-	f, found := l.Instance().Console.Value.First(s)
+	f, found := l.Instance().Log().Value.First(s)
 	if !found {
 		return console.Found{}, nowhere
 	}
@@ -34,14 +34,26 @@ func (l *look) sign(s console.Sign) (console.Found, when) {
 
 // lies returns when a line was shown, relative to the finding's trouble.
 func (l *look) lies(f console.Found) when {
-	i := l.Instance()
-	switch {
-	case f.Boot != i.Console.Value.Boots:
+	switch at := l.taken(f); {
+	case f.Boot != l.Instance().Console.Value.Boots:
 		return past
-	case !i.ConsoleAt.IsZero() && i.ConsoleAt.Before(l.trouble().Add(-slack)):
+	case l.predates(at):
 		return stale
 	}
 	return current
+}
+
+// taken returns when the text with the line was taken, zero if unknown.
+func (l *look) taken(f console.Found) time.Time {
+	if f.From != "" {
+		return l.Instance().HostLogs.Value.At
+	}
+	return l.Instance().ConsoleAt
+}
+
+// predates reports whether a text that was taken at that time is older than the trouble.
+func (l *look) predates(at time.Time) bool {
+	return !at.IsZero() && at.Before(l.trouble().Add(-slack))
 }
 
 // trouble returns the time from which the console would show the trouble.
@@ -59,7 +71,7 @@ func (l *look) trouble() time.Time {
 
 // line returns a console line as evidence.
 func line(f console.Found, expected string) roll.Evidence {
-	return cause.Line(f.Line, f.Excerpt, expected)
+	return cause.Line(f, expected)
 }
 
 // trace is a code whose signs the console shows.
@@ -86,9 +98,16 @@ func (l *look) console() {
 }
 
 func (l *look) traced(t trace) cause.Verdict {
-	fact := l.Instance().Console
+	i := l.Instance()
+	fact := i.Log()
 	f, when := l.sign(t.sign)
 	ready, notReady := l.notReady()
+	short, isFull := l.shortage()
+	// The kubelet's log quotes what its pods' volumes lack. Of the node's own disks df tells.
+	sure := t.code != cause.DiskFull || f.From == ""
+	if !sure && len(i.HostLogs.Value.Disks) > 0 {
+		when = nowhere
+	}
 	if t.code == cause.OutOfMemory {
 		if kills, killed := l.kills(); killed && when == current {
 			return kills.Shows(line(f, t.expected))
@@ -101,20 +120,26 @@ func (l *look) traced(t trace) cause.Verdict {
 		return l.shown(t, f).DecisiveIf(true)
 	case t.code == cause.DiskFull && notReady && l.reports() && strings.Contains(strings.ToLower(ready.Message), "no space left on device"):
 		return l.diskOfNode(ready)
-	case when == current && (l.explains() || t.code == cause.DiskFull && f.Detail == "containerd" && notReady && runtimeDown(ready)):
+	case t.code == cause.DiskFull && isFull:
+		return l.full(short).DecisiveIf(l.explains() || notReady && runtimeDown(ready))
+	case when == current && sure && (l.explains() || t.code == cause.DiskFull && f.Detail == "containerd" && notReady && runtimeDown(ready)):
 		return l.shown(t, f).DecisiveIf(true)
 	case t.code == cause.KernelPanic && when != past && l.reports():
 		return cause.RuledOut // its kernel runs
-	case when == current, when == past, when == stale && t.code != cause.KernelPanic && l.justBefore():
+	case when == current, when == past, when == stale && t.code != cause.KernelPanic && l.justBefore(f):
 		return l.shown(t, f)
+	case when == stale && f.From != "":
+		return cause.NotChecked(fmt.Sprintf("the host's logs of %s are of %s, before this began", l.id(), roll.Clock(l.taken(f))))
 	case when == stale:
 		return cause.NotChecked(fmt.Sprintf("EC2 took the console output of %s at %s, before this began", l.id(), roll.Clock(l.Instance().ConsoleAt)))
 	case !fact.Known():
 		return cause.Missing(fact, "console output of "+l.id())
 	case fact.Value.Lines == 0:
-		return cause.NotChecked(fmt.Sprintf("EC2 has no console output of %s yet", l.id()))
+		return cause.NotChecked(i.AndLogs(fmt.Sprintf("EC2 has no console output of %s yet", l.id())))
+	case i.HostLogs.Known():
+		return cause.NotChecked(fmt.Sprintf("%s it of %s, which proves nothing", i.Unshown(), l.id()))
 	}
-	return cause.NotChecked(fmt.Sprintf("the console of %s does not show it, which proves nothing", l.id()))
+	return cause.NotChecked(i.AndLogs(fmt.Sprintf("the console of %s does not show it, which proves nothing", l.id())))
 }
 
 // explains reports whether a sign in the last boot alone explains the finding: the node is
@@ -131,14 +156,18 @@ func (l *look) explains() bool {
 	return false
 }
 
-// justBefore reports whether EC2 took the output shortly before the trouble began. What it
-// shows may have led to the trouble.
-func (l *look) justBefore() bool {
-	return l.trouble().Sub(l.Instance().ConsoleAt) <= recent
+// justBefore reports whether the text with the line was taken shortly before the trouble began.
+// What it shows may have led to the trouble.
+func (l *look) justBefore(f console.Found) bool {
+	return l.trouble().Sub(l.taken(f)) <= recent
 }
 
 func (l *look) shown(t trace, f console.Found) cause.Verdict {
-	v := cause.Suggestive().Says("on the console of %s %s", l.id(), t.says(f)).Shows(line(f, t.expected)).Fix(l.after(t.code))
+	on := "on"
+	if f.From != "" {
+		on = "in"
+	}
+	v := cause.Suggestive().Says("%s the %s of %s %s", on, f.Where(), l.id(), t.says(f)).Shows(line(f, t.expected)).Fix(l.after(t.code))
 	if f.Boot != l.Instance().Console.Value.Boots {
 		v.Also(", in a boot before the last")
 	}

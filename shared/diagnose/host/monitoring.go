@@ -78,11 +78,11 @@ func (l *look) consoleDoubt() string {
 	}
 	for _, t := range traces {
 		if f, when := l.sign(t.sign); when == current {
-			return "its console shows that " + t.says(f)
+			return "its " + f.Where() + " shows that " + t.says(f)
 		}
 	}
 	if f, ok := l.xid(); ok {
-		return "its console shows Xid " + f.Detail
+		return "its " + f.Where() + " shows Xid " + f.Detail
 	}
 	return ""
 }
@@ -150,7 +150,7 @@ func fatal(message string) bool {
 
 // xid returns the first Xid of failed hardware that the console shows.
 func (l *look) xid() (console.Found, bool) {
-	found := l.Instance().Console.Value.Found
+	found := l.Instance().Log().Value.Found
 	i := slices.IndexFunc(found, func(f console.Found) bool { return f.Sign == console.Xid && roll.FatalXid(f.Detail) })
 	if i < 0 || l.lies(found[i]) == stale {
 		return console.Found{}, false
@@ -171,7 +171,7 @@ func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Ve
 		v.Shows(condition(c, c.Type, "True"))
 	}
 	if shown {
-		told = append(told, fmt.Sprintf("the console of %s shows Xid %s of NVIDIA's driver", l.id(), f.Detail))
+		told = append(told, fmt.Sprintf("the %s of %s shows Xid %s of NVIDIA's driver", f.Where(), l.id(), f.Detail))
 		v.Shows(line(f, "no Xid of hardware that failed"))
 	}
 	return v.Says("%s", strings.Join(told, "; "))

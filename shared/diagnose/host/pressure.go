@@ -153,7 +153,7 @@ func event(e evidence.Event) roll.Evidence {
 // short.
 func (l *look) killed(p pressure) []proof {
 	f, when := l.sign(console.OutOfMemory)
-	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore() {
+	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore(f) {
 		return nil
 	}
 	return []proof{{line(f, outOfMemory), false, false}}
@@ -188,10 +188,13 @@ func (l *look) what(p pressure) string {
 	return p.what
 }
 
-// inodes reports whether the kubelet names inodes. The condition alone does not distinguish
+// inodes reports whether the kubelet, or df on the host, names inodes. The condition alone does not distinguish
 // bytes from inodes.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals
 func (l *look) inodes() bool {
+	if s, ok := l.shortage(); ok && s.row.Field == dfInodes {
+		return true
+	}
 	evicted := func(e evidence.Event) bool {
 		return e.Reason == "Evicted" && strings.Contains(e.Message, "low on resource: inodes")
 	}
@@ -285,6 +288,9 @@ const (
 func (l *look) more(p pressure, c cause.Verdict, at time.Time) cause.Verdict {
 	if told, seen := l.again(p, at); told != "" {
 		c.Also(told).Shows(seen)
+	}
+	if s, ok := l.shortage(); ok && p.condition == roll.DiskPressure {
+		c.Shows(s.row)
 	}
 	if p.condition == roll.MemoryPressure {
 		told, seen := l.unlimited()

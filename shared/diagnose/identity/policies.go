@@ -78,7 +78,7 @@ func (d *door) refused() (v cause.Verdict, ok bool) {
 // refusedAtBoot returns the console line by which what joins the instance failed because AWS
 // refused it a call that AmazonEKSWorkerNodePolicy allows.
 func (d *door) refusedAtBoot() (console.Found, bool) {
-	log := d.Instance().Console.Value
+	log := d.Instance().Log().Value
 	failed := slices.ContainsFunc(log.Found, func(f console.Found) bool {
 		return f.Boot == log.Boots && (f.Sign == console.NodeadmFailed || f.Sign == console.BootstrapFailed || f.Sign == console.BottlerocketFailed)
 	})
@@ -141,7 +141,7 @@ func (d *door) policies() cause.Verdict {
 	v := cause.DecisiveIf(told && slices.Contains(missing, workerPolicies[0])).In("role/"+r.ARN).
 		Says("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor "))
 	if told {
-		v.Shows(cause.Line(f.Line, f.Excerpt, "AWS answers the call"))
+		v.Shows(cause.Line(f, "AWS answers the call"))
 	}
 	return v.
 		Saw("role", "AttachedPolicies", orNone(names(p.Attached)), strings.Join(missing, ", ")).

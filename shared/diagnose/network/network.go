@@ -162,7 +162,7 @@ func (l *look) silence() (seen []roll.Evidence) {
 		})
 	}
 	if f, ok := l.timedOut(); ok {
-		seen = append(seen, cause.Line(f.Line, f.Excerpt, "a connection to "+l.host()))
+		seen = append(seen, cause.Line(f, "a connection to "+l.host()))
 	}
 	return seen
 }
@@ -170,7 +170,7 @@ func (l *look) silence() (seen []roll.Evidence) {
 // timedOut returns the console line about a failed connection to the API server itself. A
 // connection through a proxy would say so.
 func (l *look) timedOut() (console.Found, bool) {
-	for _, f := range l.Instance().Console.Value.Found {
+	for _, f := range l.Instance().Log().Value.Found {
 		if f.Sign == console.EndpointUnreachable && f.Detail != "" && f.Detail == l.host() && !strings.Contains(f.Excerpt, "proxyconnect") {
 			return f, true
 		}

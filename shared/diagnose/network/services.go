@@ -88,7 +88,7 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 				Says("the instance cannot reach %s: %s; the endpoint's private DNS name takes what goes to %s, so that other ways out do not help", service, k.why, service).
 				Shows(k.evidence).Saw("VPC endpoint "+e.ID, "PrivateDnsEnabled", "true", "a group that admits the instance").Fix(k.fix)
 			if silent {
-				v.Shows(cause.Line(f.Line, f.Excerpt, "an answer of "+service))
+				v.Shows(cause.Line(f, "an answer of "+service))
 			}
 			if pull.shown {
 				v.Shows(pull.evidence)
@@ -101,7 +101,7 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 
 // unanswered returns the console line of the last boot by which a service did not answer.
 func (l *look) unanswered(service string) (console.Found, bool) {
-	log := l.Instance().Console.Value
+	log := l.Instance().Log().Value
 	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
 		return f.Sign == console.EndpointUnreachable && f.Boot == log.Boots && strings.HasPrefix(f.Detail, service+"."+l.Region+".")
 	})
@@ -349,7 +349,7 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
 		f, silent := l.unanswered(k.service)
 		if silent && k.hint {
-			rows = append(rows, cause.Line(f.Line, f.Excerpt, "an answer of "+k.service))
+			rows = append(rows, cause.Line(f, "an answer of "+k.service))
 		}
 		subject, sure = cmp.Or(subject, k.subject), sure && (silent || !k.hint)
 	}

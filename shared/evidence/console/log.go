@@ -41,6 +41,9 @@ type Log struct {
 type Found struct {
 	Sign Sign
 	Line int // counted from 1
+	// From is the section of the host's logs that has the line, such as kubelet; "" if it is on the
+	// console.
+	From string
 	// Boot is the boot that it belongs to, counted from 1; 0 if the beginning of that boot was not
 	// seen.
 	Boot int
@@ -49,6 +52,14 @@ type Found struct {
 	Excerpt string
 	// Detail is as documented for Sign, redacted, at most 300 characters; "" if the line has none.
 	Detail string
+}
+
+// Where names the text that has the line, as in "the console of".
+func (f Found) Where() string {
+	if f.From == "" {
+		return "console"
+	}
+	return f.From + " log"
 }
 
 // IsBoothook reports whether a boothook failed, which cloud-init runs when it has read the user data.

@@ -35,6 +35,7 @@ const (
 	Deadline        = "ROLLCALL_DEADLINE"
 	Stack           = "ROLLCALL_STACK"
 	ReadSecrets     = "ROLLCALL_READ_SECRETS"
+	HostLogs        = "ROLLCALL_HOST_LOGS_DOCUMENT"
 	DetailedMetrics = "ROLLCALL_DETAILED_METRICS"
 	KeepChecks      = "ROLLCALL_KEEP_CHECKS"
 )
@@ -67,6 +68,8 @@ type Settings struct {
 	Stack      string // of CloudFormation, for notices; "" outside of one
 	// WithoutSecrets reports whether console output and user data are left unread.
 	WithoutSecrets bool
+	// HostLogs is the name of the SSM document that prints the logs of hosts; "" reads none.
+	HostLogs string
 	// DetailedMetrics writes each metric by all its dimensions.
 	DetailedMetrics bool
 	// KeepChecks keeps checks for rollcall replay.
@@ -126,9 +129,9 @@ func Read(lookup Lookup, names ...string) (Settings, error) {
 }
 
 // optional are the variables that may be missing or empty: then all clusters, the built-in
-// tolerances, and no chat apply. There is a queue of orders in mode remediate only.
+// tolerances, no chat and no logs of hosts apply. There is a queue of orders in mode remediate only.
 func optional(name string) bool {
-	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack, OrdersQueueURL, ReadSecrets, DetailedMetrics, KeepChecks}, name)
+	return slices.Contains([]string{VPCs, WarnAfter, Deadline, ChatTopic, Stack, OrdersQueueURL, ReadSecrets, HostLogs, DetailedMetrics, KeepChecks}, name)
 }
 
 func (s *Settings) take(name, value string) (err error) {
@@ -149,6 +152,8 @@ func (s *Settings) take(name, value string) (err error) {
 		var read bool
 		read, err = yes(value)
 		s.WithoutSecrets = err == nil && !read
+	case HostLogs:
+		s.HostLogs = value
 	case Topic:
 		s.Topic, err = arn(value, "sns")
 	case ChatTopic:

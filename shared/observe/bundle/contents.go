@@ -20,7 +20,7 @@ func newContents() *contents {
 	for i := range specs {
 		c.files[specs[i].name] = specs[i].table()
 	}
-	for _, folder := range []string{folderUserData, folderConsole} {
+	for _, folder := range []string{folderUserData, folderConsole, folderHostLogs} {
 		c.files[folder] = newTable[[]byte](folder, nil)
 	}
 	return c

@@ -46,6 +46,8 @@ func instancesSpec(command string) spec {
 			}, func(c *contents, in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) {
 				c.putDocument(folderConsole, in.InstanceId, out.Output)
 			}),
+			on("", nil, (*contents).commandInvocations, nil),
+			on("", nil, (*contents).commandOutput, (*contents).recordCommandOutput),
 			// A bundle has no terminated instances.
 			on("", nil, func(*contents, *ec2.DescribeVolumesInput) (*ec2.DescribeVolumesOutput, error) {
 				return nil, &awserr.NotCaptured{What: "volumes"}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/kube"
 )
 
@@ -87,9 +88,11 @@ func (f *filer) documents(c *contents) {
 			f.out[documentName(folderUserData, id)] = clean
 		}
 	}
-	consoles := tableOf[[]byte](c, folderConsole)
-	for i, id := range consoles.keys {
-		f.out[documentName(folderConsole, id)] = []byte(f.scrub.text(string(consoles.rows[i])))
+	for _, folder := range []string{folderConsole, folderHostLogs} {
+		texts := tableOf[[]byte](c, folder)
+		for i, id := range texts.keys {
+			f.out[documentName(folder, id)] = []byte(redact.Log(string(texts.rows[i])))
+		}
 	}
 }
 

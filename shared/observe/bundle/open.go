@@ -60,6 +60,7 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 	faults = append(faults, b.readAt(fsys)...)
 	faults = append(faults, b.readDocuments(fsys, folderUserData, b.c.userDataIn)...)
 	faults = append(faults, b.readDocuments(fsys, folderConsole, unmarked)...)
+	faults = append(faults, b.readDocuments(fsys, folderHostLogs, unmarked)...)
 	faults = append(faults, b.oneOfMany()...)
 	if len(faults) > 0 {
 		faults.sort()
@@ -200,7 +201,9 @@ func (b *Bundle) readDocuments(fsys fs.FS, folder string, read func([]byte) []by
 	t := tableOf[[]byte](b.c, folder)
 	entries, err := fs.ReadDir(fsys, t.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		b.missing = append(b.missing, t.file)
+		if folder != folderHostLogs { // few bundles have it
+			b.missing = append(b.missing, t.file)
+		}
 		return nil
 	}
 	if err != nil {
@@ -285,7 +288,7 @@ func strangers(fsys fs.FS) []string {
 	if err != nil {
 		return nil // the files were read by their names
 	}
-	known := map[string]bool{fileAt: true, folderUserData: true, folderConsole: true}
+	known := map[string]bool{fileAt: true, folderUserData: true, folderConsole: true, folderHostLogs: true}
 	for i := range specs {
 		known[specs[i].name] = true
 	}

@@ -49,6 +49,7 @@ const (
 	fileWebhooks       = "webhooks.json"
 	folderUserData     = "user-data"
 	folderConsole      = "console"
+	folderHostLogs     = "host-logs"
 )
 
 // Further files of a capture: answers that fit in no other file. Nobody has to write them by hand.

@@ -19,6 +19,8 @@ type action struct {
 	l    *look
 	name string // such as iam:GetRole
 	over string // why it is no longer called, "" while it is
+	// extra reports whether a failure counts as nothing unread: no act is held for it.
+	extra bool
 }
 
 func (l *look) action(name string) *action { return &action{l: l, name: name} }
@@ -57,7 +59,7 @@ func try[T any](a *action, call func(context.Context) (T, error)) (answer T, end
 		return answer, outcome{}
 	}
 	end = outcome{err: err, gone: awserr.IsNotFound(err), why: awserr.Describe(err, a.name, a.l.Principal(a.l.ctx))}
-	if !end.gone {
+	if !end.gone && !a.extra {
 		a.l.unread(end.why, awserr.IsThrottled(err) || awserr.IsTimeout(err) || awserr.IsUnreachable(err) || a.l.ctx.Err() != nil)
 	}
 	if general(err) || a.l.ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"golang.org/x/sync/errgroup"
 
 	"rollcall/shared/evidence"
@@ -33,6 +34,7 @@ type Collector struct {
 	eks         *eks.Client
 	autoScaling *autoscaling.Client
 	iam         *iam.Client
+	ssm         *ssm.Client
 }
 
 // dialer makes clients of a cluster's Kubernetes API; *kube.Dialer is one.
@@ -56,6 +58,8 @@ type Options struct {
 	// WithoutSecrets reports whether console output and user data are left unread, since they may
 	// hold secrets.
 	WithoutSecrets bool
+	// HostLogs say whether and how the logs of hosts are read.
+	HostLogs HostLogs
 }
 
 // New returns a collector.
@@ -63,7 +67,7 @@ func New(o Options) *Collector {
 	if o.Principal == nil {
 		o.Principal = func(context.Context) string { return "" }
 	}
-	return &Collector{o, ec2.NewFromConfig(o.AWS), eks.NewFromConfig(o.AWS), autoscaling.NewFromConfig(o.AWS), iam.NewFromConfig(o.AWS)}
+	return &Collector{o, ec2.NewFromConfig(o.AWS), eks.NewFromConfig(o.AWS), autoscaling.NewFromConfig(o.AWS), iam.NewFromConfig(o.AWS), ssm.NewFromConfig(o.AWS)}
 }
 
 // Input is what evidence is collected for.
@@ -132,6 +136,7 @@ func (l *look) steps() [][]func() {
 		},
 		{l.readAccessEntries},
 		{l.placeTables, l.readControllerRoles},
+		{l.readHostLogs}, // after all that an act may be held for
 	}
 }
 

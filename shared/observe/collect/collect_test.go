@@ -38,6 +38,8 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 		".Groups[nodepool/default].Activities: not asked",
 		".Groups[nodepool/default].AutoScaling: not asked",
 		".Groups[nodepool/default].NodeGroup: not asked",
+		".Instances[i-00000000000000001].HostLogs: not asked",
+		".Instances[i-00000000000000002].HostLogs: not asked",
 		".Nodes[node-2].Budgets: not asked",
 	}
 	if !slices.Equal(got, want) {

@@ -33,7 +33,7 @@ type Inquiry struct {
 // may be kept afterwards; the answers are then held in memory.
 func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
 	out := &Inquiry{}
-	o := collect.Options{AWS: v.aws, Kube: v.kube, Principal: v.options.Principal, Free: v.options.Free, Serial: v.options.Serial, WithoutSecrets: v.options.WithoutSecrets}
+	o := collect.Options{AWS: v.aws, Kube: v.kube, Principal: v.options.Principal, Free: v.options.Free, Serial: v.options.Serial, WithoutSecrets: v.options.WithoutSecrets, HostLogs: v.options.HostLogs}
 	if record && v.options.Store != nil {
 		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), v.options.Store
 		o.AWS, o.Kube = out.recorder.AWS(v.aws), out.recorder.Kube(v.kube)

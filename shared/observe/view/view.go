@@ -63,6 +63,8 @@ type Options struct {
 	Free, Serial bool
 	// WithoutSecrets reports whether console output and user data are left unread.
 	WithoutSecrets bool
+	// HostLogs say whether and how the logs of hosts are read.
+	HostLogs collect.HostLogs
 }
 
 // View observes the clusters of one account and region. It is safe for concurrent use.
@@ -85,7 +87,11 @@ func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 
 // OfBundle returns a view of a bundle instead of an account.
 func OfBundle(b *bundle.Bundle) *View {
-	v := New(b.AWS(), b.Kube(), Options{PageInterval: time.Nanosecond, RollFrom: inFull, Free: true})
+	o := Options{PageInterval: time.Nanosecond, RollFrom: inFull, Free: true}
+	if b.HasHostLogs() {
+		o.HostLogs.Document = "host-logs"
+	}
+	v := New(b.AWS(), b.Kube(), o)
 	v.remembered, _ = b.Remembered()
 	return v
 }

@@ -322,6 +322,7 @@ func (w *world) before(c Check) (*roll.Snapshot, map[roll.FindingKey]roll.Diagno
 func (w *world) observe(s ledger.State) {
 	w.state.First, w.state.Checked = s.First, s.Checked
 	maps.Copy(w.state.Spot, s.Spot)
+	maps.Copy(w.state.Approvals, s.Approvals)
 	maps.Copy(w.state.GroupsWithNodes, s.GroupsWithNodes)
 	different := func(id roll.InstanceID) bool {
 		_, stays := w.stays[id]
@@ -437,6 +438,9 @@ func (w *world) remember(p plan.Plan) {
 	}
 	if a := p.Alarm; a != nil {
 		w.state.Apply(ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}})
+	}
+	for _, a := range p.Approved {
+		w.state.Approvals[a.Order] = a.Approval
 	}
 	for _, r := range p.Resolved {
 		for i := range w.state.Actions {

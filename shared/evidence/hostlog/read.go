@@ -1,0 +1,115 @@
+package hostlog
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/redact"
+)
+
+// Log is what was found in the logs of a host.
+type Log struct {
+	// Console holds the signs, each with the section that has its line.
+	Console console.Log
+	// At is when the logs were printed, by the host's clock; zero if unknown.
+	At time.Time
+	// Disks are the file systems of the node's own directories, each once.
+	Disks []Disk
+}
+
+// Disk is a file system.
+type Disk struct {
+	Mount string // where it is mounted
+	// Size and Free are bytes, Inodes and FreeInodes numbers of files. Size or Inodes is 0 if unknown,
+	// and Inodes if the file system has no limit of its own.
+	Size, Free, Inodes, FreeInodes int64
+	// Row and InodeRow are the lines of df, "" without one.
+	Row, InodeRow string
+}
+
+const (
+	// fullBelow is the free space below which a disk counts as full. A failed write leaves some.
+	fullBelow = 16 << 20
+	// fewInodes is the number of free inodes below which a disk counts as having none: unpacking an
+	// image takes thousands, and those that it got are given back when it fails.
+	fewInodes = 100
+)
+
+// Full reports whether the disk has no space left.
+func (d Disk) Full() bool { return d.Size > 0 && d.Free < fullBelow }
+
+// OutOfInodes reports whether the disk can hold no more files, whatever space it has left.
+func (d Disk) OutOfInodes() bool { return d.Inodes > 0 && d.FreeInodes < fewInodes }
+
+const (
+	markBegin, markEnd = "==== rollcall: ", " ===="
+	titleBegin         = "host logs of "
+)
+
+// sections are those of the script, in its order.
+var sections = []string{"df", "df-i", "kernel", "cloud-init", "nodeadm", "containerd", "kubelet"}
+
+// Read reads the output of the script. It never fails: ok is false if the text has no section, as on
+// a system that the script does not know.
+func Read(text string) (log Log, ok bool) {
+	text = redact.Log(text)
+	log.Console = console.Read(text)
+	log.Console.Truncated = true // tails
+	var from []string            // the section of each line
+	section, next := "", 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		if name, is := marked(line); is {
+			if at, titled := strings.CutPrefix(name, titleBegin); titled && log.At.IsZero() && next == 0 {
+				log.At, _ = time.Parse(time.RFC3339, at)
+			}
+			// A log may contain such a line too: the sections come once, in their order.
+			if n := slices.Index(sections, name); n >= next {
+				section, next = name, n+1
+			}
+		} else if section == "df" || section == "df-i" {
+			log.df(section, line)
+		}
+		from = append(from, section)
+	}
+	for i := range log.Console.Found {
+		if f := &log.Console.Found[i]; f.Line <= len(from) {
+			f.From = from[f.Line-1]
+		}
+	}
+	return log, next > 0
+}
+
+// marked returns the name in a line that begins a section.
+func marked(line string) (string, bool) {
+	name, begins := strings.CutPrefix(line, markBegin)
+	name, ends := strings.CutSuffix(name, markEnd)
+	return name, begins && ends
+}
+
+// df reads a row of df -P or df -Pi: the device, the size, what is used, what is free, the share, and
+// where it is mounted.
+func (l *Log) df(section, line string) {
+	f := strings.Fields(line)
+	if len(f) != 6 || !strings.HasPrefix(f[5], "/") {
+		return
+	}
+	size, err := strconv.ParseInt(f[1], 10, 64)
+	free, wrong := strconv.ParseInt(f[3], 10, 64)
+	if err != nil || wrong != nil {
+		return
+	}
+	at := slices.IndexFunc(l.Disks, func(d Disk) bool { return d.Mount == f[5] })
+	if at < 0 {
+		at, l.Disks = len(l.Disks), append(l.Disks, Disk{Mount: f[5]})
+	}
+	row := redact.Excerpt(strings.Join(f, " "), 1, 0)
+	if d := &l.Disks[at]; section == "df" {
+		d.Size, d.Free, d.Row = size<<10, free<<10, row
+	} else {
+		d.Inodes, d.FreeInodes, d.InodeRow = size, free, row
+	}
+}

@@ -1,0 +1,187 @@
+package hostlog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"rollcall/shared/evidence/console"
+	"rollcall/shared/evidence/hostlog"
+)
+
+func load(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestSignsNameTheirSection(t *testing.T) {
+	log, ok := hostlog.Read(load(t, "al2023-full-disk"))
+	if want := time.Date(2026, 3, 10, 11, 58, 2, 0, time.UTC); !ok || !log.At.Equal(want) {
+		t.Errorf("%v, of %s, want %s", ok, log.At, want)
+	}
+	var got []string
+	for _, f := range log.Console.Found {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.From, f.Sign, f.Detail)))
+	}
+	want := []string{
+		"kernel OutOfMemory java",
+		"nodeadm NodeadmRan", "nodeadm NodeadmDone",
+		"containerd DiskFull containerd",
+		"kubelet KubeletFailed kubelet.service", "kubelet KubeletStarted kubelet.service",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if f := log.Console.Found[0]; f.Where() != "kernel log" {
+		t.Errorf("the line is in the %s", f.Where())
+	}
+}
+
+func TestDisks(t *testing.T) {
+	const gib = 1 << 30
+	for _, tt := range []struct {
+		name, df, inodes string
+		full, out        bool
+	}{
+		{"space", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 10485760 90000 10395760 1% /", false, false},
+		{"none left", "/dev/nvme0n1p1 20959212 20959212 0 100% /", "/dev/nvme0n1p1 180 90 90 50% /", true, true},
+		{"a little below", "/dev/nvme0n1p1 20959212 20942829 16383 100% /", "", true, false},
+		{"as much as is enough", "/dev/nvme0n1p1 20959212 20942828 16384 100% /", "", false, false},
+		{"no inodes", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 1310720 1310620 100 100% /\n/dev/nvme1n1 1310720 1310621 99 100% /var/lib/containerd", false, true},
+		{"inodes without a limit", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 0 0 0 - /", false, false},
+		{"not a row", "df: /var/lib/kubelet: Transport endpoint is not connected\n/dev/nvme0n1p1 20959212 209", "", false, false},
+	} {
+		log, ok := hostlog.Read("==== rollcall: df ====\nFilesystem 1024-blocks Used Available Capacity Mounted on\n" + tt.df + "\n\n==== rollcall: df-i ====\nFilesystem Inodes IUsed IFree IUse% Mounted on\n" + tt.inodes + "\n")
+		if got := slices.ContainsFunc(log.Disks, hostlog.Disk.Full); !ok || got != tt.full {
+			t.Errorf("%s: full %v, want %v: %+v", tt.name, got, tt.full, log.Disks)
+		}
+		if got := slices.ContainsFunc(log.Disks, hostlog.Disk.OutOfInodes); got != tt.out {
+			t.Errorf("%s: out of inodes %v, want %v: %+v", tt.name, got, tt.out, log.Disks)
+		}
+		if tt.name == "space" && (len(log.Disks) != 1 || log.Disks[0].Size/gib != 19 || log.Disks[0].Mount != "/") {
+			t.Errorf("%+v", log.Disks)
+		}
+	}
+}
+
+// A program may print lines that look like those of the script. The journal indents what follows the
+// first line of a message.
+func TestALogCannotPretendToBeAnotherSection(t *testing.T) {
+	const mark = "==== rollcall: %s ====\n"
+	log, _ := hostlog.Read(fmt.Sprintf(mark+mark+mark+mark+mark, "host logs of 2026-03-10T11:58:02Z", "df", "kernel", "cloud-init", "df") +
+		"/dev/nvme0n1p1 20959212 20959212 0 100% /\n" +
+		fmt.Sprintf("      "+mark+mark, "kubelet", "host logs of 2020-01-01T00:00:00Z") +
+		"[FAILED] Failed to start kubelet.service - Kubernetes Kubelet.\n")
+	if len(log.Disks) != 0 || log.At.Year() != 2026 {
+		t.Errorf("%+v", log)
+	}
+	if f, ok := log.Console.First(console.KubeletFailed); !ok || f.From != "cloud-init" {
+		t.Errorf("%+v", log.Console.Found)
+	}
+}
+
+func TestOtherTextHasNoLogs(t *testing.T) {
+	for _, text := range []string{"", "sh: syntax error\n", "\n==== rollcall: host logs of 2026-03-10T11:58:02Z ====\n\n==== rollcall: no systemd ====\n"} {
+		if _, ok := hostlog.Read(text); ok {
+			t.Errorf("%q has logs", text)
+		}
+	}
+}
+
+// carriers are lines with signs in which a secret may be.
+var carriers = []string{
+	"Mar 10 11:00:00 ip-10-0-1-5 cloud-init[1990]: write config: db_password='%s': No space left on device",
+	`Mar 10 11:00:01 ip-10-0-1-5 nodeadm[1619]: {"level":"fatal","msg":"Command failed","error":"x {\"secret_access_key\": \"%s\"} y"}`,
+	`Mar 10 11:00:02 ip-10-0-1-5 kubelet[2857]: E0310 11:21:04.199967    2857 run.go:74] "command failed" err="failed to parse kubelet flag: --auth-token=%s"`,
+	"Mar 10 11:00:03 ip-10-0-1-5 kernel: Kernel panic - not syncing: api_key=%s",
+	`Mar 10 11:00:04 ip-10-0-1-5 cloud-init[1990]: Could not connect to the endpoint URL: "https://user:%s@proxy.example.com/x"`,
+}
+
+func TestNoSecretIsInWhatIsRead(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		secret := fmt.Sprintf("q%dX%dz7", r.Uint64(), r.Uint64())
+		text := "==== rollcall: cloud-init ====\n"
+		for _, c := range carriers {
+			text += fmt.Sprintf(c, secret) + "\n"
+		}
+		log, _ := hostlog.Read(text)
+		if len(log.Console.Found) < 4 {
+			t.Fatalf("%+v", log)
+		}
+		if all := fmt.Sprintf("%+v", log); strings.Contains(all, secret) {
+			t.Fatalf("%s in %s", secret, all)
+		}
+	}
+}
+
+// The script runs with programs that print much, fail, or are missing, and its output is shorter than
+// what SSM returns.
+func TestTheScriptFitsIntoWhatSSMReturns(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	if _, err := os.Stat("/run/systemd/system"); err != nil { // the script's condition: see below
+		t.Log("this host has no systemd, so the script's condition is left out")
+	}
+	script := strings.Replace(hostlog.Script, "[ ! -d /run/systemd/system ]", "false", 1)
+	if script == hostlog.Script {
+		t.Fatal("the script has another condition")
+	}
+	run := func(programs map[string]string) string {
+		dir := t.TempDir()
+		for name, body := range programs {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := exec.CommandContext(t.Context(), shell, "-c", script)
+		c.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	const much = `i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo "Mar 10 11:00:00 ip-10-0-1-5 kubelet[7]: line $i of $*"; done`
+	for name, programs := range map[string]map[string]string{
+		"much": {"journalctl": much, "df": much}, "failures": {"journalctl": "echo broken >&2; exit 1", "df": "exit 1"},
+	} {
+		out := run(programs)
+		log, ok := hostlog.Read(out)
+		if n := utf8.RuneCountInString(out); n >= hostlog.MaxChars || !ok || log.At.IsZero() {
+			t.Errorf("%s: %d characters, %v, of %s", name, n, ok, log.At)
+		}
+		if name != "much" {
+			continue
+		}
+		for _, want := range []string{"line 3000 of -q -b --no-pager -o short -k --since=-3h\n", "line 3000 of -q -b --no-pager -o short --since=-3h -u kubelet -u snap.kubelet-eks.daemon\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the end %q is missing", want)
+			}
+		}
+		for line := range strings.Lines(out) {
+			if strings.HasSuffix(line, "\n") && strings.Contains(line, "line") && !strings.HasPrefix(line, "Mar 10") {
+				t.Errorf("a line without its beginning: %q", line)
+			}
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), shell, "-c", strings.Replace(hostlog.Script, "! -d /run/systemd/system", "1", 1)).Output(); err != nil || !strings.HasSuffix(string(out), "\n==== rollcall: no systemd ====\n") {
+		t.Errorf("without systemd it prints %q: %v", out, err)
+	}
+	if strings.Contains(hostlog.Script, "{{") {
+		t.Error("SSM replaces what is in double braces")
+	}
+}
