@@ -19,9 +19,9 @@ type Replay struct {
 	From, To time.Time
 	Clusters []string
 	Checks   int
-	Outcomes []replay.Outcome // two of them, or more
+	Outcomes []replay.Replayed // two of them, or more
 	// Idle is the outcome without any act.
-	Idle replay.Outcome
+	Idle replay.Replayed
 }
 
 // ReplayDocument is the JSON form of a replay. Every list is present, even if empty.
@@ -74,14 +74,14 @@ func (r Replay) Document() ReplayDocument {
 	return d
 }
 
-func resultOf(a replay.Act) string {
+func resultOf(a replay.TakenAct) string {
 	if a.Assumed {
 		return "assumed"
 	}
 	return cmp.Or(string(a.Result), "not carried out")
 }
 
-func holdsOf(o replay.Outcome) []ReplayedHold {
+func holdsOf(o replay.Replayed) []ReplayedHold {
 	out := []ReplayedHold{}
 	seen, longest := map[plan.Reason]map[roll.InstanceID]bool{}, map[plan.Reason]time.Duration{}
 	for _, h := range o.Holds {
@@ -156,7 +156,7 @@ func hours(h float64) string { return fmt.Sprintf("%.1f", h) }
 
 // reasons returns all reasons of holds, those that held longest first.
 func (r Replay) reasons() (out []plan.Reason) {
-	var all replay.Outcome
+	var all replay.Replayed
 	for _, o := range r.Outcomes {
 		all.Holds = append(all.Holds, o.Holds...)
 	}
@@ -170,7 +170,7 @@ func (r Replay) reasons() (out []plan.Reason) {
 // its time and result.
 func (r Replay) different() [][]string {
 	type act struct {
-		replay.Act
+		replay.TakenAct
 		cells []string
 	}
 	var all []act
@@ -240,7 +240,7 @@ func (r Replay) Write(w io.Writer, layout Layout) error {
 }
 
 func (r Replay) assumes() bool {
-	return slices.ContainsFunc(r.Outcomes, func(o replay.Outcome) bool { return o.Assumed() > 0 })
+	return slices.ContainsFunc(r.Outcomes, func(o replay.Replayed) bool { return o.Assumed() > 0 })
 }
 
 // Page returns the page of the replay.

@@ -17,8 +17,8 @@ import (
 // and held another act.
 func twoPolicies() report.Replay {
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	act := func(id string, do plan.Action, after time.Duration) replay.Act {
-		return replay.Act{Order: plan.Order{ID: id, ClusterID: roll.ClusterID{Name: "payments"}, Instance: "i-00000000000000001", Group: "asg/w", Kind: roll.Unknown, Action: do, At: at.Add(after)}}
+	act := func(id string, do plan.Action, after time.Duration) replay.TakenAct {
+		return replay.TakenAct{Order: plan.Order{ID: id, ClusterID: roll.ClusterID{Name: "payments"}, Instance: "i-00000000000000001", Group: "asg/w", Kind: roll.Unknown, Action: do, At: at.Add(after)}}
 	}
 	ended, both := act("a", plan.Terminate, time.Hour), act("b", plan.Cordon, time.Minute)
 	ended.Result, both.Result, ended.Cause = ledger.Done, ledger.Done, "KubeletSilent"
@@ -29,11 +29,11 @@ func twoPolicies() report.Replay {
 	}
 	return report.Replay{
 		From: at, To: at.Add(4 * time.Hour), Clusters: []string{"payments"}, Checks: 48,
-		Outcomes: []replay.Outcome{
-			{Name: "as it ran", Acts: []replay.Act{both, ended}, Notices: 3, Lost: 90 * time.Minute},
-			{Name: "gentle.yaml", Acts: []replay.Act{both, rebooted}, Notices: 4, Lost: 3 * time.Hour, Holds: []replay.Hold{held(plan.SharedCause, "i-1", time.Hour), held(plan.SharedCause, "i-2", 2*time.Hour), held(plan.SharedCause, "i-1", 0), held(plan.OneAtATime, "i-3", 4*time.Hour)}},
+		Outcomes: []replay.Replayed{
+			{Name: "as it ran", Acts: []replay.TakenAct{both, ended}, Notices: 3, Lost: 90 * time.Minute},
+			{Name: "gentle.yaml", Acts: []replay.TakenAct{both, rebooted}, Notices: 4, Lost: 3 * time.Hour, Holds: []replay.Hold{held(plan.SharedCause, "i-1", time.Hour), held(plan.SharedCause, "i-2", 2*time.Hour), held(plan.SharedCause, "i-1", 0), held(plan.OneAtATime, "i-3", 4*time.Hour)}},
 		},
-		Idle: replay.Outcome{Lost: 4 * time.Hour},
+		Idle: replay.Replayed{Lost: 4 * time.Hour},
 	}
 }
 

@@ -273,7 +273,7 @@ func (d *deployment) newInspect(v *env) *lambdas.Inspect {
 		Fleet:         d.newLedger(v),
 	}
 	if record := d.a.record; record != nil {
-		inspect.Runner.Record = func(_ context.Context, c replay.Check) error { return record(c) }
+		inspect.Runner.Record = func(_ context.Context, c replay.Recorded) error { return record(c) }
 	}
 	return inspect
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // recorded runs a scenario, and reads the record that it writes.
-func recorded(t *testing.T, sc sim.Scenario) []replay.Check {
+func recorded(t *testing.T, sc sim.Scenario) []replay.Recorded {
 	t.Helper()
 	var file bytes.Buffer
 	w, err := replay.NewWriter(&file)

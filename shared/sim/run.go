@@ -42,7 +42,7 @@ type Watch struct {
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus func(at time.Time, detailType, detail string, resources []string)
 	// Record, if not nil, is called with what each check that found something decided from.
-	Record func(replay.Check) error
+	Record func(replay.Recorded) error
 	// Metrics, if not nil, receives the metrics that the functions write.
 	Metrics io.Writer
 	// Detailed writes each metric by all its dimensions.

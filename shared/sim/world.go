@@ -44,7 +44,7 @@ type account struct {
 	// bus is called with each event put on the event bus; never nil.
 	bus       func(at time.Time, detailType, detail string, resources []string)
 	metrics   io.Writer
-	record    func(replay.Check) error
+	record    func(replay.Recorded) error
 	detailed  bool
 	log       slog.Handler
 	silenced  map[string]bool // zones without a network

@@ -110,7 +110,7 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 	if err != nil {
 		return err
 	}
-	var checks []replay.Check
+	var checks []replay.Recorded
 	err = f.within(ctx, env, func(ctx context.Context, p *progress) (err error) {
 		if f.stack != "" {
 			checks, err = f.ofStack(ctx, env, p)
@@ -122,7 +122,7 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	checks = slices.DeleteFunc(checks, func(c replay.Check) bool { return f.cluster != "" && c.Cluster().Name != f.cluster })
+	checks = slices.DeleteFunc(checks, func(c replay.Recorded) bool { return f.cluster != "" && c.Cluster().Name != f.cluster })
 	if len(checks) == 0 {
 		return errors.New("there is no recorded check" + roll.Behind(" of cluster ", f.cluster) + ": a deployment records checks that found something, if its parameter KeepChecks is true")
 	}
@@ -145,7 +145,7 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 }
 
 // compare replays checks under the policies. One policy, or none, is compared with what happened.
-func compare(checks []replay.Check, candidates []candidate) (report.Replay, error) {
+func compare(checks []replay.Recorded, candidates []candidate) (report.Replay, error) {
 	r := report.Replay{Checks: len(checks), From: checks[0].Now, To: checks[0].Now}
 	byCluster := replay.ByCluster(checks)
 	for _, of := range byCluster {
@@ -153,7 +153,7 @@ func compare(checks []replay.Check, candidates []candidate) (report.Replay, erro
 		r.From, r.To = roll.Earlier(r.From, of[0].Now), roll.Later(r.To, of[len(of)-1].Now)
 	}
 	if len(candidates) < 2 {
-		var all []replay.Outcome
+		var all []replay.Replayed
 		for _, of := range byCluster {
 			o, err := replay.AsItRan(of)
 			if err != nil {
@@ -179,8 +179,8 @@ func compare(checks []replay.Check, candidates []candidate) (report.Replay, erro
 }
 
 // played replays the checks of all clusters under a policy.
-func played(byCluster [][]replay.Check, c candidate, permitted policy.Mode) (replay.Outcome, error) {
-	var all []replay.Outcome
+func played(byCluster [][]replay.Recorded, c candidate, permitted policy.Mode) (replay.Replayed, error) {
+	var all []replay.Replayed
 	for _, of := range byCluster {
 		source := c.source
 		if source == (policy.Source{}) {
@@ -188,13 +188,13 @@ func played(byCluster [][]replay.Check, c candidate, permitted policy.Mode) (rep
 			source.Halted = false
 			text, err := inMode([]byte(cmp.Or(source.Text, builtIn)), string(policy.Remediate))
 			if err != nil {
-				return replay.Outcome{}, err
+				return replay.Replayed{}, err
 			}
 			source.Text = text
 		}
 		doc, err := source.Document()
 		if err != nil {
-			return replay.Outcome{}, fmt.Errorf("policy %s: %w", c.name, err)
+			return replay.Replayed{}, fmt.Errorf("policy %s: %w", c.name, err)
 		}
 		all = append(all, replay.Play(c.name, of, doc, permitted))
 	}
@@ -205,7 +205,7 @@ func played(byCluster [][]replay.Check, c candidate, permitted policy.Mode) (rep
 const builtIn = "apiVersion: rollcall/v1\n"
 
 // ofStack reads the checks that a deployment recorded.
-func (f replayFlags) ofStack(ctx context.Context, env Environment, p *progress) ([]replay.Check, error) {
+func (f replayFlags) ofStack(ctx context.Context, env Environment, p *progress) ([]replay.Recorded, error) {
 	a, err := f.only(ctx, env, p)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (f replayFlags) ofStack(ctx context.Context, env Environment, p *progress) 
 }
 
 // ofPath reads records, or bundles.
-func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) ([]replay.Check, error) {
+func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) ([]replay.Recorded, error) {
 	p.say("reading " + f.from)
 	if place, inS3 := strings.CutPrefix(f.from, "s3://"); inS3 {
 		return gather(func(keep keeper) error { return f.eachOf(ctx, place, replay.Extension, keep) })
@@ -250,10 +250,10 @@ func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) (
 }
 
 // gather reads records. Its error names all that cannot be read.
-func gather(each func(keeper) error) (checks []replay.Check, _ error) {
+func gather(each func(keeper) error) (checks []replay.Recorded, _ error) {
 	var faults []error
 	err := each(func(name string, data []byte, err error) {
-		var of []replay.Check
+		var of []replay.Recorded
 		if err == nil {
 			of, err = replay.Read(bytes.NewReader(data))
 		}
@@ -275,7 +275,7 @@ func bundlesIn(dir string) (out []string, _ error) {
 }
 
 // ofBundles checks bundles in the order of their times, each with what the ones before showed.
-func (f replayFlags) ofBundles(ctx context.Context, env Environment, dirs []string, err error) (checks []replay.Check, _ error) {
+func (f replayFlags) ofBundles(ctx context.Context, env Environment, dirs []string, err error) (checks []replay.Recorded, _ error) {
 	faults := []error{err}
 	memory := ledger.NewMemory()
 	type captured struct {
@@ -301,7 +301,7 @@ func (f replayFlags) ofBundles(ctx context.Context, env Environment, dirs []stri
 		runner := &run.Runner{
 			Observer: c.look.Observer, Why: c.look.Check, Ledger: memory, Policy: policy.Default(), Permitted: policy.Observe,
 			Clock: func() time.Time { return c.at }, ReadTime: f.readTime(),
-			Record: func(_ context.Context, check replay.Check) error {
+			Record: func(_ context.Context, check replay.Recorded) error {
 				checks = append(checks, check)
 				return nil
 			},
@@ -320,7 +320,7 @@ func said(c report.Check) error {
 }
 
 // recordTo returns a function that appends checks to a record file, and one that ends it.
-func recordTo(file string) (write func(replay.Check) error, end func() error, _ error) {
+func recordTo(file string) (write func(replay.Recorded) error, end func() error, _ error) {
 	to, err := os.Create(file)
 	if err != nil {
 		return nil, nil, ofFlag("--record", err)

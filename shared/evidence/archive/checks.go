@@ -17,7 +17,7 @@ func Checks(account, region, cluster string) string {
 }
 
 // Record keeps a check for a replay. The objects of a cluster are named by the times of its checks.
-func (s *S3) Record(ctx context.Context, c replay.Check) error {
+func (s *S3) Record(ctx context.Context, c replay.Recorded) error {
 	var content bytes.Buffer
 	w, err := replay.NewWriter(&content)
 	if err != nil {

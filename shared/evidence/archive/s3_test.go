@@ -298,7 +298,7 @@ func TestARecordedCheckIsAnObject(t *testing.T) {
 	b := newBucket()
 	s := archive.NewS3(b, "evidence")
 	at := time.Date(2026, 3, 2, 12, 30, 0, 500, time.UTC)
-	c := replay.Check{Now: at, Snapshot: &roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Account: "123456789012", Region: "eu-west-1", Name: "demo"}}}}
+	c := replay.Recorded{Now: at, Snapshot: &roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Account: "123456789012", Region: "eu-west-1", Name: "demo"}}}}
 	for range 2 { // a second delivery changes nothing
 		if err := s.Record(t.Context(), c); err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ type Runner struct {
 	// Plan makes the plan; nil is plan.Make. Tests of the guards replace it.
 	Plan func(plan.Input) plan.Plan
 	// Record, if not nil, is called with what each check that found something decided from.
-	Record func(context.Context, replay.Check) error
+	Record func(context.Context, replay.Recorded) error
 	// Orders may be nil: then orders are only in the result.
 	Orders orders
 	// Clock is read again after the cluster was read, and right before each order: a check of
@@ -127,7 +127,7 @@ func (r *Runner) record(ctx context.Context, c *report.Check, in plan.Input) {
 	}
 	ctx, cancel := deadline.In(ctx, recordTime)
 	defer cancel()
-	err := r.Record(ctx, replay.Check{
+	err := r.Record(ctx, replay.Recorded{
 		Now: in.Now, SeenAt: in.SeenAt, Policy: r.Policy.Source(), Permitted: r.Permitted, Lowered: in.Lowered, Unremembered: in.Unremembered,
 		Snapshot: in.Snapshot, Diagnoses: in.Diagnoses, State: in.State, Orders: c.Plan.Orders,
 	})

@@ -15,10 +15,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Outcome is what happened in the recorded time, or would have happened under a policy.
-type Outcome struct {
+// Replayed is what happened in the recorded time, or would have happened under a policy.
+type Replayed struct {
 	Name    string // of the policy
-	Acts    []Act
+	Acts    []TakenAct
 	Holds   []Hold
 	Notices int
 	// Lost is the time of machines that were no healthy nodes, summed up over the machines.
@@ -26,7 +26,7 @@ type Outcome struct {
 }
 
 // Assumed counts the acts whose effect is assumed.
-func (o Outcome) Assumed() (n int) {
+func (o Replayed) Assumed() (n int) {
 	for _, a := range o.Acts {
 		if a.Assumed {
 			n++
@@ -35,8 +35,8 @@ func (o Outcome) Assumed() (n int) {
 	return n
 }
 
-// Act is an act that was ordered.
-type Act struct {
+// TakenAct is an act that was ordered.
+type TakenAct struct {
 	plan.Order
 	Cause string // code of the first decisive cause, "" if none was found
 	// Result is what the record says of the act, "" if it was not carried out.
@@ -66,13 +66,13 @@ const (
 )
 
 // AsItRan returns what happened in the recorded checks of one cluster, in the order of time.
-func AsItRan(checks []Check) (Outcome, error) {
-	t := tally{Outcome: Outcome{Name: "as it ran"}, acts: map[string]int{}, holds: map[holdKey]int{}}
+func AsItRan(checks []Recorded) (Replayed, error) {
+	t := summing{Replayed: Replayed{Name: "as it ran"}, acts: map[string]int{}, holds: map[holdKey]int{}}
 	done := acted(checks)
 	for i, c := range checks {
 		doc, err := c.Policy.Document()
 		if err != nil {
-			return t.Outcome, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
+			return t.Replayed, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
 		}
 		a, p := c.under(doc, c.Permitted, c.Snapshot, c.Diagnoses, c.State)
 		p.Orders = c.Orders
@@ -83,7 +83,7 @@ func AsItRan(checks []Check) (Outcome, error) {
 			}
 		}
 	}
-	return t.Outcome, nil
+	return t.Replayed, nil
 }
 
 // Play returns what would have happened in the recorded checks of one cluster, in the order of time,
@@ -100,8 +100,8 @@ func AsItRan(checks []Check) (Outcome, error) {
 //   - a cordon, a drain and the deletion of a Node succeed at once, and a reboot cures nothing
 //   - a machine that a recorded act took away or rebooted, and that this policy would have left
 //     alone, stays as the check before the act saw it.
-func Play(name string, checks []Check, doc *policy.Document, permitted policy.Mode) Outcome {
-	t := tally{Outcome: Outcome{Name: name}, acts: map[string]int{}, holds: map[holdKey]int{}}
+func Play(name string, checks []Recorded, doc *policy.Document, permitted policy.Mode) Replayed {
+	t := summing{Replayed: Replayed{Name: name}, acts: map[string]int{}, holds: map[holdKey]int{}}
 	w := newWorld(checks)
 	for i, c := range checks {
 		s, diagnoses := w.before(c)
@@ -118,13 +118,13 @@ func Play(name string, checks []Check, doc *policy.Document, permitted policy.Mo
 		}
 		w.last, w.lastDiagnoses, w.at = s, diagnoses, c.Now
 	}
-	return t.Outcome
+	return t.Replayed
 }
 
 // undiagnosed returns the diagnoses, with one for each finding that the recorded policy had not
 // diagnosed yet: all is unread that could hold an act. Without it the finding would seem to have no
 // cause that a replacement would have too.
-func undiagnosed(doc *policy.Document, c Check, s *roll.Snapshot, state ledger.State, diagnoses map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey]roll.Diagnosis {
+func undiagnosed(doc *policy.Document, c Recorded, s *roll.Snapshot, state ledger.State, diagnoses map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey]roll.Diagnosis {
 	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, policy.Remediate)
 	out := diagnoses
 	for _, f := range assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now}).Findings {
@@ -151,7 +151,7 @@ var unread = func() (d roll.Diagnosis) {
 }()
 
 // lasts returns the time from a check to the next.
-func lasts(checks []Check, i int) time.Duration {
+func lasts(checks []Recorded, i int) time.Duration {
 	if i+1 == len(checks) {
 		return 0
 	}
@@ -162,7 +162,7 @@ func lasts(checks []Check, i int) time.Duration {
 // tried again at another time, which is another entry.
 type tries map[string][]ledger.Action
 
-func acted(checks []Check) tries {
+func acted(checks []Recorded) tries {
 	out := tries{}
 	for _, c := range checks {
 		for _, a := range c.State.Actions {
@@ -187,9 +187,9 @@ func (t tries) of(order string, at time.Time) (try ledger.Action, ok bool) {
 	return try, ok
 }
 
-// tally sums up the plans of checks.
-type tally struct {
-	Outcome
+// summing sums up the plans of checks.
+type summing struct {
+	Replayed
 	acts  map[string]int // index in Acts, by order
 	holds map[holdKey]int
 }
@@ -202,7 +202,7 @@ type holdKey struct {
 	reason   plan.Reason
 }
 
-func (t *tally) add(c Check, a assess.Assessment, p plan.Plan, diagnoses map[roll.FindingKey]roll.Diagnosis, lasts time.Duration) {
+func (t *summing) add(c Recorded, a assess.Assessment, p plan.Plan, diagnoses map[roll.FindingKey]roll.Diagnosis, lasts time.Duration) {
 	down := map[roll.InstanceID]bool{}
 	for _, f := range a.Findings {
 		if costs(f.Kind) {
@@ -218,7 +218,7 @@ func (t *tally) add(c Check, a assess.Assessment, p plan.Plan, diagnoses map[rol
 		if _, again := t.acts[o.ID]; !again {
 			cause, _ := diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive()
 			t.acts[o.ID] = len(t.Acts)
-			t.Acts = append(t.Acts, Act{Order: o, Cause: cause.Code})
+			t.Acts = append(t.Acts, TakenAct{Order: o, Cause: cause.Code})
 		}
 	}
 	for _, h := range p.Held {
@@ -234,14 +234,14 @@ func (t *tally) add(c Check, a assess.Assessment, p plan.Plan, diagnoses map[rol
 	}
 }
 
-func (t *tally) carriedOut(a ledger.Action) {
+func (t *summing) carriedOut(a ledger.Action) {
 	act := &t.Acts[t.acts[a.ID]]
 	if a.Outcome != nil {
 		act.Result, act.Detail = a.Outcome.Result, a.Outcome.Detail
 	}
 }
 
-func (t *tally) assumed(order string) { t.Acts[t.acts[order]].Assumed = true }
+func (t *summing) assumed(order string) { t.Acts[t.acts[order]].Assumed = true }
 
 // costs reports whether a finding means that its machine is no healthy node.
 func costs(k roll.Kind) bool {
@@ -280,7 +280,7 @@ type machine struct {
 
 // newWorld begins with the memory of the first check. That remediate was on before is forgotten: what
 // was wrong before the record began counts as found before the policy was in force.
-func newWorld(checks []Check) *world {
+func newWorld(checks []Recorded) *world {
 	w := &world{
 		state: ledger.NewState(), recorded: acted(checks), ordered: map[string]bool{}, seen: map[string]bool{},
 		ended: map[roll.InstanceID]bool{}, cordoned: map[roll.InstanceID]string{}, stays: map[roll.InstanceID]machine{},
@@ -296,7 +296,7 @@ func newWorld(checks []Check) *world {
 }
 
 // before returns what the check would have seen.
-func (w *world) before(c Check) (*roll.Snapshot, map[roll.FindingKey]roll.Diagnosis) {
+func (w *world) before(c Recorded) (*roll.Snapshot, map[roll.FindingKey]roll.Diagnosis) {
 	w.observe(c.State)
 	for i := range w.state.Actions {
 		a := &w.state.Actions[i]
@@ -387,7 +387,7 @@ func nodeOf(s *roll.Snapshot, id roll.InstanceID) *roll.Node {
 }
 
 // changed returns the check's snapshot and diagnoses in this world.
-func (w *world) changed(c Check) (*roll.Snapshot, map[roll.FindingKey]roll.Diagnosis) {
+func (w *world) changed(c Recorded) (*roll.Snapshot, map[roll.FindingKey]roll.Diagnosis) {
 	if len(w.ended)+len(w.cordoned)+len(w.launched)+len(w.stays) == 0 {
 		return c.Snapshot, c.Diagnoses
 	}
@@ -453,7 +453,7 @@ func (w *world) remember(p plan.Plan) {
 
 // carryOut carries an order out. It returns the recorded act and true if the record has the order at
 // about that time; otherwise the effect is assumed.
-func (w *world) carryOut(c Check, s *roll.Snapshot, o plan.Order) (ledger.Action, bool) {
+func (w *world) carryOut(c Recorded, s *roll.Snapshot, o plan.Order) (ledger.Action, bool) {
 	w.ordered[o.ID], w.seen[o.ID] = true, true
 	act, recorded := w.recorded.of(o.ID, c.Now)
 	for _, a := range w.state.Actions {
@@ -514,7 +514,7 @@ func (w *world) launch(of roll.Instance, at time.Time) {
 }
 
 // Sum joins the outcomes of several clusters under one policy.
-func Sum(of []Outcome) (sum Outcome) {
+func Sum(of []Replayed) (sum Replayed) {
 	for _, o := range of {
 		sum.Name = o.Name
 		sum.Acts = append(sum.Acts, o.Acts...)
@@ -522,7 +522,7 @@ func Sum(of []Outcome) (sum Outcome) {
 		sum.Notices += o.Notices
 		sum.Lost += o.Lost
 	}
-	slices.SortStableFunc(sum.Acts, func(a, b Act) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(sum.Acts, func(a, b TakenAct) int { return a.At.Compare(b.At) })
 	slices.SortStableFunc(sum.Holds, func(a, b Hold) int { return a.From.Compare(b.From) })
 	return sum
 }

@@ -38,7 +38,7 @@ func document(t *testing.T, text string) *policy.Document {
 
 // watched returns the checks of a cluster of six nodes under mode observe, in which a node is silent
 // from a minute after the first check on until the record ends.
-func watched() (checks []replay.Check) {
+func watched() (checks []replay.Recorded) {
 	state := ledger.NewState()
 	state.First = start.Add(-48 * time.Hour)
 	for n := range total {
@@ -55,7 +55,7 @@ func watched() (checks []replay.Check) {
 		}
 		s.Details[silent] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", TerminationProtected: roll.No, ScaleInProtected: roll.No, WholeRead: roll.Yes, Bootstraps: roll.Yes, LeaseRead: roll.Yes, Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}}
 		s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {LaunchSuspended: roll.No, ReplaceSuspended: roll.No, Desired: 6, LaunchesRead: roll.Yes}}
-		c := replay.Check{Now: now, SeenAt: now, Policy: policy.Default().Source(), Permitted: policy.Observe, Snapshot: s, State: state.Clone(), Diagnoses: map[roll.FindingKey]roll.Diagnosis{{Instance: silent, Kind: roll.Unknown}: {}}}
+		c := replay.Recorded{Now: now, SeenAt: now, Policy: policy.Default().Source(), Permitted: policy.Observe, Snapshot: s, State: state.Clone(), Diagnoses: map[roll.FindingKey]roll.Diagnosis{{Instance: silent, Kind: roll.Unknown}: {}}}
 		p, err := c.Plan()
 		if err != nil {
 			panic(err)
@@ -66,7 +66,7 @@ func watched() (checks []replay.Check) {
 	return checks
 }
 
-func said(o replay.Outcome) (out []string) {
+func said(o replay.Replayed) (out []string) {
 	for _, a := range o.Acts {
 		s := fmt.Sprintf("%s %s", a.At.Sub(start).Round(time.Minute), a.Action)
 		if a.Assumed {
@@ -77,7 +77,7 @@ func said(o replay.Outcome) (out []string) {
 	return out
 }
 
-func reasons(o replay.Outcome) (out []plan.Reason) {
+func reasons(o replay.Replayed) (out []plan.Reason) {
 	for _, h := range o.Holds {
 		out = append(out, h.Reason)
 	}

@@ -23,8 +23,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Check is what one check decided from, and which orders it gave.
-type Check struct {
+// Recorded is what one check decided from, and which orders it gave.
+type Recorded struct {
 	Now, SeenAt time.Time
 	// Policy is the policy in force, and Permitted the highest mode that the deployment permits.
 	Policy    policy.Source
@@ -38,10 +38,10 @@ type Check struct {
 }
 
 // Cluster returns the cluster of the check.
-func (c Check) Cluster() roll.ClusterID { return c.Snapshot.Cluster.ID }
+func (c Recorded) Cluster() roll.ClusterID { return c.Snapshot.Cluster.ID }
 
 // Plan makes the check's plan once more, under the policy that it ran with.
-func (c Check) Plan() (plan.Plan, error) {
+func (c Recorded) Plan() (plan.Plan, error) {
 	doc, err := c.Policy.Document()
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
@@ -51,7 +51,7 @@ func (c Check) Plan() (plan.Plan, error) {
 }
 
 // under returns what follows for the check from another policy, snapshot, diagnoses or memory.
-func (c Check) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapshot, diagnoses map[roll.FindingKey]roll.Diagnosis, state ledger.State) (assess.Assessment, plan.Plan) {
+func (c Recorded) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapshot, diagnoses map[roll.FindingKey]roll.Diagnosis, state ledger.State) (assess.Assessment, plan.Plan) {
 	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, permitted)
 	a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now})
 	return a, plan.Make(plan.Input{
@@ -82,7 +82,7 @@ func NewWriter(to io.Writer) (*Writer, error) {
 }
 
 // Write appends a check.
-func (w *Writer) Write(c Check) error { return w.gob.Encode(c) }
+func (w *Writer) Write(c Recorded) error { return w.gob.Encode(c) }
 
 // Close ends the record. It does not close what it was written to.
 func (w *Writer) Close() error { return w.zip.Close() }
@@ -92,7 +92,7 @@ var ErrNoRecord = errors.New("it is no record of checks")
 
 // Read reads a record to its end. An error names what is wrong; the checks before it are returned
 // too.
-func Read(from io.Reader) (checks []Check, err error) {
+func Read(from io.Reader) (checks []Recorded, err error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoRecord, err)
@@ -106,7 +106,7 @@ func Read(from io.Reader) (checks []Check, err error) {
 		return nil, fmt.Errorf("its format is version %d, and this program reads version %d", f.Rollcall, version)
 	}
 	for {
-		var c Check
+		var c Recorded
 		switch err := dec.Decode(&c); {
 		case errors.Is(err, io.EOF):
 			return checks, nil
@@ -120,13 +120,13 @@ func Read(from io.Reader) (checks []Check, err error) {
 }
 
 // ByCluster sorts checks by their time, and groups them by cluster, by name.
-func ByCluster(checks []Check) (out [][]Check) {
+func ByCluster(checks []Recorded) (out [][]Recorded) {
 	checks = slices.Clone(checks)
-	slices.SortStableFunc(checks, func(a, b Check) int {
+	slices.SortStableFunc(checks, func(a, b Recorded) int {
 		return cmp.Or(cmp.Compare(a.Cluster().String(), b.Cluster().String()), a.Now.Compare(b.Now))
 	})
 	for len(checks) > 0 {
-		n := slices.IndexFunc(checks, func(c Check) bool { return c.Cluster() != checks[0].Cluster() })
+		n := slices.IndexFunc(checks, func(c Recorded) bool { return c.Cluster() != checks[0].Cluster() })
 		if n < 0 {
 			n = len(checks)
 		}
