@@ -102,15 +102,9 @@ func (b *book) Approve(ctx context.Context, cluster roll.ClusterID, order string
 	return q, err
 }
 
-// fleet is a ledger of several clusters; *Dynamo and *File implement it.
-type fleet interface {
-	Ledger
-	Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error)
-}
-
 // ApproveAnywhere approves the question of an order in whichever cluster of the account and region
 // has it. It returns the cluster with the question, also with the error if it may not be approved.
-func ApproveAnywhere(ctx context.Context, l fleet, account, region, order string, a Approval) (roll.ClusterID, ApprovalRequest, error) {
+func ApproveAnywhere(ctx context.Context, l OfClusters, account, region, order string, a Approval) (roll.ClusterID, ApprovalRequest, error) {
 	clusters, err := l.Clusters(ctx, account, region)
 	if err != nil {
 		return roll.ClusterID{}, ApprovalRequest{}, err

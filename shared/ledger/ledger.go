@@ -64,6 +64,13 @@ type Ledger interface {
 	Persistent() bool
 }
 
+// OfClusters is a ledger that lists its clusters; *Dynamo and *File implement it.
+type OfClusters interface {
+	Ledger
+	// Clusters returns the clusters of an account and region.
+	Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error)
+}
+
 // Errors of Begin, and ErrNotBegun of Finish.
 var (
 	ErrBegun       = errors.New("this act was begun before")

@@ -15,7 +15,7 @@ import (
 // answer has people answer what a notice asks them to approve: with the chat's button or with the tag,
 // in time, late, twice, for another order, or not at all.
 func (a *account) answer(message string) {
-	document, _ := notice(message)
+	document := notice(message)
 	var n noticed
 	if json.Unmarshal([]byte(document), &n) != nil {
 		return

@@ -90,7 +90,7 @@ type auditor struct {
 	verdicts verdicts
 	records  records
 	harms    harms
-	approvals
+	approvals approvals
 	truths  truths
 	times   times
 	inVain  map[*node]time.Time             // when a node began to be cordoned without a cause

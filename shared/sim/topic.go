@@ -10,14 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 )
 
-// notice splits a message to the topic into what most subscribers get, JSON, and the text of an
-// email.
-func notice(message string) (document, text string) {
+// notice returns what most subscribers get of a message to the topic, JSON.
+func notice(message string) string {
 	var parts map[string]string
 	if json.Unmarshal([]byte(message), &parts) != nil {
-		return "", ""
+		return ""
 	}
-	return parts["default"], parts["email"]
+	return parts["default"]
 }
 
 // snsAPI is SNS, as an environment calls it.
@@ -57,7 +56,7 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 // unfit returns why SNS rejects a message, "" if it accepts it.
 // https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 func unfit(in *sns.PublishInput, subject, message string, attributes map[string]string) string {
-	document, _ := notice(message)
+	document := notice(message)
 	plain := func(r rune) bool { return r < ' ' || r > '~' }
 	switch {
 	case aws.ToString(in.TopicArn) != topicARN:

@@ -87,7 +87,7 @@ type approval struct {
 }
 
 // approve approves an order in whichever cluster of the deployment asks for it.
-func approve(ctx context.Context, m memories, d deployment, order string, a ledger.Approval) (approval, error) {
+func approve(ctx context.Context, m ledger.OfClusters, d deployment, order string, a ledger.Approval) (approval, error) {
 	c, q, err := ledger.ApproveAnywhere(ctx, m, d.account, d.region, order, a)
 	told := approval{Cluster: c.Name, Question: q}
 	switch {

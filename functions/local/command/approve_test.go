@@ -49,7 +49,7 @@ func TestApprove(t *testing.T) {
 		return ledger.Approval{By: "arn:aws:iam::111122223333:user/" + who, How: ledger.WayCommand, At: asked.Add(after)}
 	}
 	s := withQuestion(t)
-	show := func(m memories, order string, a ledger.Approval) (string, error) {
+	show := func(m ledger.OfClusters, order string, a ledger.Approval) (string, error) {
 		told, err := approve(t.Context(), m, d, order, a)
 		var out bytes.Buffer
 		if failed := told.print(Environment{Stdout: &out}, form{output: outputTable}); failed != nil {

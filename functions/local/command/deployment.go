@@ -109,20 +109,13 @@ func settingsOf(s types.Stack) (values map[string]string, missing []string) {
 	return values, missing
 }
 
-// memories hold the memory of several clusters; *ledger.Dynamo and *ledger.File implement
-// it.
-type memories interface {
-	ledger.Ledger
-	Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error)
-}
-
 // searched is the number of clusters whose memories are read in parallel in search of an
 // instance.
 const searched = 8
 
 // find returns the clusters of an account and region whose memory knows an instance. all is
 // the number of clusters searched.
-func find(ctx context.Context, m memories, account, region string, id roll.InstanceID) (knowing []string, all int, err error) {
+func find(ctx context.Context, m ledger.OfClusters, account, region string, id roll.InstanceID) (knowing []string, all int, err error) {
 	clusters, err := m.Clusters(ctx, account, region)
 	if err != nil {
 		return nil, 0, err

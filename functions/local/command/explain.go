@@ -263,7 +263,7 @@ func (f explainFlags) live(ctx context.Context, env Environment, p *progress, ru
 
 // past is the memory of the account's clusters.
 type past struct {
-	ledger          memories
+	ledger          ledger.OfClusters
 	from            string // describes the source to a person
 	account, region string
 	bucket          string            // bucket of the evidence, "" if unknown

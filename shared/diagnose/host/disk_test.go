@@ -60,7 +60,7 @@ func TestWhatTheHostsLogsShow(t *testing.T) {
 			tt.spoil(w)
 			s := w.analyze()
 			for _, c := range s.Causes() {
-				if c.Code != string(tt.code) {
+				if c.Code != tt.code {
 					continue
 				}
 				if string(c.Confidence) != tt.want || !strings.Contains(c.Summary, tt.says) || c.Evidence[0].Source != "host logs" {
@@ -69,7 +69,7 @@ func TestWhatTheHostsLogsShow(t *testing.T) {
 				return
 			}
 			for _, n := range s.Open() {
-				if n.Code == string(tt.code) && tt.want == "" && strings.Contains(n.Reason, tt.says) {
+				if n.Code == tt.code && tt.want == "" && strings.Contains(n.Reason, tt.says) {
 					return
 				}
 			}
@@ -89,7 +89,7 @@ func TestDiskPressureByInodes(t *testing.T) {
 	}
 	w.printed(time.Minute, hostlog.Disk{Mount: "/", Size: 20 << 30, Free: 9 << 30, Inodes: 1 << 20, InodeRow: "/dev/x 2 2 0 100% /"})
 	c := w.analyze().Causes()[0]
-	if c.Code != string(cause.DiskPressurePreceded) || !strings.Contains(c.Summary, "inodes") || c.Evidence[1].Field != "df -i" {
+	if c.Code != cause.DiskPressurePreceded || !strings.Contains(c.Summary, "inodes") || c.Evidence[1].Field != "df -i" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -16,16 +16,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// memories is the ledger of all clusters; *ledger.Dynamo implements it.
-type memories interface {
-	ledger.Ledger
-	Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error)
-}
-
 // Approver records the approvals of a chat.
 type Approver struct {
 	ambient.Ambient
-	Ledger memories
+	Ledger ledger.OfClusters
 }
 
 // Request is the payload of the button.

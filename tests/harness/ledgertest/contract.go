@@ -123,7 +123,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		for key, n := range got.Notices {
 			for id, m := range n.Members {
 				if m.Told.Held != "at 2" {
-					t.Errorf("%v of %s: %q", key, id, m)
+					t.Errorf("%v of %s: %+v", key, id, m)
 				}
 			}
 		}
