@@ -84,18 +84,18 @@ type auditor struct {
 	firstSeen map[string]map[about]foundThen
 	// queue is how many machines were ill at once since the last time that none was. They are cured one
 	// after the other.
-	queue    map[*cluster]int
-	policies policies
-	sense    sense
-	verdicts verdicts
-	records  records
-	harms    harms
+	queue     map[*cluster]int
+	policies  policies
+	sense     sense
+	verdicts  verdicts
+	records   records
+	harms     harms
 	approvals approvals
-	truths  truths
-	times   times
-	inVain  map[*node]time.Time             // when a node began to be cordoned without a cause
-	excused map[string]int                  // how many receives of a message met a fault
-	taken   map[string]map[string]time.Time // when an act was last done to a machine
+	truths    truths
+	times     times
+	inVain    map[*node]time.Time             // when a node began to be cordoned without a cause
+	excused   map[string]int                  // how many receives of a message met a fault
+	taken     map[string]map[string]time.Time // when an act was last done to a machine
 	// sightless is by cluster name.
 	sightless map[string]*sightless
 }

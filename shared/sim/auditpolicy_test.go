@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,7 +105,15 @@ func said(t *terms) string {
 	out = append(out, t.values["limits.withoutReplacement"], t.values["limits.causeOutside"], t.values["silentNode.budgets"], t.values["drain.force"], fmt.Sprint(t.repairs("NvidiaXID79Error"), t.repairs("DCGMError")))
 	for _, kind := range roll.Kinds() {
 		var ladder []string
+		asks := ""
 		for _, r := range t.ladders[string(kind)] {
+			if a := r.Approve; a != nil {
+				asks = " asks for " + settings{values: map[string]string{"for": a.For}}.duration("for").String() + ", then " + cmp.Or(a.Then, "hold")
+				continue
+			}
+			if slices.Contains([]string{"cordon", "drain", "reboot", "terminate", "delete-node"}, r.Do) {
+				r.Do += asks
+			}
 			ladder = append(ladder, fmt.Sprint(r.Do, settings{values: map[string]string{"after": r.After}}.duration("after"), r.Once))
 		}
 		out = append(out, string(kind)+": "+strings.Join(ladder, ", "))
@@ -137,7 +147,11 @@ func wanted(p policy.Policy) string {
 	for _, kind := range roll.Kinds() {
 		var ladder []string
 		for _, s := range p.Ladders[kind] {
-			ladder = append(ladder, fmt.Sprint(s.Do, s.After, s.Once))
+			do := string(s.Do)
+			if a := s.Approve; a.Needed() {
+				do += fmt.Sprintf(" asks for %s, then %s", a.For, a.Then)
+			}
+			ladder = append(ladder, fmt.Sprint(do, s.After, s.Once))
 		}
 		out = append(out, string(kind)+": "+strings.Join(ladder, ", "))
 	}

@@ -100,7 +100,7 @@ func same(t *testing.T, a, b map[string][]byte) {
 func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
 	o := Options{Targets: Targets(), Build: itself, Write: leaflet}
 	files := made(t, o)
-	want := strings.Fields("SHA256SUMS inspect.zip remediate.zip rollcall.json rollcall.yaml rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
+	want := strings.Fields("SHA256SUMS approve.zip inspect.zip remediate.zip rollcall.json rollcall.yaml rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
 		"rollcall_1.2.3_linux_arm64.tar.gz rollcall_1.2.3_windows_amd64.zip rollcall_1.2.3_windows_arm64.zip statechange.zip sweep.zip")
 	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
 		t.Errorf("files %v", got)

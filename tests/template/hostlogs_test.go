@@ -33,7 +33,7 @@ func TestHostLogsAreReadWhereTheyAreWanted(t *testing.T) {
 		hostLogs, secrets string
 		wanted            bool
 	}{{"false", "true", false}, {"true", "false", false}, {"true", "true", true}} {
-		tmpl := read(t, "Mode", "remediate", "HostLogs", tt.hostLogs, "ReadConsoleAndUserData", tt.secrets)
+		tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "HostLogs", tt.hostLogs, "ReadConsoleAndUserData", tt.secrets)
 		name, documents := "", []string(nil)
 		want := map[string][]Statement{}
 		if tt.wanted {

@@ -187,7 +187,15 @@ func (b *Bed) SetCondition(ctx context.Context, name string, condition corev1.No
 	if condition.LastHeartbeatTime.IsZero() {
 		condition.LastHeartbeatTime = metav1.Now()
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}})
+	all := []corev1.NodeCondition{condition}
+	if condition.Type == corev1.NodeReady {
+		pressures, err := b.pressures(ctx, name, condition)
+		if err != nil {
+			return err
+		}
+		all = append(all, pressures...)
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": all}})
 	if err != nil {
 		return fmt.Errorf("encode condition %s of node %s: %w", condition.Type, name, err)
 	}
@@ -197,6 +205,27 @@ func (b *Bed) SetCondition(ctx context.Context, name string, condition corev1.No
 		return fmt.Errorf("set condition %s of node %s: %w", condition.Type, name, err)
 	}
 	return nil
+}
+
+// pressures returns the pressures that change with the Ready condition of a node: all become Unknown
+// with it, and the kubelet reports them again with it.
+func (b *Bed) pressures(ctx context.Context, name string, ready corev1.NodeCondition) (out []corev1.NodeCondition, _ error) {
+	node, err := b.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read node %s: %w", name, err)
+	}
+	for _, c := range node.Status.Conditions {
+		pressure := c.Type == corev1.NodeMemoryPressure || c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodePIDPressure
+		if silent := ready.Status == corev1.ConditionUnknown; !pressure || silent == (c.Status == corev1.ConditionUnknown) {
+			continue
+		}
+		c.Status, c.LastTransitionTime, c.LastHeartbeatTime = corev1.ConditionUnknown, ready.LastTransitionTime, ready.LastHeartbeatTime
+		if ready.Status != corev1.ConditionUnknown {
+			c.Status = corev1.ConditionFalse
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 // WaitUnknown waits until the node lifecycle controller has set a silent node's Ready condition to Unknown.
@@ -269,6 +298,9 @@ func conditions(spec NodeSpec) []corev1.NodeCondition {
 	}
 	for i := range all {
 		all[i].LastHeartbeatTime, all[i].LastTransitionTime = now, since
+		if ready == corev1.ConditionUnknown {
+			all[i].Status = ready // the control plane sets all of them
+		}
 	}
 	for _, c := range spec.Conditions {
 		all = withCondition(all, c)
