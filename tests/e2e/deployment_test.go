@@ -372,3 +372,30 @@ func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
 		}
 	}
 }
+
+// A ladder asks, a person approves in the deployment's ledger, and only that order.
+func TestADeploymentIsToldOfAnApproval(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	d := deploy(t, "remediate")
+	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
+	asks := a.policy("mode: remediate\nladders: {Unregistered: [{do: notify}, {approve: {for: 2h}}, {do: terminate}]}\n")
+	a.remediate("--policy", asks)
+	a.later(2 * time.Minute)
+	same(t, "asked", acted(a.remediate("--policy", asks).only(t)), nil)
+	d.takeOver(a)
+	e := a.ask(command.ExitFindings, id, "--policy", asks)
+	same(t, "before", answers(e), []string{"held terminate ApprovalPending"})
+	order := e.Answers[0].Order
+	for _, tt := range []struct {
+		order string
+		code  int
+		says  string
+	}{{"fedcba9876543210", command.ExitError, "no notice asked about this order"}, {order, command.ExitOK, "approved: the next check orders terminate"}, {order, command.ExitError, "approved already"}} {
+		code, stdout, stderr := a.run(testbed.Viewer, "approve", tt.order, "--stack", "rollcall")
+		if code != tt.code || !strings.Contains(stdout+stderr, tt.says) {
+			t.Errorf("approve %s: exit %d, %s%s", tt.order, code, stdout, stderr)
+		}
+	}
+	same(t, "approved", answers(a.ask(command.ExitFindings, id, "--policy", asks)), []string{"ordered terminate"})
+}
