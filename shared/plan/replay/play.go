@@ -144,7 +144,7 @@ func undiagnosed(doc *policy.Document, c Recorded, s *roll.Snapshot, state ledge
 var unread = func() (d roll.Diagnosis) {
 	for _, code := range cause.Codes() {
 		if cause.Spares(code) {
-			d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: string(code), Reason: "the record has no diagnosis of it", Unread: true})
+			d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: code, Reason: "the record has no diagnosis of it", Unread: true})
 		}
 	}
 	return d
