@@ -116,7 +116,7 @@ func Play(name string, checks []Recorded, doc *policy.Document, permitted policy
 				t.assumed(o.ID)
 			}
 		}
-		w.last, w.lastDiagnoses, w.at = s, diagnoses, c.Now
+		w.last, w.lastDiagnoses = s, diagnoses
 	}
 	return t.Replayed
 }
@@ -266,7 +266,6 @@ type world struct {
 
 	last          *roll.Snapshot
 	lastDiagnoses map[roll.FindingKey]roll.Diagnosis
-	at            time.Time // of the check before
 }
 
 // machine is an instance with its node, and what was found about it.
