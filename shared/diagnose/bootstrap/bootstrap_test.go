@@ -421,6 +421,8 @@ func noUserData() []example {
 		{"an AMI of one's own, which may join by itself", healthyWith(amiOwn, "").without(), "UserDataEmpty?"},
 		{"an AMI of one's own, on which nodeadm finds nothing", unconfigured(configFailed), "UserDataEmpty NodeadmFailed"},
 		{"an AMI of one's own, on which nodeadm finds nothing and says so", unconfigured(noConfig, configFailed), "UserDataEmpty NodeadmFailed"},
+		{"an AMI of one's own, whose nodeadm is told that there is no user data", unconfigured(`[   10.002210] nodeadm[1380]: {"level":"fatal","ts":1775563100.4,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"operation error ec2imds: GetUserData, http response error StatusCode: 404, request to EC2 IMDS failed"}`, configFailed), "UserDataEmpty NodeadmFailed"},
+		{"an AMI of one's own, whose nodeadm cannot ask", unconfigured(`[   10.002210] nodeadm[1380]: {"level":"fatal","ts":1775563100.4,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"operation error ec2imds: GetUserData, http response error StatusCode: 401, request to EC2 IMDS failed"}`, configFailed), "UserDataEmpty? NodeadmFailed"},
 		{"an AMI of one's own, whose nodeadm got further", unconfigured("[   45.000000] nodeadm[2015]: SDK 2026/02/19 07:57:30 DEBUG retrying request EC2/DescribeInstances, attempt 6", configFailed), "UserDataEmpty? NodeadmFailed"},
 		{"an AMI of one's own, whose nodeadm fails later", unconfigured("[FAILED] Failed to start nodeadm-run.service - EKS Nodeadm Run."), "UserDataEmpty? NodeadmFailed"},
 		{"an AMI of one's own, and EKS or Karpenter may have given its part", unconfigured(configFailed).managed("AL2023_x86_64_STANDARD"), "UserDataEmpty? NodeadmFailed"},

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
@@ -99,9 +100,16 @@ func (b *start) unconfigured() (console.Found, bool) {
 	f, ok := b.sign(console.NodeConfigMissing)
 	if !ok {
 		f, ok = b.sign(console.NodeadmFailed)
-		ok = ok && f.From == "" && f.Detail == configUnit && !b.shows(console.AccessDenied, console.APIRetries, console.IMDSFailed, console.NodeConfigInvalid)
+		ok = ok && f.From == "" && (withoutUserData(f.Detail) || f.Detail == configUnit && !b.shows(console.AccessDenied, console.APIRetries, console.IMDSFailed, console.NodeConfigInvalid))
 	}
 	return f, ok && b.os.family == al2023 && !later(b.log(), f.Line, started...)
+}
+
+// withoutUserData reports whether nodeadm failed because the instance metadata service has no user data:
+// it answers 404 then.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
+func withoutUserData(failure string) bool {
+	return strings.Contains(failure, "ec2imds: GetUserData") && strings.Contains(failure, "StatusCode: 404")
 }
 
 // configUnit is the unit in which nodeadm reads its NodeConfig.

@@ -94,15 +94,18 @@ type family struct {
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-ipv6
 func (l *look) families() []family {
 	four := family{sure: true}
-	if l.k.IPFamily != "ipv6" || !l.i.IPv6 || strings.HasSuffix(l.host(), ".eks.amazonaws.com") {
+	if l.k.IPFamily == "ipv4" || !l.i.IPv6 || strings.HasSuffix(l.host(), ".eks.amazonaws.com") {
 		if _, gap := l.translated(); gap != "" {
 			return []family{four, {v6: true, why: gap}}
 		}
 		return []family{four}
 	}
 	six := family{v6: true, sure: strings.HasSuffix(l.host(), ".api.aws"), why: "IPv6 is open, and whether it is a way is not known"}
-	if l.host() == "" {
+	switch {
+	case l.host() == "":
 		six.why = evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"
+	case l.k.IPFamily == "":
+		six.sure, six.why = false, evidence.AnswerOf+"eks:DescribeCluster lacks the IP family"
 	}
 	return []family{four, six}
 }
