@@ -441,3 +441,14 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 		t.Errorf("%s: %s", out.Result, out.Detail)
 	}
 }
+
+// What remediate reads may come to another incident, as when the notice is not on record yet. The outcome
+// belongs to the incident whose notice reported the order.
+func TestTheOutcomeIsOfTheOrdersIncident(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	o.Incident = "31500b5705436699"
+	if out := w.remediator(t).Act(t.Context(), o, now.Add(3*time.Second)); out.Result != Acted || out.Order.Incident != o.Incident {
+		t.Errorf("%s, of incident %q, want %q", out.Result, out.Order.Incident, o.Incident)
+	}
+}

@@ -1,6 +1,7 @@
 package remediate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -73,6 +74,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 	if no != nil {
 		return verified{}, no
 	}
+	made.Incident = cmp.Or(o.Incident, made.Incident) // whose notice reported the order
 	v := verified{
 		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.Snapshot.Cluster,
 		limit: l.policy(roll.Selector{}).Limits.ActionsPerHour, timeout: l.drainTime(o),
