@@ -46,8 +46,8 @@ type zoneTally struct {
 	ZoneCount
 }
 
-// countsAsOverdue reports whether the limits on shares count findings of the kind.
-func countsAsOverdue(k roll.Kind) bool {
+// CountsAsOverdue reports whether the limits on shares count findings of the kind.
+func CountsAsOverdue(k roll.Kind) bool {
 	switch k {
 	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:
 		return false

@@ -26,6 +26,11 @@ type Alarm struct {
 	Said *ledger.Trouble
 }
 
+// Sent returns what to record once the notice is sent.
+func (a Alarm) Sent() ledger.Changes {
+	return ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}}
+}
+
 const (
 	// alarmAfter is how long a cluster must be unreadable before it is reported.
 	alarmAfter = 15 * time.Minute

@@ -183,7 +183,7 @@ func (c *blinking) look(minute int, down, forgetful bool) Plan {
 		}
 		c.told, c.ids = append(c.told, what), append(c.ids, a.Incident.ID)
 		if !forgetful {
-			c.state.Apply(ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}})
+			c.state.Apply(a.Sent())
 		}
 	}
 	return p
@@ -336,7 +336,7 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 		c.apply(p)
 		if p.Alarm != nil {
 			over = p.Alarm
-			c.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}, Drop: ledger.Drops{Trouble: p.Alarm.Said == nil}})
+			c.state.Apply(p.Alarm.Sent())
 		}
 	}
 	if over == nil || !over.Over || !over.Gone || !strings.HasPrefix(over.Detail, "EKS does not know the cluster any more") {

@@ -171,7 +171,7 @@ func (c *chance) over(n Notice, a assess.Assessment) {
 func (c *chance) remember(p Plan) {
 	c.apply(p)
 	if p.Alarm != nil {
-		c.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}, Drop: ledger.Drops{Trouble: p.Alarm.Said == nil}})
+		c.state.Apply(p.Alarm.Sent())
 	}
 	for _, r := range p.Resolved {
 		for i, a := range c.state.Actions {

@@ -207,36 +207,33 @@ func (r Replay) Write(w io.Writer, layout Layout) error {
 	t := &text{w: w, Layout: layout}
 	t.head(r.title())
 	t.line("")
-	g := grid{rows: r.rows()}
-	g.measure()
-	for i, row := range g.rows {
-		color := ""
-		if i == 0 {
-			color = bold
-		}
-		t.cells(color, g.widths, row)
-	}
+	t.headed(r.rows())
 	if different := r.different(); len(different) > 0 {
 		t.section("acts that differ")
 		var names []string
 		for _, o := range r.Outcomes {
 			names = append(names, strings.ToUpper(o.Name))
 		}
-		g := grid{rows: append([][]string{append(slices.Clone(differentColumns), names...)}, different...)}
-		g.measure()
-		for i, row := range g.rows {
-			color := ""
-			if i == 0 {
-				color = bold
-			}
-			t.cells(color, g.widths, row)
-		}
+		t.headed(append([][]string{append(slices.Clone(differentColumns), names...)}, different...))
 	}
 	if r.assumes() {
 		t.line("")
 		t.wrap(0, assumedNote)
 	}
 	return t.err
+}
+
+// headed writes rows in columns, the first one as their heading.
+func (t *text) headed(rows [][]string) {
+	g := grid{rows: rows}
+	g.measure()
+	for i, row := range rows {
+		color := ""
+		if i == 0 {
+			color = bold
+		}
+		t.cells(color, g.widths, row)
+	}
 }
 
 func (r Replay) assumes() bool {

@@ -81,10 +81,8 @@ type candidate struct {
 
 // settle parses the flags. Its error lists all faults at once.
 func (f *replayFlags) settle(env Environment) (all []candidate, err error) {
-	faults := []error{f.output.check(), placeable(f.html)}
-	if _, err := f.access.settle(""); err != nil {
-		faults = append(faults, err)
-	}
+	_, wrong := f.access.settle("")
+	faults := []error{f.output.check(), placeable(f.html), wrong}
 	switch {
 	case (f.from == "") == (f.stack == ""):
 		faults = append(faults, errors.New("give either --stack NAME or --from PATH"))

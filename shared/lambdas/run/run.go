@@ -293,7 +293,9 @@ func (r *Runner) explain(ctx context.Context, c *report.Check, pol func(roll.Sel
 	version := c.Plan.Changes.NoticesVersion
 	if a := c.Plan.Alarm; a != nil {
 		m, err := report.From{Stack: r.Stack}.ClusterNotice(id, *a, pol(roll.Selector{}).Mode, at)
-		if _, err = r.notify(ctx, id, m, err, ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}, NoticesVersion: version}); err != nil {
+		said := a.Sent()
+		said.NoticesVersion = version
+		if _, err = r.notify(ctx, id, m, err, said); err != nil {
 			fault("notice of cluster %s as a whole: %v", id.Name, err)
 		}
 	}

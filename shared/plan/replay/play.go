@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"rollcall/shared/assess"
@@ -69,14 +70,19 @@ const (
 func AsItRan(checks []Recorded) (Replayed, error) {
 	t := summing{Replayed: Replayed{Name: "as it ran"}, acts: map[string]int{}, holds: map[holdKey]int{}}
 	done := acted(checks)
+	var doc *policy.Document
 	for i, c := range checks {
-		doc, err := c.Policy.Document()
-		if err != nil {
-			return t.Replayed, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
+		if i == 0 || c.Policy != checks[i-1].Policy {
+			var err error
+			if doc, err = c.document(); err != nil {
+				return t.Replayed, err
+			}
 		}
-		a, p := c.under(doc, c.Permitted, c.Snapshot, c.Diagnoses, c.State)
+		in := c.under(doc, c.Permitted, c.Snapshot, c.State)
+		in.Diagnoses = c.Diagnoses
+		p := plan.Make(in)
 		p.Orders = c.Orders
-		t.add(c, a, p, c.Diagnoses, lasts(checks, i))
+		t.add(in, p, lasts(checks, i))
 		for _, o := range c.Orders {
 			if act, ok := done.of(o.ID, c.Now); ok {
 				t.carriedOut(act)
@@ -105,9 +111,10 @@ func Play(name string, checks []Recorded, doc *policy.Document, permitted policy
 	w := newWorld(checks)
 	for i, c := range checks {
 		s, diagnoses := w.before(c)
-		diagnoses = undiagnosed(doc, c, s, w.state, diagnoses)
-		a, p := c.under(doc, permitted, s, diagnoses, w.state)
-		t.add(c, a, p, diagnoses, lasts(checks, i))
+		in := c.under(doc, permitted, s, w.state)
+		in.Diagnoses = undiagnosed(in.Assessment.Findings, diagnoses)
+		p := plan.Make(in)
+		t.add(in, p, lasts(checks, i))
 		w.remember(p)
 		for _, o := range p.Orders {
 			if act, known := w.carryOut(c, s, o); known {
@@ -116,7 +123,7 @@ func Play(name string, checks []Recorded, doc *policy.Document, permitted policy
 				t.assumed(o.ID)
 			}
 		}
-		w.last, w.lastDiagnoses = s, diagnoses
+		w.last, w.lastDiagnoses = s, in.Diagnoses
 	}
 	return t.Replayed
 }
@@ -124,10 +131,9 @@ func Play(name string, checks []Recorded, doc *policy.Document, permitted policy
 // undiagnosed returns the diagnoses, with one for each finding that the recorded policy had not
 // diagnosed yet: all is unread that could hold an act. Without it the finding would seem to have no
 // cause that a replacement would have too.
-func undiagnosed(doc *policy.Document, c Recorded, s *roll.Snapshot, state ledger.State, diagnoses map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey]roll.Diagnosis {
-	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, policy.Remediate)
+func undiagnosed(findings []roll.Finding, diagnoses map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey]roll.Diagnosis {
 	out := diagnoses
-	for _, f := range assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now}).Findings {
+	for _, f := range findings {
 		if _, ok := out[f.Key()]; ok || !f.Stage.Past(roll.Watching) {
 			continue
 		}
@@ -135,20 +141,20 @@ func undiagnosed(doc *policy.Document, c Recorded, s *roll.Snapshot, state ledge
 			out = map[roll.FindingKey]roll.Diagnosis{}
 			maps.Copy(out, diagnoses)
 		}
-		out[f.Key()] = unread
+		out[f.Key()] = unread()
 	}
 	return out
 }
 
 // unread is the diagnosis of a finding that the record has none of.
-var unread = func() (d roll.Diagnosis) {
+var unread = sync.OnceValue(func() (d roll.Diagnosis) {
 	for _, code := range cause.Codes() {
 		if cause.Spares(code) {
 			d.NotChecked = append(d.NotChecked, roll.NotChecked{Code: code, Reason: "the record has no diagnosis of it", Unread: true})
 		}
 	}
 	return d
-}()
+})
 
 // lasts returns the time from a check to the next.
 func lasts(checks []Recorded, i int) time.Duration {
@@ -202,10 +208,10 @@ type holdKey struct {
 	reason   plan.Reason
 }
 
-func (t *summing) add(c Recorded, a assess.Assessment, p plan.Plan, diagnoses map[roll.FindingKey]roll.Diagnosis, lasts time.Duration) {
+func (t *summing) add(in plan.Input, p plan.Plan, lasts time.Duration) {
 	down := map[roll.InstanceID]bool{}
-	for _, f := range a.Findings {
-		if costs(f.Kind) {
+	for _, f := range in.Assessment.Findings {
+		if assess.CountsAsOverdue(f.Kind) {
 			down[f.Instance] = true
 		}
 	}
@@ -216,7 +222,7 @@ func (t *summing) add(c Recorded, a assess.Assessment, p plan.Plan, diagnoses ma
 	}
 	for _, o := range p.Orders {
 		if _, again := t.acts[o.ID]; !again {
-			cause, _ := diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive()
+			cause, _ := in.Diagnoses[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}].Decisive()
 			t.acts[o.ID] = len(t.Acts)
 			t.Acts = append(t.Acts, TakenAct{Order: o, Cause: cause.Code})
 		}
@@ -227,9 +233,9 @@ func (t *summing) add(c Recorded, a assess.Assessment, p plan.Plan, diagnoses ma
 		if !again {
 			i = len(t.Holds)
 			t.holds[key] = i
-			t.Holds = append(t.Holds, Hold{Cluster: c.Cluster().Name, Held: h, From: c.Now})
+			t.Holds = append(t.Holds, Hold{Cluster: in.Snapshot.Cluster.ID.Name, Held: h, From: in.Now})
 		}
-		t.Holds[i].To = c.Now
+		t.Holds[i].To = in.Now
 		t.Holds[i].Lasted += lasts
 	}
 }
@@ -243,20 +249,10 @@ func (t *summing) carriedOut(a ledger.Action) {
 
 func (t *summing) assumed(order string) { t.Acts[t.acts[order]].Assumed = true }
 
-// costs reports whether a finding means that its machine is no healthy node.
-func costs(k roll.Kind) bool {
-	switch k {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.ConditionFailed, roll.Impaired, roll.Orphaned:
-		return true
-	}
-	return false
-}
-
 // world is the past as the policy would have made it.
 type world struct {
 	state    ledger.State
 	recorded tries
-	ordered  map[string]bool
 	seen     map[string]bool // recorded acts that are accounted for
 
 	ended    map[roll.InstanceID]bool
@@ -281,7 +277,7 @@ type machine struct {
 // was wrong before the record began counts as found before the policy was in force.
 func newWorld(checks []Recorded) *world {
 	w := &world{
-		state: ledger.NewState(), recorded: acted(checks), ordered: map[string]bool{}, seen: map[string]bool{},
+		state: ledger.NewState(), recorded: acted(checks), seen: map[string]bool{},
 		ended: map[roll.InstanceID]bool{}, cordoned: map[roll.InstanceID]string{}, stays: map[roll.InstanceID]machine{},
 	}
 	if len(checks) > 0 {
@@ -309,7 +305,7 @@ func (w *world) before(c Recorded) (*roll.Snapshot, map[roll.FindingKey]roll.Dia
 			continue
 		}
 		w.seen[a.ID] = true
-		if took(plan.Action(a.Do)) && !w.ordered[a.ID] && !w.ended[a.Instance] {
+		if took(plan.Action(a.Do)) && !w.ended[a.Instance] {
 			w.keep(a.Instance)
 		}
 	}
@@ -323,21 +319,23 @@ func (w *world) observe(s ledger.State) {
 	maps.Copy(w.state.Spot, s.Spot)
 	maps.Copy(w.state.Approvals, s.Approvals)
 	maps.Copy(w.state.GroupsWithNodes, s.GroupsWithNodes)
-	different := func(id roll.InstanceID) bool {
-		_, stays := w.stays[id]
-		return stays || w.ended[id] || slices.ContainsFunc(w.launched, func(m machine) bool { return m.instance.ID == id })
-	}
-	takeOver(w.state.NotReady, s.NotReady, different)
-	takeOver(w.state.Rests, s.Rests, different)
-	takeOver(w.state.Missing, s.Missing, different)
-	takeOver(w.state.Flips, s.Flips, different)
-	takeOver(w.state.Pressures, s.Pressures, different)
+	takeOver(w.state.NotReady, s.NotReady, w.different)
+	takeOver(w.state.Rests, s.Rests, w.different)
+	takeOver(w.state.Missing, s.Missing, w.different)
+	takeOver(w.state.Flips, s.Flips, w.different)
+	takeOver(w.state.Pressures, s.Pressures, w.different)
 	for g, recorded := range s.Groups {
 		own := w.state.Groups[g]
 		recorded.Good, recorded.Proven = roll.Later(own.Good, recorded.Good), roll.Later(own.Proven, recorded.Proven)
 		recorded.Ended = own.Ended // by this policy's acts
 		w.state.Groups[g] = recorded
 	}
+}
+
+// different reports whether a machine is not what the record shows.
+func (w *world) different(id roll.InstanceID) bool {
+	_, stays := w.stays[id]
+	return stays || w.ended[id] || slices.ContainsFunc(w.launched, func(m machine) bool { return m.instance.ID == id })
 }
 
 // takeOver replaces what is remembered of machines by what the record remembers.
@@ -391,9 +389,8 @@ func (w *world) changed(c Recorded) (*roll.Snapshot, map[roll.FindingKey]roll.Di
 		return c.Snapshot, c.Diagnoses
 	}
 	s, diagnoses := *c.Snapshot, maps.Clone(c.Diagnoses)
-	other := func(id roll.InstanceID) bool { _, stays := w.stays[id]; return stays || w.ended[id] }
-	s.Instances = slices.DeleteFunc(slices.Clone(s.Instances), func(i roll.Instance) bool { return other(i.ID) })
-	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n roll.Node) bool { return other(n.Instance) })
+	s.Instances = slices.DeleteFunc(slices.Clone(s.Instances), func(i roll.Instance) bool { return w.different(i.ID) })
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n roll.Node) bool { return w.different(n.Instance) })
 	s.Details, s.Impaired = maps.Clone(s.Details), maps.Clone(s.Impaired)
 	for i := range s.Nodes {
 		if order, ok := w.cordoned[s.Nodes[i].Instance]; ok && s.Nodes[i].Ready.Status != roll.ConditionTrue {
@@ -436,7 +433,7 @@ func (w *world) remember(p plan.Plan) {
 		w.state.Apply(n.Sent())
 	}
 	if a := p.Alarm; a != nil {
-		w.state.Apply(ledger.Changes{Put: ledger.State{Trouble: a.Said}, Drop: ledger.Drops{Trouble: a.Said == nil}})
+		w.state.Apply(a.Sent())
 	}
 	for _, a := range p.Approved {
 		w.state.Approvals[a.Order] = a.Approval
@@ -453,7 +450,7 @@ func (w *world) remember(p plan.Plan) {
 // carryOut carries an order out. It returns the recorded act and true if the record has the order at
 // about that time; otherwise the effect is assumed.
 func (w *world) carryOut(c Recorded, s *roll.Snapshot, o plan.Order) (ledger.Action, bool) {
-	w.ordered[o.ID], w.seen[o.ID] = true, true
+	w.seen[o.ID] = true
 	act, recorded := w.recorded.of(o.ID, c.Now)
 	for _, a := range w.state.Actions {
 		if a.ID == o.ID && (recorded && a.At.Equal(act.At) || !recorded && a.Outcome == nil) {

@@ -42,22 +42,32 @@ func (c Recorded) Cluster() roll.ClusterID { return c.Snapshot.Cluster.ID }
 
 // Plan makes the check's plan once more, under the policy that it ran with.
 func (c Recorded) Plan() (plan.Plan, error) {
-	doc, err := c.Policy.Document()
+	doc, err := c.document()
 	if err != nil {
-		return plan.Plan{}, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
+		return plan.Plan{}, err
 	}
-	_, p := c.under(doc, c.Permitted, c.Snapshot, c.Diagnoses, c.State)
-	return p, nil
+	in := c.under(doc, c.Permitted, c.Snapshot, c.State)
+	in.Diagnoses = c.Diagnoses
+	return plan.Make(in), nil
 }
 
-// under returns what follows for the check from another policy, snapshot, diagnoses or memory.
-func (c Recorded) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapshot, diagnoses map[roll.FindingKey]roll.Diagnosis, state ledger.State) (assess.Assessment, plan.Plan) {
+// document returns the policy that the check ran with.
+func (c Recorded) document() (*policy.Document, error) {
+	doc, err := c.Policy.Document()
+	if err != nil {
+		return nil, fmt.Errorf("the policy of the check of %s at %s: %w", c.Cluster().Name, roll.Clock(c.Now), err)
+	}
+	return doc, nil
+}
+
+// under returns what a plan of the check depends on under another policy, snapshot or memory, without
+// the diagnoses.
+func (c Recorded) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapshot, state ledger.State) plan.Input {
 	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, permitted)
-	a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now})
-	return a, plan.Make(plan.Input{
-		Snapshot: s, Assessment: a, State: state, Diagnoses: diagnoses, Policy: pol, Now: c.Now, SeenAt: c.SeenAt,
-		Lowered: c.Lowered, Unremembered: c.Unremembered,
-	})
+	return plan.Input{
+		Snapshot: s, Assessment: assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: c.Now}), State: state, Policy: pol,
+		Now: c.Now, SeenAt: c.SeenAt, Lowered: c.Lowered, Unremembered: c.Unremembered,
+	}
 }
 
 // Extension is the end of the names of files that are records.
