@@ -28,6 +28,8 @@ const (
 	turn = 3 * time.Hour
 	// ownersTurn is how long after the trouble began an owner may still be about to act.
 	ownersTurn = 75 * time.Minute
+	// unwatched is how long nothing must be on record of a node before it counts as found anew.
+	unwatched = 6 * time.Minute
 )
 
 // truths is what the auditor remembers for RuleTruth.
@@ -383,7 +385,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
 	},
 	"SharedCause": func(e excuse) bool {
-		return e.inv.missed || e.m.ail != notReady || e.m.stays || e.m.young || e.others()
+		return e.inv.missed || e.lately("unwell", e.g.groupName()) || e.m.ail != notReady || e.m.stays || e.m.young || e.others()
 	},
 	"CauseOutside": func(e excuse) bool {
 		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others() ||
@@ -440,6 +442,9 @@ var ofMachine = map[string]func(excuse) bool{
 		before := e.found()
 		if at, ok := e.u.truths.last["vanished "+e.m.id]; ok && at.After(before) {
 			before = at // no check could see its Node before
+		}
+		if turned := e.turned(); e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) {
+			before = latest(before, turned) // it may have been well before it turned: nothing is on record of the time before
 		}
 		return !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
 	},
@@ -505,6 +510,14 @@ func (e excuse) troubled() time.Time {
 		}
 	}
 	return since
+}
+
+// turned returns when the node's Ready condition last changed, zero without a node.
+func (e excuse) turned() time.Time {
+	if e.m.node == nil {
+		return time.Time{}
+	}
+	return e.m.node.ready().LastTransitionTime.Time
 }
 
 // found returns since when the subject of the finding exists. A node that turns from Unknown to False is
