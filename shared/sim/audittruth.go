@@ -443,10 +443,12 @@ var ofMachine = map[string]func(excuse) bool{
 		if at, ok := e.u.truths.last["vanished "+e.m.id]; ok && at.After(before) {
 			before = at // no check could see its Node before
 		}
-		if turned := e.turned(); e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) {
-			before = latest(before, turned) // it may have been well before it turned: nothing is on record of the time before
+		if !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before) {
+			return true
 		}
-		return !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before)
+		// It may have been well before its node turned, if nothing is on record of the time before.
+		turned := e.turned()
+		return e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) && e.u.foundLowered(e.g, turned)
 	},
 	"ZonalShift":       func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage":       func(e excuse) bool { return e.outage() },
