@@ -21,8 +21,7 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	byKey := map[ledger.NoticeKey][]roll.Finding{}
 	p.incidentOf = map[roll.FindingKey]ledger.NoticeKey{}
 	for _, f := range p.Assessment.Findings {
-		asks := p.verdicts[f.Key()].held != nil && p.verdicts[f.Key()].held.Question != nil
-		if f.Stage == roll.Watching || !asks && !p.reached(f, policy.DoNotify) && !p.reached(f, policy.DoWarn) {
+		if f.Stage == roll.Watching || !p.told(f) && !p.asks(f) && !p.reached(f, policy.DoNotify) && !p.reached(f, policy.DoWarn) {
 			continue
 		}
 		if i := p.instances[f.Instance]; i != nil && i.Ignore {
@@ -33,6 +32,21 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 		byKey[key] = append(byKey[key], f)
 	}
 	return byKey
+}
+
+// told reports whether a finding belongs to an open incident. It does as long as it is found, even if
+// the policy changed and its ladder would not report it now: else its incident would end without it.
+func (p *planner) told(f roll.Finding) bool {
+	return slices.ContainsFunc(p.open[stratum{f.Group, f.Kind}], func(key ledger.NoticeKey) bool {
+		_, member := p.State.Notices[key].Members[f.Instance]
+		return member
+	})
+}
+
+// asks reports whether a person has to be asked about the finding.
+func (p *planner) asks(f roll.Finding) bool {
+	held := p.verdicts[f.Key()].held
+	return held != nil && held.Question != nil
 }
 
 // decisive returns the codes of the decisive causes, root causes first.
@@ -60,11 +74,13 @@ func passes(d roll.Diagnosis) bool {
 
 // incident returns the open incident of the same group and kind to which a finding belongs, or a
 // new one. A finding stays in its incident as long as that cause may hold: a cause that one check
-// could not read is not another cause, and neither is one that passes. A new finding joins the
-// incident of a cause that it has, or of one that could not be checked.
+// could not read is not another cause, and neither is one that passes, unless launches fail: then EC2
+// itself says why, and a lack of capacity hides no used-up quota. A new finding joins the incident of a
+// cause that it has, or of one that could not be checked.
 func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.NoticeKey {
 	d := p.Diagnoses[f.Key()]
 	codes := decisive(d)
+	passing := f.Kind != roll.Unlaunched && passes(d)
 	unread := func(cause string) bool {
 		return slices.ContainsFunc(d.NotChecked, func(n roll.NotChecked) bool { return n.Code == cause })
 	}
@@ -72,7 +88,7 @@ func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.Notic
 		if _, member := p.State.Notices[key].Members[f.Instance]; !member {
 			continue
 		}
-		if key.Cause == "" && len(codes) == 0 || passes(d) || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
+		if key.Cause == "" && len(codes) == 0 || passing || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
 			key.Cause != "" && len(codes) == 0 && !slices.Contains(d.RuledOut, key.Cause) {
 			return key
 		}

@@ -733,6 +733,40 @@ func TestACauseThatPassesMovesNoIncident(t *testing.T) {
 	w.want("a cause that passed")
 }
 
+// EC2 says why a launch fails, so a reason that passes is another cause than the one before, and news.
+func TestAnotherReasonForFailedLaunchesIsNews(t *testing.T) {
+	w := newIncidents(t)
+	w.snapshot.Launches = map[roll.Group]roll.Launch{"nodegroup/w": {Since: now, Failed: now, Owner: roll.OwnerManagedNodeGroup}}
+	key := roll.FindingKey{Instance: "nodegroup/w", Kind: roll.Unlaunched}
+	w.causes[key] = []roll.Cause{{Code: "LaunchQuotaExceeded", Confidence: roll.Decisive, Cure: roll.CureChange}}
+	w.look(now.Add(30 * time.Minute))
+	w.want("a quota is used up", "30 [opened] 1")
+	w.causes[key] = []roll.Cause{{Code: "LaunchNoCapacity", Confidence: roll.Decisive, Cure: roll.CureWait}}
+	w.look(now.Add(40 * time.Minute))
+	w.want("then EC2 has no capacity", "40 [cause] 1")
+	w.causes[key] = []roll.Cause{{Code: "LaunchQuotaExceeded", Confidence: roll.Decisive, Cure: roll.CureChange}}
+	w.look(now.Add(50 * time.Minute))
+	w.want("the quota is used up again")
+}
+
+// What a notice reported lasts as long as it is found, whatever another policy would report.
+func TestAnIncidentLastsUnderAPolicyThatWouldNotReportIt(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1)
+	w.look(now.Add(20 * time.Minute))
+	w.want("it is late", "20 [opened] 1")
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: notify, after: 5h}]}\n")
+	for minute := 21; minute <= 80; minute++ {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("the policy reports it later")
+	w.snapshot.Instances = nil
+	for minute := 81; minute <= 100; minute++ {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	w.want("it is gone", "91 [resolved] 0")
+}
+
 // An instance moves to another incident, whose notice is not sent. Nothing that was said of it is
 // forgotten, and it moves once a notice is sent.
 func TestWhatWasSaidIsKeptUntilTheNoticeOfTheMoveIsSent(t *testing.T) {
