@@ -332,6 +332,7 @@ func (u *auditor) removed(m *machine) {
 	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
 	case pol.duration("registration.warnAfter") > toldWithin || pol.duration("initialization.warnAfter") > toldWithin:
 	case a.weather.stormySince(m.launched, now):
+	case !u.recorded(c.name, m.launched.Add(pol.duration("registration.warnAfter"))).Before(now.Add(-time.Minute)): // a function may be killed at any time
 	case !u.reported(m):
 		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
 	}
