@@ -13,7 +13,17 @@ const lackTold = 75 * time.Minute
 // lacks checks every minute that a group whose launches fail is reported in time.
 func (u *auditor) lacks(g *group) {
 	l, now := g.lacking, u.a.Now()
-	if l == nil || l.told {
+	switch {
+	case l == nil:
+		return
+	case len(g.members) < g.desired:
+		l.full = time.Time{}
+	case l.full.IsZero():
+		l.full = now
+	case now.Sub(l.full) >= lag: // the incident may be over, and what fails then is another
+		l.opened, l.told = nil, false
+	}
+	if l.told {
 		return
 	}
 	if len(g.members) >= g.desired || !g.c.exists() || g.c.status != "ACTIVE" || g.c.barred || len(u.a.silenced) > 0 || g.suspended || g.halts() ||

@@ -70,6 +70,7 @@ var unlaunchedGroup = faultType{
 type lack struct {
 	began  time.Time
 	since  time.Time // when nothing prevented its report any more
+	full   time.Time // since when the group has what it should, zero if it lacks machines
 	cause  string
 	value  string    // of the fault
 	next   time.Time // when the next machine is launched that EC2 terminates
