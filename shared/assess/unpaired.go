@@ -2,6 +2,7 @@ package assess
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -42,6 +43,7 @@ func (a *assessor) unpaired(m roll.Member) {
 		return
 	}
 	if !a.candidate(m, start) {
+		a.maybe(m, since)
 		return
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
@@ -77,6 +79,20 @@ func (a *assessor) silentSince(id roll.InstanceID, since time.Time) time.Time {
 		return known.Began.UTC() // the lease was read then
 	}
 	return since
+}
+
+// maybe remembers an instance without a Node that this check could not judge. Otherwise the next one
+// would take it that it was in order until now.
+func (a *assessor) maybe(m roll.Member, since time.Time) {
+	known, ok := a.State.Findings[a.unpairedKey(m.ID())]
+	_, rested := a.State.Rests[m.ID()]
+	if ok && known.Stage != roll.Watching || rested || !slices.Contains(a.out.Unjudged, m.ID()) || len(a.out.Starting) == startingKept {
+		return
+	}
+	f := a.finding(m, roll.Unregistered, since, since.Add(a.Policy(m.Selector()).Registration.Deadline))
+	f.Stage = roll.Watching
+	f.Summary = fmt.Sprintf("instance %s has no node, and whether it should be one could not be read", m.ID())
+	a.out.Starting = append(a.out.Starting, f)
 }
 
 // unpairedKey returns the key of the ledger record about an instance without a Node: an
