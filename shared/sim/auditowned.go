@@ -17,8 +17,8 @@ const (
 const (
 	// removedWithin is how long Karpenter has to remove a NodeClaim.
 	removedWithin = time.Hour
-	// frozenMost is how long an upgrade in place may keep a kubelet silent: by default a node may be
-	// Unknown for longer.
+	// frozenMost is how long an upgrade in place may keep a kubelet silent. By default a node may be
+	// Unknown for longer; a policy that tolerates less accepts the act.
 	frozenMost = 15 * time.Minute
 )
 
@@ -31,7 +31,7 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 	if c := m.claim; c != nil && act(what) != actDeleteNode && !c.deleting.IsZero() && c.deleting.Before(inv.begun.Add(-5*time.Second)) && now.Sub(c.deleting) < removedWithin {
 		u.broken(RuleDisrupted, "%s: %s of %s, whose NodeClaim is being deleted since %s", inv.name, what, m.id, c.deleting.Format(time.TimeOnly))
 	}
-	if m.ail == well && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < frozenMost {
+	if m.ail == well && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policy(inv, m.c, m.g.groupName()).duration("conditions.Ready=Unknown")) {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}
 	if m.g.beside != "" && m.g.beside != besideWindows {

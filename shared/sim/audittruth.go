@@ -341,10 +341,10 @@ var ofCluster = map[string]func(excuse) string{
 		return unless(p.stops || last, "the policy does not say so")
 	},
 	"ModeObserve": func(e excuse) string {
-		return unless(e.mode() == mayObserve, "the mode is "+e.mode().String())
+		return unless(e.mode() == mayObserve || e.c.retagged.After(e.inv.begun), "the mode is "+e.mode().String())
 	},
 	"ModeNotify": func(e excuse) string {
-		return unless(e.mode() == mayNotify, "the mode is "+e.mode().String())
+		return unless(e.mode() == mayNotify || e.c.retagged.After(e.inv.begun), "the mode is "+e.mode().String())
 	},
 }
 

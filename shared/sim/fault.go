@@ -255,6 +255,9 @@ func (g *group) mend() {
 	}
 }
 
+// tag changes the cluster's tag rollcall:mode.
+func (c *cluster) tag(mode string) { c.mode, c.retagged = mode, c.a.Now() }
+
 // modeTag returns the value of the cluster's tag rollcall:mode in the scenario.
 func (a *account) modeTag(c *cluster) string {
 	for _, s := range a.sc.Clusters {
@@ -375,7 +378,8 @@ func (a *account) heal() {
 			}
 			continue
 		}
-		c.status, c.shifted, c.ghosts, c.barred, c.mode = "ACTIVE", "", false, false, a.modeTag(c)
+		c.status, c.shifted, c.ghosts, c.barred = "ACTIVE", "", false, false
+		c.tag(a.modeTag(c))
 		for _, g := range c.groups {
 			g.repair, g.suspended, g.unlucky, g.dry = a.spec(g).Repair, false, 0, time.Time{}
 			g.atEase()

@@ -36,7 +36,7 @@ var killSwitch = faultType{
 		a.in(d.of("thrown").between(time.Minute, 19*time.Minute), func() {
 			if f.Value != policyStopped {
 				for _, c := range clusters {
-					c.mode = "remediate"
+					c.tag("remediate")
 				}
 			}
 			switch f.Value {
@@ -63,7 +63,7 @@ var killSwitch = faultType{
 	},
 	relent: func(a *account, f Fault, _ dice) {
 		for _, c := range a.of(f) {
-			c.mode = a.modeTag(c)
+			c.tag(a.modeTag(c))
 		}
 		a.dep.setPolicy(a.sc.Policy)
 	},

@@ -64,7 +64,7 @@ func (m *machine) restore() bool {
 		}
 		return n != nil
 	}
-	m.lost = nil
+	m.lost, n.unlisted = nil, false // both may have happened to it
 	if m.state != running || !m.c.exists() || m.node != nil {
 		return false
 	}

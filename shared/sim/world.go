@@ -63,14 +63,15 @@ type account struct {
 
 // cluster is an EKS cluster and its Kubernetes API.
 type cluster struct {
-	a       *account
-	d       dice
-	name    string
-	created time.Time
-	deleted time.Time // zero while it exists
-	status  string    // as eks:DescribeCluster returns it
-	mode    string    // the value of the EKS cluster's tag rollcall:mode; "" if it has none
-	skew    time.Duration
+	a        *account
+	d        dice
+	name     string
+	created  time.Time
+	deleted  time.Time // zero while it exists
+	status   string    // as eks:DescribeCluster returns it
+	mode     string    // the value of the EKS cluster's tag rollcall:mode; "" if it has none
+	retagged time.Time // when it changed
+	skew     time.Duration
 
 	groups   []*group
 	machines []*machine // not yet forgotten by EC2, in launch order
