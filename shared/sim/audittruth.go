@@ -467,7 +467,13 @@ var ofMachine = map[string]func(excuse) bool{
 		})
 		return len(e.u.sense.replaced[e.g])+len(open) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
-	"ReplacementPending": func(e excuse) bool { return len(e.u.verdicts.losses[e.g]) > 0 },
+	"ReplacementPending": func(e excuse) bool {
+		// The owner of a machine without a NodeClaim does not know it, and launches for its pods.
+		unowned := e.actions(func(a ledger.Action) bool {
+			return string(a.Group) == e.group && a.Do == acts[actTerminate] && !e.u.brought(e.g, a.At.Add(-slack))
+		})
+		return len(e.u.verdicts.losses[e.g]) > 0 || len(unowned) > 0
+	},
 	"OneAtATime":         func(e excuse) bool { return e.sibling() },
 	"ActionUnresolved": func(e excuse) bool {
 		return len(e.actions(func(a ledger.Action) bool { return a.Outcome == nil || e.u.a.Now().Sub(a.Outcome.At) < lag })) > 0
