@@ -363,9 +363,9 @@ func (u *auditor) ordered(inv *invocation, body string) {
 // share counts, from the invocation's answers, the nodes certainly past their tolerance, and checks them
 // against the limit.
 func (u *auditor) share(inv *invocation, c *cluster, o order) {
-	of := func(group, instanceType string) *terms {
+	of := func(group string, i *types.Instance) *terms {
 		s := u.selects(c, group)
-		s.suggested = suggests("", instanceType)
+		s.suggested = suggests(string(i.Platform), string(i.InstanceType))
 		return u.selected(inv, s)
 	}
 	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, o.Group, u.nodeless)

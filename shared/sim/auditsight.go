@@ -123,8 +123,8 @@ func startupTaint(key string) bool {
 
 // count counts the listed nodes, and those certainly past their tolerance at a time, in the cluster and
 // in one group. An instance for which unsure returns true never counts as past its tolerance. pol returns
-// the policy for a group and an instance type.
-func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
+// the policy for an instance of a group.
+func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
 		for i := range page {
@@ -161,11 +161,11 @@ func (s *sight) count(at time.Time, pol func(group, instanceType string) *terms,
 			if inst != nil {
 				of = groupOf(inst)
 			}
-			add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, string(inst.InstanceType))))
+			add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
 		}
 	}
 	for id, i := range running {
-		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, string(i.InstanceType)).duration("registration.deadline")+time.Minute {
+		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, i).duration("registration.deadline")+time.Minute {
 			add(of, true)
 		}
 	}

@@ -71,6 +71,9 @@ func (a *account) image(id string) (image types.Image, ok bool) {
 			State: types.ImageStateAvailable, PlatformDetails: linux, CreationDate: aws.String(created.Format("2006-01-02T15:04:05.000Z")),
 			RootDeviceType: types.DeviceTypeEbs, VirtualizationType: types.VirtualizationTypeHvm,
 		}
+		if strings.HasPrefix(t.amiName, "Windows_") {
+			image.Platform, image.PlatformDetails = types.PlatformValuesWindows, aws.String("Windows")
+		}
 		if t.amiOwner == "amazon" {
 			image.OwnerId, image.ImageOwnerAlias, image.Public = aws.String(ownerEKS), aws.String("amazon"), aws.Bool(true)
 		}

@@ -69,6 +69,7 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 	case besideWindows:
 		g.kind.Boots = d.of("boots").between(12*time.Minute, 22*time.Minute)
 		g.labels = map[string]string{"kubernetes.io/os": "windows"}
+		g.template.ami, g.template.amiName = "ami-0"+shortID(g.d.of("windows"), 16), "Windows_Server-2022-English-Core-EKS_Optimized-"+kubernetesVersion+"-2026.02.11"
 		g.template.userData = fmt.Sprintf("<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName %q -APIServerEndpoint %q -Base64ClusterCA %q 3>&1 4>&1 5>&1 6>&1\n</powershell>\n", c.name, c.endpoint(), c.authority())
 	}
 	c.groups = append(c.groups, g)
