@@ -112,9 +112,10 @@ func Make(in Input) Plan {
 	return p.out
 }
 
-// inTurn returns the findings in the order in which they take from the limits: as assessed, but one
-// whose act failed comes after all others, and the one tried last comes last. Otherwise a drain that
-// never finishes could use up the limits of its group forever.
+// inTurn returns the findings in the order in which they take from the limits: as assessed, which is by
+// the end of their tolerance. One whose act failed goes to the back of that queue, behind all that
+// waited then. Otherwise a drain that never finishes could use up the limits of its group forever, and
+// without its new place what is half done could wait forever for what comes after it.
 func (p *planner) inTurn() []roll.Finding {
 	tried := map[roll.FindingKey]time.Time{}
 	for _, a := range p.State.Actions {
@@ -126,8 +127,9 @@ func (p *planner) inTurn() []roll.Finding {
 	if len(tried) == 0 {
 		return p.Assessment.Findings
 	}
+	queued := func(f roll.Finding) time.Time { return roll.Later(f.Due, tried[f.Key()]) }
 	return slices.SortedStableFunc(slices.Values(p.Assessment.Findings), func(x, y roll.Finding) int {
-		return tried[x.Key()].Compare(tried[y.Key()])
+		return queued(x).Compare(queued(y))
 	})
 }
 

@@ -78,17 +78,18 @@ func TestThePolicySaysHowManyReplacementsMayFail(t *testing.T) {
 }
 
 // A drain that never finishes must not use up the limits of its group forever: what failed comes
-// after the others, and of two that failed the one tried last.
-func TestWhatFailedComesLast(t *testing.T) {
+// after those that waited then. What comes later does not overtake it: it may be half done.
+func TestWhatFailedGoesToTheBackOfTheQueue(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		tried map[int]time.Duration // before now, of the instances whose drain was not finished
 		want  roll.InstanceID
 	}{
 		{"none failed", nil, instanceID(1)},
-		{"the first failed", map[int]time.Duration{1: 2 * time.Hour}, instanceID(2)},
-		{"both failed", map[int]time.Duration{1: 2 * time.Hour, 2: 4 * time.Hour}, instanceID(2)},
-		{"both failed, the second later", map[int]time.Duration{1: 4 * time.Hour, 2: 2 * time.Hour}, instanceID(1)},
+		{"the first failed while the second waited", map[int]time.Duration{1: 30 * time.Minute}, instanceID(2)},
+		{"the first failed before the second was due", map[int]time.Duration{1: 2 * time.Hour}, instanceID(1)},
+		{"both failed", map[int]time.Duration{1: 30 * time.Minute, 2: 45 * time.Minute}, instanceID(2)},
+		{"both failed, the second later", map[int]time.Duration{1: 45 * time.Minute, 2: 30 * time.Minute}, instanceID(1)},
 	} {
 		w := sick()
 		w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-90 * time.Minute)}
