@@ -295,7 +295,7 @@ var ofCluster = map[string]func(excuse) string{
 			}
 			if readyOf(n).Status == corev1.ConditionUnknown {
 				silent++
-			} else if !shown(m.id) {
+			} else if !shown(m.id) || m.resting(e.u.a.Now()) {
 				continue
 			}
 			nodes++
@@ -424,7 +424,8 @@ var ofMachine = map[string]func(excuse) bool{
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
 	"NotReadYet": func(e excuse) bool {
 		// One check reads the pods of only some silent nodes. Of many suspects it does not read all.
-		return e.inv.missed || len(e.k.found) >= 25 || e.kind == "Unknown" && slices.ContainsFunc(e.k.found, func(a about) bool { return a.kind == "Unknown" && a.instance != e.instance })
+		silent := func(kind string) bool { return kind == "Unknown" || kind == "Impaired" }
+		return e.inv.missed || len(e.k.found) >= 25 || silent(e.kind) && slices.ContainsFunc(e.k.found, func(a about) bool { return silent(a.kind) && a.instance != e.instance })
 	},
 	"NotInService": func(e excuse) bool {
 		return e.m.state != running || !slices.Contains(e.g.members, e.m) || e.u.a.Now().Sub(e.m.launched) < lag
