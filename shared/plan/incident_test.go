@@ -292,6 +292,34 @@ func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
 	w.want("one a minute", "6 [opened] 1", "7 [grown] 2", "8 [grown] 3", "9 [grown] 4")
 }
 
+// That a cause is shared, and that it lies outside, is the same news to a person: what the other instances
+// have can be read in some checks only.
+func TestASharedCauseThatIsReadAtTimesIsToldOnce(t *testing.T) {
+	w := newIncidents(t)
+	for n := 1; n <= 2; n++ {
+		i := w.launchOneMore(n)
+		i.Owner, i.Group = roll.OwnerNone, roll.GroupNone
+		w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Yes}
+	}
+	reasons := map[Reason]bool{}
+	for minute := 20; minute <= 40; minute++ {
+		for n := 1; n <= 2; n++ {
+			key := roll.FindingKey{Instance: instanceID(n), Kind: roll.Unregistered}
+			w.causes[key] = []roll.Cause{{Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Cure: roll.CureChange, Subject: fmt.Sprintf("role/%d", n*(minute%2))}}
+		}
+		at := now.Add(time.Duration(minute) * time.Minute)
+		_, p := w.make(at)
+		for _, h := range p.Held {
+			reasons[h.Reason] = true
+		}
+		w.look(at)
+	}
+	if !reasons[SharedCause] || !reasons[CauseOutside] {
+		t.Fatalf("held for %v", reasons)
+	}
+	w.want("two instances of no group", "20 [opened] 2")
+}
+
 // An instance that joins without a notice is remembered, and reported when it is news later.
 func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 	w := newIncidents(t)

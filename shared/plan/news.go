@@ -140,8 +140,10 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 	}
 	e.Changed = e.says != e.was
 	// A reason that a notice of the incident gave is no news of one that was held before, as when it moves
-	// to another incident and back. Instances without a group are independent.
-	returned := e.says.Held != "" && e.told.Held != "" && f.Group != roll.GroupNone && slices.Contains(before.Incident.Reasons, e.says.Held)
+	// to another incident and back. Instances without a group are independent. That a cause is shared, or
+	// lies outside, asks the same of a person; which of them holds depends on what could be read of others.
+	returned := e.says.Held != "" && e.told.Held != "" && (f.Group != roll.GroupNone && slices.Contains(before.Incident.Reasons, e.says.Held) ||
+		Reason(e.says.Held).elsewhere() && Reason(e.told.Held).elsewhere())
 	e.New = e.says != e.told && !waits && !shown && !returned // says then differs from what it waits for
 	for _, s := range []ledger.Statement{e.says, e.told, e.was} {
 		if s.Acts() {

@@ -642,7 +642,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		from = began
 	}
 	now, pol := u.a.Now(), u.policyNow(c, m.g)
-	longer, cures := pol.cures(m.ail)
+	longer, cures := pol.cures(m)
 	patience := patience + longer
 	if !cures || now.Sub(from) < patience+2*u.a.sc.Sweep {
 		return

@@ -449,6 +449,15 @@ func (a ailment) found() []string {
 	return []string{"NotReady", "Uninitialized"}
 }
 
+// found returns the kinds of findings that there may be about a machine.
+func (m *machine) found() []string {
+	kinds := m.ail.found()
+	if n := m.node; n == nil || n.bare || n.provider != "" { // no Node has its id
+		return append(kinds, "Unregistered")
+	}
+	return kinds
+}
+
 // laddersOf iterates over the ladders of kinds of findings, including those by cause.
 func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 	return func(yield func([]rung) bool) {
@@ -460,10 +469,10 @@ func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 	}
 }
 
-// cures reports whether every ladder for a fault terminates an instance. It also returns how much longer
+// cures reports whether every ladder for a machine's fault terminates it. It also returns how much longer
 // than by the default policy that may take.
-func (t *terms) cures(a ailment) (longer time.Duration, ok bool) {
-	for ladder := range t.laddersOf(a.found()...) {
+func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
+	for ladder := range t.laddersOf(m.found()...) {
 		if len(ladder) == 0 || ladder[len(ladder)-1].Do != "terminate" {
 			return 0, false
 		}

@@ -448,7 +448,7 @@ func (u *auditor) awaits(m *machine) {
 	case m.ail == flapping:
 		tells, cures, why = pol.tells("Flapping"), false, "its kubelet comes and goes"
 	case u.needsRepair(m) == "":
-		longer, cures = pol.cures(m.ail)
+		longer, cures = pol.cures(m)
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
 	}
 	within += longer
