@@ -30,7 +30,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 		}
 	}
 	if id, ok := p.adopters[f.Node]; ok && act == DeleteNode {
-		return refuse(Conflicting, "instance %s runs under the name of node %s, which has the id of %s: it may have taken the node over, and work", id, f.Node, f.Instance)
+		return refuse(Conflicting, "instance %s has the name of node %s, which has the id of %s: it may have taken the node over, and work", id, f.Node, f.Instance)
 	}
 	if act == DeleteNode && !p.onlyNodeLeft(f) {
 		return nil // the instance is gone, so nothing else matters

@@ -251,16 +251,26 @@ func TestAnInstanceWhoseNodeHasAnotherIDIsHeld(t *testing.T) {
 	}
 }
 
-func TestANodeThatARunningInstanceMayHaveTakenOverIsNotDeleted(t *testing.T) {
-	for name, want := range map[string]string{"ip-10-0-0-7.eu-west-1.compute.internal": "[Conflicting]", "ip-10-0-0-8.eu-west-1.compute.internal": "[]"} {
+func TestANodeThatAnotherInstanceMayHaveTakenOverIsNotDeleted(t *testing.T) {
+	const taken = "ip-10-0-0-7.eu-west-1.compute.internal"
+	for _, tt := range []struct {
+		name  string
+		state roll.InstanceState
+		want  string
+	}{
+		{taken, roll.StateRunning, "[Conflicting]"},
+		{taken, roll.StateStopped, "[Conflicting]"}, // a kubelet that was hibernated continues with its Node
+		{taken, roll.StateShuttingDown, "[]"},
+		{"ip-10-0-0-8.eu-west-1.compute.internal", roll.StateRunning, "[]"},
+	} {
 		w := healthy(10)
 		w.snapshot.Instances[0].State = roll.StateTerminated
-		w.snapshot.Nodes[0].Name = "ip-10-0-0-7.eu-west-1.compute.internal"
-		w.snapshot.Instances[1].PrivateDNS = name
+		w.snapshot.Nodes[0].Name = taken
+		w.snapshot.Instances[1].PrivateDNS, w.snapshot.Instances[1].State = tt.name, tt.state
 		w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
 		_, p := w.make(now)
-		if got := fmt.Sprint(reasons(p)); got != want || (len(p.Orders) == 1) != (want == "[]") {
-			t.Errorf("instance %s: held for %s, ordered %+v", name, got, p.Orders)
+		if got := fmt.Sprint(reasons(p)); got != tt.want || (len(p.Orders) == 1) != (tt.want == "[]") {
+			t.Errorf("instance %s, %s: held for %s, ordered %+v", tt.name, tt.state, got, p.Orders)
 		}
 	}
 }

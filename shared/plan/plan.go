@@ -140,7 +140,7 @@ type planner struct {
 	instances  map[roll.InstanceID]*roll.Instance // those with findings
 	nodes      map[roll.InstanceID]*roll.Node     // those with findings
 	namesakes  map[roll.InstanceID]*roll.Node     // nodes with the name of such an instance, and another id
-	adopters   map[string]roll.InstanceID         // running instances with the name of such a node, and another id
+	adopters   map[string]roll.InstanceID         // instances that are not gone, with the name of such a node and another id
 	since      map[roll.Group]time.Time           // when remediate was turned on, after this check
 	verdicts   map[roll.FindingKey]verdict
 	continued  map[ledger.NoticeKey]bool            // incidents that continue under another cause
@@ -208,7 +208,7 @@ func (p *planner) suspects() {
 	p.adopters = map[string]roll.InstanceID{}
 	for i := range p.Snapshot.Instances {
 		inst := &p.Snapshot.Instances[i]
-		if id, ok := carried[inst.PrivateDNS]; ok && id != inst.ID && inst.State == roll.StateRunning {
+		if id, ok := carried[inst.PrivateDNS]; ok && id != inst.ID && !inst.State.Gone() {
 			p.adopters[inst.PrivateDNS] = inst.ID
 		}
 		if _, ok := p.instances[inst.ID]; ok {

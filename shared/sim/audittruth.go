@@ -447,6 +447,10 @@ var ofMachine = map[string]func(excuse) bool{
 		if !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before) {
 			return true
 		}
+		if ev := e.m.event; ev != nil && roll.Kind(e.kind) == roll.Scheduled {
+			due := ev.notBefore.Add(-e.u.policy(e.inv, e.c, e.g.groupName()).duration("scheduled.lead"))
+			return e.u.foundLowered(e.g, due) // it is opened then
+		}
 		// It may have been well before its node turned, if nothing is on record of the time before.
 		turned := e.turned()
 		return e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) && e.u.foundLowered(e.g, turned)
