@@ -440,11 +440,12 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"FoundBeforeRemediate": func(e excuse) bool {
 		first, checked := e.u.verdicts.first[e.c.name]
-		before := e.found()
+		found := e.found()
+		before := found
 		if at, ok := e.u.truths.last["vanished "+e.m.id]; ok && at.After(before) {
 			before = at // no check could see its Node before
 		}
-		if !checked || before.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before) {
+		if !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before) {
 			return true
 		}
 		if ev := e.m.event; ev != nil && roll.Kind(e.kind) == roll.Scheduled {
