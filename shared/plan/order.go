@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,9 @@ const (
 	// Terminate is ec2:TerminateInstances; the owner then launches a replacement.
 	Terminate Action = "terminate"
 )
+
+// Actions are all acts.
+var Actions = []Action{Cordon, Uncordon, Drain, Reboot, DeleteNode, DeleteNodeClaim, OutOfService, Terminate}
 
 // OrderLife is how long an order is valid. After that, its check is too old to act on.
 const OrderLife = 10 * time.Minute
@@ -85,6 +89,30 @@ func (a Action) cordons() bool { return a == Cordon || a == Drain }
 
 // replaced reports whether the owner replaces the instance after the act.
 func (a Action) replaced() bool { return a == Terminate || a == DeleteNodeClaim }
+
+// OnNode reports whether the act changes the Node object.
+func (a Action) OnNode() bool {
+	return slices.Contains([]Action{Cordon, Uncordon, Drain, DeleteNode, OutOfService}, a)
+}
+
+// Free reports whether the act uses no budget: it gives back what an earlier act took, or releases
+// what waits.
+func (a Action) Free() bool { return a == Uncordon || a == OutOfService }
+
+// Intent returns the ledger's record of the order's act, begun at a time, without its evidence.
+func (o Order) Intent(at time.Time, s *roll.Snapshot) ledger.Action {
+	a := ledger.Action{
+		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: at, Free: o.Action.Free(),
+		Desired: s.Groups[o.Group].Desired, Why: roll.Short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Approved: o.Approved,
+	}
+	if i := s.Instance(o.Instance); i != nil {
+		a.Launched = i.Launched
+		if o.Action.replaced() {
+			a.Outlives = i.Outlives
+		}
+	}
+	return a
+}
 
 // Told reports whether the success of the act has its own notice. Cordon and drain are reported
 // with what follows them.

@@ -136,15 +136,6 @@ const (
 	blockedRunes = 300
 )
 
-// short cuts a text to n characters.
-func short(s string, n int) string {
-	const more = "..."
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n-len(more)]) + more
-	}
-	return s
-}
-
 // remaining describes the pods that a pass of a drain left on the node. After the time
 // limit it also names pods that are still stopping, since a person must decide about them.
 func remaining(d kube.Drained, over bool) string {
@@ -172,10 +163,7 @@ func remaining(d kube.Drained, over bool) string {
 
 // named joins the names of pods, up to blockedNamed of them.
 func named(pods []string) string {
-	var out []string
-	for _, p := range pods[:min(len(pods), blockedNamed)] {
-		out = append(out, short(p, blockedRunes))
-	}
+	out := roll.Map(pods[:min(len(pods), blockedNamed)], func(p string) string { return roll.Short(p, blockedRunes) })
 	if more := len(pods) - blockedNamed; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}

@@ -183,20 +183,15 @@ type act struct {
 	marked bool
 	// resumes: repeating it is harmless, so an intent without an outcome is continued.
 	resumes bool
-	// node: it changes the Node object.
-	node bool
-	// free: it takes nothing, but gives back what an earlier act took, or releases what
-	// waits.
-	free bool
 }
 
 var acts = map[plan.Action]act{
-	plan.Cordon:          {do: (*Remediator).cordon, marked: true, resumes: true, node: true},
-	plan.Uncordon:        {do: (*Remediator).uncordon, resumes: true, node: true, free: true},
-	plan.OutOfService:    {do: (*Remediator).outOfService, resumes: true, node: true, free: true},
-	plan.Drain:           {do: (*Remediator).drain, marked: true, resumes: true, node: true},
+	plan.Cordon:          {do: (*Remediator).cordon, marked: true, resumes: true},
+	plan.Uncordon:        {do: (*Remediator).uncordon, resumes: true},
+	plan.OutOfService:    {do: (*Remediator).outOfService, resumes: true},
+	plan.Drain:           {do: (*Remediator).drain, marked: true, resumes: true},
 	plan.Reboot:          {do: (*Remediator).reboot, leashed: true, marked: true},
-	plan.DeleteNode:      {do: (*Remediator).deleteNode, node: true},
+	plan.DeleteNode:      {do: (*Remediator).deleteNode},
 	plan.DeleteNodeClaim: {do: (*Remediator).deleteNodeClaim, marked: true},
 	plan.Terminate:       {do: (*Remediator).terminate, leashed: true, marked: true},
 }
@@ -259,7 +254,7 @@ func notBefore(now, ordered time.Time) time.Time {
 // already.
 func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Outcome {
 	o := v.order
-	if !v.resumed && !v.does.free {
+	if !v.resumed && !o.Action.Free() {
 		if v.keep == nil {
 			return refusal(o, plan.EvidenceNotStored, "what %s can still show was not read, so nothing was done", o.Instance)
 		}
@@ -276,17 +271,8 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	if v.resumed {
 		return nil
 	}
-	intent := ledger.Action{
-		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: v.at, Free: v.does.free,
-		Desired: v.seen.Snapshot.Groups[o.Group].Desired,
-		Why:     short(o.Why, ledger.WhyRunes), Since: o.Since.UTC(), Cause: v.cause(), Evidence: v.evidence, Approved: o.Approved,
-	}
-	if i := v.seen.Snapshot.Instance(o.Instance); i != nil {
-		intent.Launched = i.Launched
-		if o.Action == plan.Terminate || o.Action == plan.DeleteNodeClaim {
-			intent.Outlives = i.Outlives
-		}
-	}
+	intent := o.Intent(v.at, v.seen.Snapshot)
+	intent.Cause, intent.Evidence = v.cause(), v.evidence
 	err := r.Ledger.Begin(ctx, o.ClusterID, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
 	switch {
 	case errors.Is(err, ledger.ErrBegun):

@@ -111,7 +111,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 	if no = r.look(ctx, &l, doc, o, now); no != nil {
 		return l, no
 	}
-	if !acts[o.Action].free && l.open(o) {
+	if !o.Action.Free() && l.open(o) {
 		// The diagnosis takes time, and the state of the target after it decides.
 		l.Diagnoses, l.keep = r.Why(ctx, l.Snapshot, l.Assessment.Findings, l.state)
 		if no = r.look(ctx, &l, doc, o, now); no != nil {
@@ -178,7 +178,7 @@ func (r *Remediator) remember(ctx context.Context, o plan.Order) (ledger.State, 
 func (l *recheck) confirm(o plan.Order) (plan.Order, *Outcome) {
 	for _, made := range l.Plan.Orders {
 		switch {
-		case made.ID != o.ID && made.Instance == o.Instance && made.Kind == o.Kind && !acts[made.Action].free:
+		case made.ID != o.ID && made.Instance == o.Instance && made.Kind == o.Kind && !made.Action.Free():
 			return o, refusal(o, plan.VerdictChanged, "what follows for %s is %s by now, the order was to %s", o.Instance, made.Action, o.Action)
 		case made.ID != o.ID || made.Action != o.Action:
 		case made.Claim != o.Claim:
@@ -231,7 +231,7 @@ func (l *recheck) unmarked(v *verified) *Outcome {
 // subject finds the object that the act changes, as just read. The call names its uid.
 func (l *recheck) subject(v *verified) *Outcome {
 	o := v.order
-	if v.does.node {
+	if o.Action.OnNode() {
 		i := slices.IndexFunc(l.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == o.Instance && n.Name == o.Node })
 		if i < 0 || l.Snapshot.Nodes[i].UID == "" {
 			return refusal(o, plan.VerdictChanged, "there is no node %s of %s by now", o.Node, o.Instance)
@@ -268,7 +268,7 @@ func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 			if f.Kind != o.Kind {
 				return fmt.Sprintf("the finding is %s by now, the order was for %s", f.Kind, o.Kind)
 			}
-			if f.Stage == roll.Overdue && o.Action != plan.Uncordon && o.Action != plan.OutOfService {
+			if f.Stage == roll.Overdue && !o.Action.Free() {
 				return fmt.Sprintf("the ladder of %s does not come to %s by now", f.Kind, o.Action)
 			}
 			return fmt.Sprintf("the finding is %s by now: %s", f.Stage, f.Summary)

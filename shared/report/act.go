@@ -37,10 +37,10 @@ var coming = map[policy.Do]string{
 
 // object returns the name of what an order acts on.
 func object(o plan.Order) string {
-	switch o.Action {
-	case plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService:
+	switch {
+	case o.Action.OnNode():
 		return "node " + o.Node + " of " + string(o.Instance)
-	case plan.DeleteNodeClaim:
+	case o.Action == plan.DeleteNodeClaim:
 		return "NodeClaim " + o.Claim + " of " + string(o.Instance)
 	}
 	return "instance " + string(o.Instance)

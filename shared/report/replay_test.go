@@ -25,7 +25,7 @@ func twoPolicies() report.Replay {
 	rebooted := act("c", plan.Reboot, 40*time.Minute)
 	rebooted.Assumed = true
 	held := func(reason plan.Reason, instance roll.InstanceID, lasted time.Duration) replay.Hold {
-		return replay.Hold{Cluster: "payments", Held: plan.Held{Instance: instance, Action: plan.Terminate, Refusal: plan.Refusal{Reason: reason, Detail: "because of " + string(instance)}}, From: at, To: at.Add(lasted), Lasted: lasted}
+		return replay.Hold{Held: plan.Held{Instance: instance, Action: plan.Terminate, Refusal: plan.Refusal{Reason: reason, Detail: "because of " + string(instance)}}, From: at, Lasted: lasted}
 	}
 	return report.Replay{
 		From: at, To: at.Add(4 * time.Hour), Clusters: []string{"payments"}, Checks: 48,

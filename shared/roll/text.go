@@ -33,13 +33,30 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
+// Short cuts a text to n characters.
+func Short(s string, n int) string {
+	const more = "..."
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n-len(more)]) + more
+	}
+	return s
+}
+
+// Map returns what f returns for each value, nil if there are none.
+func Map[T, V any](all []T, f func(T) V) []V {
+	if len(all) == 0 {
+		return nil
+	}
+	out := make([]V, len(all))
+	for i, v := range all {
+		out[i] = f(v)
+	}
+	return out
+}
+
 // Few joins the first names, and counts the others: "a, b and 3 more".
 func Few[S ~string](names []S, most int) string {
-	var first []string
-	for _, name := range names[:min(len(names), most)] {
-		first = append(first, string(name))
-	}
-	s := strings.Join(first, ", ")
+	s := strings.Join(Map(names[:min(len(names), most)], func(name S) string { return string(name) }), ", ")
 	if more := len(names) - most; more > 0 {
 		s += fmt.Sprintf(" and %d more", more)
 	}

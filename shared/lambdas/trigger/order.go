@@ -20,9 +20,6 @@ var (
 	claimForm = pattern.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
-// orderActions are the acts that can be ordered.
-var orderActions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
-
 // EncodeOrder returns the message of an order, in JSON. It returns an error for an order
 // that ParseOrder would refuse.
 func EncodeOrder(o plan.Order) ([]byte, error) {
@@ -73,8 +70,8 @@ func validate(o plan.Order) error {
 	f.form("group", string(o.Group), groupForm, "a group such as nodegroup/workers")
 	oneOf(&f, "owner", o.Owner, roll.Owners())
 	oneOf(&f, "kind", o.Kind, roll.Kinds())
-	oneOf(&f, "action", o.Action, orderActions)
-	if slices.Contains([]plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.DeleteNode, plan.OutOfService}, o.Action) {
+	oneOf(&f, "action", o.Action, plan.Actions)
+	if o.Action.OnNode() {
 		f.given("node", o.Node)
 	}
 	switch {

@@ -42,17 +42,15 @@ type TakenAct struct {
 	Cause string // code of the first decisive cause, "" if none was found
 	// Result is what the record says of the act, "" if it was not carried out.
 	Result ledger.Result
-	Detail string
 	// Assumed: the record has no such act, so its effect is assumed.
 	Assumed bool
 }
 
 // Hold is an act that was held for one reason, for some time.
 type Hold struct {
-	Cluster string
 	plan.Held
-	From, To time.Time
-	Lasted   time.Duration
+	From   time.Time
+	Lasted time.Duration
 }
 
 const (
@@ -156,7 +154,6 @@ var unread = sync.OnceValue(func() (d roll.Diagnosis) {
 	return d
 })
 
-// lasts returns the time from a check to the next.
 func lasts(checks []Recorded, i int) time.Duration {
 	if i+1 == len(checks) {
 		return 0
@@ -233,9 +230,8 @@ func (t *summing) add(in plan.Input, p plan.Plan, lasts time.Duration) {
 		if !again {
 			i = len(t.Holds)
 			t.holds[key] = i
-			t.Holds = append(t.Holds, Hold{Cluster: in.Snapshot.Cluster.ID.Name, Held: h, From: in.Now})
+			t.Holds = append(t.Holds, Hold{Held: h, From: in.Now})
 		}
-		t.Holds[i].To = in.Now
 		t.Holds[i].Lasted += lasts
 	}
 }
@@ -243,7 +239,7 @@ func (t *summing) add(in plan.Input, p plan.Plan, lasts time.Duration) {
 func (t *summing) carriedOut(a ledger.Action) {
 	act := &t.Acts[t.acts[a.ID]]
 	if a.Outcome != nil {
-		act.Result, act.Detail = a.Outcome.Result, a.Outcome.Detail
+		act.Result = a.Outcome.Result
 	}
 }
 
@@ -467,16 +463,8 @@ func (w *world) carryOut(c Recorded, s *roll.Snapshot, o plan.Order) (ledger.Act
 		delete(w.stays, o.Instance) // from now on the record shows it
 		return act, true
 	}
-	act = ledger.Action{
-		ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: c.Now,
-		Free:    o.Action == plan.Uncordon || o.Action == plan.OutOfService,
-		Outcome: &ledger.Outcome{Result: ledger.Done, At: c.Now, Detail: "assumed"},
-		Desired: s.Groups[o.Group].Desired, Why: o.Why, Since: o.Since,
-	}
-	i := s.Instance(o.Instance)
-	if i != nil {
-		act.Launched = i.Launched
-	}
+	act = o.Intent(c.Now, s)
+	act.Outcome = &ledger.Outcome{Result: ledger.Done, At: c.Now, Detail: "assumed"}
 	w.state.Actions = append(w.state.Actions, act)
 	switch o.Action {
 	case plan.Cordon, plan.Drain:
@@ -488,14 +476,13 @@ func (w *world) carryOut(c Recorded, s *roll.Snapshot, o plan.Order) (ledger.Act
 	case plan.Terminate, plan.DeleteNodeClaim:
 		w.ended[o.Instance] = true
 		delete(w.stays, o.Instance)
-		if i != nil && o.Owner != roll.OwnerNone {
+		if i := s.Instance(o.Instance); i != nil && o.Owner != roll.OwnerNone {
 			w.launch(*i, c.Now)
 		}
 	}
 	return act, false
 }
 
-// launch adds the replacement of an instance.
 func (w *world) launch(of roll.Instance, at time.Time) {
 	i := of
 	i.ID = roll.InstanceID(fmt.Sprintf("i-%017x", len(w.launched)+1))

@@ -57,7 +57,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 		Result: o.Result, Reason: string(o.Reason), Detail: sentence(o.Detail), Summary: sentence(o.Order.Why), Since: o.Order.Since.UTC(),
 		Cause: o.Cause, Evidence: o.Evidence, Approved: o.Order.Approved,
 	}
-	if o.Order.Action == plan.Uncordon || o.Order.Action == plan.OutOfService {
+	if o.Order.Action.Free() {
 		a.Finding, a.Since = "", time.Time{} // the finding is over; o.Order.Since is that of the act before
 	}
 	switch o.Result {
@@ -73,7 +73,6 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	return nil
 }
 
-// act returns the event of an act, with its message.
 func act(id roll.ClusterID, detailType string, a Action) Event {
 	if a.Result == Held {
 		a.Ends = plan.Reason(a.Reason).Ends()

@@ -158,7 +158,7 @@ func (a Action) message() Message {
 	wrong := ""
 	switch {
 	case a.Summary == "":
-	case a.Action == string(plan.Uncordon), a.Action == string(plan.OutOfService):
+	case plan.Action(a.Action).Free():
 		wrong = "Why: " + a.Summary
 	default:
 		wrong = "What is wrong: " + a.Summary

@@ -34,12 +34,10 @@ const (
 var dimensionValues = map[Dimension]func(string) bool{
 	ByKind:    func(v string) bool { return slices.Contains(roll.Kinds(), roll.Kind(v)) },
 	ByCause:   func(v string) bool { return v == NoCause || cause.Known(v) },
-	ByAction:  func(v string) bool { return slices.Contains(actions, plan.Action(v)) },
+	ByAction:  func(v string) bool { return slices.Contains(plan.Actions, plan.Action(v)) },
 	ByReason:  func(v string) bool { return plan.Reason(v).Ends() != "" },
 	ByService: func(v string) bool { return slices.Contains(apistats.Services(), v) },
 }
-
-var actions = []plan.Action{plan.Cordon, plan.Uncordon, plan.Drain, plan.Reboot, plan.DeleteNode, plan.DeleteNodeClaim, plan.OutOfService, plan.Terminate}
 
 // Form is the type of a metric, which decides the statistics that are meaningful.
 type Form string
