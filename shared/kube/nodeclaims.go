@@ -64,7 +64,6 @@ type NodeClaims struct {
 
 // Unlaunched are the NodeClaims of a node pool that wait for their launch.
 type Unlaunched struct {
-	Claims  int
 	Since   time.Time // creation of the first
 	Failed  time.Time // when the latest failure was reported, zero if none was
 	Message string    // that failure, with its reason; "" if none was reported
@@ -106,10 +105,7 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 			continue
 		}
 		u := n.Unlaunched[pool]
-		u.Claims++
-		if u.Since.IsZero() || created.Before(u.Since) {
-			u.Since = created
-		}
+		u.Since = roll.Earlier(u.Since, created)
 		if l, tried := c.launch(); tried && !l.Failed.Before(u.Failed) {
 			u.Failed, u.Message = l.Failed, l.Message
 		}

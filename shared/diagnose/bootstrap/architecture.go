@@ -101,12 +101,12 @@ var ownPrograms = []string{"kubelet", "nodeadm", "containerd"}
 func (b *start) notExecuted(f console.Found) cause.Verdict {
 	harmless := later(b.log(), f.Line, started...)
 	if fetch, ok := b.foreignFetch(); ok {
-		return b.given(!harmless, b.fetches(fetch, "and the kernel refuses to run it").Shows(line(f, "programs for "+b.machine())))
+		return b.given(!harmless, b.fetches(fetch, "and the kernel refuses to run it").Shows(cause.Line(f, "programs for "+b.machine())))
 	}
 	name := f.Detail[strings.LastIndexByte(f.Detail, '/')+1:]
 	return b.given(slices.Contains(ownPrograms, name) && !harmless, b.inData().Unsettled(b.noArchitecture()).
 		Says("the kernel of %s refused to run %s, which is made for another architecture or is no program", b.Finding.Instance, cmp.Or(f.Detail, "a program")).
-		Shows(line(f, "programs for the instance's architecture")).
+		Shows(cause.Line(f, "programs for the instance's architecture")).
 		Fix(b.showConsole(), b.compare()))
 }
 

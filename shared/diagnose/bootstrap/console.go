@@ -58,13 +58,13 @@ func (b *start) nodeadm() cause.Verdict {
 	case ok && (b.shows(console.NodeadmRan) || b.os.family == al2023):
 		return cause.Suggestive().
 			Says("the %s of %s shows that %s, which nodeadm starts, failed", f.Where(), b.Finding.Instance, f.Detail).
-			Shows(line(f, "a unit that runs")).Fix(b.showConsole())
+			Shows(cause.Line(f, "a unit that runs")).Fix(b.showConsole())
 	case b.shows(console.NodeadmDone):
 		return cause.RuledOut
 	case hooked && !later(b.log(), hook.Line, started...):
 		return cause.Suggestive().
 			Says("the %s of %s shows that %s failed; what configures the node and starts its kubelet does not require it", hook.Where(), b.Finding.Instance, hook.Detail).
-			Shows(line(hook, "a unit that ends without an error")).Fix(b.showConsole())
+			Shows(cause.Line(hook, "a unit that ends without an error")).Fix(b.showConsole())
 	}
 	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " how nodeadm ended, which proves nothing"))
 }
@@ -239,18 +239,13 @@ func (b *start) shows(signs ...console.Sign) bool {
 	return ok
 }
 
-// line returns a console line as evidence.
-func line(f console.Found, expected string) roll.Evidence {
-	return cause.Line(f, expected)
-}
-
 func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 	const expected = "nodeadm ends without an error"
 	why := []console.Sign{console.NodeConfigMissing, console.NodeConfigInvalid, console.NodeadmFailed, console.AccessDenied, console.APIRetries, console.IMDSFailed}
-	seen := []roll.Evidence{line(f, expected)}
+	seen := []roll.Evidence{cause.Line(f, expected)}
 	for _, g := range b.log().Found {
 		if g.Boot == b.log().Boots && g.Line != f.Line && slices.Contains(why, g.Sign) && len(seen) < maxEvidence {
-			seen = append(seen, line(g, expected))
+			seen = append(seen, cause.Line(g, expected))
 		}
 	}
 	what := cmp.Or(f.Detail, "its console line shows no more")
@@ -297,7 +292,7 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 		unit, d := runningFor(f)
 		return b.inData().DecisiveIf(sure).
 			Says("the %s of %s shows that %s does not end, which runs what the user data brought: it ran for %s, and the kubelet is started after it at the earliest", f.Where(), b.Finding.Instance, unit, roll.Span(d)).
-			Shows(line(f, "a script or container that ends")).Fix(b.showConsole())
+			Shows(cause.Line(f, "a script or container that ends")).Fix(b.showConsole())
 	}
 	detail := ""
 	if f.Detail != "" && f.Sign != console.EmergencyMode {
@@ -305,7 +300,7 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	}
 	return cause.DecisiveIf(sure).
 		Says("the %s of %s shows that %s%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], detail).
-		Shows(line(f, "a boot without that error")).Fix(b.showConsole())
+		Shows(cause.Line(f, "a boot without that error")).Fix(b.showConsole())
 }
 
 // bootGated says that systemd did not start what leads to the kubelet, and what failed before. A driver
@@ -319,13 +314,13 @@ func (b *start) bootGated(f console.Found, sure bool) cause.Verdict {
 	if driver.Sign != "" || strings.Contains(failed.Detail, "NVIDIA") {
 		v = b.inImage()
 	}
-	v.DecisiveIf(sure).Shows(line(f, "a boot without that error")).Fix(b.showConsole())
+	v.DecisiveIf(sure).Shows(cause.Line(f, "a boot without that error")).Fix(b.showConsole())
 	if failed.Sign == "" {
 		return v.Says("the %s of %s shows that %s: something failed that %q requires%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], f.Detail, why)
 	}
-	v.Says("the %s of %s shows that %s: %q failed%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], failed.Detail, why).Shows(line(failed, "a unit that starts"))
+	v.Says("the %s of %s shows that %s: %q failed%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], failed.Detail, why).Shows(cause.Line(failed, "a unit that starts"))
 	if driver.Sign != "" {
-		v.Shows(line(driver, "a GPU that the driver knows"))
+		v.Shows(cause.Line(driver, "a GPU that the driver knows"))
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,9 +42,7 @@ func (b *start) changeNodeGroup(what string) string {
 
 // newVersion returns the commands that create a launch template version with other user data.
 func (b *start) newVersion(id, version, what string) string {
-	if version == "" {
-		version = "$Latest"
-	}
+	version = cmp.Or(version, "$Latest")
 	return paste.Format("aws ec2 describe-launch-template-versions --region %[1]s --launch-template-id %[2]s --versions %[3]s --query 'LaunchTemplateVersions[0].LaunchTemplateData.UserData' --output text | base64 -d > user-data.txt\n"+
 		"${EDITOR:-vi} user-data.txt   # ", b.Region, id, version) + paste.Remark(what) + paste.Format("\n"+
 		"VERSION=$(aws ec2 create-launch-template-version --region %[1]s --launch-template-id %[2]s --source-version %[3]s --launch-template-data \"{\\\"UserData\\\":\\\"$(base64 < user-data.txt | tr -d '\\n')\\\"}\" --query LaunchTemplateVersion.VersionNumber --output text)",

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
+	"rollcall/shared/roll"
 )
 
 // foreign maps a system to the forms of user data that nothing on it reads. User data that has
@@ -141,11 +142,7 @@ var followed = []userdata.Format{userdata.Shell, userdata.CloudConfig, userdata.
 
 // joinForms names forms of user data.
 func joinForms(forms []userdata.Format) string {
-	var out []string
-	for _, f := range forms {
-		out = append(out, formName[f])
-	}
-	return strings.Join(out, " and ")
+	return strings.Join(roll.Map(forms, func(f userdata.Format) string { return formName[f] }), " and ")
 }
 
 // formName names the forms of user data.
@@ -158,13 +155,9 @@ var formName = map[userdata.Format]string{
 // ofSystem returns the ways of joining that exist on the system, run or not. Bottlerocket reads
 // nothing except TOML as a whole.
 func (b *start) ofSystem() []userdata.Join {
-	var out []userdata.Join
-	for _, j := range b.data.Value.Joins {
-		if b.os.fits(j.Tool) && (b.os.family != bottlerocket || j.Part == "user data") {
-			out = append(out, j)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(b.data.Value.Joins), func(j userdata.Join) bool {
+		return !b.os.fits(j.Tool) || b.os.family == bottlerocket && j.Part != "user data"
+	})
 }
 
 func (b *start) isForeign(f userdata.Format) bool { return slices.Contains(foreign[b.os.family], f) }
@@ -207,6 +200,6 @@ func (b *start) removedScript() cause.Verdict {
 	}
 	return b.given(b.shows(console.NodeConfigMissing), b.inData().
 		Says("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]).
-		Shows(line(f, "no call of bootstrap.sh")).
+		Shows(cause.Line(f, "no call of bootstrap.sh")).
 		Fix(b.describe(), b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+paste.Word(b.ClusterID.Name))))
 }

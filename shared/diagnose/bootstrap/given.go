@@ -74,7 +74,7 @@ func (b *start) empty() cause.Verdict {
 	}
 	f, failed := b.unconfigured()
 	if failed {
-		v.Shows(line(f, "a NodeConfig that nodeadm finds"))
+		v.Shows(cause.Line(f, "a NodeConfig that nodeadm finds"))
 	}
 	sure := (b.os.eks || failed) && (b.bare() || b.ownData()) || b.leftToOwner()
 	if !sure && b.Config().Value.LaunchTemplate != "" && b.ownData() {

@@ -61,7 +61,7 @@ func (b *start) reliesOnNodeadm() bool {
 
 func (b *start) bareImage(f console.Found, words string) cause.Verdict {
 	image, name := b.Image(), b.Config().Value.Image
-	v := b.inImage().Shows(line(f, "nodeadm, bootstrap.sh or a kubelet that starts")).Fix(b.newImage(al2023, b.version()))
+	v := b.inImage().Shows(cause.Line(f, "nodeadm, bootstrap.sh or a kubelet that starts")).Fix(b.newImage(al2023, b.version()))
 	if image.Known() {
 		name += " (" + image.Value.Name + ")"
 		v.Saw("AMI", "OwnerId", image.Value.Owner, "an AMI of EKS, or one with the same on it")
@@ -85,7 +85,7 @@ const (
 // unsupported checks whether the cluster's version no longer supports the AMI's family.
 func (b *start) unsupported() cause.Verdict {
 	if f, ok := b.sign(console.CgroupV1Refused); ok {
-		return b.given(true, b.oldFamily("its kubelet does not start on cgroup v1").Shows(line(f, "a host with cgroup v2, or failCgroupV1: false")))
+		return b.given(true, b.oldFamily("its kubelet does not start on cgroup v1").Shows(cause.Line(f, "a host with cgroup v2, or failCgroupV1: false")))
 	}
 	image := b.Image()
 	switch {

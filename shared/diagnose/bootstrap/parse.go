@@ -29,7 +29,7 @@ func (b *start) unparseable() (v cause.Verdict, certain bool) {
 	if f, ok := b.settingsRefused(); ok && len(faults) == 0 {
 		return b.given(true, b.inData().
 			Says("Bottlerocket rejects the settings in the user data of %s (%s), and then has none of them", b.Finding.Instance, f.Detail).
-			Shows(line(f, "settings that the API takes")).Fix(b.change("correct the setting that the console names"))), b.mate() == ""
+			Shows(cause.Line(f, "settings that the API takes")).Fix(b.change("correct the setting that the console names"))), b.mate() == ""
 	}
 	if len(faults) == 0 && lacks == nil {
 		return b.readable(), false
@@ -37,7 +37,7 @@ func (b *start) unparseable() (v cause.Verdict, certain bool) {
 	v, incomplete := b.unreadable(faults, lacks), false
 	if f, ok := b.sign(console.NodeConfigInvalid); ok && lacks != nil && incompleteness(f) && !later(b.log(), f.Line, started...) {
 		incomplete = true
-		v.Shows(line(f, "a whole NodeConfig"))
+		v.Shows(cause.Line(f, "a whole NodeConfig"))
 	}
 	// A file on a custom AMI may complete a NodeConfig, unless nodeadm says that it is not complete.
 	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && (incomplete || b.os.eks && !b.data.Value.Unread())

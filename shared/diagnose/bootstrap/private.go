@@ -57,7 +57,7 @@ func (b *start) privateArgs() cause.Verdict {
 	}
 	v := b.cannotAskEKS(j, why)
 	if timedOut {
-		v.Shows(line(f, "an answer of the EKS API"))
+		v.Shows(cause.Line(f, "an answer of the EKS API"))
 	}
 	return b.given((how == none && j.Tool == userdata.BootstrapScript || timedOut) && !j.Conditional, v)
 }

@@ -69,11 +69,6 @@ func (l *look) trouble() time.Time {
 	return l.began()
 }
 
-// line returns a console line as evidence.
-func line(f console.Found, expected string) roll.Evidence {
-	return cause.Line(f, expected)
-}
-
 // trace is a code whose signs the console shows.
 type trace struct {
 	code     cause.Code
@@ -110,7 +105,7 @@ func (l *look) traced(t trace) cause.Verdict {
 	}
 	if t.code == cause.OutOfMemory {
 		if kills, killed := l.kills(); killed && when == current {
-			return kills.Shows(line(f, t.expected))
+			return kills.Shows(cause.Line(f, t.expected))
 		} else if killed {
 			return kills
 		}
@@ -167,7 +162,7 @@ func (l *look) shown(t trace, f console.Found) cause.Verdict {
 	if f.From != "" {
 		on = "in"
 	}
-	v := cause.Suggestive().Says("%s the %s of %s %s", on, f.Where(), l.id(), t.says(f)).Shows(line(f, t.expected)).Fix(l.after(t.code))
+	v := cause.Suggestive().Says("%s the %s of %s %s", on, f.Where(), l.id(), t.says(f)).Shows(cause.Line(f, t.expected)).Fix(l.after(t.code))
 	if f.Boot != l.Instance().Console.Value.Boots {
 		v.Also(", in a boot before the last")
 	}

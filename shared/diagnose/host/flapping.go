@@ -110,11 +110,7 @@ func (l *look) kills() (cause.Verdict, bool) {
 // clocks returns times as text.
 func clocks(at []time.Time) string {
 	at = slices.SortedFunc(slices.Values(at), time.Time.Compare)
-	var out []string
-	for _, t := range at {
-		out = append(out, roll.Clock(t))
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(roll.Map(at, roll.Clock), ", ")
 }
 
 // rebooted reports whether the kubelet said more than once within the window that its machine was

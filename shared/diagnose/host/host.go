@@ -83,10 +83,8 @@ func (l *look) failedCondition() {
 	l.Note(cause.MonitoringConditionLatched, l.latched())
 }
 
-// id returns the ID of the finding's instance.
 func (l *look) id() string { return string(l.Finding.Instance) }
 
-// condition returns a condition of the node as evidence.
 func condition(c evidence.Condition, kind, expected string) roll.Evidence {
 	return roll.Evidence{Source: "node", Field: "status.conditions[" + kind + "]", Observed: cause.Said(c), Expected: expected}
 }

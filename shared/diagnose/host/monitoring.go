@@ -172,7 +172,7 @@ func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Ve
 	}
 	if shown {
 		told = append(told, fmt.Sprintf("the %s of %s shows Xid %s of NVIDIA's driver", f.Where(), l.id(), f.Detail))
-		v.Shows(line(f, "no Xid of hardware that failed"))
+		v.Shows(cause.Line(f, "no Xid of hardware that failed"))
 	}
 	return v.Says("%s", strings.Join(told, "; "))
 }

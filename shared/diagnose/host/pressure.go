@@ -156,7 +156,7 @@ func (l *look) killed(p pressure) []proof {
 	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore(f) {
 		return nil
 	}
-	return []proof{{line(f, outOfMemory), false, false}}
+	return []proof{{cause.Line(f, outOfMemory), false, false}}
 }
 
 func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
@@ -328,10 +328,7 @@ func (l *look) unlimited() (told string, seen roll.Evidence) {
 
 // some returns the first pods, with what is known of their memory, and how many more there are.
 func some(all []evidence.Pod, most int) string {
-	var words []string
-	for _, p := range all[:min(most, len(all))] {
-		words = append(words, fmt.Sprintf("%s/%s (%s)", p.Namespace, p.Name, appetite(p)))
-	}
+	words := roll.Map(all[:min(most, len(all))], func(p evidence.Pod) string { return fmt.Sprintf("%s/%s (%s)", p.Namespace, p.Name, appetite(p)) })
 	if left := len(all) - most; left > 0 {
 		words = append(words, fmt.Sprintf("and %d more", left))
 	}

@@ -34,7 +34,7 @@ func (l *look) hints() []roll.Evidence {
 	var out []roll.Evidence
 	for _, sign := range []console.Sign{console.CPUStuck, console.TaskHung, console.FilesystemFailed, console.EmergencyMode} {
 		if f, when := l.sign(sign); when == current {
-			out = append(out, line(f, "no such message"))
+			out = append(out, cause.Line(f, "no such message"))
 		}
 	}
 	return out

@@ -56,10 +56,7 @@ func (l *look) fails(c check) cause.Verdict {
 	}
 	v := cause.DecisiveIf(c.sure).Says("%s does not pass EC2's %s", l.id(), c.what).
 		Saw("EC2 status checks", c.field+".Status", observed, passed).Fix(c.fix)
-	var codes []string
-	for _, e := range l.Instance().Status.Value.Events {
-		codes = append(codes, e.Code)
-	}
+	codes := roll.Map(l.Instance().Status.Value.Events, func(e roll.Event) string { return e.Code })
 	if len(codes) > 0 {
 		v.Saw("EC2 status checks", "Events", strings.Join(codes, ", "), "none")
 	}

@@ -202,15 +202,8 @@ func ruleOf(code cause.Code, i roll.HealthIssue, found []rule) rule {
 	return rule{code: code, says: fmt.Sprintf("EKS reports %s (%s)", i.Code, strings.TrimSuffix(i.Message, "."))}
 }
 
-// Classify returns the causes that a message names, in the order of the rules. It returns none
-// for a message without a known word.
-func Classify(message string) (out []cause.Code) {
-	for _, r := range matching(message) {
-		out = append(out, r.code)
-	}
-	return out
-}
-
+// matching returns the rules of the causes that a message names, in the order of the rules: none for a
+// message without a known word.
 func matching(message string) (out []rule) {
 	m := strings.ToLower(strings.Join(strings.Fields(message), " "))
 	// Karpenter calls each of these failures InsufficientCapacityError, followed by EC2's own

@@ -50,8 +50,8 @@ func undeclarable(t evidence.Taint) bool {
 
 // declaration is what was declared to Karpenter about a node's taints.
 type declaration struct {
-	source, name, field string
-	startup, lasting    []evidence.Taint
+	source, field    string
+	startup, lasting []evidence.Taint
 }
 
 // declared returns what was declared to Karpenter about a node's taints. Its NodeClaim's spec
@@ -60,9 +60,9 @@ type declaration struct {
 // captured claim, and what one of them does not declare is no fault.
 func (l *look) declared(claim evidence.Fact[evidence.NodeClaim]) (declaration, bool) {
 	pool := l.Group().NodePool
-	d := declaration{source: "NodePool", name: pool.Value.Name, field: "spec.template.spec.startupTaints"}
+	d := declaration{source: "NodePool", field: "spec.template.spec.startupTaints"}
 	if !pool.Known() {
-		d = declaration{source: "NodeClaim", name: claim.Value.Name, field: "spec.startupTaints"}
+		d = declaration{source: "NodeClaim", field: "spec.startupTaints"}
 	}
 	d.startup = slices.Concat(pool.Value.StartupTaints, claim.Value.Startup)
 	d.lasting = slices.Concat(pool.Value.Taints, claim.Value.Taints)

@@ -50,10 +50,6 @@ func kubernetesSpecs() []spec {
 			read: readObjects, folded: true,
 			table: func() filed { return newTable(r.file, (*item).key) },
 			write: func(f *filer, c *contents) { f.objects(c, r.file) },
-			// Without these almost every finding is still explained. Missing are only what runs on
-			// a silent node, whose a role is that no node has, and whether there is any network
-			// plugin.
-			beyond: r.file == fileBudgets || r.file == fileVolumes || r.file == fileAccounts || r.file == fileDaemonSets,
 		})
 	}
 	return out
@@ -177,7 +173,6 @@ func (in *input) refused(v *value) (refusal, bool) {
 	return refusal{code, json.RawMessage(in.data[v.from:v.to])}, true
 }
 
-// objects returns the objects of a file.
 func (in *input) objects(v *value) []*value {
 	switch {
 	case v.kind == array:

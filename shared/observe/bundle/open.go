@@ -29,7 +29,6 @@ import (
 type Bundle struct {
 	c       *contents
 	cluster roll.ClusterID
-	missing []string
 	ignored []string
 }
 
@@ -107,9 +106,6 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 	case errors.Is(err, fs.ErrNotExist) && s.required:
 		return Faults{{File: s.name, Problem: "there is no such file, and it must be there: write it with: " + s.command}}
 	case errors.Is(err, fs.ErrNotExist):
-		if !s.beyond {
-			b.missing = append(b.missing, s.name)
-		}
 		return nil
 	case err != nil:
 		return Faults{{File: s.name, Problem: fmt.Sprintf("it cannot be read: %v", cause(err))}}
@@ -126,7 +122,6 @@ func (b *Bundle) take(s *spec, data []byte) Faults {
 		}
 		// A failed answer has no data, so it counts as not read.
 		b.c.files[s.name].blank()
-		b.missing = append(b.missing, s.name)
 		return nil
 	}
 	if v, ok := in.parse(); ok {
@@ -201,9 +196,6 @@ func (b *Bundle) readDocuments(fsys fs.FS, folder string, read func([]byte) []by
 	t := tableOf[[]byte](b.c, folder)
 	entries, err := fs.ReadDir(fsys, t.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		if folder != folderHostLogs { // few bundles have it
-			b.missing = append(b.missing, t.file)
-		}
 		return nil
 	}
 	if err != nil {
@@ -325,9 +317,6 @@ func (b *Bundle) Remembered() (map[string]evidence.Remembered, bool) {
 	}
 	return out, true
 }
-
-// Missing returns the files that are missing or empty, sorted. What depends on them is not checked.
-func (b *Bundle) Missing() []string { return slices.Sorted(slices.Values(b.missing)) }
 
 // Ignored returns the files that do not belong to a bundle, sorted. One may be misnamed.
 func (b *Bundle) Ignored() []string {

@@ -65,8 +65,8 @@ func TestOpensAHandMadeBundle(t *testing.T) {
 	if id := b.ClusterID(); id.Name != "demo" || id.Region != "eu-west-1" || id.Account != "111122223333" {
 		t.Errorf("the cluster is %+v", id)
 	}
-	if len(b.Missing()) > 0 || len(b.Ignored()) > 0 {
-		t.Errorf("missing %v, ignored %v", b.Missing(), b.Ignored())
+	if len(b.Ignored()) > 0 {
+		t.Errorf("ignored %v", b.Ignored())
 	}
 	nodes, ok := b.Remembered()
 	r := nodes["ip-10-0-1-6.eu-west-1.compute.internal"]
@@ -82,17 +82,6 @@ func TestThreeFilesAreEnough(t *testing.T) {
 	}
 	if _, ok := b.Remembered(); ok {
 		t.Error("nothing was remembered")
-	}
-	missing := b.Missing()
-	for _, name := range []string{"access-entries.json", "aws-auth.json", "console", "user-data", "webhooks.json"} {
-		if !slices.Contains(missing, name) {
-			t.Errorf("%s is not told as missing: %v", name, missing)
-		}
-	}
-	for _, name := range []string{"vpcs.json", "zonal-shifts.json", "role-policies.json"} {
-		if slices.Contains(missing, name) {
-			t.Errorf("%s is told as missing, and nobody has to have it", name)
-		}
 	}
 }
 
@@ -254,9 +243,6 @@ func TestAnEmptyFileIsNotReadAndNotNothing(t *testing.T) {
 	fsys["nodeclaims.json"] = &fstest.MapFile{}
 	fsys["subnets.json"] = &fstest.MapFile{Data: []byte("\n")}
 	b := opened(t, fsys)
-	if m := b.Missing(); !slices.Contains(m, "nodeclaims.json") || !slices.Contains(m, "subnets.json") {
-		t.Errorf("missing are %v", m)
-	}
 	if err := tableOf[types.Subnet](b.c, fileSubnets).missing(); err == nil || err.Error() != "subnets.json is empty in the bundle" {
 		t.Errorf("got %v", err)
 	}

@@ -73,7 +73,6 @@ type spec struct {
 	name     string
 	command  string // that writes it, for messages
 	required bool
-	beyond   bool // the file is one of the further files of a capture
 	folded   bool // levels below the second are folded: see reader.value
 	table    func() filed
 	read     func(*contents, *input, *value)
@@ -96,7 +95,7 @@ func awsSpecs() []spec {
 		describes[ec2.DescribeVpcEndpointsInput, ec2.DescribeVpcEndpointsOutput, types.VpcEndpoint](shape{file: fileVPCEndpoints, command: ec2s + "vpc-endpoints", list: "VpcEndpoints", id: "VpcEndpointId"}, "VpcEndpointIds"),
 		describes[ec2.DescribeNatGatewaysInput, ec2.DescribeNatGatewaysOutput, types.NatGateway](shape{file: fileNATGateways, command: ec2s + "nat-gateways", list: "NatGateways", id: "NatGatewayId"}, "NatGatewayIds"),
 		describes[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, types.DhcpOptions](shape{file: fileDHCPOptions, command: ec2s + "dhcp-options", list: "DhcpOptions", id: "DhcpOptionsId"}, "DhcpOptionsIds"),
-		beyond(selects[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, types.Vpc](shape{file: fileVPCs, command: ec2s + "vpcs", list: "Vpcs", id: "VpcId"}, "VpcIds", (*contents).describeVPCs)),
+		selects[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, types.Vpc](shape{file: fileVPCs, command: ec2s + "vpcs", list: "Vpcs", id: "VpcId"}, "VpcIds", (*contents).describeVPCs),
 		selects[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, types.LaunchTemplateVersion](shape{file: fileTemplates, command: ec2s + "launch-template-versions --launch-template-id ID", list: "LaunchTemplateVersions", id: "LaunchTemplateId", key: "LaunchTemplateId:VersionNumber"}, "Versions", (*contents).templateVersions),
 		selects[autoscaling.DescribeAutoScalingInstancesInput, autoscaling.DescribeAutoScalingInstancesOutput, asgtypes.AutoScalingInstanceDetails](shape{file: fileASGInstances, command: scaling + "auto-scaling-instances", list: "AutoScalingInstances", id: "InstanceId"}, "", (*contents).scalingInstances),
 		selects[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, asgtypes.AutoScalingGroup](shape{file: fileASGs, command: scaling + "auto-scaling-groups", list: "AutoScalingGroups", id: "AutoScalingGroupName"}, "", (*contents).scalingGroups),
@@ -104,20 +103,15 @@ func awsSpecs() []spec {
 		nodeGroupsSpec(), accessEntriesSpec(),
 		gets[iam.GetInstanceProfileInput, iam.GetInstanceProfileOutput, iamtypes.InstanceProfile](shape{file: fileProfiles, command: "aws iam get-instance-profile, once for each,", list: "InstanceProfiles", id: "InstanceProfileName", one: "InstanceProfile"}, "InstanceProfileName"),
 		gets[iam.GetRoleInput, iam.GetRoleOutput, iamtypes.Role](shape{file: fileRoles, command: "aws iam get-role, once for each,", list: "Roles", id: "RoleName", one: "Role"}, "RoleName"),
-		beyond(gets[iam.GetPolicyInput, iam.GetPolicyOutput, iamtypes.Policy](shape{file: filePolicies, command: "aws iam get-policy, once for each,", list: "Policies", id: "Arn", one: "Policy"}, "PolicyArn")),
-		beyond(answers[eks.ListAssociatedAccessPoliciesInput, eks.ListAssociatedAccessPoliciesOutput](fileAccessPolicies, "aws eks list-associated-access-policies", "associatedAccessPolicies", "PrincipalArn")),
+		gets[iam.GetPolicyInput, iam.GetPolicyOutput, iamtypes.Policy](shape{file: filePolicies, command: "aws iam get-policy, once for each,", list: "Policies", id: "Arn", one: "Policy"}, "PolicyArn"),
+		answers[eks.ListAssociatedAccessPoliciesInput, eks.ListAssociatedAccessPoliciesOutput](fileAccessPolicies, "aws eks list-associated-access-policies", "associatedAccessPolicies", "PrincipalArn"),
 		answers[iam.ListAttachedRolePoliciesInput, iam.ListAttachedRolePoliciesOutput](fileAttached, "aws iam list-attached-role-policies", "AttachedPolicies", "RoleName"),
-		beyond(answers[iam.ListRolePoliciesInput, iam.ListRolePoliciesOutput](fileInline, "aws iam list-role-policies", "PolicyNames", "RoleName")),
-		beyond(answers[iam.GetPolicyVersionInput, iam.GetPolicyVersionOutput](filePolicyTexts, "aws iam get-policy-version", "PolicyVersion", "PolicyArn")),
-		beyond(inlineTextsSpec()), vpcAttributesSpec(), beyond(attributesSpec()), beyond(shiftsSpec()),
+		answers[iam.ListRolePoliciesInput, iam.ListRolePoliciesOutput](fileInline, "aws iam list-role-policies", "PolicyNames", "RoleName"),
+		answers[iam.GetPolicyVersionInput, iam.GetPolicyVersionOutput](filePolicyTexts, "aws iam get-policy-version", "PolicyVersion", "PolicyArn"),
+		inlineTextsSpec(), vpcAttributesSpec(), attributesSpec(), shiftsSpec(),
 		{
 			name: fileLedger, command: "rollcall capture", read: readLedger, write: (*filer).ledger,
 			table: func() filed { return newTable[evidence.Remembered](fileLedger, nil) },
 		},
 	}
-}
-
-func beyond(s spec) spec {
-	s.beyond = true
-	return s
 }
