@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,7 @@ import (
 // says what to do about it. principal is the owner of the credentials that signed the token, "" if
 // unknown.
 func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
-	who := principal
-	if who == "" {
-		who = "the caller"
-	}
+	who := cmp.Or(principal, "the caller")
 	op := listNodes
 	failed, asked := errors.AsType[*failure](err)
 	if asked {

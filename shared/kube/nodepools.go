@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/shared/roll"
 )
 
 // UnreadyPool is a node pool for which Karpenter launches nothing: a condition of it, or of its
@@ -94,11 +96,9 @@ func (c *Client) UnreadyPools(ctx context.Context) ([]UnreadyPool, error) {
 
 // quoted returns what the conditions say, such as "SubnetsReady is False (SubnetsNotFound): ...".
 func quoted(conditions []metav1.Condition) string {
-	var all []string
-	for _, c := range conditions {
-		all = append(all, strings.TrimSuffix(fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message), ": "))
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(roll.Map(conditions, func(c metav1.Condition) string {
+		return strings.TrimSuffix(fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message), ": ")
+	}), "; ")
 }
 
 // unmet returns the conditions that are False, or else those that are Unknown: of these types, or if

@@ -3,6 +3,7 @@ package lambdas
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -61,9 +62,7 @@ type sums struct {
 
 func (s *sums) add(of metric.Series, by metric.By, n float64) {
 	all := metric.By{metric.ByCluster: s.cluster}
-	for d, v := range by {
-		all[d] = v
-	}
+	maps.Copy(all, by)
 	key := fmt.Sprint(of.Name, all)
 	if i, ok := s.place[key]; ok {
 		s.samples[i].Value += n

@@ -92,9 +92,6 @@ func (b *book) put(ctx context.Context, partition, key string, value any) error 
 // The table has no index of clusters, but each check writes the size of its cluster.
 func (d *Dynamo) Clusters(ctx context.Context, account, region string) ([]roll.ClusterID, error) {
 	sizes, err := d.Sizes(ctx, region)
-	var out []roll.ClusterID
-	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		out = append(out, roll.ClusterID{Account: account, Region: region, Name: name})
-	}
-	return out, err
+	of := func(name string) roll.ClusterID { return roll.ClusterID{Account: account, Region: region, Name: name} }
+	return roll.Map(slices.Sorted(maps.Keys(sizes)), of), err
 }

@@ -137,11 +137,7 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 
 // issueText formats health issues as "code: message; ...".
 func issueText(issues []roll.HealthIssue) string {
-	var out []string
-	for _, i := range issues {
-		out = append(out, i.Code+": "+i.Message)
-	}
-	return strings.Join(out, "; ")
+	return strings.Join(roll.Map(issues, func(i roll.HealthIssue) string { return i.Code + ": " + i.Message }), "; ")
 }
 
 // readSuspensions reads the suspended processes of the groups and their desired capacity. A group

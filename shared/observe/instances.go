@@ -152,10 +152,7 @@ func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.Inst
 // readWhole reads instances in full, which the snapshot has not, or only as a node shows them. After
 // an error it has what it had.
 func (o *Observer) readWhole(ctx context.Context, s *roll.Snapshot, wanted []roll.InstanceID) error {
-	ids := make([]string, 0, len(wanted))
-	for _, id := range wanted {
-		ids = append(ids, string(id))
-	}
+	ids := roll.Map(wanted, func(id roll.InstanceID) string { return string(id) })
 	slices.Sort(ids)
 	apart := &roll.Snapshot{At: s.At, Cluster: s.Cluster, Gaps: s.Gaps, NotFound: maps.Clone(s.NotFound)}
 	if err := o.lookUpInto(ctx, apart, ids); err != nil {
@@ -217,11 +214,7 @@ func (o *Observer) lookup(ctx context.Context, ids []string) (found []types.Rese
 		if len(left) == len(ids) || try == lookupTries {
 			return nil, nil, err
 		}
-		for _, id := range ids {
-			if !slices.Contains(left, id) {
-				unknown = append(unknown, id)
-			}
-		}
+		unknown = append(unknown, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(left, id) })...)
 		ids = left
 	}
 	return nil, unknown, nil

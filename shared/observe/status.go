@@ -32,10 +32,7 @@ func statusFilters() (all [][]types.Filter) {
 	for _, check := range []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} {
 		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{string(types.SummaryStatusImpaired)}}})
 	}
-	var codes []string
-	for _, code := range types.EventCode("").Values() {
-		codes = append(codes, string(code))
-	}
+	codes := roll.Map(types.EventCode("").Values(), func(code types.EventCode) string { return string(code) })
 	return append(all, []types.Filter{{Name: aws.String("event.code"), Values: codes}})
 }
 

@@ -96,12 +96,9 @@ func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 
 // wasReplaced reports whether an act that terminates the instance was carried out.
 func wasReplaced(actions []ledger.Action, id roll.InstanceID) bool {
-	for _, a := range actions {
-		if a.Instance == id && Action(a.Do).replaced() && a.Outcome != nil && a.Outcome.Result == ledger.Done {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(actions, func(a ledger.Action) bool {
+		return a.Instance == id && Action(a.Do).replaced() && a.Outcome != nil && a.Outcome.Result == ledger.Done
+	})
 }
 
 // lastGood returns the latest launch time among the group's instances that became a Ready node.

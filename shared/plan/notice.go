@@ -122,9 +122,7 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	known, replaced := p.continues(key, byKey)
 	known, heard := p.addTold(key, known, findings)
 	n := Notice{Key: key, Replaces: replaced, Incident: known.Incident.Clone()}
-	for _, f := range findings {
-		n.Entries = append(n.Entries, p.entry(f, known))
-	}
+	n.Entries = roll.Map(findings, func(f roll.Finding) Entry { return p.entry(f, known) })
 	n.News = news(n, known, p.Now)
 	n.Said = ledger.Notice{SentAt: p.Now, Members: map[roll.InstanceID]ledger.MemberMemory{}}
 	changed := n.join(known)

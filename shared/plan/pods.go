@@ -92,11 +92,7 @@ func violated(budgets []roll.Budget) string {
 }
 
 func onDisks(volumes []roll.LocalVolume) string {
-	var on []string
-	for _, v := range volumes {
-		on = append(on, fmt.Sprintf("%s of claim %s", v.Name, v.Claim))
-	}
-	return roll.Few(on, podsNamed)
+	return roll.Few(roll.Map(volumes, func(v roll.LocalVolume) string { return fmt.Sprintf("%s of claim %s", v.Name, v.Claim) }), podsNamed)
 }
 
 // waiting names the pods that wait for the end of a silent instance, as part of its order's reason:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -124,11 +125,8 @@ func (m Memory) Done(id roll.InstanceID) (AnswerDocument, bool) {
 		return AnswerDocument{}, false
 	}
 	a := AnswerDocument{
-		Kind: string(last.Kind), Action: last.Do, Order: last.ID, At: last.At.UTC(), Detail: last.Why,
+		Kind: string(last.Kind), Action: last.Do, Order: last.ID, At: last.At.UTC(), Detail: cmp.Or(last.Why, "the finding was "+string(last.Kind)),
 		Cause: last.Cause, Evidence: last.Evidence, Console: evidencePage(m.Cluster.Region, last.Evidence),
-	}
-	if a.Detail == "" {
-		a.Detail = "the finding was " + string(last.Kind)
 	}
 	switch o := last.Outcome; {
 	case o == nil:

@@ -108,7 +108,7 @@ func (t *text) fix(indent int, fix string) {
 		return
 	}
 	t.line("%sto fix:", strings.Repeat(" ", indent))
-	for _, l := range strings.Split(strings.TrimRight(fix, "\n"), "\n") {
+	for _, l := range lines(fix) {
 		t.line("%s%s", strings.Repeat(" ", indent+2), l)
 	}
 }

@@ -73,10 +73,7 @@ func (c Check) commands() (out []recipe) {
 	}
 	at := c.Snapshot.At
 	if commands := look(id, e); len(commands) > 0 {
-		if uses(commands, "kubectl ") {
-			commands = append([]string{pointTo(id)}, commands...)
-		}
-		out = append(out, recipe{"To investigate", commands})
+		out = append(out, recipe{"To investigate", pointed(id, commands)})
 	}
 	out = append(out, stop(id, f.Kind, []plan.Entry{e}, c.Mode, at)...)
 	if c.Memory != nil && evidencePage(id.Region, c.Memory.Evidence) != "" {
@@ -203,26 +200,18 @@ func (c Check) remembered(t *text) {
 
 // history returns the history of the instance or subject that the explanation is about.
 func (c Check) history() []HistoryDocument {
+	id, group, findings := c.Subject, roll.Group(""), c.Assessment.Findings // filtered by Concerning
 	switch {
 	case c.Memory == nil, c.Asked == nil && c.Subject == "":
 		return []HistoryDocument{}
-	case c.Asked == nil:
-		group := roll.Group("")
-		for _, f := range c.Assessment.Findings { // filtered by Concerning
-			group = f.Group
-		}
-		return append([]HistoryDocument{}, c.Memory.History(c.Subject, group, c.Snapshot.At)...)
+	case c.Asked != nil:
+		id, group = c.Asked.ID, c.Asked.Instance.Group
+		findings = slices.DeleteFunc(slices.Concat(findings, c.Assessment.Starting), func(f roll.Finding) bool { return f.Instance != id })
 	}
-	group := roll.Group("")
-	for _, f := range append(slices.Clone(c.Assessment.Findings), c.Assessment.Starting...) {
-		if f.Instance == c.Asked.ID {
-			group = f.Group
-		}
+	if len(findings) > 0 {
+		group = cmp.Or(findings[len(findings)-1].Group, group)
 	}
-	if group == "" {
-		group = c.Asked.Instance.Group
-	}
-	return append([]HistoryDocument{}, c.Memory.History(c.Asked.ID, group, c.Snapshot.At)...)
+	return append([]HistoryDocument{}, c.Memory.History(id, group, c.Snapshot.At)...)
 }
 
 // Explained returns the findings that an explanation is about: those past their warning
@@ -339,9 +328,7 @@ func (c Check) Explanation() ExplanationDocument {
 	}
 	d.Findings = c.findings(explained)
 	d.Watching = c.findings(slices.DeleteFunc(c.Watching(), func(f roll.Finding) bool { return told[f.Key()] }))
-	for _, r := range c.commands() {
-		d.Commands = append(d.Commands, CommandsDocument{Title: r.title, Lines: r.commands})
-	}
+	d.Commands = roll.Map(c.commands(), func(r recipe) CommandsDocument { return CommandsDocument{Title: r.title, Lines: r.commands} })
 	if c.Asked != nil {
 		d.Instance = string(c.Asked.ID)
 	}
@@ -396,7 +383,6 @@ func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID) Ch
 	return c
 }
 
-// about returns the part of the check that is about the ids.
 func (c Check) about(ids []roll.InstanceID) Check {
 	other := func(id roll.InstanceID) bool { return !slices.Contains(ids, id) }
 	others := func(f roll.Finding) bool { return other(f.Instance) }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,10 +87,7 @@ func (c Check) firstOfOthers(findings []roll.Finding, own roll.InstanceID) map[r
 
 // state says what is wrong with a finding, and for how long.
 func (c Check) state(f roll.Finding) string {
-	what := kindTable[f.Kind].state
-	if what == "" {
-		what = "has been " + kindInWords(f)
-	}
+	what := cmp.Or(kindTable[f.Kind].state, "has been "+kindInWords(f))
 	return fmt.Sprintf("%s %s for %s", f.Instance, strings.ReplaceAll(what, "CLUSTER", c.Snapshot.Cluster.ID.Name), Age(c.Snapshot.At.Sub(f.Since)))
 }
 

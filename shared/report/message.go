@@ -54,14 +54,7 @@ type link struct{ name, url string }
 // message of a node's condition, and without sentences so long that they hide the others.
 func (l letter) bounded() letter {
 	line := func(s string) string { return clip(shown(s), sentenceBytes) }
-	each := func(list []string) []string {
-		out := make([]string, len(list))
-		for i, s := range list {
-			out[i] = line(s)
-		}
-		return out
-	}
-	l.headline, l.next, l.members = line(l.headline), each(l.next), each(l.members)
+	l.headline, l.next, l.members = line(l.headline), roll.Map(l.next, line), roll.Map(l.members, line)
 	l.facts, l.sequel, l.why = slices.Clone(l.facts), slices.Clone(l.sequel), slices.Clone(l.why)
 	for _, facts := range [][]fact{l.facts, l.sequel} {
 		for i := range facts {
@@ -127,20 +120,18 @@ func (l *letter) against(id roll.ClusterID, recipes ...recipe) {
 		if len(r.commands) == 0 || len(strings.Join(r.commands, "\n")) > fixBytes {
 			continue
 		}
-		if uses(r.commands, "kubectl ") {
-			r.commands = append([]string{pointTo(id)}, r.commands...)
-		}
+		r.commands = pointed(id, r.commands)
 		l.run = &r
 		return
 	}
 }
 
-func pointTo(id roll.ClusterID) string {
-	return paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)
-}
-
-func uses(lines []string, command string) bool {
-	return slices.ContainsFunc(lines, func(c string) bool { return strings.HasPrefix(c, command) })
+// pointed returns the commands, after the one that points kubectl at the cluster if they use it.
+func pointed(id roll.ClusterID, commands []string) []string {
+	if !slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "kubectl ") }) {
+		return commands
+	}
+	return append([]string{paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}, commands...)
 }
 
 func (r *recipe) write(b *strings.Builder) {

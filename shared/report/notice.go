@@ -277,9 +277,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 	})
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Since, d.Count, d.Cause = SeverityWarning, n.Earliest().UTC(), len(entries), n.Key.Cause
-	for _, news := range n.News {
-		d.News = append(d.News, string(news))
-	}
+	d.News = roll.Map(n.News, func(news plan.News) string { return string(news) })
 	if act, _ := heaviest(entries); act != "" {
 		d.Action = string(act)
 	}
@@ -342,9 +340,7 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	default:
 		l.run = &explain
 	}
-	for _, e := range entries[:min(len(entries), textEntries)] {
-		l.members = append(l.members, string(e.Finding.Instance)+roll.Behind(" ", e.Finding.Node))
-	}
+	l.members = roll.Map(entries[:min(len(entries), textEntries)], func(e plan.Entry) string { return string(e.Finding.Instance) + roll.Behind(" ", e.Finding.Node) })
 	l.more = len(entries) - len(l.members)
 	return l
 }

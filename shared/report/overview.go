@@ -159,22 +159,15 @@ func (s SharedDocument) name() string {
 	return perhaps(roll.Cause{Code: s.Code, Confidence: s.Confidence}) + roll.Behind(", ", s.Subject)
 }
 
-func (s SharedDocument) names() (names []string) {
-	for _, id := range s.Clusters {
-		names = append(names, id.Name+inBrackets(place(id)))
-	}
-	return names
+func (s SharedDocument) names() []string {
+	return roll.Map(s.Clusters, func(id roll.ClusterID) string { return id.Name + inBrackets(place(id)) })
 }
 
 func count(n int, what string) string { return fmt.Sprintf("%d %s", n, roll.Plural(n, what, what+"s")) }
 
 // title says what the overview is about.
 func (o Overview) title() string {
-	var clusters []roll.ClusterID
-	for _, c := range o.Checks {
-		clusters = append(clusters, c.Snapshot.Cluster.ID)
-	}
-	return "Roll call of " + extent(clusters)
+	return "Roll call of " + extent(roll.Map(o.Checks, func(c Check) roll.ClusterID { return c.Snapshot.Cluster.ID }))
 }
 
 // Write writes the overview as text: a table of the clusters, the worst first, the causes that they

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/plan"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report/page"
@@ -32,9 +33,7 @@ func Page(checks []Check) page.Document {
 		Rest: "rollcall check --output json has all of them",
 	}
 	each := max(pageEach, pageFindings/max(1, t.troubled))
-	for _, c := range checks {
-		d.Clusters = append(d.Clusters, c.page(each))
-	}
+	d.Clusters = roll.Map(checks, func(c Check) page.Cluster { return c.page(each) })
 	return d
 }
 
@@ -241,15 +240,11 @@ func (c Check) page(findings int) page.Cluster {
 	if more := len(notes) - pageNotes; more > 0 {
 		out.Notes = append(slices.Clone(notes[:pageNotes]), fmt.Sprintf("and %d more notes", more))
 	}
-	for _, f := range cut(c.Findings(), findings, &out.More.Findings) {
-		out.Findings = append(out.Findings, c.finding(f))
-	}
-	for _, f := range cut(c.Watching(), pageRows, &out.More.Watching) {
-		out.Watching = append(out.Watching, c.finding(f))
-	}
-	for _, n := range cut(c.Assessment.NotNodes, pageRows, &out.More.NotNodes) {
-		out.NotNodes = append(out.NotNodes, page.NotNode{Instance: string(n.Instance), Name: n.Name, Why: n.Why})
-	}
+	out.Findings = roll.Map(cut(c.Findings(), findings, &out.More.Findings), c.finding)
+	out.Watching = roll.Map(cut(c.Watching(), pageRows, &out.More.Watching), c.finding)
+	out.NotNodes = roll.Map(cut(c.Assessment.NotNodes, pageRows, &out.More.NotNodes), func(n assess.NotNode) page.NotNode {
+		return page.NotNode{Instance: string(n.Instance), Name: n.Name, Why: n.Why}
+	})
 	out.Held = cut(out.Held, pageRows, &out.More.Held)
 	out.Acts = cut(out.Acts, pageRows, &out.More.Acts)
 	out.Groups = cut(out.Groups, pageRows, &out.More.Groups)
@@ -287,7 +282,6 @@ func (c Check) tone() page.Tone {
 	return page.ToneGood
 }
 
-// summary returns the summary of the check in a sentence.
 func (c Check) summary() string {
 	findings := c.Findings()
 	switch {
@@ -354,11 +348,9 @@ func together(open []roll.NotChecked) []roll.NotChecked {
 
 // withheld returns the held acts. Those with the same reason and text are merged.
 func (c Check) withheld() []page.Withheld {
-	var out []page.Withheld
-	for _, h := range heldAlike(c.Plan.Held) {
-		out = append(out, page.Withheld{Instance: roll.Few(h.instances, 1), Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail})
-	}
-	return out
+	return roll.Map(heldAlike(c.Plan.Held), func(h alike) page.Withheld {
+		return page.Withheld{Instance: roll.Few(h.instances, 1), Group: string(h.Group), Kind: string(h.Kind), Action: string(h.Action), Reason: string(h.Reason), Detail: h.Detail}
+	})
 }
 
 // acts returns the orders of this check with their outcomes.

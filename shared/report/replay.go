@@ -160,10 +160,7 @@ func (r Replay) reasons() (out []plan.Reason) {
 	for _, o := range r.Outcomes {
 		all.Holds = append(all.Holds, o.Holds...)
 	}
-	for _, h := range holdsOf(all) {
-		out = append(out, h.Reason)
-	}
-	return out
+	return roll.Map(holdsOf(all), func(h ReplayedHold) plan.Reason { return h.Reason })
 }
 
 // different returns the acts that not all policies have, in order of time, with a cell for each policy:
@@ -186,11 +183,9 @@ func (r Replay) different() [][]string {
 	}
 	all = slices.DeleteFunc(all, func(a act) bool { return len(slices.Compact(slices.Clone(a.cells))) == 1 })
 	slices.SortStableFunc(all, func(a, b act) int { return a.At.Compare(b.At) })
-	var out [][]string
-	for _, a := range all {
-		out = append(out, append([]string{a.Name, string(a.Group), string(a.Instance), string(a.Action), cmp.Or(a.Cause, string(a.Kind))}, a.cells...))
-	}
-	return out
+	return roll.Map(all, func(a act) []string {
+		return append([]string{a.Name, string(a.Group), string(a.Instance), string(a.Action), cmp.Or(a.Cause, string(a.Kind))}, a.cells...)
+	})
 }
 
 var differentColumns = []string{"CLUSTER", "GROUP", "INSTANCE", "ACT", "CAUSE"}
@@ -210,10 +205,7 @@ func (r Replay) Write(w io.Writer, layout Layout) error {
 	t.headed(r.rows())
 	if different := r.different(); len(different) > 0 {
 		t.section("acts that differ")
-		var names []string
-		for _, o := range r.Outcomes {
-			names = append(names, strings.ToUpper(o.Name))
-		}
+		names := roll.Map(r.Outcomes, func(o replay.Replayed) string { return strings.ToUpper(o.Name) })
 		t.headed(append([][]string{append(slices.Clone(differentColumns), names...)}, different...))
 	}
 	if r.assumes() {
@@ -255,10 +247,7 @@ func (r Replay) Page() page.Document {
 	}
 	rows := r.rows()
 	table("Side by side", "", rows[0], rows[1:])
-	var names []string
-	for _, o := range r.Outcomes {
-		names = append(names, o.Name)
-	}
+	names := roll.Map(r.Outcomes, func(o replay.Replayed) string { return o.Name })
 	if different := r.different(); len(different) > 0 {
 		table("Acts that differ", "Each with its time and what came of it", append([]string{"Cluster", "Group", "Instance", "Act", "Cause"}, names...), different)
 	}

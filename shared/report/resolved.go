@@ -53,9 +53,7 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 // ended says how the finding of an instance ended.
 func ended(k roll.Kind, e plan.Ended) string {
 	switch how := e.How; {
-	case how == plan.EndedRecovered && !e.Instance.IsInstance():
-		return "recovered"
-	case how == plan.EndedRecovered && e.After != "":
+	case how == plan.EndedRecovered && e.Instance.IsInstance() && e.After != "":
 		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].pastTense)
 	case how == plan.EndedRecovered:
 		return "recovered"

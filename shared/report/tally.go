@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // Tally counts names, in the order in which they were first added.
@@ -23,11 +25,7 @@ func (t *Tally) Add(name string) {
 
 // List formats each name and its count, in this order: "%[2]d %[1]s" puts the count first.
 func (t Tally) List(format string) []string {
-	out := make([]string, 0, len(t.Names))
-	for _, name := range t.Names {
-		out = append(out, fmt.Sprintf(format, name, t.Count[name]))
-	}
-	return out
+	return roll.Map(t.Names, func(name string) string { return fmt.Sprintf(format, name, t.Count[name]) })
 }
 
 // Counted returns the names in one line, each after its count.

@@ -1,6 +1,7 @@
 package roll
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,10 +95,7 @@ func AcceleratorReason(reason string) bool {
 
 // AcceleratorReasons returns the reasons in AWS's table, in order.
 func AcceleratorReasons() []string {
-	var all []string
-	for reason := range acceleratorRepairs {
-		all = append(all, reason)
-	}
+	all := slices.Collect(maps.Keys(acceleratorRepairs))
 	for xid := range xidRepairs {
 		all = append(all, xidPrefix+strconv.Itoa(xid)+xidSuffix)
 	}

@@ -164,22 +164,12 @@ type Gap struct {
 // Whole reports whether everything that verdicts depend on was read: all gaps are about single
 // suspects.
 func (s *Snapshot) Whole() bool {
-	for _, g := range s.Gaps {
-		if g.Scope != ScopeDetail {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.Scope != ScopeDetail })
 }
 
 // Has reports whether the part of the snapshot was read without a gap.
 func (s *Snapshot) Has(scope Scope) bool {
-	for _, g := range s.Gaps {
-		if g.Scope == scope || g.Scope == ScopeCluster {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.Scope == scope || g.Scope == ScopeCluster })
 }
 
 // ClusterGone reports whether EKS has no such cluster, and only tags name it.

@@ -218,10 +218,7 @@ func (s *story) together(crowd []*life) page.Lane {
 		return cmp.Or(a.launched.Compare(b.launched), b.troubles[0].until.Compare(a.troubles[0].until))
 	})
 	lane := page.Lane{Label: fmt.Sprintf("%d nodes of the zone", len(crowd)), Sub: last.group, Spans: s.spans(last)}
-	names := make([]string, 0, len(crowd))
-	for _, l := range crowd {
-		names = append(names, l.instance)
-	}
+	names := roll.Map(crowd, func(l *life) string { return l.instance })
 	for i, sp := range lane.Spans {
 		if sp.State == page.StateUnknown || sp.State == page.StateNotReady {
 			lane.Spans[i].Title = strings.Join(names, ", ")

@@ -35,15 +35,11 @@ func (s *story) document(r, untended sim.Result) page.Document {
 			fmt.Sprintf("The same scenario makes the same page: seed %d, history %s.", s.day.Seed, r.Digest),
 		},
 	}
-	for _, f := range s.figures(r, untended) {
-		d.Figures = append(d.Figures, page.Figure{Label: capital(f.label), Value: f.value, Note: f.note})
-	}
+	d.Figures = roll.Map(s.figures(r, untended), func(f figure) page.Figure { return page.Figure{Label: capital(f.label), Value: f.value, Note: f.note} })
 	for _, v := range r.Violations {
 		d.Notes = append(d.Notes, fmt.Sprintf("A rule was broken: %s: %s", v.Rule, v.Detail))
 	}
-	for _, c := range s.day.Clusters {
-		d.Clusters = append(d.Clusters, s.cluster(c))
-	}
+	d.Clusters = roll.Map(s.day.Clusters, s.cluster)
 	d.Answers = s.answers(d.Clusters)
 	return d
 }
@@ -65,9 +61,7 @@ func (s *story) cluster(c sim.ClusterSpec) page.Cluster {
 			out.Tone = page.ToneWarn
 		}
 	}
-	for _, t := range troubles {
-		out.Findings = append(out.Findings, s.finding(t))
-	}
+	out.Findings = roll.Map(troubles, s.finding)
 	out.Summary = summary(troubles, out)
 	out.Notes = s.episodes(c.Name, troubles)
 	return out
@@ -250,7 +244,6 @@ func (s *story) notices() []page.Notice {
 	return out
 }
 
-// hour returns the time of day as 15:04 in UTC.
 func hour(t time.Time) string { return t.UTC().Format("15:04") }
 
 func minutes(d time.Duration) string {

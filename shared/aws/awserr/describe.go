@@ -1,6 +1,7 @@
 package awserr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,17 +43,9 @@ func Describe(err error, call, principal string) string {
 	case isMissingRegion(err):
 		return fmt.Sprintf("%s has no region to go to: set AWS_REGION, or a region in the AWS profile", call)
 	case IsThrottled(err):
-		c := errorCode(err)
-		if c == "" {
-			c = "HTTP 429"
-		}
-		return fmt.Sprintf("%s was throttled (%s): the next check tries again", call, c)
+		return fmt.Sprintf("%s was throttled (%s): the next check tries again", call, cmp.Or(errorCode(err), "HTTP 429"))
 	case IsUnreachable(err):
-		where := host(err)
-		if where == "" {
-			where = "its endpoint"
-		}
-		return fmt.Sprintf("%s could not reach %s: check the region (AWS_REGION), AWS_ENDPOINT_URL, and the network's way to it", call, where)
+		return fmt.Sprintf("%s could not reach %s: check the region (AWS_REGION), AWS_ENDPOINT_URL, and the network's way to it", call, cmp.Or(host(err), "its endpoint"))
 	case IsTimeout(err):
 		return fmt.Sprintf("%s got no answer in time: the next check tries again", call)
 	case errors.Is(err, context.Canceled):

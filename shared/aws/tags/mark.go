@@ -40,9 +40,7 @@ func (m *Marker) Tag(ctx context.Context, instances []roll.InstanceID, set map[s
 		return err
 	}
 	in := &ec2.CreateTagsInput{Resources: resources(instances)}
-	for _, k := range keys {
-		in.Tags = append(in.Tags, types.Tag{Key: aws.String(k), Value: aws.String(set[k])})
-	}
+	in.Tags = roll.Map(keys, func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(set[k])} })
 	if _, err := m.ec2.CreateTags(ctx, in); err != nil {
 		return errors.New(awserr.Describe(err, "ec2:CreateTags", m.principal(ctx)))
 	}
@@ -56,9 +54,7 @@ func (m *Marker) Untag(ctx context.Context, instances []roll.InstanceID, keys []
 		return err
 	}
 	in := &ec2.DeleteTagsInput{Resources: resources(instances)}
-	for _, k := range keys {
-		in.Tags = append(in.Tags, types.Tag{Key: aws.String(k)})
-	}
+	in.Tags = roll.Map(keys, func(k string) types.Tag { return types.Tag{Key: aws.String(k)} })
 	if _, err := m.ec2.DeleteTags(ctx, in); err != nil {
 		return errors.New(awserr.Describe(err, "ec2:DeleteTags", m.principal(ctx)))
 	}

@@ -109,10 +109,7 @@ func lastFirst(ends []ending) []ending {
 }
 
 func (l *look) repeated(source, field string, ends []ending) cause.Verdict {
-	var ids []string
-	for _, e := range ends {
-		ids = append(ids, e.instance)
-	}
+	ids := roll.Map(ends, func(e ending) string { return e.instance })
 	return cause.Decisive().In(string(l.Finding.Group)).
 		Says("%d instances of %s failed and were replaced since %s, and none that was launched since works: another replacement would fail in the same way", len(ends), l.Finding.Group, roll.Clock(ends[len(ends)-1].at)).
 		Saw(source, field, "ended: "+strings.Join(ids, ", "), "a replacement that works").

@@ -156,13 +156,8 @@ func (d *door) mappedByName(r evidence.Role, m evidence.RoleMapping) cause.Verdi
 	return v
 }
 
-func missingGroups(m evidence.RoleMapping) (missing []string) {
-	for _, g := range []string{groupBootstrappers, groupNodes} {
-		if !slices.Contains(m.Groups, g) {
-			missing = append(missing, g)
-		}
-	}
-	return missing
+func missingGroups(m evidence.RoleMapping) []string {
+	return slices.DeleteFunc([]string{groupBootstrappers, groupNodes}, func(g string) bool { return slices.Contains(m.Groups, g) })
 }
 
 func nodeUser(user string) bool {

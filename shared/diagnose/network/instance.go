@@ -32,10 +32,7 @@ func (l *look) wrongVPC() cause.Verdict {
 func (l *look) rightSubnets() string {
 	switch {
 	case l.i.NodeClass != "" && l.Finding.Owner == roll.OwnerKarpenter:
-		var terms []map[string]string
-		for _, s := range l.k.Subnets {
-			terms = append(terms, map[string]string{"id": s})
-		}
+		terms := roll.Map(l.k.Subnets, func(s string) map[string]string { return map[string]string{"id": s} })
 		return paste.Lines("# security groups belong to a VPC, too: check securityGroupSelectorTerms",
 			l.patchNodeClass(paste.JSON(map[string]any{"spec": map[string]any{"subnetSelectorTerms": terms}})))
 	case l.i.ASG != "" && l.i.NodeGroup == "":

@@ -414,9 +414,6 @@ func (v *verdict) says() string {
 	if r.AllPorts {
 		ports = "all ports"
 	}
-	protocol := map[string]string{"-1": "all traffic", "6": "tcp " + ports}[r.Protocol]
-	if protocol == "" {
-		protocol = r.Protocol + " " + ports
-	}
+	protocol := cmp.Or(map[string]string{"-1": "all traffic", "6": "tcp " + ports}[r.Protocol], r.Protocol+" "+ports)
 	return fmt.Sprintf("rule %d denies %s %s %s", r.Number, protocol, preposition(r.Egress), r.CIDR)
 }

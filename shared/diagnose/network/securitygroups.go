@@ -214,10 +214,7 @@ func (l *look) groupEvidence(groups []string, egress bool, p peer) []roll.Eviden
 // some describes the first elements of a list, and says how many more there are.
 func some[T any](all []T, describe func(T) string, separator, more string) string {
 	const most = 6
-	var words []string
-	for _, v := range all[:min(len(all), most)] {
-		words = append(words, describe(v))
-	}
+	words := roll.Map(all[:min(len(all), most)], describe)
 	if len(all) > most {
 		words = append(words, fmt.Sprintf(more, len(all)-most))
 	}

@@ -8,6 +8,7 @@ package paste
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -93,13 +94,7 @@ func Command(words ...string) string {
 
 // Lines joins commands and comments, and omits empty ones.
 func Lines(all ...string) string {
-	var out []string
-	for _, l := range all {
-		if l != "" {
-			out = append(out, l)
-		}
-	}
-	return strings.Join(out, "\n")
+	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(l string) bool { return l == "" }), "\n")
 }
 
 // Kubectl returns a kubectl command.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -229,10 +230,7 @@ func unreachable(pattern string) func(segment) (Sign, string) {
 		if m == nil {
 			return "", ""
 		}
-		host := urlHost(s.message)
-		if host == "" {
-			host = hostname(m[1])
-		}
+		host := cmp.Or(urlHost(s.message), hostname(m[1]))
 		if host == "169.254.169.254" || host == "fd00:ec2::254" {
 			return IMDSFailed, ""
 		}

@@ -3,6 +3,8 @@ package redact
 import (
 	"strings"
 	"unicode"
+
+	"rollcall/shared/roll"
 )
 
 const (
@@ -26,11 +28,7 @@ func Excerpt(s string, line, context int) string {
 	}
 	context = min(max(context, 0), MaxContext)
 	from, to := max(line-1-context, 0), min(line+context, len(lines))
-	out := make([]string, 0, to-from)
-	for _, l := range lines[from:to] {
-		out = append(out, narrow(l))
-	}
-	return strings.Join(out, "\n")
+	return strings.Join(roll.Map(lines[from:to], narrow), "\n")
 }
 
 func narrow(line string) string {

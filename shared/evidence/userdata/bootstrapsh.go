@@ -3,6 +3,8 @@ package userdata
 import (
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // bootstrapOptions are the options of bootstrapScript. Each takes the next word as its value,
@@ -164,10 +166,7 @@ func (w *walk) kubelet(args []field) {
 	if len(args) == 1 && args[0].text == "--version" {
 		return
 	}
-	var words []word
-	for _, a := range args {
-		words = append(words, word{text: a.text})
-	}
+	words := roll.Map(args, func(a field) word { return word{text: a.text} })
 	j := Join{Tool: KubeletCommand, Part: w.part, Conditional: w.conditional}
 	j.Kubelet = newKubelet(words, kubeletConfig{}, w.part)
 	j.Kubelet.FlagsDynamic = j.Kubelet.FlagsDynamic || slices.ContainsFunc(args, func(f field) bool { return f.loose })

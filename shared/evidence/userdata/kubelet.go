@@ -38,13 +38,7 @@ func (k Kubelet) Flag(name string) (Flag, bool) {
 
 // Registered returns the taints with which the kubelet registers the node, if it starts at all.
 func (k Kubelet) Registered() []Taint {
-	var out []Taint
-	for _, t := range k.Taints {
-		if t.Fault == "" && !t.Dropped {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(k.Taints), func(t Taint) bool { return t.Fault != "" || t.Dropped })
 }
 
 // kubeletConfig is the part of the settings that is in the kubelet's configuration, not in its

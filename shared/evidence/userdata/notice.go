@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -174,9 +175,7 @@ func (w *walk) fetched(url, file string, used bool) {
 	}
 	address, _, _ := strings.Cut(url, "?")
 	name := path.Base(address)
-	if file == "" {
-		file = name
-	}
+	file = cmp.Or(file, name)
 	if !validFile(name) {
 		name = ""
 	}

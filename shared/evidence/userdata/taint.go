@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -99,9 +100,7 @@ func newTaint(key, value, effect string) Taint {
 	case "NoSchedule", "PreferNoSchedule", "NoExecute":
 		t.Effect = effect
 	default:
-		if t.Fault == "" {
-			t.Fault = TaintEffect
-		}
+		t.Fault = cmp.Or(t.Fault, TaintEffect)
 	}
 	return t
 }

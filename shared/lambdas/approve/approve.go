@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -56,12 +57,7 @@ func (h *Approver) Handle(ctx context.Context, r Request) (string, error) {
 
 // refused reports whether an error means that the order may not be approved.
 func refused(err error) bool {
-	for _, no := range []error{ledger.ErrNotAsked, ledger.ErrOver, ledger.ErrActed, ledger.ErrApproved, ledger.ErrTooLate} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{ledger.ErrNotAsked, ledger.ErrOver, ledger.ErrActed, ledger.ErrApproved, ledger.ErrTooLate}, func(no error) bool { return errors.Is(err, no) })
 }
 
 // home returns the account and region of the function: those of its clusters.

@@ -163,10 +163,7 @@ func (h *Handler) read(batch events.SQSEvent, t *tally) []change {
 // lookUp describes the instances with as few calls as possible. It filters by id instead of
 // passing ids: one unknown id would fail the whole call.
 func (h *Handler) lookUp(ctx context.Context, changes []change) (map[roll.InstanceID]types.Instance, error) {
-	var ids []string
-	for _, c := range changes {
-		ids = append(ids, string(c.instance))
-	}
+	ids := roll.Map(changes, func(c change) string { return string(c.instance) })
 	slices.Sort(ids)
 	found := map[roll.InstanceID]types.Instance{}
 	pages := ec2.NewDescribeInstancesPaginator(h.EC2, &ec2.DescribeInstancesInput{

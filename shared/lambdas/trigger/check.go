@@ -127,10 +127,7 @@ func Soonest(now time.Time) time.Time { return DueAt(now.Add(scheduleLead)) }
 // been no check since. So there are one or two minutes, none before Soonest.
 func Deadlines(launch time.Time, warnAfter, deadline time.Duration, now time.Time) []time.Time {
 	soonest := Soonest(now)
-	var out []time.Time
-	for _, after := range []time.Duration{warnAfter, deadline} {
-		out = append(out, roll.Later(DueAt(launch.Add(after)), soonest))
-	}
+	out := roll.Map([]time.Duration{warnAfter, deadline}, func(after time.Duration) time.Time { return roll.Later(DueAt(launch.Add(after)), soonest) })
 	slices.SortFunc(out, time.Time.Compare)
 	return slices.CompactFunc(out, time.Time.Equal)
 }

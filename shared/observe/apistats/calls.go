@@ -6,6 +6,7 @@ package apistats
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -41,12 +42,7 @@ var names = map[string]string{
 // Services returns the names under which requests are counted. A service that is not listed is
 // counted under the name that its client uses.
 func Services() []string {
-	all := []string{Kubernetes}
-	for _, name := range names {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(slices.Values(append(slices.Collect(maps.Values(names)), Kubernetes)))
 }
 
 // Count is the number of requests to a service.

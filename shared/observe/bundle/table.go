@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/roll"
 )
 
 // table is the content of one file, by key.
@@ -71,7 +72,6 @@ func (t *table[T]) put(rows ...T) {
 	}
 }
 
-// set adds a row with its key.
 func (t *table[T]) set(key string, row T) {
 	t.held = true
 	delete(t.trimmed, key)
@@ -186,9 +186,5 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, e
 
 // sorted returns the rows in the order of their keys.
 func (t *table[T]) sorted() []T {
-	out := make([]T, 0, len(t.rows))
-	for _, key := range slices.Sorted(slices.Values(t.keys)) {
-		out = append(out, t.rows[t.at[key]])
-	}
-	return out
+	return roll.Map(slices.Sorted(slices.Values(t.keys)), func(key string) T { return t.rows[t.at[key]] })
 }

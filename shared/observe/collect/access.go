@@ -215,9 +215,7 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 		fact.Why = end.why // why a part is missing
 		return fact
 	}
-	for _, p := range associated {
-		fact.Value.Policies = append(fact.Value.Policies, aws.ToString(p.PolicyArn))
-	}
+	fact.Value.Policies = roll.Map(associated, func(p ekstypes.AssociatedAccessPolicy) string { return aws.ToString(p.PolicyArn) })
 	fact.Value.PoliciesRead = true
 	return fact
 }

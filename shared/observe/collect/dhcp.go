@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // noDHCPOptions is the id in a VPC that uses no set of DHCP options.
@@ -54,10 +55,7 @@ func dhcpOf(set evidence.Fact[string], options map[string]evidence.Fact[evidence
 func dhcp(o *types.DhcpOptions) evidence.DHCPOptions {
 	out := evidence.DHCPOptions{ID: aws.ToString(o.DhcpOptionsId)}
 	for _, c := range o.DhcpConfigurations {
-		var values []string
-		for _, v := range c.Values {
-			values = append(values, aws.ToString(v.Value))
-		}
+		values := roll.Map(c.Values, func(v types.AttributeValue) string { return aws.ToString(v.Value) })
 		switch aws.ToString(c.Key) {
 		case "domain-name-servers":
 			out.NameServer = values

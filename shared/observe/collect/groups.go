@@ -80,10 +80,7 @@ func (l *look) asg(id roll.InstanceID) string {
 func (l *look) readAutoScaling() {
 	groups, names := l.scaled()
 	groups, left := first(groups, l.most(groupsTotal))
-	var wanted []string
-	for _, g := range groups {
-		wanted = append(wanted, names[g])
-	}
+	wanted := roll.Map(groups, func(g roll.Group) string { return names[g] })
 	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.autoScaling.DescribeAutoScalingGroups,
 		func(names []string) *autoscaling.DescribeAutoScalingGroupsInput {
 			return &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names}

@@ -65,9 +65,7 @@ func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstancePro
 			return hollow[evidence.InstanceProfile](l, "iam:GetInstanceProfile of "+arn+": the answer holds none")
 		}
 		p := evidence.InstanceProfile{ARN: aws.ToString(out.InstanceProfile.Arn), Name: aws.ToString(out.InstanceProfile.InstanceProfileName)}
-		for _, r := range out.InstanceProfile.Roles {
-			p.Roles = append(p.Roles, aws.ToString(r.RoleName))
-		}
+		p.Roles = roll.Map(out.InstanceProfile.Roles, func(r types.Role) string { return aws.ToString(r.RoleName) })
 		return evidence.Read(p)
 	})
 }
@@ -108,10 +106,7 @@ func (l *look) policies(attached, inline *action, role string) evidence.Fact[evi
 	case end.err != nil:
 		return evidence.Failed[evidence.Policies](end.why)
 	}
-	fact := evidence.Read(evidence.Policies{})
-	for _, p := range all {
-		fact.Value.Attached = append(fact.Value.Attached, aws.ToString(p.PolicyArn))
-	}
+	fact := evidence.Read(evidence.Policies{Attached: roll.Map(all, func(p types.AttachedPolicy) string { return aws.ToString(p.PolicyArn) })})
 	names, end := pages(inline, maxPages, l.iam.ListRolePolicies, &iam.ListRolePoliciesInput{RoleName: aws.String(role)},
 		func(out *iam.ListRolePoliciesOutput) []string { return out.PolicyNames })
 	if end.err != nil {

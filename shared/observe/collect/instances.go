@@ -92,9 +92,5 @@ func primary(n types.InstanceNetworkInterface) bool {
 }
 
 func groupIDs(groups []types.GroupIdentifier) []string {
-	var ids []string
-	for _, g := range groups {
-		ids = append(ids, aws.ToString(g.GroupId))
-	}
-	return ids
+	return roll.Map(groups, func(g types.GroupIdentifier) string { return aws.ToString(g.GroupId) })
 }

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -163,9 +164,7 @@ func nodeClassOf(c *nodeClassJSON) evidence.NodeClass {
 		AMIFamily: c.Spec.AMIFamily, Role: c.Spec.Role, UserData: c.Spec.UserData != "",
 	}
 	for _, term := range c.Spec.AMISelectorTerms {
-		if out.AMIAlias == "" {
-			out.AMIAlias = term.Alias
-		}
+		out.AMIAlias = cmp.Or(out.AMIAlias, term.Alias)
 	}
 	return out
 }

@@ -97,12 +97,7 @@ func (l *look) forgotten() string {
 func (l *look) healthy() []string {
 	var ids []string
 	for _, group := range l.groupsInOrder() {
-		var sound []evidence.Member
-		for _, m := range l.groupOf(group).Members {
-			if m.Healthy {
-				sound = append(sound, m)
-			}
-		}
+		sound := slices.DeleteFunc(slices.Clone(l.groupOf(group).Members), func(m evidence.Member) bool { return !m.Healthy })
 		slices.SortFunc(sound, func(a, b evidence.Member) int {
 			return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(a.Instance, b.Instance))
 		})
@@ -116,11 +111,7 @@ func (l *look) healthy() []string {
 
 // groupsInOrder returns the groups of the findings, the most urgent first.
 func (l *look) groupsInOrder() []roll.Group {
-	var groups []roll.Group
-	for _, f := range l.findings {
-		groups = append(groups, f.Group)
-	}
-	return distinct(groups)
+	return distinct(roll.Map(l.findings, func(f roll.Finding) roll.Group { return f.Group }))
 }
 
 // complete adds the descriptions of the instances to the members.

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/observe/project"
+	"rollcall/shared/roll"
 )
 
 const (
@@ -106,15 +107,12 @@ func (l *look) readEndpoints() {
 }
 
 func endpoint(e *types.VpcEndpoint) evidence.VPCEndpoint {
-	out := evidence.VPCEndpoint{
+	return evidence.VPCEndpoint{
 		ID: aws.ToString(e.VpcEndpointId), Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: strings.ToLower(string(e.State)),
 		PrivateDNS: aws.ToBool(e.PrivateDnsEnabled), Subnets: e.SubnetIds, RouteTables: e.RouteTableIds,
-		Policy: policyText(aws.ToString(e.PolicyDocument)),
+		Policy:         policyText(aws.ToString(e.PolicyDocument)),
+		SecurityGroups: roll.Map(e.Groups, func(g types.SecurityGroupIdentifier) string { return aws.ToString(g.GroupId) }),
 	}
-	for _, g := range e.Groups {
-		out.SecurityGroups = append(out.SecurityGroups, aws.ToString(g.GroupId))
-	}
-	return out
 }
 
 // endpoints returns the endpoints of the VPCs, after they were read.

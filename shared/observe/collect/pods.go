@@ -20,11 +20,7 @@ const podEventsEach = 2
 func (l *look) readPodEvents() {
 	t := l.kube.topic()
 	asked := 0
-	var names []string
-	for _, f := range l.needing(needPods) {
-		names = append(names, f.Node)
-	}
-	for _, name := range distinct(names) {
+	for _, name := range distinct(roll.Map(l.needing(needPods), func(f *roll.Finding) string { return f.Node })) {
 		pods := l.nodeOf(name).Pods.Value
 		troubled, _ := first(unready(pods), min(l.most(podEventsEach), l.most(podEventsTotal)-asked))
 		for _, i := range troubled {

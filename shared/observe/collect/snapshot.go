@@ -98,9 +98,7 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	if !told.IsZero() {
 		r.At = told
 	}
-	for _, p := range group {
-		r.GroupPressures = append(r.GroupPressures, evidence.Pressure(p))
-	}
+	r.GroupPressures = roll.Map(group, func(p ledger.GroupPressure) evidence.Pressure { return evidence.Pressure(p) })
 	switch {
 	case pressed:
 		r.Conditions = pressures(pressure)
@@ -130,11 +128,9 @@ func pressures(p ledger.Pressure) []evidence.Condition {
 	if !p.Until.IsZero() {
 		status, since = roll.ConditionFalse, p.Until
 	}
-	var out []evidence.Condition
-	for _, kind := range p.Types {
-		out = append(out, evidence.Condition{Type: kind, Status: string(status), Since: since})
-	}
-	return out
+	return roll.Map(p.Types, func(kind string) evidence.Condition {
+		return evidence.Condition{Type: kind, Status: string(status), Since: since}
+	})
 }
 
 // noPressure returns the conditions of a node that has had no shortage for long.

@@ -9,7 +9,6 @@ import (
 	"rollcall/shared/evidence"
 )
 
-// placed is a subnet with its VPC.
 type placed struct{ subnet, vpc string }
 
 // placeTables sets the route table and ACL of each relevant subnet: those of the instances, and
@@ -63,28 +62,35 @@ func (l *look) subnetsThatMatter() []placed {
 // VPC's main one.
 // https://docs.aws.amazon.com/vpc/latest/userguide/subnet-route-tables.html
 func (l *look) tableOf(subnet, vpc string) evidence.Fact[evidence.RouteTable] {
+	return serving(l, l.tables, vpc, routeTable, func(t *types.RouteTable) bool {
+		return slices.ContainsFunc(t.Associations, func(a types.RouteTableAssociation) bool { return aws.ToString(a.SubnetId) == subnet })
+	}, func(t *types.RouteTable) bool {
+		return aws.ToString(t.VpcId) == vpc && slices.ContainsFunc(t.Associations, func(a types.RouteTableAssociation) bool { return aws.ToBool(a.Main) })
+	}, "ec2:DescribeRouteTables shows neither a route table of "+subnet+" nor a main one of "+vpc)
+}
+
+// serving returns the object of a listing that serves a subnet: the associated one, or else the VPC's
+// default one. If there is none, the listing lacks it.
+func serving[T, V any](l *look, from fetched[T], vpc string, read func(*T) V, associated, isDefault func(*T) bool, lacks string) evidence.Fact[V] {
 	switch {
-	case !slices.Contains(l.tables.vpcs, vpc):
-		return evidence.Fact[evidence.RouteTable]{}
-	case l.tables.why != "":
-		return evidence.Failed[evidence.RouteTable](l.tables.why)
+	case !slices.Contains(from.vpcs, vpc):
+		return evidence.Fact[V]{}
+	case from.why != "":
+		return evidence.Failed[V](from.why)
 	}
-	var main *types.RouteTable
-	for i := range l.tables.all {
-		t := &l.tables.all[i]
-		for _, a := range t.Associations {
-			switch {
-			case aws.ToString(a.SubnetId) == subnet:
-				return evidence.Read(routeTable(t))
-			case aws.ToBool(a.Main) && aws.ToString(t.VpcId) == vpc:
-				main = t
-			}
+	var fallback *T
+	for i := range from.all {
+		switch t := &from.all[i]; {
+		case associated(t):
+			return evidence.Read(read(t))
+		case isDefault(t):
+			fallback = t
 		}
 	}
-	if main == nil {
-		return hollow[evidence.RouteTable](l, "ec2:DescribeRouteTables shows neither a route table of "+subnet+" nor a main one of "+vpc)
+	if fallback == nil {
+		return hollow[V](l, lacks)
 	}
-	return evidence.Read(routeTable(main))
+	return evidence.Read(read(fallback))
 }
 
 func routeTable(t *types.RouteTable) evidence.RouteTable {
@@ -116,26 +122,11 @@ func filled(texts ...*string) string {
 // subnets without an association of their own.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html
 func (l *look) aclOf(subnet, vpc string) evidence.Fact[evidence.ACL] {
-	switch {
-	case !slices.Contains(l.acls.vpcs, vpc):
-		return evidence.Fact[evidence.ACL]{}
-	case l.acls.why != "":
-		return evidence.Failed[evidence.ACL](l.acls.why)
-	}
-	var fallback *types.NetworkAcl
-	for i := range l.acls.all {
-		a := &l.acls.all[i]
-		if slices.ContainsFunc(a.Associations, func(s types.NetworkAclAssociation) bool { return aws.ToString(s.SubnetId) == subnet }) {
-			return evidence.Read(acl(a))
-		}
-		if aws.ToBool(a.IsDefault) && aws.ToString(a.VpcId) == vpc {
-			fallback = a
-		}
-	}
-	if fallback == nil {
-		return hollow[evidence.ACL](l, "ec2:DescribeNetworkAcls shows neither an ACL of "+subnet+" nor a default one of "+vpc)
-	}
-	return evidence.Read(acl(fallback))
+	return serving(l, l.acls, vpc, acl, func(a *types.NetworkAcl) bool {
+		return slices.ContainsFunc(a.Associations, func(s types.NetworkAclAssociation) bool { return aws.ToString(s.SubnetId) == subnet })
+	}, func(a *types.NetworkAcl) bool {
+		return aws.ToBool(a.IsDefault) && aws.ToString(a.VpcId) == vpc
+	}, "ec2:DescribeNetworkAcls shows neither an ACL of "+subnet+" nor a default one of "+vpc)
 }
 
 // aclNumbers are the names that some tools write for the protocols of an ACL's rules; EC2 itself

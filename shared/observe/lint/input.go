@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -77,12 +78,8 @@ func UserDataOf(file string, data []byte) Source {
 // userDataBegins reports whether a text begins as user data does that is neither YAML nor JSON.
 func userDataBegins(text string) bool {
 	text = strings.ToLower(strings.TrimSpace(text))
-	for _, begin := range []string{"#!", "#cloud-", "#include", "mime-version:", "content-type:", "<powershell>", "<script>", "[settings"} {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
+	begins := []string{"#!", "#cloud-", "#include", "mime-version:", "content-type:", "<powershell>", "<script>", "[settings"}
+	return slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // meant matches what names something that lint reads, in YAML or JSON.

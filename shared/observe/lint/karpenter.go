@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/roll"
 )
 
 // karpentersTaint is the taint with which Karpenter's nodes register.
@@ -230,24 +231,18 @@ func (p *site) selected(ctx context.Context, terms []selector, status []string, 
 	return slices.Compact(out)
 }
 
-func (p *site) subnetsLike(ctx context.Context, filters []types.Filter) (out []string) {
+func (p *site) subnetsLike(ctx context.Context, filters []types.Filter) []string {
 	found, err := p.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: filters})
 	if err != nil {
 		return nil
 	}
-	for _, s := range found.Subnets {
-		out = append(out, aws.ToString(s.SubnetId))
-	}
-	return out
+	return roll.Map(found.Subnets, func(s types.Subnet) string { return aws.ToString(s.SubnetId) })
 }
 
-func (p *site) groupsLike(ctx context.Context, filters []types.Filter) (out []string) {
+func (p *site) groupsLike(ctx context.Context, filters []types.Filter) []string {
 	found, err := p.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filters})
 	if err != nil {
 		return nil
 	}
-	for _, g := range found.SecurityGroups {
-		out = append(out, aws.ToString(g.GroupId))
-	}
-	return out
+	return roll.Map(found.SecurityGroups, func(g types.SecurityGroup) string { return aws.ToString(g.GroupId) })
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/mail"
@@ -185,9 +186,7 @@ func settings(own string, cluster map[string]any, taint string) string {
 		return own
 	}
 	kubernetes := table(table(all, "settings"), "kubernetes")
-	for key, value := range cluster {
-		kubernetes[key] = value
-	}
+	maps.Copy(kubernetes, cluster)
 	if key, effect, ok := strings.Cut(taint, ":"); ok {
 		table(kubernetes, "node-taints")[key] = []string{"true:" + effect}
 	}

@@ -107,9 +107,7 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 			out.Subnets = append(out.Subnets, s)
 		}
 	}
-	for _, p := range g.SuspendedProcesses {
-		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
-	}
+	out.SuspendedProcesses = roll.Map(g.SuspendedProcesses, func(p asgtypes.SuspendedProcess) string { return aws.ToString(p.ProcessName) })
 	var tags roll.TagSet
 	for _, t := range g.Tags {
 		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))

@@ -176,10 +176,7 @@ func warned(findings []roll.Finding) string {
 	if len(findings) == 1 {
 		return archive.StageWarned
 	}
-	keys := make([]string, 0, len(findings))
-	for _, f := range findings {
-		keys = append(keys, string(f.Instance)+" "+string(f.Kind))
-	}
+	keys := roll.Map(findings, func(f roll.Finding) string { return string(f.Instance) + " " + string(f.Kind) })
 	slices.Sort(keys)
 	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
 	return archive.StageWarned + "-" + hex.EncodeToString(sum[:8])

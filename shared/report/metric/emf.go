@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 // Namespace is the CloudWatch namespace of Rollcall's metrics.
@@ -78,7 +80,6 @@ func arrange(samples []Sample, detailed bool) ([]*line, error) {
 	return lines, nil
 }
 
-// takes reports whether the sample fits on the line.
 func (l *line) takes(s Sample) bool {
 	return len(l.metrics) < metricsPerLine && !slices.ContainsFunc(l.metrics, func(m Sample) bool { return m.Of.Name == s.Of.Name })
 }
@@ -126,9 +127,5 @@ func (l *line) write(w io.Writer, at time.Time) error {
 }
 
 func (l *line) names() string {
-	var names []string
-	for _, m := range l.metrics {
-		names = append(names, m.Of.Name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(roll.Map(l.metrics, func(s Sample) string { return s.Of.Name }), ", ")
 }

@@ -246,19 +246,13 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 
 func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	runs := succession(a, byTime(marks))
-	at := make([]float64, 0, len(runs))
-	for _, r := range runs {
-		at = append(at, a.at(r[0].At))
-	}
+	at := roll.Map(runs, func(r []Mark) float64 { return a.at(r[0].At) })
 	placed := spread(at, markGap, markGap/2, 100-markGap/2)
 	out := make([]pin, 0, len(runs))
 	for i, r := range runs {
 		kinds[r[0].Kind] = true
 		p := pin{Place: template.HTMLAttr(`href="#m-` + markSymbol(r[0].Kind) + `" x="` + number(placed[i]) + `%"`), Several: len(r) > 1}
-		lines := make([]string, 0, len(r))
-		for _, e := range repeated(a, r) {
-			lines = append(lines, e.Time+" "+e.What+roll.Behind(": ", e.Text))
-		}
+		lines := roll.Map(repeated(a, r), func(e entry) string { return e.Time + " " + e.What + roll.Behind(": ", e.Text) })
 		p.Title = strings.Join(lines, "\n")
 		if math.Abs(placed[i]-at[i]) > markGap/2 {
 			p.Stem = template.HTMLAttr(`x1="` + number(placed[i]) + `%" x2="` + number(at[i]) + `%"`)
