@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -66,12 +67,10 @@ const runShellScript = "AWS-RunShellScript"
 // seconds.
 const logsWait = 20 * time.Second
 
-// hostLogsFlag adds --host-logs.
 func (a *access) hostLogsFlag(c *cobra.Command, where string) {
 	c.Flags().BoolVar(&a.hostLogs, "host-logs", false, "run a command on "+where+", through its SSM agent: it prints the ends of the host's logs and changes nothing")
 }
 
-// oneRegion adds --region for a command that reads one region.
 func (a *access) oneRegion(c *cobra.Command) {
 	c.Flags().VarP(one{&a.regions}, "region", "", "`NAME` of the AWS region (default from the environment or profile)")
 }
@@ -286,11 +285,7 @@ func enabledRegions(ctx context.Context, cfg aws.Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, r := range out.Regions {
-		names = append(names, aws.ToString(r.RegionName))
-	}
-	return names, nil
+	return roll.Map(out.Regions, func(r types.Region) string { return aws.ToString(r.RegionName) }), nil
 }
 
 // The pages that a person's single look requests at once, and the time between further ones.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -131,8 +132,6 @@ func (a approval) print(env Environment, form form) error {
 			hanging(&b, pad("  "+row.name, len("  instance  ")), row.value)
 		}
 	}
-	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(env.Stdout, b.String())
+	return ofFlag("print", err)
 }

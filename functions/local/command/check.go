@@ -148,7 +148,7 @@ func (f *checkFlags) settle(env Environment) (settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// ofFlag names the flag to which an error belongs, if there is one.
+// ofFlag names the flag to which an error belongs, or what failed, if there is an error.
 func ofFlag(name string, err error) error {
 	if err == nil {
 		return nil
@@ -341,14 +341,10 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 
 func regions(accounts []*account) string {
 	const most = 3
-	var names []string
-	for _, a := range accounts {
-		names = append(names, a.region)
+	if len(accounts) > most {
+		return fmt.Sprintf("%d regions", len(accounts))
 	}
-	if len(names) > most {
-		return fmt.Sprintf("%d regions", len(names))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(roll.Map(accounts, func(a *account) string { return a.region }), ", ")
 }
 
 // checkAll checks the clusters in parallel. After an interruption it returns the clusters
@@ -388,18 +384,11 @@ func (f checkFlags) show(env Environment, results []report.Check) error {
 
 func (f checkFlags) print(env Environment, results []report.Check) error {
 	if f.output.data() {
-		var documents []any
-		for _, c := range results {
-			documents = append(documents, c.Document())
-		}
-		return f.output.print(env.Stdout, documents...)
+		return f.output.print(env.Stdout, roll.Map(results, func(c report.Check) any { return c.Document() })...)
 	}
 	layout := env.layout()
 	layout.Everything, layout.Wide = f.verbose, f.output.output == outputWide
-	if err := report.Tables(env.Stdout, results, layout); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return ofFlag("print", report.Tables(env.Stdout, results, layout))
 }
 
 // verdict returns the exit code of the results as an error. An incomplete answer, or an act

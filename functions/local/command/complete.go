@@ -39,12 +39,7 @@ func values(c *cobra.Command, flag string, of func(ctx context.Context, args []s
 
 // fixed returns the same values each time.
 func fixed[S ~string](all ...S) func(context.Context, []string) []string {
-	return func(context.Context, []string) (out []string) {
-		for _, v := range all {
-			out = append(out, string(v))
-		}
-		return out
-	}
+	return func(context.Context, []string) []string { return roll.Map(all, func(v S) string { return string(v) }) }
 }
 
 // profiles returns the names of the AWS profiles.

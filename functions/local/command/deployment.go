@@ -77,11 +77,7 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is no deployment of Rollcall, or of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))
 	}
 	lookup := func(variable string) (string, bool) { v, ok := values[variable]; return v, ok }
-	var names []string
-	for _, t := range shown {
-		names = append(names, t.setting)
-	}
-	if d.settings, err = config.Read(lookup, names...); err != nil {
+	if d.settings, err = config.Read(lookup, roll.Map(shown, func(t struct{ setting, output, parameter string }) string { return t.setting })...); err != nil {
 		return d, fmt.Errorf("--stack: stack %s: %w", name, err)
 	}
 	return d, nil

@@ -37,13 +37,10 @@ func placeable(path string) error {
 func writePage(path, command string, d page.Document) error {
 	d.Footer = []string{"Made by: rollcall " + command + " --html FILE, version " + version() + ". All times are in UTC."}
 	data, err := page.Render(d)
-	if err != nil {
-		return fmt.Errorf("--html %s: %w", path, err)
+	if err == nil {
+		err = replace(path, data)
 	}
-	if err := replace(path, data); err != nil {
-		return fmt.Errorf("--html %s: %w", path, err)
-	}
-	return nil
+	return ofFlag("--html "+path, err)
 }
 
 // openers are the commands that open a file with the program that a person uses for it.

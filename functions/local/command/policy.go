@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -228,10 +229,8 @@ func printPolicyTable(env Environment, file string, doc *policy.Document, whose 
 	}
 	b.WriteByte('\n')
 	settingsTable(&b, doc.Explain(whose.cluster, whose.clusterMode, whose.of))
-	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(env.Stdout, b.String())
+	return ofFlag("print", err)
 }
 
 // The columns of the table of settings, from 0.

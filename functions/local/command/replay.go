@@ -96,7 +96,7 @@ func (f *replayFlags) settle(env Environment) (all []candidate, err error) {
 		faults = append(faults, errors.New("--mode needs --policy FILE"))
 	}
 	for _, file := range f.policies {
-		text, err := simulatedPolicy(env, file, f.mode)
+		text, err := policyInMode(env, file, f.mode)
 		faults = append(faults, err)
 		all = append(all, candidate{filepath.Base(file), policy.Source{Text: text}})
 	}
@@ -136,10 +136,7 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 	if f.output.data() {
 		return f.output.print(env.Stdout, r.Document())
 	}
-	if err := r.Write(env.Stdout, env.layout()); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return ofFlag("print", r.Write(env.Stdout, env.layout()))
 }
 
 // compare replays checks under the policies. One policy, or none, is compared with what happened.
@@ -309,7 +306,6 @@ func (f replayFlags) ofBundles(ctx context.Context, env Environment, dirs []stri
 	return checks, errors.Join(faults...)
 }
 
-// said returns the faults of a check as an error.
 func said(c report.Check) error {
 	if len(c.Faults) == 0 {
 		return nil

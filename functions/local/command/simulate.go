@@ -69,7 +69,7 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f = f.sized(c.Flags().Changed)
 			var err error
-			if f.policyText, err = simulatedPolicy(env, f.policy, f.mode); err != nil {
+			if f.policyText, err = policyInMode(env, f.policy, f.mode); err != nil {
 				return errors.Join(f.check(), err)
 			}
 			return simulate(c.Context(), env, f)
@@ -413,18 +413,14 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	return nil
 }
 
-// ended returns a function that reports whether the context has ended.
 func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }
 
 func say(env Environment, format string, args ...any) {
 	_, _ = fmt.Fprintf(env.Stdout, format, args...)
 }
 
-// simulatedPolicy returns the policy in a file for the simulated account. It is YAML with
-// its sections on lines of their own, since simulated faults change its mode and stop it.
-// The mode is the given one, or else the document's; a document without one gets the mode
-// that a deployment permits, which is remediate in the simulation.
-func simulatedPolicy(env Environment, path, mode string) (string, error) {
+// policyInMode returns the policy in a file in a mode: see inMode.
+func policyInMode(env Environment, path, mode string) (string, error) {
 	var faults []error
 	if mode != "" {
 		_, err := policy.ParseMode(mode)
@@ -444,8 +440,8 @@ func simulatedPolicy(env Environment, path, mode string) (string, error) {
 	return text, ofFlag("--policy "+path, err)
 }
 
-// inMode returns a valid policy as YAML with its sections on lines of their own, in a mode. With mode
-// "" it keeps its own, and gets remediate if it has none.
+// inMode returns a valid policy as YAML with its sections on lines of their own, since simulated faults
+// change its mode and stop it. With mode "" it keeps its own, and gets remediate if it has none.
 func inMode(data []byte, mode string) (string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

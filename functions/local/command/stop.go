@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -414,8 +415,6 @@ func (f inForce) print(env Environment, form form) error {
 		b.WriteByte('\n')
 		hanging(&b, "", note)
 	}
-	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(env.Stdout, b.String())
+	return ofFlag("print", err)
 }
