@@ -85,7 +85,6 @@ func judge(e *evidence.Evidence, f roll.Finding) *cause.Sheet {
 	return s
 }
 
-// conclude returns the diagnosis of one finding.
 func conclude(e *evidence.Evidence, f roll.Finding, s *cause.Sheet, secrets *scrubber) roll.Diagnosis {
 	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
 	unexplained(&d, &evidence.Case{Evidence: e, Finding: f})

@@ -57,7 +57,6 @@ func (d DaemonSet) Selects(n NodeObject) bool {
 	})
 }
 
-// meets reports whether the node's labels meet a requirement.
 func (n NodeObject) meets(r Requirement) bool {
 	value, ok := n.Labels[r.Key]
 	if !ok {

@@ -89,7 +89,6 @@ type selectable struct {
 	} `json:"involvedObject"`
 }
 
-// selected returns the objects that the options select.
 func selected(s Store, r resource, namespace string, o metav1.ListOptions) (out []*Item, err error) {
 	byLabel, err := labels.Parse(o.LabelSelector)
 	if err != nil {

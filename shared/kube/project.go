@@ -75,7 +75,6 @@ func (p *projector) few(finalizers []string) (out []string) {
 // node's, and a kubelet writes them.
 const reasonLength = 200
 
-// reason returns a condition's reason.
 func (p *projector) reason(c *NodeCondition) string {
 	if len(c.Reason) > reasonLength {
 		return p.texts.One(strings.ToValidUTF8(c.Reason[:reasonLength], "") + "…")

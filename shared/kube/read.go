@@ -145,7 +145,6 @@ func (c *Client) whyAbsent(ctx context.Context, r resource, err error) error {
 	return err
 }
 
-// get reads the answer of a path.
 func (c *Client) get(ctx context.Context, path string, options *metav1.ListOptions) ([]byte, error) {
 	budget := int64(maxCapture)
 	return c.fetch(ctx, path, options, &budget)

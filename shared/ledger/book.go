@@ -25,14 +25,12 @@ type store interface {
 	write(ctx context.Context, partition string, writes []write, guard *write) (int, error)
 }
 
-// record is a stored record.
 type record struct {
 	key     string
 	value   json.RawMessage
 	version int64 // 0 if it was written without one
 }
 
-// write is a write of one record.
 type write struct {
 	key     string
 	value   json.RawMessage // nil deletes the record

@@ -95,7 +95,6 @@ func (f *inFile) write(ctx context.Context, partition string, writes []write, gu
 	return n, f.replace(all)
 }
 
-// content is the content of the file.
 type content struct {
 	Version int        `json:"version"`
 	Records partitions `json:"records"`

@@ -133,7 +133,6 @@ func (p *planner) inTurn() []roll.Finding {
 	})
 }
 
-// planner makes one plan.
 type planner struct {
 	Input
 	out        Plan
@@ -171,7 +170,6 @@ type ordered struct {
 	anew      map[roll.Group]int // those on instances that were not acted on in the last hour
 }
 
-// ordered returns the count for a mode.
 func (p *planner) ordered(m policy.Mode) *ordered {
 	o, ok := p.would[m]
 	if !ok {

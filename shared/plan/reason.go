@@ -210,7 +210,6 @@ func (r Reason) elsewhere() bool { return r == SharedCause || r == CauseOutside 
 // reason it returns "".
 func (r Reason) Ends() string { return ends[r] }
 
-// ends has a clause for each reason.
 var ends = map[Reason]string{
 	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
 	ActionStuck:            "when the instance, or its node, is gone; terminate it by hand",

@@ -59,7 +59,6 @@ func (p *planner) recover() {
 	}
 }
 
-// uncordon orders the uncordon of a node, or holds it.
 func (p *planner) uncordon(n *roll.Node, cordon ledger.Action) {
 	m := roll.Member{Instance: p.Snapshot.Instance(n.Instance), Node: n}
 	hold := func(no *Refusal) {
@@ -121,7 +120,6 @@ func (p *planner) outOfService() {
 	}
 }
 
-// orderTaint orders the taint for a node, or holds it.
 func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) {
 	m := roll.Member{Instance: i, Node: n}
 	pol := p.Policy(m.Selector())

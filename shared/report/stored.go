@@ -60,7 +60,6 @@ func faultAt(err error, start int64, size int) int64 {
 	return min(max(start, 0), int64(size))
 }
 
-// stored returns the check of a document.
 func stored(document json.RawMessage) (Check, error) {
 	var d struct {
 		Document
@@ -125,7 +124,6 @@ func (d Document) check() Check {
 	return c
 }
 
-// add adds a finding of a document.
 func (c *Check) add(d FindingDocument) {
 	f := roll.Finding{
 		Instance: roll.InstanceID(cmp.Or(d.Subject, d.Instance)), Node: d.Node, Group: roll.Group(d.Group), Owner: roll.Owner(d.Owner), Zone: d.Zone,

@@ -294,7 +294,6 @@ func (f explainFlags) remember(ctx context.Context, a *account, runner *run.Runn
 	return p, nil
 }
 
-// onlooker is a read-only ledger.
 type onlooker struct{ *ledger.Dynamo }
 
 // SeePolicy does nothing: the command must not write.

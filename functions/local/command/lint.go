@@ -122,7 +122,6 @@ func readInput(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// open opens the bundle.
 func (f *lintFlags) open(env Environment, in *lint.Request) error {
 	b, err := env.openBundle(f.bundle)
 	if err != nil {

@@ -200,7 +200,6 @@ const results = ".json"
 // keeper is called with a file or object, or the error of reading it.
 type keeper func(name string, data []byte, err error)
 
-// ending returns whether a name ends in a suffix.
 func ending(suffix string) func(name string) bool {
 	return func(name string) bool { return strings.HasSuffix(name, suffix) }
 }

@@ -257,7 +257,6 @@ func (s *story) repeats(l *line) bool {
 	return false
 }
 
-// line is a line of the timeline.
 type line struct {
 	key       string
 	at        time.Time

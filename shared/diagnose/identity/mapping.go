@@ -158,7 +158,6 @@ func (d *door) accessEntry(verb, arn string, more ...string) string {
 	return paste.Command(append([]string{"aws", "eks", verb, "--region", d.Region, "--cluster-name", d.ClusterID.Name, "--principal-arn", arn}, more...)...)
 }
 
-// partition returns the partition of an ARN.
 func partition(arn string) string {
 	if parts := strings.SplitN(arn, ":", 3); len(parts) == 3 {
 		return parts[1]

@@ -68,7 +68,6 @@ func covers(outer, inner netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Overlaps(inner)
 }
 
-// minus returns the space minus a prefix.
 func (s space) minus(p netip.Prefix) space {
 	var out space
 	for _, own := range s {

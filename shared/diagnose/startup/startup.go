@@ -65,7 +65,6 @@ func ready(n evidence.NodeObject) evidence.Condition {
 	return c
 }
 
-// minutes returns a duration rounded to minutes.
 func minutes(d time.Duration) string { return fmt.Sprintf("%.0f min", d.Minutes()) }
 
 // rules lists the rules for each kind of finding.
@@ -106,7 +105,6 @@ func logs(p evidence.Pod) string {
 	return paste.Kubectl("-n", p.Namespace, "logs", p.Name, "--all-containers", "--tail=100")
 }
 
-// shown returns a pod as evidence.
 func shown(p evidence.Pod) roll.Evidence {
 	return roll.Evidence{Source: "pods", Field: p.Namespace + "/" + p.Name, Observed: observed(p), Expected: "is ready"}
 }

@@ -44,7 +44,6 @@ func newEvidence(key Key, files map[string][]byte) (evidence, error) {
 	return e, nil
 }
 
-// names returns the names of the bundle's files, sorted.
 func (e evidence) names() []string { return slices.Sorted(maps.Keys(e.bundle)) }
 
 // checkNames returns an error for a name that could lead out of the bundle, or that is both a file

@@ -28,7 +28,6 @@ func Read(text string) Log {
 	return r.log
 }
 
-// reader reads one text.
 type reader struct {
 	text    string    // without control characters
 	lines   []string  // of text, which may end in a line break

@@ -187,7 +187,6 @@ func failedToStart(s segment) (Sign, string) {
 	return failed(printed)
 }
 
-// named returns the unit of that name.
 func named(name string) (unit, bool) {
 	i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
 	if i < 0 {

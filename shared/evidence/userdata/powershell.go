@@ -106,7 +106,6 @@ func (r *reader) powershell(text, part string) {
 	}
 }
 
-// text returns the value of a word.
 func (p *powershell) text(word string) string {
 	if len(word) > 1 && word[0] == '\'' && word[len(word)-1] == '\'' {
 		return strings.ReplaceAll(word[1:len(word)-1], "''", "'")

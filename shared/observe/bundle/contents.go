@@ -26,7 +26,6 @@ func newContents() *contents {
 	return c
 }
 
-// tableOf returns the table of a file.
 func tableOf[T any](c *contents, file string) *table[T] { return c.files[file].(*table[T]) }
 
 // instance is an instance with the data of its reservation.

@@ -59,7 +59,6 @@ func instancesSpec(command string) spec {
 	}
 }
 
-// instancesOf returns the instances of a reservation.
 func instancesOf(r types.Reservation) (out []instance) {
 	all := r.Instances
 	r.Instances = nil

@@ -112,7 +112,6 @@ func (f *filer) ledger(c *contents) {
 	f.write(fileLedger, map[string]any{"nodes": nodes})
 }
 
-// objects writes the Kubernetes objects of a file.
 func (f *filer) objects(c *contents, file string) {
 	if t := c.objects(file); t.held {
 		items := []json.RawMessage{}

@@ -13,7 +13,6 @@ import (
 // HasHostLogs reports whether the bundle has the logs of any host.
 func (b *Bundle) HasHostLogs() bool { return tableOf[[]byte](b.c, folderHostLogs).held }
 
-// hostLogs returns the logs of a host.
 func (c *contents) hostLogs(id *string) ([]byte, error) {
 	if err := c.unknown(aws.ToString(id)); err != nil {
 		return nil, err

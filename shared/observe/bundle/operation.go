@@ -42,7 +42,6 @@ var operations = func() map[reflect.Type]operation {
 	return out
 }()
 
-// answer answers a call.
 func (c *contents) answer(in any) (any, error) {
 	if o, ok := operations[reflect.TypeOf(in)]; ok {
 		return o.answer(c, in)

@@ -19,7 +19,6 @@ type shape struct {
 	other         string // another field that identifies an object; or ""
 }
 
-// listing returns the spec of a file with a list.
 func listing[T any](s shape) spec {
 	return spec{
 		name: s.file, command: s.command + " --output json",

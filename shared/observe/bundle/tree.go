@@ -213,7 +213,6 @@ func (r *reader) toQuote() (escaped bool) {
 	return escaped
 }
 
-// quoted reads a string.
 func (r *reader) quoted() string {
 	from := r.at
 	escaped := r.toQuote()

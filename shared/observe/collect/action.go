@@ -89,7 +89,6 @@ func general(err error) bool {
 		awserr.IsNoCredentials(err) || awserr.IsExpiredCredentials(err) || awserr.IsBadCredentials(err) || awserr.IsUnreachable(err)
 }
 
-// one reads one object.
 func one[I, O, F, V any](a *action, call project.Method[I, O, F], in *I, read func(*O) evidence.Fact[V]) evidence.Fact[V] {
 	out, end := ask(a, call, in)
 	switch {

@@ -141,7 +141,6 @@ func distinct[T comparable](all []T) []T {
 	return out
 }
 
-// first returns the first n values, and the rest.
 func first[T any](all []T, n int) (some, rest []T) {
 	n = min(n, len(all))
 	return all[:n], all[n:]
