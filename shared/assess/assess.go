@@ -1,8 +1,8 @@
 // Package assess decides what is wrong. From a snapshot, the policy, the ledger and the time, it
 // computes findings, and the next time at which a verdict can change.
 //
-// A member of the cluster has at most one finding about its state as a node: Conflict, Ghost,
-// Orphaned, Unregistered, Unknown, Uninitialized or NotReady. Impaired and Scheduled come from EC2
+// A member of the cluster has at most one finding about its state as a node: Ghost, Orphaned,
+// Unregistered, Unknown, Uninitialized or NotReady. Impaired and Scheduled come from EC2
 // and may be added to it. ConditionFailed and Flapping are about Ready nodes without such a
 // finding.
 //
@@ -374,7 +374,7 @@ func (a *assessor) add(f roll.Finding, m roll.Member) {
 		a.ask(roll.Question{Instance: f.Instance, Whole: true}, f.Group) // its tags decide what is done
 	}
 	if f.Stage == roll.Overdue {
-		if f.Instance.IsInstance() && CountsAsOverdue(f.Kind) {
+		if f.Instance.IsInstance() && CountsAsOverdue(f.Kind, f.Contradiction != "") {
 			a.countLate(f.Group)
 		}
 		if !f.Kind.OnlyTold() {

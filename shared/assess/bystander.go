@@ -49,7 +49,7 @@ func (a *assessor) absentBystanders() {
 	}
 	counted := map[roll.InstanceID]bool{target: true}
 	for k, f := range a.State.Findings {
-		if counted[k.Instance] || a.beside[k.Instance] || f.Stage != roll.Overdue || !CountsAsOverdue(k.Kind) {
+		if counted[k.Instance] || a.beside[k.Instance] || f.Stage != roll.Overdue || !CountsAsOverdue(k.Kind, f.Contradicted) {
 			continue
 		}
 		counted[k.Instance] = true
@@ -62,7 +62,7 @@ func (a *assessor) absentBystanders() {
 // foundOverdue returns the group of an overdue finding about the instance in the last check.
 func (a *assessor) foundOverdue(id roll.InstanceID) (roll.Group, bool) {
 	for _, kind := range roll.Kinds() {
-		if f, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && f.Stage == roll.Overdue && CountsAsOverdue(kind) {
+		if f, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && f.Stage == roll.Overdue && CountsAsOverdue(kind, f.Contradicted) {
 			return f.Group, true
 		}
 	}

@@ -13,8 +13,8 @@ type Count struct {
 	Nodes int
 	// Overdue counts members with a finding past its tolerance, each once. It includes instances
 	// that would have one if their state in their Auto Scaling group were readable. Flapping and
-	// Scheduled do not count, since such a node works. Ghost and Conflict do not count either:
-	// their instances are gone, so a limit on replacements does not apply.
+	// Scheduled do not count, since such a node works. Ghost does not count either: its instance is
+	// gone, so a limit on replacements does not apply.
 	Overdue int
 }
 
@@ -46,13 +46,13 @@ type zoneTally struct {
 	ZoneCount
 }
 
-// CountsAsOverdue reports whether the limits on shares count findings of the kind.
-func CountsAsOverdue(k roll.Kind) bool {
+// CountsAsOverdue reports whether the limits on shares count a finding of the kind.
+func CountsAsOverdue(k roll.Kind, contradicted bool) bool {
 	switch k {
-	case roll.Ghost, roll.Conflict, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:
+	case roll.Ghost, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:
 		return false
 	}
-	return true
+	return !contradicted
 }
 
 // countNode counts a node whose instance EC2 does not report as gone.

@@ -121,7 +121,11 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 		{"a ghost", func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			i.State, n.Ready.Status = roll.StateTerminated, roll.ConditionUnknown
 		}, ledger.State{}, "Ghost", assess.Count{}},
-		{"a conflict", func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.State = roll.StateTerminated }, ledger.State{Missing: map[roll.InstanceID]time.Time{id: ago(time.Hour)}}, "Conflict", assess.Count{}},
+		{"a ghost whose node is Ready", func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.State = roll.StateTerminated }, ledger.State{Missing: map[roll.InstanceID]time.Time{id: ago(time.Hour)}}, "Ghost", assess.Count{}},
+		{"not registered, and its kubelet works", func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			i.Owner, s.Details[id] = roll.OwnerManagedNodeGroup, roll.Detail{LeaseRead: roll.Yes, LeaseOf: n.Name, LeaseRenewed: ago(time.Second)}
+			elsewhere(n)
+		}, ledger.State{}, "Unregistered", assess.Count{}},
 		{"not registered and impaired: once", func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			i.Owner, s.Impaired = roll.OwnerManagedNodeGroup, impaired
 			elsewhere(n)

@@ -81,14 +81,10 @@ func (a *assessor) unfound(m roll.Member) fate {
 	return there
 }
 
-// foundGone reports whether the last check found that EC2 reports the instance as gone. A Conflict
-// is about such an instance if the ledger has the time for it. Otherwise it is about a node that
-// vanished.
+// foundGone reports whether the last check found that EC2 reports the instance as gone.
 func (a *assessor) foundGone(id roll.InstanceID) bool {
 	_, ghost := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Ghost}]
-	_, conflict := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Conflict}]
-	_, missing := a.State.Missing[id]
-	return ghost || conflict && missing
+	return ghost
 }
 
 // ghost finds a node that is not Ready and whose instance is gone.
@@ -98,13 +94,16 @@ func (a *assessor) ghost(m roll.Member, w absence) {
 		return
 	}
 	n := m.Node
-	// A node may have been unready long before its instance went. Its time as a ghost begins after
-	// the last check that saw no ghost.
-	since, _ := a.began(roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}, w.since, 0)
-	since = roll.Later(since, a.endedBy(n.Instance)) // the controller that removes such nodes starts counting then
-	began := w.began
-	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Since.Before(n.Created) {
+	since, began := w.since, w.began
+	if known, ok := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Ghost}]; ok && !known.Contradicted && !known.Since.Before(n.Created) {
 		since, began = known.Since.UTC(), known.Began.UTC()
+	} else {
+		// A node may have been unready long before its instance went. Its time as a ghost begins after
+		// the last check that saw no ghost, or that saw it Ready.
+		if a.inOrder(since, 0) {
+			since = a.firstKnown(a.State.Checked, time.Time{})
+		}
+		since = roll.Later(since, a.endedBy(n.Instance)) // the controller that removes such nodes starts counting then
 	}
 	f := a.finding(m, roll.Ghost, since, since.Add(tolerance))
 	f.Began = began
@@ -123,16 +122,17 @@ func (a *assessor) endedBy(id roll.InstanceID) time.Time {
 	return time.Time{}
 }
 
-// conflict finds a node that is Ready although its instance is gone, which is normal for a moment
+// readyGhost finds a node that is Ready although its instance is gone, which is normal for a moment
 // after a termination.
-func (a *assessor) conflict(m roll.Member) {
-	tolerance, ok := a.tolerance(m, roll.Conflict)
+func (a *assessor) readyGhost(m roll.Member) {
+	tolerance, ok := a.tolerance(m, roll.Ghost)
 	if !ok {
 		return
 	}
 	since := a.firstKnown(a.out.Missing[m.ID()], time.Time{})
-	f := a.finding(m, roll.Conflict, since, since.Add(tolerance))
-	f.Summary = fmt.Sprintf("node %s is Ready, but %s", m.Node.Name, a.deathNote(m))
+	f := a.finding(m, roll.Ghost, since, since.Add(tolerance))
+	f.Contradiction = fmt.Sprintf("node %s is Ready", m.Node.Name)
+	f.Summary = fmt.Sprintf("%s, but %s", f.Contradiction, a.deathNote(m))
 	a.add(f, m)
 }
 

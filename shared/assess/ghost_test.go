@@ -88,8 +88,8 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 		{"missing for not quite ten minutes", ledger.State{NotReady: seen, Missing: missing(10*time.Minute - time.Second)}, roll.Unknown, 10*time.Minute - time.Second},
 		{"missing for ten minutes", ledger.State{NotReady: seen, Missing: missing(10 * time.Minute)}, roll.Ghost, 10 * time.Minute},
 		{"missing for longer", ledger.State{NotReady: seen, Missing: missing(10*time.Minute + time.Second)}, roll.Ghost, 10*time.Minute + time.Second},
-		{"its node had vanished while it ran, and is back", ledger.State{NotReady: seen, Findings: known(roll.Conflict, ago(time.Hour), ago(time.Hour)).Findings}, roll.Unknown, 0},
-		{"it was in conflict when EC2 still showed it terminated", ledger.State{Missing: missing(time.Minute), Findings: known(roll.Conflict, ago(time.Hour), ago(time.Hour)).Findings}, roll.Ghost, time.Minute},
+		{"its node had vanished while it ran, and is back", ledger.State{NotReady: seen, Findings: contradicted(roll.Unregistered, ago(time.Hour)).Findings}, roll.Unknown, 0},
+		{"its node was Ready when EC2 still showed it terminated", ledger.State{Missing: missing(time.Minute), Findings: contradicted(roll.Ghost, ago(time.Hour)).Findings}, roll.Ghost, time.Minute},
 		{"it was a ghost when EC2 still showed it terminated", known(roll.Ghost, ago(time.Hour), ago(time.Hour)), roll.Ghost, 0},
 	}
 	for _, tt := range tests {
@@ -136,7 +136,7 @@ func TestHiddenInstancesOfAutoModeAreNeverGhosts(t *testing.T) {
 	}
 }
 
-func TestAPartialListingMakesNoGhostsAndNoConflicts(t *testing.T) {
+func TestAPartialListingMakesNoGhosts(t *testing.T) {
 	for status, want := range map[roll.ConditionStatus]roll.Kind{roll.ConditionUnknown: roll.Unknown, roll.ConditionTrue: ""} {
 		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			i.State, n.Ready.Status = roll.StateTerminated, status
@@ -153,7 +153,7 @@ func TestAPartialListingMakesNoGhostsAndNoConflicts(t *testing.T) {
 
 // For a moment after a termination a node may still be Ready. If it stays Ready, either EC2 or
 // Kubernetes is wrong.
-func TestConflictByTime(t *testing.T) {
+func TestAReadyGhostByTime(t *testing.T) {
 	i, n := pair()
 	i.State = roll.StateTerminated
 	state := ledger.State{}
@@ -167,7 +167,7 @@ func TestConflictByTime(t *testing.T) {
 		want  roll.Stage
 	}{{0, roll.Watching}, {5*time.Minute - time.Second, roll.Watching}, {5 * time.Minute, roll.Overdue}, {5*time.Minute + time.Second, roll.Overdue}} {
 		a := look(now.Add(tt.after), snapshot([]roll.Instance{i}, []roll.Node{n}))
-		if f := one(t, tt.after.String(), a); f.Kind != roll.Conflict || f.Stage != tt.want || !f.Since.Equal(now) || !f.Began.Equal(now) {
+		if f := one(t, tt.after.String(), a); f.Kind != roll.Ghost || f.Contradiction != "node "+n.Name+" is Ready" || f.Stage != tt.want || !f.Since.Equal(now) || !f.Began.Equal(now) {
 			t.Errorf("after %s: %+v", tt.after, f)
 		}
 		if a.Nodes != 0 || a.Count[""] != (assess.Count{}) || len(a.Questions) != 0 {
@@ -176,8 +176,25 @@ func TestConflictByTime(t *testing.T) {
 	}
 	// EC2 forgets terminated instances; the contradiction stays.
 	a := look(now.Add(time.Hour), unknownToEC2(roll.ConditionTrue, 0))
-	if f := one(t, "forgotten", a); f.Kind != roll.Conflict || !f.Since.Equal(now) {
+	if f := one(t, "forgotten", a); f.Kind != roll.Ghost || f.Contradiction == "" || !f.Since.Equal(now) {
 		t.Errorf("forgotten: %+v", f)
+	}
+}
+
+// While the node was Ready, nobody knew whether its instance is gone. The tolerance of a ghost begins
+// when it is not Ready any more, however long the contradiction lasted.
+func TestAGhostBeginsWhenItsNodeIsNotReadyAnyMore(t *testing.T) {
+	for away, want := range map[time.Duration]roll.Stage{0: roll.Watching, 5*time.Minute - time.Second: roll.Watching, 5 * time.Minute: roll.Overdue} {
+		state := contradicted(roll.Ghost, ago(time.Hour))
+		state.Missing, state.Checked = map[roll.InstanceID]time.Time{id: ago(time.Hour)}, ago(6*time.Minute)
+		terminated := func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.State = roll.StateTerminated
+			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(away)}
+		}
+		f := one(t, away.String(), look(terminated, state))
+		if f.Kind != roll.Ghost || f.Contradiction != "" || f.Stage != want || !f.Since.Equal(ago(away)) || !f.Began.Equal(ago(away)) {
+			t.Errorf("not Ready for %s: %+v, want a Ghost, %s", away, f, want)
+		}
 	}
 }
 

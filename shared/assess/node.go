@@ -26,7 +26,7 @@ func (a *assessor) node(m roll.Member) {
 			a.countInZone(m)
 		}
 		if n.Ready.Status == roll.ConditionTrue {
-			a.conflict(m)
+			a.readyGhost(m)
 			return
 		}
 		a.ghost(m, a.absence(m, time.Time{}))

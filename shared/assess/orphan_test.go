@@ -142,11 +142,11 @@ func TestOfAClusterThatIsGoneNothingIsForgotten(t *testing.T) {
 // An instance that renews its lease works, whoever deleted its NodeClaim and its Node. That is a
 // contradiction, so no act follows.
 func TestAnInstanceWithoutNodeClaimThatWorksIsNoOrphan(t *testing.T) {
-	for renewed, want := range map[time.Duration]roll.Kind{10 * time.Second: roll.Conflict, 10 * time.Minute: roll.Orphaned} {
+	for renewed, want := range map[time.Duration]roll.Kind{10 * time.Second: roll.Unregistered, 10 * time.Minute: roll.Orphaned} {
 		s := claimed(roll.No, time.Hour)
 		s.Details[id] = roll.Detail{HasNodeClaim: roll.No, LeaseRead: roll.Yes, LeaseOf: "ip-1", LeaseRenewed: ago(renewed)}
 		a := judge(s, known(roll.Orphaned, ago(time.Hour), ago(time.Hour)))
-		if f := one(t, renewed.String(), a); f.Kind != want {
+		if f := one(t, renewed.String(), a); f.Kind != want || (f.Contradiction != "") != (want == roll.Unregistered) {
 			t.Errorf("lease renewed %s ago: %+v, want %s", renewed, f, want)
 		}
 	}

@@ -264,7 +264,7 @@ func TestNothingIsJudgedFromWhatWasNotRead(t *testing.T) {
 				bad = !s.Has(roll.ScopeNodes)
 			case roll.Orphaned:
 				bad = !s.Has(roll.ScopeNodes) || s.Details[f.Instance].HasNodeClaim != roll.No
-			case roll.Ghost, roll.Conflict:
+			case roll.Ghost:
 				bad = !s.Has(roll.ScopeInstances)
 			case roll.Impaired, roll.Scheduled:
 				bad = s.StatusRead != roll.Yes

@@ -45,10 +45,10 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 }
 
 // askOverdue adds what must be known before an act on an overdue finding: whether the instance is
-// in a warm pool or Standby, whether it is protected, and what its owner does. A Conflict leads to
-// no act, and a Ghost has no instance, so neither has questions.
+// in a warm pool or Standby, whether it is protected, and what its owner does. A contradicted
+// finding leads to no act, and a Ghost has no instance, so neither has questions.
 func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
-	if m.Instance == nil || f.Kind == roll.Conflict || f.Kind == roll.Ghost {
+	if m.Instance == nil || f.Contradiction != "" || f.Kind == roll.Ghost {
 		return
 	}
 	ladder := a.Policy(f.Selector).Steps(f) // the causes later decide which of them applies

@@ -83,8 +83,8 @@ func (a *assessor) cameBack(m roll.Member) bool {
 	if !m.Node.Created.After(a.State.Checked) || !a.inOrder(m.Instance.Launched, a.Policy(m.Selector()).Registration.Deadline) {
 		return false
 	}
-	_, late := a.State.Findings[roll.FindingKey{Instance: m.Instance.ID, Kind: roll.Unregistered}]
-	return !late
+	known, late := a.State.Findings[roll.FindingKey{Instance: m.Instance.ID, Kind: roll.Unregistered}]
+	return !late || known.Worked
 }
 
 // add adds a sample. It keeps only the latest, so that the first check of a large group does not

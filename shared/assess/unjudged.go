@@ -31,7 +31,7 @@ func (a *assessor) countUnjudged() {
 	}
 	overdue := map[roll.InstanceID]roll.Group{}
 	for _, f := range a.out.Findings {
-		if f.Stage == roll.Overdue && CountsAsOverdue(f.Kind) {
+		if f.Stage == roll.Overdue && CountsAsOverdue(f.Kind, f.Contradiction != "") {
 			overdue[f.Instance] = f.Group
 		}
 	}

@@ -32,7 +32,8 @@ func (a *assessor) unpaired(m roll.Member) {
 	if rested.Left.After(start) {
 		start, event = rested.Left.UTC(), "its group put it into service" // it did not have to register before that
 	}
-	since, later := a.began(a.unpairedKey(i.ID), start, p.Registration.Deadline)
+	before := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}]
+	since, later := a.began(roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}, start, p.Registration.Deadline)
 	warnAt := since.Add(p.Registration.WarnAfter)
 	if !later && a.Now.Before(warnAt) && !resting(a.Snapshot.Details[i.ID].Lifecycle) {
 		if known {
@@ -46,45 +47,48 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.maybe(m, since)
 		return
 	}
-	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter}, m.Group())
-	switch {
-	case a.vanished(m, since): // even without a NodeClaim: it works
+	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter, Lease: before.Contradicted}, m.Group())
+	works := a.works(i.ID) // then it is no orphan, even without a NodeClaim
+	if works == "" && a.claimless(m) {
 		a.impaired(m)
 		return
-	case a.claimless(m):
-	default:
-		began := a.silentSince(i.ID, since)
-		f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
-		f.Began = began
-		known := a.State.Findings[f.Key()]
-		f.Worked = later || known.Worked && !known.Since.After(f.Since) // an earlier check knew its Node
-		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
-		if later {
-			f.Summary = fmt.Sprintf("instance %s, launched at %s, has had no node since %s", i.ID, roll.Clock(i.Launched), roll.Clock(since))
-		}
-		a.warn(&f, warnAt)
-		a.add(f, m)
 	}
+	began := since
+	if works == "" {
+		began = a.silentSince(i.ID, since)
+	}
+	f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
+	f.Began, f.Contradiction = began, works
+	f.Worked = later || works != "" || before.Worked && !before.Since.After(f.Since) // an earlier check knew its Node
+	switch {
+	case works != "":
+		f.Summary = fmt.Sprintf("no node carries the id of instance %s, but %s", i.ID, works)
+	case later:
+		f.Summary = fmt.Sprintf("instance %s, launched at %s, has had no node since %s", i.ID, roll.Clock(i.Launched), roll.Clock(since))
+	default:
+		f.Summary = fmt.Sprintf("instance %s has not registered as a node since %s at %s", i.ID, event, roll.Clock(start))
+	}
+	a.warn(&f, warnAt)
+	a.add(f, m)
 	a.impaired(m)
 }
 
 // silentSince returns from when an instance without a Node counts as unregistered: since the fault
-// began, or since its kubelet last renewed its lease. Until then it worked, and only its Node was
-// missing.
+// began, or since its kubelet last renewed its lease, or since the last check found that it works.
+// Until then only its Node was missing.
 func (a *assessor) silentSince(id roll.InstanceID, since time.Time) time.Time {
-	if renewed := a.Snapshot.Details[id].LeaseRenewed; renewed.After(since) {
-		return a.firstKnown(renewed, time.Time{})
+	known := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}]
+	since = roll.Later(since, roll.Later(a.Snapshot.Details[id].LeaseRenewed, known.Began)) // an earlier check may have read the lease
+	if known.Contradicted {
+		since = roll.Later(since, a.State.Checked)
 	}
-	if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}]; ok && known.Began.After(since) {
-		return known.Began.UTC() // the lease was read then
-	}
-	return since
+	return a.firstKnown(since, time.Time{})
 }
 
 // maybe remembers an instance without a Node that this check could not judge. Otherwise the next one
 // would take it that it was in order until now.
 func (a *assessor) maybe(m roll.Member, since time.Time) {
-	known, ok := a.State.Findings[a.unpairedKey(m.ID())]
+	known, ok := a.State.Findings[roll.FindingKey{Instance: m.ID(), Kind: roll.Unregistered}]
 	_, rested := a.State.Rests[m.ID()]
 	if ok && known.Stage != roll.Watching || rested || !slices.Contains(a.out.Unjudged, m.ID()) || len(a.out.Starting) == startingKept {
 		return
@@ -93,19 +97,6 @@ func (a *assessor) maybe(m roll.Member, since time.Time) {
 	f.Stage = roll.Watching
 	f.Summary = fmt.Sprintf("instance %s has no node, and whether it should be one could not be read", m.ID())
 	a.out.Starting = append(a.out.Starting, f)
-}
-
-// unpairedKey returns the key of the ledger record about an instance without a Node: an
-// Unregistered finding or a Conflict.
-func (a *assessor) unpairedKey(id roll.InstanceID) roll.FindingKey {
-	key := roll.FindingKey{Instance: id, Kind: roll.Unregistered}
-	if _, ok := a.State.Findings[key]; !ok && !a.foundGone(id) {
-		conflict := roll.FindingKey{Instance: id, Kind: roll.Conflict}
-		if _, ok := a.State.Findings[conflict]; ok {
-			return conflict
-		}
-	}
-	return key
 }
 
 // wait counts an instance that still has time, and checks again then.
@@ -234,26 +225,16 @@ func (a *assessor) notNode(i *roll.Instance, why string) {
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-heartbeats
 const freshLease = 2 * time.Minute
 
-// vanished finds an instance without a Node that is one according to Karpenter or its own kubelet:
-// the Node was deleted while the machine works, or is missing from a listing. It reports whether
-// that is the case.
-func (a *assessor) vanished(m roll.Member, since time.Time) bool {
-	d := a.Snapshot.Details[m.ID()]
-	var says string
+// works returns what shows that an instance without a Node is one: Karpenter or its own kubelet. Its
+// Node was deleted while the machine works, or is missing from a listing. It returns "" if nothing
+// shows that.
+func (a *assessor) works(id roll.InstanceID) string {
+	d := a.Snapshot.Details[id]
 	switch c := d.NodeClaim; {
 	case c != nil && c.DeletedAt.IsZero() && c.Initialized.Status == roll.ConditionTrue:
-		says = fmt.Sprintf("its NodeClaim %s is initialized", c.Name)
+		return fmt.Sprintf("its NodeClaim %s is initialized", c.Name)
 	case a.Now.Sub(d.LeaseRenewed) < freshLease:
-		says = fmt.Sprintf("its kubelet renewed the lease %s at %s", d.LeaseOf, roll.Clock(d.LeaseRenewed))
-	default:
-		return false
+		return fmt.Sprintf("its kubelet renewed the lease %s at %s", d.LeaseOf, roll.Clock(d.LeaseRenewed))
 	}
-	tolerance, ok := a.tolerance(m, roll.Conflict)
-	if !ok {
-		return true
-	}
-	f := a.finding(m, roll.Conflict, since, since.Add(tolerance))
-	f.Summary = fmt.Sprintf("no node carries the id of instance %s, and %s", m.ID(), says)
-	a.add(f, m)
-	return true
+	return ""
 }

@@ -73,7 +73,7 @@ func karpenters(initialized bool) func(*roll.Instance, *roll.Node, *roll.Snapsho
 }
 
 // The Node is missing, but its kubelet or Karpenter shows that the machine works.
-func TestANodeThatVanishedIsAConflict(t *testing.T) {
+func TestAnInstanceThatWorksWithoutItsNodeIsContradicted(t *testing.T) {
 	claim := func(initialized roll.ConditionStatus, deleted time.Time) roll.Detail {
 		return roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.No, NodeClaim: &roll.NodeClaim{Name: "p-x7k2p", DeletedAt: deleted, Initialized: roll.Condition{Status: initialized}}}
 	}
@@ -83,47 +83,50 @@ func TestANodeThatVanishedIsAConflict(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		detail roll.Detail
-		want   roll.Kind
+		want   string
 	}{
-		{"nothing speaks for it", claim(roll.ConditionFalse, time.Time{}), roll.Unregistered},
-		{"its NodeClaim is initialized", claim(roll.ConditionTrue, time.Time{}), roll.Conflict},
-		{"its NodeClaim is being deleted", claim(roll.ConditionTrue, ago(time.Minute)), roll.Unregistered},
-		{"its kubelet renews its lease", lease(10 * time.Second), roll.Conflict},
-		{"its kubelet did lately", lease(2*time.Minute - time.Second), roll.Conflict},
-		{"its kubelet did once", lease(16 * time.Minute), roll.Unregistered},
-		{"another lease is unread", roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.Unreadable, LeaseOf: "node-a", LeaseRenewed: ago(10 * time.Second)}, roll.Conflict},
+		{"nothing speaks for it", claim(roll.ConditionFalse, time.Time{}), ""},
+		{"its NodeClaim is initialized", claim(roll.ConditionTrue, time.Time{}), "its NodeClaim p-x7k2p is initialized"},
+		{"its NodeClaim is being deleted", claim(roll.ConditionTrue, ago(time.Minute)), ""},
+		{"its kubelet renews its lease", lease(10 * time.Second), "its kubelet renewed the lease node-a at " + roll.Clock(ago(10*time.Second))},
+		{"its kubelet did lately", lease(2*time.Minute - time.Second), "its kubelet renewed the lease node-a at " + roll.Clock(ago(2*time.Minute-time.Second))},
+		{"its kubelet did once", lease(16 * time.Minute), ""},
+		{"another lease is unread", roll.Detail{HasNodeClaim: roll.Yes, LeaseRead: roll.Unreadable, LeaseOf: "node-a", LeaseRenewed: ago(10 * time.Second)}, "its kubelet renewed the lease node-a at " + roll.Clock(ago(10*time.Second))},
 	} {
 		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
 		s.Details[id] = tt.detail
 		a := judge(s, ledger.State{Checked: ago(30 * time.Minute)})
 		f := one(t, tt.name, a)
-		if f.Kind != tt.want || f.Stage != roll.Overdue {
-			t.Errorf("%s: %+v, want %s", tt.name, f, tt.want)
-		}
-		if f.Kind == roll.Unregistered && !f.Worked {
-			t.Errorf("%s: a node was there at the last check", tt.name)
+		if f.Kind != roll.Unregistered || f.Contradiction != tt.want || f.Stage != roll.Overdue || !f.Worked {
+			t.Errorf("%s: %+v, want the contradiction %q", tt.name, f, tt.want)
 		}
 	}
 }
 
 // Between two lease renewals the fault is the same: its time continues, and its questions are asked
 // again.
-func TestAConflictGoesOnFromItsTime(t *testing.T) {
+func TestAContradictionGoesOnFromItsTime(t *testing.T) {
 	began := ago(20 * time.Minute)
-	state := known(roll.Conflict, began, began)
-	state.Checked = ago(2 * time.Minute)
-	for _, tt := range []struct {
-		renewed time.Duration // ago
-		want    roll.Kind
-		stage   roll.Stage
+	lapsed := known(roll.Unregistered, began, ago(14*time.Minute))
+	for name, tt := range map[string]struct {
+		state            ledger.State
+		renewed, checked time.Duration // ago
+		contradicted     bool
+		since            time.Duration // ago; from when its deadline counts
+		stage            roll.Stage
 	}{
-		{10 * time.Second, roll.Conflict, roll.Overdue},
+		"it works": {contradicted(roll.Unregistered, began), 10 * time.Second, 2 * time.Minute, true, 20 * time.Minute, roll.Overdue},
 		// It worked as long as its kubelet renewed the lease: its deadline counts from then on.
-		{2 * time.Minute, roll.Unregistered, roll.Warned},
-		{15*time.Minute - time.Second, roll.Unregistered, roll.Warned},
-		{15 * time.Minute, roll.Unregistered, roll.Overdue},
+		"it renewed its lease after the last check":               {contradicted(roll.Unregistered, began), 2 * time.Minute, 3 * time.Minute, false, 2 * time.Minute, roll.Warned},
+		"it did before, and worked at the last check":             {contradicted(roll.Unregistered, began), 4 * time.Minute, 3 * time.Minute, false, 3 * time.Minute, roll.Warned},
+		"it never did, and worked at the last check":              {contradicted(roll.Unregistered, began), time.Hour, 3 * time.Minute, false, 3 * time.Minute, roll.Warned},
+		"the last check was not quite its deadline ago":           {contradicted(roll.Unregistered, began), 16 * time.Minute, 15*time.Minute - time.Second, false, 15*time.Minute - time.Second, roll.Warned},
+		"the last check was its deadline ago":                     {contradicted(roll.Unregistered, began), 16 * time.Minute, 15 * time.Minute, false, 15 * time.Minute, roll.Overdue},
+		"it did not work at the last check, which knew its lease": {lapsed, 14 * time.Minute, 2 * time.Minute, false, 14 * time.Minute, roll.Warned},
+		"it did not work at the last check, and never did":        {known(roll.Unregistered, began, began), time.Hour, 2 * time.Minute, false, 20 * time.Minute, roll.Overdue},
 	} {
-		renewed, want := tt.renewed, tt.want
+		state, renewed := tt.state, tt.renewed
+		state.Checked = ago(tt.checked)
 		s := snapshot([]roll.Instance{poolWorker(id, 3*time.Hour)}, nil)
 		asked := false
 		a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: now}, func(questions []roll.Question) {
@@ -135,9 +138,12 @@ func TestAConflictGoesOnFromItsTime(t *testing.T) {
 				}
 			}
 		})
-		f := one(t, renewed.String(), a)
-		if !asked || f.Kind != want || !f.Since.Equal(began) || f.Stage != tt.stage {
-			t.Errorf("lease renewed %s ago, asked %v: %+v, want %s %s since %s", renewed, asked, f, want, tt.stage, began)
+		f := one(t, name, a)
+		if (f.Contradiction != "") != tt.contradicted || !f.Since.Equal(began) || !f.Began.Equal(ago(tt.since)) || !f.Due.Equal(ago(tt.since-15*time.Minute)) || f.Stage != tt.stage {
+			t.Errorf("%s: %+v, want it %s, contradicted %v, since %s, its deadline from %s on", name, f, tt.stage, tt.contradicted, began, ago(tt.since))
+		}
+		if wants := state.Findings[key(roll.Unregistered)].Contradicted || tt.stage == roll.Overdue; asked != wants {
+			t.Errorf("%s: asked for the lease: %v", name, asked)
 		}
 	}
 }

@@ -72,6 +72,9 @@ func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 func judge(e *evidence.Evidence, f roll.Finding) *cause.Sheet {
 	c := &evidence.Case{Evidence: e, Finding: f}
 	s := &cause.Sheet{}
+	if f.Contradiction != "" {
+		return s // what contradicts the finding speaks against any cause of it
+	}
 	broken := ""
 	for _, analyze := range about(f.Kind) {
 		if fault := attempt(analyze, c, s); fault != "" {

@@ -282,8 +282,10 @@ type Finding struct {
 	Condition string          `json:"condition,omitempty"` // the failed condition, "" for other kinds
 	Began     time.Time       `json:"began"`               // a finding that began at another time is a new one
 	Worked    bool            `json:"worked,omitempty"`    // see roll.Finding
-	Evidence  string          `json:"evidence,omitempty"`  // where its evidence is stored, "" if it is not
-	Proven    []roll.Proof    `json:"proven,omitempty"`    // its lasting decisive causes, as first found
+	// Contradicted: a second source spoke against it when it was last seen.
+	Contradicted bool         `json:"contradicted,omitempty"`
+	Evidence     string       `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
+	Proven       []roll.Proof `json:"proven,omitempty"`   // its lasting decisive causes, as first found
 	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with
 	// it. Left is the instance that the finding's subject outlived.
 	Outlives []string        `json:"outlives,omitempty"`

@@ -28,8 +28,12 @@ func (p *planner) actionOf(do policy.Do, f roll.Finding, pol policy.Policy) Acti
 }
 
 // ladder returns the ladder for a finding and its diagnosis. A finding that is not about an
-// instance is only reported, whatever the policy says.
+// instance is only reported, whatever the policy says. A contradicted one is reported at once, even if
+// its ladder only acts.
 func (p *planner) ladder(f roll.Finding, pol policy.Policy) []policy.Step {
+	if f.Contradiction != "" {
+		return []policy.Step{{Do: policy.DoNotify}}
+	}
 	steps := pol.Ladder(f, p.Diagnoses[f.Key()])
 	if f.Instance.IsInstance() && !f.Kind.OnlyTold() {
 		return steps
@@ -93,10 +97,10 @@ func (p *planner) climb(f roll.Finding) {
 			rebooted = ended
 		}
 	}
-	if f.Kind == roll.Conflict && f.Stage == roll.Overdue {
+	if f.Contradiction != "" && f.Stage == roll.Overdue {
 		act := DeleteNode
-		if f.Node == "" {
-			act = Terminate
+		if f.Kind == roll.Unregistered {
+			act = p.actionOf(policy.DoTerminate, f, pol)
 		}
 		p.hold(f, act, refuse(Conflicting, "%s: one of the two is wrong, so nothing is done", f.Summary))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
@@ -217,19 +218,89 @@ func TestAnImpairedMemberIsLeftToAutoRepairOnce(t *testing.T) {
 	}
 }
 
-func TestConflictsAreHeldForAPerson(t *testing.T) {
-	w := healthy(10)
-	w.snapshot.Instances[0].State = roll.StateTerminated
-	w.state.Missing = nil
-	w.apply(Plan{})
-	for minute := 0; minute <= 10; minute += 5 {
-		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
-		w.apply(p)
-		if len(p.Orders) != 0 {
-			t.Fatalf("minute %d: ordered %+v", minute, p.Orders)
+// A contradicted finding is told and held. Once the contradiction ends, its tolerance begins, and then
+// its ladder: the act may be ordered.
+func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
+	id := instanceID(1)
+	lease := func(w *world, at time.Time) {
+		w.snapshot.Details[id] = roll.Detail{LeaseRead: roll.Yes, LeaseOf: "node-1", LeaseRenewed: at, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	}
+	for name, tt := range map[string]struct {
+		change, end func(*world)
+		held, acts  int // minutes
+		act         Action
+	}{
+		"the node of a gone instance is Ready": {
+			func(w *world) { w.snapshot.Instances[0].State = roll.StateTerminated },
+			func(w *world) {
+				w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(60 * time.Minute)}
+			}, 5, 65, DeleteNode,
+		},
+		"an instance works without its Node": {
+			func(w *world) { w.snapshot.Nodes[0].Instance = "i-0fedcba9876543210" },
+			func(w *world) { lease(w, now.Add(60*time.Minute)) },
+			15, 75, Terminate,
+		},
+	} {
+		w := healthy(10)
+		w.state.RemediateSince = map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour), roll.GroupNone: now.Add(-24 * time.Hour)}
+		w.state.Checked = now
+		w.snapshot.Details[id] = roll.Detail{}
+		tt.change(w)
+		for minute := range 80 {
+			at := now.Add(time.Duration(minute) * time.Minute)
+			lasts := minute <= 60 // a check before the minute is over
+			if lasts {
+				lease(w, at)
+			} else {
+				tt.end(w)
+			}
+			_, p := w.make(at)
+			got := fmt.Sprint(reasons(p))
+			for _, o := range p.Orders {
+				got = string(o.Action)
+			}
+			want := "[]"
+			switch {
+			case minute >= tt.held && lasts:
+				want = "[Conflicting]"
+				if p.Held[0].Action != tt.act {
+					t.Errorf("%s, minute %d: held %+v", name, minute, p.Held)
+				}
+			case minute >= tt.acts:
+				want = string(tt.act)
+			}
+			if got != want {
+				t.Errorf("%s, minute %d: %s, want %s", name, minute, got, want)
+			}
+			var news []News
+			for _, n := range p.Notices {
+				news = append(news, n.News...)
+			}
+			if told := len(news) > 0; told != slices.Contains([]int{tt.held, tt.acts}, minute) {
+				t.Errorf("%s, minute %d: told %v", name, minute, news)
+			}
+			w.apply(p)
 		}
-		if held := slices.Equal(reasons(p), []Reason{Conflicting}); held != (minute >= 5) {
-			t.Errorf("minute %d: held for %v", minute, reasons(p))
+	}
+}
+
+// Whatever its kind, its owner and the policy.
+func TestNoActFollowsFromAContradictedFinding(t *testing.T) {
+	for _, kind := range roll.Kinds() {
+		for _, owner := range roll.Owners() {
+			w := healthy(10)
+			w.trouble(1, kind, roll.ConditionUnknown, time.Hour)
+			w.doc = mustParse("apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim, none: terminate}\n")
+			a, _ := w.make(now)
+			a.Findings = []roll.Finding{{
+				Instance: instanceID(1), Node: "node-1", Group: "asg/w", Owner: owner, Kind: kind, Stage: roll.Overdue,
+				Since: now.Add(-time.Hour), Began: now.Add(-time.Hour), Due: now.Add(-45 * time.Minute), Contradiction: "it works",
+			}}
+			p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: w.doc.Cluster("demo", "", policy.Remediate), Now: now})
+			if len(p.Orders)+len(p.Tags) != 0 || !slices.Equal(reasons(p), []Reason{Conflicting}) {
+				t.Errorf("%s of %s: ordered %+v, tags %+v, held for %v", kind, owner, p.Orders, p.Tags, reasons(p))
+			}
 		}
 	}
 }

@@ -26,8 +26,8 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 // question. A reason that several
 // steps may give, such as NotReadYet, is listed at one of them.
 const (
-	// Conflicting: the node is Ready although EC2 reports that its instance is gone, no node carries
-	// the id of an instance that works, or a node has the name of one instance and the id of another.
+	// Conflicting: the finding is contradicted, or a node has the name of one instance and the id of
+	// another.
 	Conflicting Reason = "Conflicting"
 	// ActionStuck: the act was carried out, but had no effect in time.
 	ActionStuck Reason = "ActionStuck"
@@ -211,7 +211,7 @@ func (r Reason) elsewhere() bool { return r == SharedCause || r == CauseOutside 
 func (r Reason) Ends() string { return ends[r] }
 
 var ends = map[Reason]string{
-	Conflicting:            "when EC2 and the node agree again; find out which of the two is wrong",
+	Conflicting:            "when the two sources agree again; find out which of them is wrong",
 	ActionStuck:            "when the instance, or its node, is gone; terminate it by hand",
 	AlreadyBegun:           "when the act shows its effect; it is not repeated",
 	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",

@@ -59,7 +59,7 @@ func (p *planner) remember() {
 		current[f.Key()] = true
 		put := ledger.Finding{
 			Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(),
-			Condition: f.Condition, Began: f.Began.UTC(), Worked: f.Worked,
+			Condition: f.Condition, Began: f.Began.UTC(), Worked: f.Worked, Contradicted: f.Contradiction != "",
 		}
 		known, ok := p.known(f)
 		if ok {
@@ -193,7 +193,7 @@ func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
 	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
 	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Allowed == b.Allowed && a.Evidence == b.Evidence &&
-		a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
+		a.Contradicted == b.Contradicted && a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
 }
 
 // proofs is the maximum number of causes remembered per finding; root causes come first.

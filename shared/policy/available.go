@@ -50,8 +50,6 @@ func useOf(do Do, kind roll.Kind) (use, string) {
 		return senseless, "only a Ghost's node is deleted"
 	case kind == roll.Ghost:
 		return senseless, noInstance
-	case kind == roll.Conflict:
-		return senseless, "EC2 and Kubernetes contradict each other about the instance, so only a person can decide"
 	case do == DoTag:
 		return useful, ""
 	}

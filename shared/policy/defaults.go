@@ -58,7 +58,6 @@ var defaults = sync.OnceValue(func() []setting {
 		{roll.Flapping, []Step{{Do: DoTag}, {Do: DoNotify}}},
 		{roll.Ghost, []Step{{Do: DoNotify}, {Do: DoDeleteNode}}},
 		{roll.Orphaned, []Step{{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}}},
-		{roll.Conflict, []Step{{Do: DoNotify}}},
 		{roll.Stuck, []Step{{Do: DoNotify}}},
 		{roll.Unlaunched, []Step{{Do: DoNotify}}},
 	} {

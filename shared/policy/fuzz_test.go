@@ -96,12 +96,12 @@ func checkPolicy(t *testing.T, p Policy) {
 	if p.Registration.WarnAfter <= 0 || p.Registration.Deadline < p.Registration.WarnAfter || p.Initialization.Deadline <= 0 {
 		t.Errorf("deadlines %+v %+v", p.Registration, p.Initialization)
 	}
-	for _, kind := range []roll.Kind{roll.Impaired, roll.Ghost, roll.Orphaned, roll.Conflict, roll.Stuck} {
+	for _, kind := range []roll.Kind{roll.Impaired, roll.Ghost, roll.Orphaned, roll.Stuck} {
 		if p.Tolerances[kind] <= 0 {
 			t.Errorf("%s is tolerated for %s", kind, p.Tolerances[kind])
 		}
 	}
-	if len(p.Tolerances) != 5 {
+	if len(p.Tolerances) != 4 {
 		t.Errorf("tolerances %v", p.Tolerances)
 	}
 	seen := make(map[[2]string]bool)
@@ -150,7 +150,7 @@ func checkLadders(t *testing.T, p Policy) {
 					t.Errorf("%s: step %d is %+v", kind, i, s)
 				}
 			}
-			if gone := kind == roll.Ghost || kind == roll.Conflict; s.After < 0 || gone && (s.Do == DoReboot || s.Do == DoTerminate || s.Do == DoDrain) {
+			if gone := kind == roll.Ghost; s.After < 0 || gone && (s.Do == DoReboot || s.Do == DoTerminate || s.Do == DoDrain) {
 				t.Errorf("%s: step %d is %+v", kind, i, s)
 			}
 		}

@@ -43,7 +43,6 @@ var keys = []key{
 	duration("launch.pending", 10*time.Minute, func(p *Policy) *time.Duration { return &p.Launch.Pending }),
 	tolerance("ghost.tolerate", 5*time.Minute, roll.Ghost),
 	tolerance("orphaned.tolerate", 15*time.Minute, roll.Orphaned),
-	tolerance("conflict.tolerate", 5*time.Minute, roll.Conflict),
 	tolerance("stuck.after", time.Hour, roll.Stuck),
 	duration(keyDrainTimeout, 10*time.Minute, func(p *Policy) *time.Duration { return &p.Drain.Timeout }),
 	choice(keyForce, "a value of drain.force", forces, func(p *Policy) *Force { return &p.Drain.Force }),

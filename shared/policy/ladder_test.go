@@ -22,7 +22,6 @@ func TestStepsPerKind(t *testing.T) {
 		roll.Flapping:        "xxx----.",
 		roll.Ghost:           "x.x....x",
 		roll.Orphaned:        "xxx--.x.",
-		roll.Conflict:        "x.x.....",
 		roll.Stuck:           "x.x.....",
 		roll.Unlaunched:      "x.x.....",
 	} {

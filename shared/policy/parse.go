@@ -20,7 +20,7 @@ const apiVersion = "rollcall/v1"
 // applies. A preset has those about the start of an instance.
 var (
 	sections = []string{
-		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "launch", "ghost", "orphaned", "conflict", "stuck",
+		"mode", "registration", "initialization", "conditions", "impaired", "scheduled", "launch", "ghost", "orphaned", "stuck",
 		"ladders", "repair", "drain", "reboot", "silentNode", "limits", "owners",
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})

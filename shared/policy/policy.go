@@ -22,8 +22,8 @@ type Policy struct {
 	// Conditions are in a fixed order: the defaults, then the document's. Each type and status
 	// occurs once.
 	Conditions []Condition
-	// Tolerances are how long findings of these kinds may last before an act: Impaired, Ghost,
-	// Orphaned and Conflict. The other kinds have their own sections.
+	// Tolerances are how long findings of these kinds may last before an act: Impaired, Ghost
+	// and Orphaned. The other kinds have their own sections.
 	Tolerances map[roll.Kind]time.Duration
 	// Ladders has the ladders by kind of finding. No act follows for a kind without one.
 	// [Policy.Ladder] returns the one that applies to a finding.

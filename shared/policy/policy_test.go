@@ -28,7 +28,7 @@ func defaultPolicy() Policy {
 			{Type: "PIDPressure", Status: "True", Tolerate: 10 * time.Minute},
 		},
 		Tolerances: map[roll.Kind]time.Duration{
-			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Conflict: 5 * time.Minute, roll.Stuck: time.Hour,
+			roll.Impaired: 5 * time.Minute, roll.Ghost: 5 * time.Minute, roll.Orphaned: 15 * time.Minute, roll.Stuck: time.Hour,
 		},
 		Ladders: map[roll.Kind][]Step{
 			roll.Unregistered:    {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate}},
@@ -41,7 +41,6 @@ func defaultPolicy() Policy {
 			roll.Flapping:        {{Do: DoTag}, {Do: DoNotify}},
 			roll.Ghost:           {{Do: DoNotify}, {Do: DoDeleteNode}},
 			roll.Orphaned:        {{Do: DoTag}, {Do: DoNotify}, {Do: DoTerminate, After: 45 * time.Minute}},
-			roll.Conflict:        {{Do: DoNotify}},
 			roll.Stuck:           {{Do: DoNotify}},
 			roll.Unlaunched:      {{Do: DoNotify}},
 		},

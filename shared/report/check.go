@@ -122,6 +122,8 @@ type FindingDocument struct {
 	Due     time.Time      `json:"due"`
 	Summary string         `json:"summary"`
 	Next    *StepDocument  `json:"next,omitempty"`
+	// Contradiction is what a second source says against it. A contradicted finding is only reported.
+	Contradiction string `json:"contradiction,omitempty"`
 	// Causes are in the order of roll.Diagnosis. RuledOut has the codes of the causes that were
 	// checked and do not apply, NotChecked those that could not be checked. All three are empty
 	// if no diagnosis was made.
@@ -208,7 +210,7 @@ func (c Check) findings(findings []roll.Finding) []FindingDocument {
 		why := c.Diagnoses[f.Key()]
 		d := FindingDocument{
 			Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
-			Kind: string(f.Kind), Condition: f.Condition, Event: Scheduled(f), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary,
+			Kind: string(f.Kind), Condition: f.Condition, Event: Scheduled(f), Stage: string(f.Stage), Since: f.Since.UTC(), Due: f.Due.UTC(), Summary: f.Summary, Contradiction: f.Contradiction,
 			Causes: listed(why.Causes), RuledOut: append([]string{}, why.RuledOut...), NotChecked: append([]roll.NotChecked{}, why.NotChecked...),
 		}
 		_, d.Subject = f.Instance.Named()

@@ -33,7 +33,7 @@ func (c Check) gist() (told, run, rest string) {
 	s := c.state(f)
 	switch {
 	case len(d.Causes) > 0:
-	case f.Kind == roll.Ghost, f.Kind == roll.Scheduled: // the finding says why EC2 took the instance, or will
+	case f.Kind == roll.Ghost, f.Kind == roll.Scheduled, f.Contradiction != "": // the finding says why EC2 took the instance, or will; or what speaks against it
 		return s + ": " + f.Summary + ".", "", counted(len(others), "is found as well", "are found as well")
 	default:
 		return s + ". Why is not known: nothing that was checked explains it.", "", counted(len(others), "is found as well", "are found as well")

@@ -157,7 +157,9 @@ func ghost(n int) roll.Finding {
 }
 
 func conflict(n int) roll.Finding {
-	return found(n, roll.Conflict, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s is Ready, but EC2 says that its instance %s is terminated", nodeName(n), instanceID(n)))
+	f := found(n, roll.Ghost, 9*time.Minute, 5*time.Minute, fmt.Sprintf("node %s is Ready, but EC2 says that its instance %s is terminated", nodeName(n), instanceID(n)))
+	f.Contradiction = fmt.Sprintf("node %s is Ready", nodeName(n))
+	return f
 }
 
 func stuck(n int) roll.Finding {

@@ -81,12 +81,6 @@ var kindTable = map[roll.Kind]kindWords{
 		means: "%d instance runs on, and nothing owns it any more: the EKS cluster is gone, or no NodeClaim of Karpenter has it.",
 		mean:  "%d instances run on, and nothing owns them any more: the EKS cluster is gone, or no NodeClaim of Karpenter has them.",
 	},
-	roll.Conflict: {
-		one: "instance with contradictions", many: "instances with contradictions", whatOnly: true,
-		head: "instance is described in two ways", heads: "instances are described in two ways",
-		means: "EC2 and Kubernetes contradict each other about %d instance: one of the two is wrong.",
-		mean:  "EC2 and Kubernetes contradict each other about %d instances: one of the two is wrong.",
-	},
 	roll.Stuck: {
 		one: "removal stuck", many: "removals stuck",
 		head: "removal is stuck", heads: "removals are stuck",
@@ -101,6 +95,13 @@ var kindTable = map[roll.Kind]kindWords{
 	},
 }
 
+// contradicted are the words for contradicted findings of any kind.
+var contradicted = kindWords{
+	head: "instance is described in two ways", heads: "instances are described in two ways",
+	means: "Two sources contradict each other about %d instance: one of them is wrong, so nothing is done.",
+	mean:  "Two sources contradict each other about %d instances: one of them is wrong, so nothing is done.",
+}
+
 var flaps = strconv.Itoa(roll.FlapCount)
 
 // troubled returns the headline of a kind of finding, of n instances or nodes.
@@ -112,13 +113,16 @@ func troubled(k roll.Kind, n int) string {
 	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
 }
 
-// headlined returns the subject of a notice: what is wrong with n instances or nodes. Only with
+// headlined returns the subject of a notice: what is wrong with its instances or nodes. Only with
 // a cause is it known that they cannot join.
-func headlined(k roll.Kind, n int, cause string) string {
+func headlined(k roll.Kind, entries []plan.Entry, cause string) string {
+	n := len(entries)
 	words, ok := kindTable[k]
 	switch {
 	case !ok:
 		return troubled(k, n)
+	case disputed(entries) == n:
+		words = contradicted
 	case k == roll.Unregistered && cause != "":
 		return fmt.Sprintf("%d %s", n, roll.Plural(n, "node can't join", "nodes can't join"))
 	}
@@ -131,12 +135,33 @@ func explain(k roll.Kind, n int) string {
 	if !ok {
 		return fmt.Sprintf("%d %s %s.", n, roll.Plural(n, "instance is", "instances are"), k)
 	}
-	return strings.Replace(roll.Plural(n, words.means, words.mean), "%d", strconv.Itoa(n), 1)
+	return words.explain(n)
+}
+
+func (w kindWords) explain(n int) string {
+	return strings.Replace(roll.Plural(n, w.means, w.mean), "%d", strconv.Itoa(n), 1)
+}
+
+// disputed counts the entries with contradicted findings.
+func disputed(entries []plan.Entry) (n int) {
+	for _, e := range entries {
+		if e.Finding.Contradiction != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // explainOf says what the findings of a notice mean. Volumes and network interfaces that
 // outlived an instance are of the kind Stuck too, but no finalizer keeps them.
 func explainOf(k roll.Kind, entries []plan.Entry) string {
+	switch n := disputed(entries); n {
+	case 0:
+	case len(entries):
+		return contradicted.explain(n)
+	default:
+		return explain(k, len(entries)-n) + " " + contradicted.explain(n)
+	}
 	left := 0
 	for _, e := range entries {
 		if e.Finding.Left.ID != "" {
@@ -182,12 +207,15 @@ func look(id roll.ClusterID, e plan.Entry) []string {
 	var commands []string
 	switch f.Kind {
 	case roll.Unregistered:
+		if f.Contradiction != "" {
+			return []string{instance("[State,PrivateDnsName]"), "kubectl get nodes -o wide", "kubectl get leases -n kube-node-lease"}
+		}
 		commands = []string{console, paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.accessConfig", id.Region, id.Name)}
 	case roll.Scheduled:
 		commands = []string{paste.Format("aws ec2 describe-instance-status --region %s --instance-ids %s --query 'InstanceStatuses[].Events'", id.Region, string(f.Instance))}
 	case roll.Impaired:
 		commands = []string{paste.Format("aws ec2 describe-instance-status --region %s --instance-ids %s", id.Region, string(f.Instance)), console}
-	case roll.Ghost, roll.Conflict:
+	case roll.Ghost:
 		commands = []string{instance("[State,StateTransitionReason]")}
 	case roll.Orphaned:
 		commands = []string{instance("[LaunchTime,Tags]"), paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.status", id.Region, id.Name)}

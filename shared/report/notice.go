@@ -239,13 +239,15 @@ type NoticeInstance struct {
 	Due      time.Time `json:"due"`
 	New      bool      `json:"new"`
 	// Condition is the node condition that failed, for that kind only.
-	Condition string        `json:"condition,omitempty"`
-	Order     string        `json:"order,omitempty"`
-	Held      string        `json:"held,omitempty"`
-	Detail    string        `json:"detail,omitempty"`
-	Hold      string        `json:"hold,omitempty"`
-	Next      *StepDocument `json:"next,omitempty"`
-	Cause     string        `json:"cause,omitempty"` // code of its first decisive cause
+	Condition string `json:"condition,omitempty"`
+	// Contradiction is what a second source says against the finding.
+	Contradiction string        `json:"contradiction,omitempty"`
+	Order         string        `json:"order,omitempty"`
+	Held          string        `json:"held,omitempty"`
+	Detail        string        `json:"detail,omitempty"`
+	Hold          string        `json:"hold,omitempty"`
+	Next          *StepDocument `json:"next,omitempty"`
+	Cause         string        `json:"cause,omitempty"` // code of its first decisive cause
 	// Approve is the approval that is asked for. Approved is who approved the act.
 	Approve  *ApproveDocument `json:"approve,omitempty"`
 	Approved *ledger.Approval `json:"approved,omitempty"`
@@ -295,7 +297,7 @@ func (from From) Notice(id roll.ClusterID, n plan.Notice, mode policy.Mode, at t
 		}
 	}
 	d.Links, d.Does = linksTo(id, entries[0].Finding.Instance, n.Key.Group, d.Evidence), deeds(entries, mode, at)
-	return d.message(subject(id.Name, headlined(n.Key.Kind, len(entries), d.Cause), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
+	return d.message(subject(id.Name, headlined(n.Key.Kind, entries, d.Cause), d.Cause, n.Key.Group, doing(entries)), from.letter(id, d, n, entries, causes, mode, at))
 }
 
 // nodes returns the node counts of the notice's cluster, nil if they are unknown.
@@ -310,7 +312,7 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{d.place(), {"Since", began(n, at)}}, sequel: d.sequel(), link: d.Links.first()}
 	switch {
 	case len(l.why) > 0:
-	case !hasCauses(n.Key.Kind) || entries[0].Finding.Left.ID != "":
+	case !hasCauses(n.Key.Kind) || entries[0].Finding.Left.ID != "" || disputed(entries) == len(entries):
 		l.why = []why{{summary: capital(because(entries[0])) + "."}}
 	case len(entries) == 1:
 		l.why = []why{{summary: capital(because(entries[0])) + ". The cause is unknown."}}
@@ -459,7 +461,7 @@ func noticeInstance(e plan.Entry, mode policy.Mode, at time.Time) NoticeInstance
 	f := e.Finding
 	out := NoticeInstance{
 		Node: f.Node, Zone: f.Zone, Owner: string(f.Owner), Stage: string(f.Stage),
-		Since: f.Since.UTC(), Due: f.Due.UTC(), New: e.New, Condition: f.Condition, Hold: e.Hold, Detail: f.Summary,
+		Since: f.Since.UTC(), Due: f.Due.UTC(), New: e.New, Condition: f.Condition, Contradiction: f.Contradiction, Hold: e.Hold, Detail: f.Summary,
 	}
 	out.Instance, out.Subject = f.Instance.Named()
 	if c, ok := (roll.Diagnosis{Causes: e.Causes}).Decisive(); ok {

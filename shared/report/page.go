@@ -318,6 +318,9 @@ func (c Check) finding(f roll.Finding) page.Finding {
 		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.fate(f).sentence(),
 		Causes: d.Causes, NotChecked: together(d.NotChecked),
 	}
+	if f.Contradiction != "" {
+		out.Condition = "contradicted"
+	}
 	switch f.Stage {
 	case roll.Overdue:
 		out.Tone = page.ToneBad
@@ -566,7 +569,7 @@ func (c Check) outlook() (needs, happens []string) {
 		if first, ok := first(c.Diagnoses[f.Key()].Causes); ok {
 			causes.Add(perhaps(first))
 		} else {
-			unexplained.Add(string(f.Kind))
+			unexplained.Add(kindInWords(f))
 		}
 	}
 	needs = append(needs, causes.List("%[2]d %[1]s")...)

@@ -127,7 +127,7 @@ func (d Document) check() Check {
 func (c *Check) add(d FindingDocument) {
 	f := roll.Finding{
 		Instance: roll.InstanceID(cmp.Or(d.Subject, d.Instance)), Node: d.Node, Group: roll.Group(d.Group), Owner: roll.Owner(d.Owner), Zone: d.Zone,
-		Kind: roll.Kind(d.Kind), Condition: d.Condition, Stage: roll.Stage(d.Stage), Since: d.Since, Due: d.Due, Summary: d.Summary,
+		Kind: roll.Kind(d.Kind), Condition: d.Condition, Stage: roll.Stage(d.Stage), Since: d.Since, Due: d.Due, Summary: d.Summary, Contradiction: d.Contradiction,
 	}
 	c.Assessment.Findings = append(c.Assessment.Findings, f)
 	if len(d.Causes)+len(d.RuledOut)+len(d.NotChecked) > 0 {

@@ -360,8 +360,14 @@ func (c Check) orderItems(t *text) {
 	}
 }
 
-// kindInWords returns a finding's kind, with the condition that it is about.
-func kindInWords(f roll.Finding) string { return string(f.Kind) + inBrackets(f.Condition) }
+// kindInWords returns a finding's kind, with the condition that it is about, or that it is
+// contradicted.
+func kindInWords(f roll.Finding) string {
+	if f.Contradiction != "" {
+		return string(f.Kind) + " (contradicted)"
+	}
+	return string(f.Kind) + inBrackets(f.Condition)
+}
 
 func inBrackets(s string) string {
 	if s == "" {

@@ -34,10 +34,6 @@ const (
 	// Orphaned: the instance runs without an owner: its EKS cluster is gone, or it is Karpenter's
 	// and has no NodeClaim.
 	Orphaned Kind = "Orphaned"
-	// Conflict: two sources contradict each other, so the finding is only reported. Either the node
-	// is Ready although EC2 reports that its instance is gone. Or no node carries the instance's
-	// id, although its kubelet renews a lease or Karpenter reports it as initialized.
-	Conflict Kind = "Conflict"
 	// Unlaunched: a group should have another instance, but its launches fail, or an instance stays
 	// pending; or Karpenter launches nothing for a node pool that is not ready.
 	Unlaunched Kind = "Unlaunched"
@@ -55,7 +51,7 @@ const (
 
 // Kinds returns the kinds of findings.
 func Kinds() []Kind {
-	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Conflict, Stuck, Unlaunched}
+	return []Kind{Unregistered, Uninitialized, NotReady, Unknown, ConditionFailed, Impaired, Scheduled, Flapping, Ghost, Orphaned, Stuck, Unlaunched}
 }
 
 // OnlyTold reports whether findings of the kind are only reported, without acts or tags.
@@ -119,6 +115,10 @@ type Finding struct {
 	Began   time.Time // the launch or transition that this check is based on
 	Due     time.Time // when its tolerance ends
 	Summary string    // one sentence for a person
+	// Contradiction is what a second source says against the finding, "" if none does: the node of a
+	// Ghost is Ready, or the kubelet or the NodeClaim of an Unregistered instance shows that it works. A
+	// contradicted finding is reported but never acted on, and counts in no share of unhealthy nodes.
+	Contradiction string
 }
 
 // Key identifies the finding within its cluster over time.

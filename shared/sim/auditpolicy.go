@@ -55,7 +55,6 @@ scheduled: {lead: 24h}
 launch: {tolerance: 5m, pending: 10m}
 ghost: {tolerate: 5m}
 orphaned: {tolerate: 15m}
-conflict: {tolerate: 5m}
 stuck: {after: 1h}
 ladders:
   Unregistered: [{do: tag}, {do: notify}, {do: terminate}]
@@ -68,7 +67,6 @@ ladders:
   Flapping: [{do: tag}, {do: notify}]
   Ghost: [{do: notify}, {do: delete-node}]
   Orphaned: [{do: tag}, {do: notify}, {do: terminate, after: 45m}]
-  Conflict: [{do: notify}]
   Stuck: [{do: notify}]
   Unlaunched: [{do: notify}]
 repair: {accelerators: false}

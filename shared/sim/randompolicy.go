@@ -90,7 +90,7 @@ func (p *policyWriter) times(indent string, d dice) {
 	for _, s := range []struct {
 		section, key string
 		least, most  int
-	}{{"impaired", "tolerate", 2, 20}, {"ghost", "tolerate", 2, 15}, {"orphaned", "tolerate", 5, 30}, {"conflict", "tolerate", 2, 15}, {"reboot", "wait", 5, 20}, {"stuck", "after", 40, 120}, {"drain", "timeout", 5, 15}} {
+	}{{"impaired", "tolerate", 2, 20}, {"ghost", "tolerate", 2, 15}, {"orphaned", "tolerate", 5, 30}, {"reboot", "wait", 5, 20}, {"stuck", "after", 40, 120}, {"drain", "timeout", 5, 15}} {
 		if d.of(s.section).chance(0.25) {
 			p.line("%s%s: {%s: %s}", indent, s.section, s.key, minutes(d.of(s.section+" time"), s.least, s.most))
 		}

@@ -73,7 +73,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "instances that never joined do not count as unhealthy", File: count,
-			Old: "case roll.Ghost, roll.Conflict,", New: "case roll.Unregistered, roll.Ghost, roll.Conflict,",
+			Old: "case roll.Ghost, roll.Flapping,", New: "case roll.Unregistered, roll.Ghost, roll.Flapping,",
 			Harm: "acts go on while nothing joins any more", Faults: faults(sim.FaultNoJoin + "=4"),
 			Rules: rules(sim.RuleShare),
 		},
@@ -102,7 +102,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "no node is known to have vanished", File: unpaired,
-			Old: "case a.vanished(m, since):", New: "case a.vanished(m, since) && a.gone:",
+			Old: "works := a.works(i.ID)", New: "works := \"\"",
 			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
 		},
 		{

@@ -13,6 +13,11 @@ func climbed() []Mutation {
 			Rules: rules(sim.RuleLadder, sim.RuleTolerance),
 		},
 		{
+			Name: "a contradicted finding climbs its ladder", File: climb,
+			Old: "if f.Contradiction != \"\" {\n", New: "if f.Contradiction != \"\" && f.Stage != roll.Overdue {\n",
+			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
+		},
+		{
 			Name: "the machine is not given time to boot after a reboot", File: climb,
 			Old: "boots := rebooted.Add(pol.Reboot.Wait); !rebooted.IsZero() && boots.After(at) {", New: "boots := rebooted; !rebooted.IsZero() && boots.After(at) {",
 			Harm: "a machine that boots is ended", Faults: faults(sim.FaultSmallZone + "=metal"),

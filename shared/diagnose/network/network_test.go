@@ -152,7 +152,7 @@ func TestWithoutAnInstanceNothingIsChecked(t *testing.T) {
 }
 
 func TestKindsThatTheNetworkDoesNotExplain(t *testing.T) {
-	for _, k := range []roll.Kind{roll.Ghost, roll.Orphaned, roll.Impaired, roll.Flapping, roll.ConditionFailed, roll.Conflict} {
+	for _, k := range []roll.Kind{roll.Ghost, roll.Orphaned, roll.Impaired, roll.Flapping, roll.ConditionFailed} {
 		w := healthy()
 		w.kind(k, 0)
 		w.publicOnly()

@@ -45,7 +45,6 @@ var needs = map[roll.Kind]need{
 	roll.Scheduled:       needStatus | needNode,
 	roll.Ghost:           needNode | needOwner,
 	roll.Orphaned:        needOwner,
-	roll.Conflict:        needNode | needOwner,
 	roll.Stuck:           needNode | needEvents | needPods | needBudgets | needOwner,
 	roll.Unlaunched:      0, // the message of Karpenter or Auto Scaling is in the finding
 }
@@ -59,6 +58,9 @@ const conditionNetworking = "NetworkingReady"
 func needsOf(f *roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
 		return 0 // EC2's report is in the finding
+	}
+	if f.Contradiction != "" {
+		return needNode | needOwner // no cause is searched for
 	}
 	n := needs[f.Kind]
 	if f.Condition == conditionNetworking {

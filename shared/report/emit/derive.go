@@ -238,7 +238,7 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	out := Finding{
 		Head: d.head, Subject: subject(d.id, put.Instance, put.Node, put.Group, put.Kind, put.Since),
 		Condition: f.Condition, Event: report.Scheduled(f), Owner: string(f.Owner), Zone: f.Zone, Stage: string(put.Stage),
-		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: sentence(f.Summary), Evidence: put.Evidence,
+		Since: put.Since.UTC(), Opened: put.Opened.UTC(), Due: f.Due.UTC(), Summary: sentence(f.Summary), Contradiction: sentence(f.Contradiction), Evidence: put.Evidence,
 	}
 	out.About = out.about
 	why := d.check.Diagnoses[f.Key()]

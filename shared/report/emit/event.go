@@ -88,22 +88,24 @@ type Finding struct {
 	About     string `json:"subject,omitempty"`   // the subject, where instance is ""
 	Condition string `json:"condition,omitempty"` // the node condition that failed, for that kind only
 	// Event is what EC2 has scheduled, for that kind only.
-	Event    *report.EventDocument `json:"event,omitempty"`
-	Owner    string                `json:"owner"`
-	Zone     string                `json:"zone,omitempty"`
-	Stage    string                `json:"stage"`
-	Since    time.Time             `json:"since"`  // when the fault began
-	Opened   time.Time             `json:"opened"` // when a check first observed it past its warning time
-	Due      time.Time             `json:"due"`    // when its tolerance ends, or ended
-	Summary  string                `json:"summary"`
-	Next     *report.StepDocument  `json:"next,omitempty"`     // the next step if nothing changes
-	Ordered  *Ordered              `json:"ordered,omitempty"`  // the act that this check ordered
-	Held     *Hold                 `json:"held,omitempty"`     // the act that this check held
-	Cause    string                `json:"cause,omitempty"`    // code of the first decisive cause
-	Why      string                `json:"why,omitempty"`      // that cause as a sentence
-	Fix      string                `json:"fix,omitempty"`      // commands to paste to fix it
-	Causes   []report.NoticeCause  `json:"causes,omitempty"`   // in the order of the diagnosis, mostCauses at most
-	Evidence string                `json:"evidence,omitempty"` // where the evidence is stored
+	Event   *report.EventDocument `json:"event,omitempty"`
+	Owner   string                `json:"owner"`
+	Zone    string                `json:"zone,omitempty"`
+	Stage   string                `json:"stage"`
+	Since   time.Time             `json:"since"`  // when the fault began
+	Opened  time.Time             `json:"opened"` // when a check first observed it past its warning time
+	Due     time.Time             `json:"due"`    // when its tolerance ends, or ended
+	Summary string                `json:"summary"`
+	// Contradiction is what a second source says against it. A contradicted finding is only reported.
+	Contradiction string               `json:"contradiction,omitempty"`
+	Next          *report.StepDocument `json:"next,omitempty"`     // the next step if nothing changes
+	Ordered       *Ordered             `json:"ordered,omitempty"`  // the act that this check ordered
+	Held          *Hold                `json:"held,omitempty"`     // the act that this check held
+	Cause         string               `json:"cause,omitempty"`    // code of the first decisive cause
+	Why           string               `json:"why,omitempty"`      // that cause as a sentence
+	Fix           string               `json:"fix,omitempty"`      // commands to paste to fix it
+	Causes        []report.NoticeCause `json:"causes,omitempty"`   // in the order of the diagnosis, mostCauses at most
+	Evidence      string               `json:"evidence,omitempty"` // where the evidence is stored
 }
 
 // mostCauses is the most causes of an event.

@@ -211,6 +211,14 @@ func scheduled(t *testing.T) map[string]emit.Event {
 	return map[string]emit.Event{"finding-opened-scheduled": w.sample(t, time.Minute, "FindingOpened Scheduled warned")}
 }
 
+// contradicted returns the event of a Ready node whose instance is gone.
+func contradicted(t *testing.T) map[string]emit.Event {
+	w := demo()
+	w.snapshot.Instances[4].State = roll.StateTerminated
+	w.check(time.Minute)
+	return map[string]emit.Event{"finding-opened-contradicted": w.sample(t, 6*time.Minute, "FindingOpened Ghost overdue")}
+}
+
 // unlaunched returns the events of a node pool whose launches fail until one succeeds.
 func unlaunched(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
@@ -283,7 +291,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 // samples returns events as the code emits them, by the names of their files.
 func samples(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
-	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, approved, left, condition, scheduled, stuck, unlaunched, late, unseen} {
+	for _, story := range []func(*testing.T) map[string]emit.Event{unregistered, silent, approved, left, condition, contradicted, scheduled, stuck, unlaunched, late, unseen} {
 		maps.Copy(out, story(t))
 	}
 	return out

@@ -92,7 +92,7 @@ type Finding struct {
 	Owner     string
 	Zone      string
 	Kind      string
-	Condition string // the node condition that failed, if any
+	Condition string // the node condition that failed, or contradicted; if any
 	Stage     string
 	Tone      Tone
 	Since     time.Time

@@ -124,14 +124,14 @@ func siblingCases() []Case {
 			from(docNodes, "https://kubernetes.io/docs/concepts/architecture/leases/"), func(b *Bundle) *verdict {
 				m := worker(b)
 				nodeless(b, m)
-				return finds(m, "Conflict", "").holds("Conflicting")
+				return unregistered(m, "").holds("Conflicting")
 			}),
 		misleading("no-node-and-its-nodeclaim-is-initialized", "Karpenter has the NodeClaim initialized, and there is no such Node: one of the two is wrong.",
 			from(docNodeClaims), func(b *Bundle) *verdict {
 				m := b.joined(Batch, 3*day)
 				nodeless(b, m)
 				b.Leases = b.Leases[:len(b.Leases)-1]
-				return finds(m, "Conflict", "").holds("Conflicting")
+				return unregistered(m, "").holds("Conflicting")
 			}),
 		misleading("node-deleted-and-its-kubelet-is-silent", "The Node was deleted, and the lease is three quarters of an hour old: nothing speaks for the kubelet, so the instance is unregistered. Why, nothing tells.",
 			from(docNodes, "https://kubernetes.io/docs/concepts/architecture/leases/"), func(b *Bundle) *verdict {
