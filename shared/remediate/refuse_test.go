@@ -80,6 +80,15 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			},
 			reason: plan.VerdictChanged, detail: "node node-1b of i-00000000000000001 is registered and Ready by now",
 		},
+		"the kubelet of an instance without a Node renews its lease": {
+			world: unregistered,
+			happen: func(w *world, _ *plan.Order) {
+				d := w.details[target]
+				d.LeaseRead, d.LeaseOf, d.LeaseRenewed = roll.Yes, "node-1", now.Add(-10*time.Second)
+				w.details[target] = d
+			},
+			reason: plan.Conflicting,
+		},
 		"EC2 knows no such instance, and it never registered": {
 			world:  unregistered,
 			happen: func(w *world, _ *plan.Order) { w.instances = nil },

@@ -419,7 +419,7 @@ func places(object map[string]any, path string) (out []place) {
 // optional are the paths of fields that may be missing. A suffix limits one to the definitions
 // whose names begin so, such as :Action.
 var optional = []string{
-	".subject", ".node", ".console", ".condition", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
+	".subject", ".node", ".console", ".condition", ".contradiction", ".event", ".event.id", ".event.notAfter", ".event.notBeforeDeadline", ".zone", ".next", ".ordered", ".held:Finding", ".held.ends", ".held.until", ".cause", ".why", ".fix", ".causes:Finding", ".causes.subject", ".evidence",
 	".approve:Action", ".approved:Action", ".held.approve", ".acts", ".owner", ".ends", ".until", ".summary:Action", ".since:Action", ".finding:Action", ".reason:ActionFailed", ".oldest", ".next:CheckCompleted",
 }
 
@@ -454,7 +454,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 
 // free are the fields whose form the schema does not define.
 var free = []string{
-	".node", ".condition", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
+	".node", ".condition", ".contradiction", ".zone", ".cluster", ".title", ".text", ".summary", ".why", ".fix", ".detail", ".ends", ".evidence",
 	".approved.by", ".event.id", ".event.code", ".held.detail", ".held.ends", ".held.until", ".causes.summary", ".causes.subject",
 }
 
