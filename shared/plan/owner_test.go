@@ -226,20 +226,21 @@ func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
 		w.snapshot.Details[id] = roll.Detail{LeaseRead: roll.Yes, LeaseOf: "node-1", LeaseRenewed: at, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
 	}
 	for name, tt := range map[string]struct {
-		change, end func(*world)
-		held, acts  int // minutes
-		act         Action
+		change, end      func(*world)
+		held, over, acts int   // minutes
+		told             []int // the same
+		act              Action
 	}{
 		"the node of a gone instance is Ready": {
 			func(w *world) { w.snapshot.Instances[0].State = roll.StateTerminated },
 			func(w *world) {
 				w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(60 * time.Minute)}
-			}, 5, 65, DeleteNode,
+			}, 5, 60, 65, []int{5, 65}, DeleteNode,
 		},
 		"an instance works without its Node": {
 			func(w *world) { w.snapshot.Nodes[0].Instance = "i-0fedcba9876543210" },
 			func(w *world) { lease(w, now.Add(60*time.Minute)) },
-			15, 75, Terminate,
+			15, 62, 76, []int{5, 15, 76}, Terminate, // a lease is fresh for 2 minutes
 		},
 	} {
 		w := healthy(10)
@@ -249,8 +250,7 @@ func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
 		tt.change(w)
 		for minute := range 80 {
 			at := now.Add(time.Duration(minute) * time.Minute)
-			lasts := minute <= 60 // a check before the minute is over
-			if lasts {
+			if minute < 60 {
 				lease(w, at)
 			} else {
 				tt.end(w)
@@ -262,7 +262,7 @@ func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
 			}
 			want := "[]"
 			switch {
-			case minute >= tt.held && lasts:
+			case minute >= tt.held && minute < tt.over:
 				want = "[Conflicting]"
 				if p.Held[0].Action != tt.act {
 					t.Errorf("%s, minute %d: held %+v", name, minute, p.Held)
@@ -277,7 +277,7 @@ func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
 			for _, n := range p.Notices {
 				news = append(news, n.News...)
 			}
-			if told := len(news) > 0; told != slices.Contains([]int{tt.held, tt.acts}, minute) {
+			if told := len(news) > 0; told != slices.Contains(tt.told, minute) {
 				t.Errorf("%s, minute %d: told %v", name, minute, news)
 			}
 			w.apply(p)
