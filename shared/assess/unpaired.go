@@ -90,7 +90,7 @@ func (a *assessor) silentSince(id roll.InstanceID, since time.Time) time.Time {
 func (a *assessor) maybe(m roll.Member, since time.Time) {
 	known, ok := a.State.Findings[roll.FindingKey{Instance: m.ID(), Kind: roll.Unregistered}]
 	_, rested := a.State.Rests[m.ID()]
-	if ok && known.Stage != roll.Watching || rested || !slices.Contains(a.out.Unjudged, m.ID()) || len(a.out.Starting) == startingKept {
+	if ok && (known.Stage != roll.Watching || known.Contradicted) || rested || !slices.Contains(a.out.Unjudged, m.ID()) || len(a.out.Starting) == startingKept {
 		return
 	}
 	f := a.finding(m, roll.Unregistered, since, since.Add(a.Policy(m.Selector()).Registration.Deadline))
