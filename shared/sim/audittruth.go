@@ -480,7 +480,7 @@ var ofMachine = map[string]func(excuse) bool{
 		})
 		return len(e.u.verdicts.losses[e.g]) > 0 || len(unowned) > 0
 	},
-	"OneAtATime":         func(e excuse) bool { return e.sibling() },
+	"OneAtATime": func(e excuse) bool { return e.sibling() },
 	"ActionUnresolved": func(e excuse) bool {
 		return len(e.actions(func(a ledger.Action) bool { return a.Outcome == nil || e.u.a.Now().Sub(a.Outcome.At) < lag })) > 0
 	},
