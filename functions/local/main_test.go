@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -32,13 +33,25 @@ func TestMain(m *testing.M) {
 type rollcall struct {
 	*exec.Cmd
 	out, err bytes.Buffer
+	prints   chan struct{} // closed with its first output
+}
+
+// watched closes a channel when something is written.
+type watched struct {
+	io.Writer
+	first func()
+}
+
+func (w watched) Write(p []byte) (int, error) {
+	w.first()
+	return w.Writer.Write(p)
 }
 
 // start starts the command with no settings of AWS but an endpoint, "" for none.
 func start(t *testing.T, endpoint string, args ...string) *rollcall {
 	t.Helper()
-	c := &rollcall{Cmd: exec.Command(os.Args[0], args...)}
-	c.Stdout, c.Stderr = &c.out, &c.err
+	c := &rollcall{Cmd: exec.Command(os.Args[0], args...), prints: make(chan struct{})}
+	c.Stdout, c.Stderr = watched{&c.out, sync.OnceFunc(func() { close(c.prints) })}, &c.err
 	if _, err := c.StdinPipe(); err != nil { // open, and nobody writes
 		t.Fatal(err)
 	}
@@ -108,6 +121,7 @@ func TestEveryCommandEndsSoonAfterASignal(t *testing.T) {
 				c := start(t, url, args...)
 				select {
 				case <-asked:
+				case <-c.prints: // such as the day of demo, which is over soon
 				case <-time.After(3 * time.Second): // it asks nobody
 				}
 				if err := c.Process.Signal(signal); err != nil {
