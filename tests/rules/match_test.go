@@ -19,9 +19,6 @@ import (
 
 // takes lists the samples that each rule matches.
 var takes = map[string][]string{
-	"ChatFindings":  {"finding-escalated", "finding-opened-condition", "finding-opened-overdue"},
-	"ChatObjects":   {"finding-opened-stuck", "finding-opened-unlaunched"},
-	"ChatFollowUps": {"action-failed", "action-taken", "action-taken-approved", "action-unclear", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched"},
 	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-approval", "action-held-owner", "action-refused", "action-taken", "action-taken-approved", "action-taken-late", "action-unclear"},

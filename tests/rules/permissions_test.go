@@ -11,7 +11,7 @@ import (
 )
 
 // none disables every part of the example, which makes no stack.
-var none = map[string]string{"Chat": "false", "Audit": "false"}
+var none = map[string]string{"Audit": "false"}
 
 func statements(t *testing.T, made *template.Template, id, property string) []template.Statement {
 	t.Helper()
@@ -36,8 +36,8 @@ func TestEveryTargetMayBeReached(t *testing.T) {
 		}
 		role := strings.TrimSuffix(strings.TrimPrefix(target.RoleArn, "${"), ".Arn}")
 		switch target.Arn {
-		case "${ChatTopic}", "arn:aws:logs:eu-west-1:123456789012:log-group:${Acts}":
-			// Neither target type is documented to take a role.
+		case "arn:aws:logs:eu-west-1:123456789012:log-group:${Acts}":
+			// This type of target is not documented to take a role.
 			if target.RoleArn != "" {
 				t.Errorf("%s has the role %s", id, target.RoleArn)
 			}
@@ -60,36 +60,10 @@ func may(t *testing.T, made *template.Template, id, role, action, resource strin
 	}
 }
 
-func TestTheTopicLetsEventBridgeInWithoutConditions(t *testing.T) {
-	made := with(t, all)
-	for _, s := range []struct {
-		id, property, sid string
-		actions           []string
-	}{
-		{"ChatKey", "KeyPolicy", "EventBridgePublishes", []string{"kms:Decrypt", "kms:GenerateDataKey"}},
-		{"ChatTopicPolicy", "PolicyDocument", "EventBridgePublishes", []string{"sns:Publish"}},
-	} {
-		granted := statements(t, made, s.id, s.property)
-		i := slices.IndexFunc(granted, func(g template.Statement) bool { return g.Sid == s.sid })
-		if i < 0 {
-			t.Errorf("%s has no statement %s", s.id, s.sid)
-			continue
-		}
-		g := granted[i]
-		slices.Sort(g.Actions)
-		if !slices.Equal(g.Actions, s.actions) || len(g.Principals) != 1 || !slices.Equal(g.Principals["Service"], []string{"events.amazonaws.com"}) || len(g.Conditions) != 0 {
-			t.Errorf("%s: %+v", s.id, g)
-		}
-	}
-	if key := made.Resources["ChatTopic"].Properties["KmsMasterKeyId"]; key != "${ChatKey.Arn}" {
-		t.Errorf("the topic has the key %v", key)
-	}
-}
-
 // The dead-letter queue accepts messages from each of these rules.
 func TestTheQueueTakesFromEveryRule(t *testing.T) {
 	stacks := []*template.Template{of(t, "incidents.yaml", tool)}
-	for _, parameters := range []map[string]string{all, {"Chat": "false"}, {"Audit": "false"}, {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]}} {
+	for _, parameters := range []map[string]string{all, nil, {"Audit": "false", "CentralBusArn": all["CentralBusArn"]}} {
 		stacks = append(stacks, with(t, parameters))
 	}
 	for n, made := range stacks {
@@ -136,9 +110,8 @@ func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
 func TestEachPartStandsByItself(t *testing.T) {
 	const shared = "NotDelivered Undelivered UndeliveredPolicy"
 	for want, parameters := range map[string]map[string]string{
-		"ChatFindings ChatFollowUps ChatKey ChatObjects ChatTopic ChatTopicPolicy " + shared: {"Audit": "false"},
-		"Acts Audited " + shared:         {"Chat": "false"},
-		"CentralRole PassedOn " + shared: {"Chat": "false", "Audit": "false", "CentralBusArn": all["CentralBusArn"]},
+		"Acts Audited " + shared:         nil,
+		"CentralRole PassedOn " + shared: {"Audit": "false", "CentralBusArn": all["CentralBusArn"]},
 	} {
 		made := with(t, parameters)
 		ids := slices.Sorted(maps.Keys(made.Resources))
@@ -162,14 +135,13 @@ func TestEachPartStandsByItself(t *testing.T) {
 // A stack without a target would notify nobody. It could not be deployed either: its
 // queue's policy would name no rule.
 func TestSomebodyMustBeTold(t *testing.T) {
-	const nobody = "Chat, Audit and CentralBusArn all say no - choose at least one of them"
+	const nobody = "Audit and CentralBusArn both say no - choose at least one of them"
 	for _, c := range []struct {
 		chosen map[string]string
 		want   []string
 	}{
 		{nil, []string{nobody}},
 		{map[string]string{"AlarmTopicArn": all["AlarmTopicArn"]}, []string{nobody}},
-		{map[string]string{"Chat": "true"}, nil},
 		{map[string]string{"Audit": "true"}, nil},
 		{map[string]string{"CentralBusArn": all["CentralBusArn"]}, nil},
 		{all, nil},

@@ -161,7 +161,7 @@ func bodyParameters(t *testing.T, made *template.Template) []parameter {
 }
 
 // consumers maps the targets, by ARN in the template, to the schema that they require.
-var consumers = map[string]string{"${ChatTopic}": "testdata/custom-notification.schema.json", "${IncidentTool.Arn}": "testdata/incident-event.schema.json"}
+var consumers = map[string]string{"${IncidentTool.Arn}": "testdata/incident-event.schema.json"}
 
 // Every sample that a rule matches, whatever is missing from it, reaches its target in
 // the form that the target requires.
@@ -247,8 +247,7 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 	}
 }
 
-// All notices of one finding belong to one thread and one incident, which is closed by
-// the key that opened it.
+// All events of one finding belong to one incident, which is closed by the key that opened it.
 func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 	made := everything(t)
 	all := rules(t, made)
@@ -265,9 +264,6 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 		}
 		return out
 	}
-	threads := keys(func(b map[string]any) any { return b["metadata"].(map[string]any)["threadId"] }, map[string][]string{
-		"ChatFindings": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition"}, "ChatObjects": {"finding-opened-stuck", "finding-opened-unlaunched"}, "ChatFollowUps": {"action-taken", "action-failed", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
-	})
 	incidents := keys(func(b map[string]any) any { return b["dedup_key"] }, map[string][]string{
 		"IncidentOpens": {"finding-escalated", "finding-opened-overdue", "finding-opened-condition", "finding-opened-stuck", "finding-opened-unlaunched"}, "IncidentOver": {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	})
@@ -282,12 +278,6 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 			t.Errorf("%q, want %q", lists, groups)
 		}
 	}
-	want(threads,
-		"ChatFindings finding-escalated, ChatFollowUps action-failed, ChatFollowUps action-taken, ChatFollowUps finding-resolved",
-		"ChatFindings finding-opened-condition, ChatFollowUps finding-resolved-condition",
-		"ChatFindings finding-opened-overdue, ChatFollowUps finding-resolved-cleared",
-		"ChatFollowUps finding-resolved-stuck, ChatObjects finding-opened-stuck",
-		"ChatFollowUps finding-resolved-unlaunched, ChatObjects finding-opened-unlaunched")
 	want(incidents,
 		"IncidentOpens finding-escalated, IncidentOver finding-resolved",
 		"IncidentOpens finding-opened-condition, IncidentOver finding-resolved-condition",
