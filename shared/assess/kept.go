@@ -1,8 +1,6 @@
 package assess
 
 import (
-	"slices"
-
 	"rollcall/shared/roll"
 )
 
@@ -23,7 +21,7 @@ func (a *assessor) keep(id roll.InstanceID) {
 
 // keepUnread keeps the findings that depend on something unreadable, unless they were found again.
 func (a *assessor) keepUnread() {
-	for _, f := range slices.Concat(a.out.Findings, a.out.Starting) {
+	for _, f := range a.out.Findings {
 		delete(a.out.Kept, f.Key())
 	}
 	statuses := map[roll.FindingKey]bool{}

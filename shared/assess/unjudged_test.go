@@ -119,30 +119,3 @@ func TestWhatMayRestIsUnjudged(t *testing.T) {
 		}
 	}
 }
-
-// A check that could not judge an instance without a Node does not show that it was in order: what the
-// next check finds began at its launch, and not in between.
-func TestWhatCouldNotBeJudgedWasNotInOrder(t *testing.T) {
-	launched := now.Add(-48 * time.Hour)
-	s := snapshot([]roll.Instance{worker(id, 48*time.Hour)}, nil)
-	s.Details[id] = roll.Detail{LifecycleRead: roll.Unreadable, Bootstraps: roll.Yes}
-	a := judge(s, ledger.State{})
-	if len(a.Findings) != 0 || len(a.Starting) != 1 || !a.Starting[0].Since.Equal(launched) || a.Starting[0].Stage != roll.Watching {
-		t.Fatalf("found %+v, and %+v to remember", a.Findings, a.Starting)
-	}
-	f := a.Starting[0]
-	state := ledger.State{Checked: now.Add(-5 * time.Minute), Findings: map[roll.FindingKey]ledger.Finding{
-		f.Key(): {Instance: id, Kind: f.Kind, Group: f.Group, Stage: f.Stage, FirstSeen: now.Add(-5 * time.Minute), Since: f.Since, Began: f.Began},
-	}}
-	if a := judge(s, state); len(a.Starting) != 1 || !a.Starting[0].Since.Equal(launched) {
-		t.Errorf("it still cannot be judged: %+v", a.Starting)
-	}
-	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.Yes}
-	if a := judge(s, state); len(a.Findings) != 1 || !a.Findings[0].Since.Equal(launched) || a.Findings[0].Stage != roll.Overdue {
-		t.Errorf("it is in service: %+v", a.Findings)
-	}
-	state.Findings = nil
-	if a := judge(s, state); len(a.Findings) != 1 || !a.Findings[0].Since.Equal(state.Checked) {
-		t.Errorf("the last check judged it, and it was in order: %+v", a.Findings)
-	}
-}

@@ -2,7 +2,6 @@ package assess
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -44,7 +43,6 @@ func (a *assessor) unpaired(m roll.Member) {
 		return
 	}
 	if !a.candidate(m, start) {
-		a.maybe(m, since)
 		return
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter, Lease: before.Contradicted}, m.Group())
@@ -83,20 +81,6 @@ func (a *assessor) silentSince(id roll.InstanceID, since time.Time) time.Time {
 		since = roll.Later(since, a.State.Checked)
 	}
 	return a.firstKnown(since, time.Time{})
-}
-
-// maybe remembers an instance without a Node that this check could not judge. Otherwise the next one
-// would take it that it was in order until now.
-func (a *assessor) maybe(m roll.Member, since time.Time) {
-	known, ok := a.State.Findings[roll.FindingKey{Instance: m.ID(), Kind: roll.Unregistered}]
-	_, rested := a.State.Rests[m.ID()]
-	if ok && (known.Stage != roll.Watching || known.Contradicted) || rested || !slices.Contains(a.out.Unjudged, m.ID()) || len(a.out.Starting) == startingKept {
-		return
-	}
-	f := a.finding(m, roll.Unregistered, since, since.Add(a.Policy(m.Selector()).Registration.Deadline))
-	f.Stage = roll.Watching
-	f.Summary = fmt.Sprintf("instance %s has no node, and whether it should be one could not be read", m.ID())
-	a.out.Starting = append(a.out.Starting, f)
 }
 
 // wait counts an instance that still has time, and checks again then.
