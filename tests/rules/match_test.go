@@ -19,12 +19,12 @@ import (
 
 // takes lists the samples that each rule matches.
 var takes = map[string][]string{
-	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched"},
+	"IncidentOpens": {"finding-escalated", "finding-opened-condition", "finding-opened-contradicted", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched"},
 	"IncidentOver":  {"finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	"Audited":       {"action-failed", "action-failed-drain", "action-held", "action-held-approval", "action-held-owner", "action-refused", "action-taken", "action-taken-approved", "action-taken-late", "action-unclear"},
 	"PassedOn": {
 		"action-failed", "action-failed-drain", "action-held", "action-held-approval", "action-held-owner", "action-refused", "action-taken", "action-taken-approved", "action-taken-late", "action-unclear",
-		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-overdue", "finding-opened-scheduled", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched",
+		"finding-escalated", "finding-opened", "finding-opened-condition", "finding-opened-contradicted", "finding-opened-overdue", "finding-opened-scheduled", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched",
 	},
 }
 

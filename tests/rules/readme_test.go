@@ -14,7 +14,7 @@ import (
 // matches.
 var patterns = [][]string{
 	takes["IncidentOpens"],
-	{"finding-escalated", "finding-opened-condition", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
+	{"finding-escalated", "finding-opened-condition", "finding-opened-contradicted", "finding-opened-overdue", "finding-opened-stuck", "finding-opened-unlaunched", "finding-resolved", "finding-resolved-cleared", "finding-resolved-condition", "finding-resolved-stuck", "finding-resolved-unlaunched"},
 	{"action-failed", "action-refused", "action-taken", "action-unclear", "finding-escalated"},
 	{"action-taken", "action-taken-approved", "action-taken-late"},
 	{"action-held", "action-held-approval"},
