@@ -166,3 +166,11 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		t.Errorf("%s\n%+v", got, out)
 	}
 }
+
+// What is proven for one kind of trouble is no hint for the other as well.
+func TestWhatIsProvenIsNoHintBesides(t *testing.T) {
+	script := "#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args \"--register-with-taints=a=b:NoScheduel\"\n"
+	if _, got := run(t, "", map[string]string{"user-data.sh": script}); got != "UserDataMalformedFlags user-data.sh:1" {
+		t.Errorf("got %s", got)
+	}
+}

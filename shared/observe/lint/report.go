@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,11 +30,13 @@ func (p *printer) add(l *launch, all ...roll.Diagnosis) {
 	}
 	words, decided := l.words(), map[cause.Code]bool{}
 	for _, d := range all {
+		earlier := maps.Clone(decided)
 		for _, c := range d.Causes {
 			switch {
 			case !p.judged(l, c.Code):
 			case c.Confidence == roll.Decisive:
 				p.out.Findings = p.with(p.out.Findings, l, c, words)
+			case earlier[c.Code]: // what was proven or suggested before is no further hint
 			default:
 				p.out.Hints = p.with(p.out.Hints, l, c, words)
 			}
