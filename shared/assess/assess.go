@@ -92,6 +92,8 @@ type Assessment struct {
 	Rests map[roll.InstanceID]ledger.Rest
 	// of instances that EC2 does not find, or reports as gone while their nodes are Ready,
 	Missing map[roll.InstanceID]time.Time
+	// since when those without a Node may have had a fault that checks could not judge,
+	Doubts map[roll.InstanceID]time.Time
 	// of nodes that became Ready again (times outside the window are dropped when another is
 	// added),
 	Flips map[roll.InstanceID][]time.Time
@@ -182,7 +184,7 @@ func newAssessor(in Input) *assessor {
 		Kept:     map[roll.FindingKey]bool{},
 		Count:    map[roll.Group]Count{},
 		NotReady: map[roll.InstanceID]ledger.NotReady{}, Rests: map[roll.InstanceID]ledger.Rest{},
-		Missing: map[roll.InstanceID]time.Time{}, Flips: map[roll.InstanceID][]time.Time{}, Pressures: map[roll.InstanceID]ledger.Pressure{},
+		Missing: map[roll.InstanceID]time.Time{}, Doubts: map[roll.InstanceID]time.Time{}, Flips: map[roll.InstanceID][]time.Time{}, Pressures: map[roll.InstanceID]ledger.Pressure{},
 		GroupsWithNodes: map[roll.Origin]bool{}, Inherited: map[roll.InstanceID]bool{}, Groups: map[roll.Group]ledger.GroupMemory{},
 	}
 	return a

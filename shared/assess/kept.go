@@ -98,6 +98,7 @@ func (a *assessor) carry() {
 	carry(a.out.Flips, a.State.Flips, lacksNode)
 	carry(a.out.Pressures, a.State.Pressures, lacksNode)
 	carry(a.out.Missing, a.State.Missing, lacksAny)
+	carry(a.out.Doubts, a.State.Doubts, lacksAny)
 	carry(a.out.Rests, a.State.Rests, lacksAny)
 }
 

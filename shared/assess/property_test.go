@@ -351,7 +351,7 @@ func remember(state ledger.State, a assess.Assessment) ledger.State {
 		c.Put.GroupsWithNodes[g] = now
 	}
 	next.Apply(c)
-	next.NotReady, next.Rests, next.Missing, next.Flips, next.Pressures = a.NotReady, a.Rests, a.Missing, a.Flips, a.Pressures
+	next.NotReady, next.Rests, next.Missing, next.Doubts, next.Flips, next.Pressures = a.NotReady, a.Rests, a.Missing, a.Doubts, a.Flips, a.Pressures
 	return next
 }
 

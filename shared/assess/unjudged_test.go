@@ -119,3 +119,33 @@ func TestWhatMayRestIsUnjudged(t *testing.T) {
 		}
 	}
 }
+
+// A check that could not judge an instance without a Node does not show that it was in order. What the
+// next check finds may have begun before, however often that was unreadable.
+func TestWhatCouldNotBeJudgedMayHaveBegunBefore(t *testing.T) {
+	s := snapshot([]roll.Instance{worker(id, 48*time.Hour)}, nil)
+	launched := s.Instances[0].Launched
+	unread := roll.Detail{LifecycleRead: roll.Unreadable, Bootstraps: roll.Yes}
+	s.Details[id] = unread
+	a := judge(s, ledger.State{})
+	if len(a.Findings) != 0 || !a.Doubts[id].Equal(launched) {
+		t.Fatalf("found %+v, in doubt since %v", a.Findings, a.Doubts)
+	}
+	state := ledger.State{Checked: now.Add(-5 * time.Minute), Doubts: a.Doubts}
+	if a = judge(s, state); !a.Doubts[id].Equal(launched) {
+		t.Errorf("it still cannot be judged: in doubt since %v", a.Doubts)
+	}
+	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.Yes}
+	a = judge(s, state)
+	if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(state.Checked) || !a.Findings[0].Perhaps.Equal(launched) || !a.Doubts[id].Equal(launched) {
+		t.Errorf("it is in service: %+v, in doubt since %v", a.Findings, a.Doubts)
+	}
+	state.Doubts = nil
+	if a = judge(s, state); len(a.Findings) != 1 || !a.Findings[0].Perhaps.IsZero() || len(a.Doubts) != 0 {
+		t.Errorf("the last check judged it: %+v, in doubt since %v", a.Findings, a.Doubts)
+	}
+	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby", Bootstraps: roll.Yes}
+	if a = judge(s, ledger.State{Doubts: map[roll.InstanceID]time.Time{id: launched}}); len(a.Doubts) != 0 {
+		t.Errorf("it is in Standby: in doubt since %v", a.Doubts)
+	}
+}

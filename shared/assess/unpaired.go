@@ -2,6 +2,7 @@ package assess
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -42,8 +43,18 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.impairedIfNode(m)
 		return
 	}
+	doubt, doubted := a.State.Doubts[i.ID]
 	if !a.candidate(m, start) {
+		if slices.Contains(a.out.Unjudged, i.ID) {
+			if !doubted || doubt.Before(start) {
+				doubt = since
+			}
+			a.out.Doubts[i.ID] = doubt.UTC()
+		}
 		return
+	}
+	if doubted && !doubt.Before(start) {
+		a.out.Doubts[i.ID] = doubt.UTC()
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter, Lease: before.Contradicted}, m.Group())
 	works := a.works(i.ID) // then it is no orphan, even without a NodeClaim
@@ -56,7 +67,7 @@ func (a *assessor) unpaired(m roll.Member) {
 		began = a.silentSince(i.ID, since)
 	}
 	f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
-	f.Began, f.Contradiction = began, works
+	f.Began, f.Contradiction, f.Perhaps = began, works, a.out.Doubts[i.ID]
 	f.Worked = later || works != "" || before.Worked && !before.Since.After(f.Since) // an earlier check knew its Node
 	switch {
 	case works != "":

@@ -26,6 +26,7 @@ type Drops struct {
 	GroupsWithNodes []roll.Origin
 	Notices         []NoticeKey
 	Missing         []roll.InstanceID
+	Doubts          []roll.InstanceID
 	Spot            []SpotKey
 	Flips           []roll.InstanceID
 	Pressures       []roll.InstanceID

@@ -11,10 +11,11 @@ func (s State) Knows(id roll.InstanceID) bool {
 	_, notReady := s.NotReady[id]
 	_, rests := s.Rests[id]
 	_, missing := s.Missing[id]
+	_, doubted := s.Doubts[id]
 	_, flips := s.Flips[id]
 	_, pressed := s.Pressures[id]
 	announced, _ := s.Announced(id)
-	if notReady || rests || missing || flips || pressed || announced != "" {
+	if notReady || rests || missing || doubted || flips || pressed || announced != "" {
 		return true
 	}
 	for k := range s.Findings {

@@ -58,6 +58,9 @@ var (
 	missing = manyOf("missing", func(s *State, d *Drops) (*map[roll.InstanceID]time.Time, []roll.InstanceID) {
 		return &s.Missing, d.Missing
 	})
+	doubts = manyOf("doubt", func(s *State, d *Drops) (*map[roll.InstanceID]time.Time, []roll.InstanceID) {
+		return &s.Doubts, d.Doubts
+	})
 	flips = manyOf("flips", func(s *State, d *Drops) (*map[roll.InstanceID][]time.Time, []roll.InstanceID) {
 		return &s.Flips, d.Flips
 	})
@@ -98,7 +101,7 @@ var (
 
 // kinds are the kinds of records, by the first part of their keys.
 var kinds = map[string]kind{
-	findings.name: findings, notReady.name: notReady, missing.name: missing, flips.name: flips, pressures.name: pressures,
+	findings.name: findings, notReady.name: notReady, missing.name: missing, doubts.name: doubts, flips.name: flips, pressures.name: pressures,
 	spot.name: spot, rests.name: rests, groups.name: groups, remediate.name: remediate, memories.name: memories,
 	refusals.name: refusals, questions.name: questions, approvals.name: approvals, notices.name: notices, first.name: first, checked.name: checked, trouble.name: trouble,
 }
@@ -106,13 +109,13 @@ var kinds = map[string]kind{
 // order is the order of writes. After any prefix of it the ledger permits only acts that the
 // old or the new memory permits. README.md explains each step.
 var order = []func(*Changes) ([]write, error){
-	trouble.puts, missing.puts, missing.drops, remediate.puts, groups.puts, rests.puts,
+	trouble.puts, missing.puts, missing.drops, doubts.puts, remediate.puts, groups.puts, rests.puts,
 	notReady.puts, flips.puts, pressures.puts, spot.puts,
 	findings.puts,
 	questions.puts, notices.puts, refusals.puts, approvals.puts,
 	first.puts, checked.puts,
 	remediate.drops, findings.drops, notices.drops, refusals.drops, approvals.drops, questions.drops, groups.drops,
-	notReady.drops, rests.drops, flips.drops, pressures.drops, spot.drops,
+	notReady.drops, rests.drops, flips.drops, pressures.drops, spot.drops, doubts.drops,
 	memories.puts, memories.drops, trouble.drops,
 }
 

@@ -116,6 +116,10 @@ type State struct {
 	// while its node was Ready. It is dropped when EC2 finds the instance again: only
 	// consecutive answers count.
 	Missing map[roll.InstanceID]time.Time
+	// Doubts is since when an instance without a Node may have had a fault, although checks after that
+	// found none: what they had to read to judge it was unreadable. It is dropped when the instance has
+	// a Node.
+	Doubts map[roll.InstanceID]time.Time
 	// Spot is when EC2 announced a Spot interruption or rebalance recommendation. It is kept
 	// for SpotRetention, to explain why an instance is gone.
 	Spot map[SpotKey]time.Time

@@ -94,10 +94,6 @@ func notSeenTwice(known ledger.Finding, seen bool, now time.Time) *Refusal {
 	return nil
 }
 
-// settles is how long after the first complete check the beginning of a fault is doubtful if only that
-// check shows that all was in order before. It may have been unable to judge the instance.
-const settles = 5 * time.Minute
-
 // foundBefore requires a fault that began after the first complete check of the cluster, and a
 // finding opened while remediate was on. Everything else is left to a person. Lowering and
 // restoring the mode afterwards changes nothing.
@@ -105,7 +101,7 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	switch {
 	case first.IsZero():
 		return refuse(FoundBeforeRemediate, "no complete check of the cluster is on record: Rollcall acts only on trouble that begins after the first one")
-	case f.Since.Before(first), !known.FirstSeen.After(first), f.Worked && f.Since.Before(first.Add(settles)):
+	case f.Since.Before(first), !known.FirstSeen.After(first):
 		return refuse(FoundBeforeRemediate, "it began before the first complete check of the cluster, at %s: Rollcall acts only on later trouble", roll.Clock(first))
 	case !f.Perhaps.IsZero() && f.Perhaps.Before(first):
 		return refuse(FoundBeforeRemediate, "it may have begun at %s, before the first complete check of the cluster at %s: no check saw for a while whether it was over. Rollcall acts only on later trouble", roll.Clock(f.Perhaps), roll.Clock(first))

@@ -138,12 +138,6 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	for after, want := range map[time.Duration]bool{settles - time.Nanosecond: true, settles: false} {
-		f := roll.Finding{Since: first.Add(after), Worked: true}
-		if got := foundBefore(f, ledger.Finding{FirstSeen: first.Add(time.Hour)}, time.Time{}, first) != nil; got != want {
-			t.Errorf("in order according to the first check, until %s after it: held %v, want %v", after, got, want)
-		}
-	}
 	for perhaps, want := range map[time.Time]bool{{}: false, first: false, first.Add(-time.Nanosecond): true} {
 		f := roll.Finding{Since: first.Add(time.Minute), Perhaps: perhaps}
 		if got := foundBefore(f, ledger.Finding{FirstSeen: first.Add(2 * time.Minute)}, time.Time{}, first) != nil; got != want {

@@ -93,6 +93,7 @@ func (p *planner) remember() {
 	c.Put.Rests, c.Drop.Rests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
 
 	c.Put.Missing, c.Drop.Missing = changed(p.State.Missing, p.Assessment.Missing, time.Time.Equal)
+	c.Put.Doubts, c.Drop.Doubts = changed(p.State.Doubts, p.Assessment.Doubts, time.Time.Equal)
 	c.Put.Flips, c.Drop.Flips = changed(p.State.Flips, p.Assessment.Flips, func(a, b []time.Time) bool { return slices.EqualFunc(a, b, time.Time.Equal) })
 	c.Put.Pressures, c.Drop.Pressures = changed(p.State.Pressures, p.Assessment.Pressures, func(a, b ledger.Pressure) bool {
 		return a.Since.Equal(b.Since) && a.Until.Equal(b.Until) && slices.Equal(a.Types, b.Types)

@@ -38,7 +38,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "what was ill before the first check is acted on", File: limits,
-			Old: "case f.Since.Before(first), !known.FirstSeen.After(first), f.Worked && f.Since.Before(first.Add(settles)):", New: "case f.Since.Before(first) && known.FirstSeen.Before(first):",
+			Old: "case f.Since.Before(first), !known.FirstSeen.After(first):", New: "case f.Since.Before(first) && known.FirstSeen.Before(first):",
 			Harm: "the first day of an installation begins with a wave of acts", Faults: faults(sim.FaultBacklog), Rules: rules(sim.RuleBacklog), Sample: true,
 		},
 		{
