@@ -81,6 +81,8 @@ func (m *Members) UnmarshalJSON(data []byte) error {
 type MemberMemory struct {
 	Last Statement `json:"last,omitzero"` // the latest, whether or not a notice reported it
 	Told Statement `json:"told,omitzero"` // in the last notice that named the instance; zero if none did
+	// Before is what the notices said until Told.
+	Before Statement `json:"before,omitzero"`
 	// Unnamed: notices were sent since that did not name the instance.
 	Unnamed bool `json:"unnamed,omitempty"`
 }

@@ -208,9 +208,12 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 			n.Incident.Total++
 		}
 		changed = changed || e.Changed || !member || e.told != before.Told // another incident said more of it
-		m := ledger.MemberMemory{Last: e.says, Told: e.told, Unnamed: before.Unnamed}
+		m := ledger.MemberMemory{Last: e.says, Told: e.told, Before: e.before, Unnamed: before.Unnamed}
 		if len(n.News) > 0 {
 			m.Told, m.Unnamed = e.says, false
+			if e.says != e.told {
+				m.Before = e.told
+			}
 		}
 		n.Said.Members[id] = m
 	}

@@ -292,9 +292,9 @@ func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
 	w.want("one a minute", "6 [opened] 1", "7 [grown] 2", "8 [grown] 3", "9 [grown] 4")
 }
 
-// That a cause is shared, and that it lies outside, is the same news to a person: what the other instances
-// have can be read in some checks only.
-func TestASharedCauseThatIsReadAtTimesIsToldOnce(t *testing.T) {
+// What the other instances have can be read in some checks only, so that two reasons alternate. Each is
+// told once.
+func TestOfNoGroupReasonsThatAlternateAreToldOnce(t *testing.T) {
 	w := newIncidents(t)
 	for n := 1; n <= 2; n++ {
 		i := w.launchOneMore(n)
@@ -317,7 +317,7 @@ func TestASharedCauseThatIsReadAtTimesIsToldOnce(t *testing.T) {
 	if !reasons[SharedCause] || !reasons[CauseOutside] {
 		t.Fatalf("held for %v", reasons)
 	}
-	w.want("two instances of no group", "20 [opened] 2")
+	w.want("two instances of no group", "20 [opened] 2", "21 [held] 2")
 }
 
 // An instance that joins without a notice is remembered, and reported when it is news later.

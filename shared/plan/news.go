@@ -127,7 +127,7 @@ const untoldAfter = 24 * time.Hour
 func (p *planner) compare(e *Entry, before ledger.Notice) {
 	f := e.Finding
 	m := p.memory(f, before)
-	e.was, e.told = m.Last, m.Told
+	e.was, e.told, e.before = m.Last, m.Told, m.Before
 	// The outcome of a reboot has its own notice, and a held act is now a later step.
 	told, known := p.State.Action(e.told.Order)
 	e.rebooted = known && told.Do == string(Reboot) && told.Outcome != nil && told.Outcome.Result == ledger.Done
@@ -140,10 +140,9 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 	}
 	e.Changed = e.says != e.was
 	// A reason that a notice of the incident gave is no news of one that was held before, as when it moves
-	// to another incident and back. Instances without a group are independent. That a cause is shared, or
-	// lies outside, asks the same of a person; which of them holds depends on what could be read of others.
-	returned := e.says.Held != "" && e.told.Held != "" && (f.Group != roll.GroupNone && slices.Contains(before.Incident.Reasons, e.says.Held) ||
-		Reason(e.says.Held).elsewhere() && Reason(e.told.Held).elsewhere())
+	// to another incident and back. Instances without a group are independent: of each, the reason that was
+	// told before the last one is none. Which of two reasons holds may depend on what can be read of others.
+	returned := e.says.Held != "" && e.told.Held != "" && (e.says == e.before || f.Group != roll.GroupNone && slices.Contains(before.Incident.Reasons, e.says.Held))
 	e.New = e.says != e.told && !waits && !shown && !returned // says then differs from what it waits for
 	for _, s := range []ledger.Statement{e.says, e.told, e.was} {
 		if s.Acts() {

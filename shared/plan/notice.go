@@ -87,6 +87,7 @@ type Entry struct {
 	says     ledger.Statement // what to remember of it
 	was      ledger.Statement // what was remembered of it; zero if nothing
 	told     ledger.Statement // what the last notice said of it; zero if no notice named it
+	before   ledger.Statement // what notices said until then
 	rebooted bool             // told is a reboot, and it was carried out
 }
 

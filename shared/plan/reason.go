@@ -202,9 +202,6 @@ func (r Reason) Passing() bool {
 	return false
 }
 
-// elsewhere reports whether the reason says that the cause is not in the instance itself.
-func (r Reason) elsewhere() bool { return r == SharedCause || r == CauseOutside }
-
 // Ends returns what ends a reason, as the end of a sentence that begins with "it ends": "when a
 // second check, a minute later, sees it too". It addresses the reader as "you". For an unknown
 // reason it returns "".

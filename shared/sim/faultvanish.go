@@ -19,6 +19,9 @@ var vanishedNode = faultType{
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
 		a := m.c.a
 		n := m.node
+		if n.bare || n.provider != "" {
+			return // its Node does not have its id, so without it nothing shows that it works
+		}
 		m.vanished = a.Now()
 		if f.Value == nodeUnlisted {
 			n.unlisted = true
@@ -64,7 +67,7 @@ func (m *machine) restore() bool {
 		}
 		return n != nil
 	}
-	m.lost, n.unlisted = nil, false // both may have happened to it
+	m.lost, n.unlisted = nil, false
 	if m.state != running || !m.c.exists() || m.node != nil {
 		return false
 	}
