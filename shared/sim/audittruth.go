@@ -454,7 +454,7 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		// It may have been well before its node turned, if nothing is on record of the time before.
 		turned := e.turned()
-		return e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) && e.u.foundLowered(e.g, turned)
+		return !turned.IsZero() && e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) && e.u.foundLowered(e.g, turned)
 	},
 	"ZonalShift":       func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage":       func(e excuse) bool { return e.outage() },
