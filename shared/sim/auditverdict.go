@@ -305,7 +305,7 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	first := !u.verdicts.tried[of]
 	u.verdicts.tried[of] = true
 	tries := first && u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
-	if g.plain && !tries && !u.a.weather.stormy(inv.begun) {
+	if g.plain && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun) {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	}
 	if g.unread == "" {
