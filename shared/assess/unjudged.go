@@ -14,10 +14,12 @@ type unjudged struct {
 	due    time.Time // when it would be overdue; zero if it is counted elsewhere
 }
 
-// noteUnjudged records an instance past its warning time that could not be judged.
-func (a *assessor) noteUnjudged(m roll.Member, due time.Time) {
+// noteUnjudged records an instance past its warning time that could not be judged, and since when it may
+// have had a fault.
+func (a *assessor) noteUnjudged(m roll.Member, due, doubt time.Time) {
 	a.unjudged = append(a.unjudged, unjudged{m, due})
 	a.out.Unjudged = append(a.out.Unjudged, m.Instance.ID)
+	a.out.Doubts[m.Instance.ID] = doubt
 }
 
 // countUnjudged counts instances that could not be judged as overdue, if they share their group,

@@ -1,8 +1,8 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -32,8 +32,9 @@ func (a *assessor) unpaired(m roll.Member) {
 	if rested.Left.After(start) {
 		start, event = rested.Left.UTC(), "its group put it into service" // it did not have to register before that
 	}
-	before := a.State.Findings[roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}]
-	since, later := a.began(roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}, start, p.Registration.Deadline)
+	key := roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}
+	before := a.State.Findings[key]
+	since, later := a.began(key, start, p.Registration.Deadline)
 	warnAt := since.Add(p.Registration.WarnAfter)
 	if !later && a.Now.Before(warnAt) && !resting(a.Snapshot.Details[i.ID].Lifecycle) {
 		if known {
@@ -43,18 +44,15 @@ func (a *assessor) unpaired(m roll.Member) {
 		a.impairedIfNode(m)
 		return
 	}
-	doubt, doubted := a.State.Doubts[i.ID]
-	if !a.candidate(m, start) {
-		if slices.Contains(a.out.Unjudged, i.ID) {
-			if !doubted || doubt.Before(start) {
-				doubt = since
-			}
-			a.out.Doubts[i.ID] = doubt.UTC()
-		}
+	doubt := a.State.Doubts[i.ID].UTC()
+	if doubt.Before(start) {
+		doubt = time.Time{}
+	}
+	if !a.candidate(m, start, cmp.Or(doubt, since)) {
 		return
 	}
-	if doubted && !doubt.Before(start) {
-		a.out.Doubts[i.ID] = doubt.UTC()
+	if !doubt.IsZero() {
+		a.out.Doubts[i.ID] = doubt
 	}
 	a.ask(roll.Question{Instance: i.ID, AutoScaling: i.ASG != "", NodeClaim: m.Owner() == roll.OwnerKarpenter, Lease: before.Contradicted}, m.Group())
 	works := a.works(i.ID) // then it is no orphan, even without a NodeClaim
@@ -67,7 +65,7 @@ func (a *assessor) unpaired(m roll.Member) {
 		began = a.silentSince(i.ID, since)
 	}
 	f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
-	f.Began, f.Contradiction, f.Perhaps = began, works, a.out.Doubts[i.ID]
+	f.Began, f.Contradiction, f.Perhaps = began, works, doubt
 	f.Worked = later || works != "" || before.Worked && !before.Since.After(f.Since) // an earlier check knew its Node
 	switch {
 	case works != "":
@@ -101,8 +99,8 @@ func (a *assessor) wait(until time.Time) {
 }
 
 // candidate reports whether an instance without a node should be one now. start is the start of its
-// registration time as known before.
-func (a *assessor) candidate(m roll.Member, start time.Time) bool {
+// registration time as known before. doubt is since when it may have had a fault if it cannot be judged.
+func (a *assessor) candidate(m roll.Member, start, doubt time.Time) bool {
 	i := m.Instance
 	detail := a.Snapshot.Details[i.ID]
 	due := start.Add(a.Policy(m.Selector()).Registration.Deadline)
@@ -118,7 +116,7 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 			due = time.Time{}
 		}
 		if _, rested := a.State.Rests[i.ID]; !rested && detail.Bootstraps != roll.No {
-			a.noteUnjudged(m, due)
+			a.noteUnjudged(m, due, doubt)
 		}
 		return false
 	case left.After(start): // it went into service just now
@@ -133,7 +131,7 @@ func (a *assessor) candidate(m roll.Member, start time.Time) bool {
 	case noIntent:
 		if detail.Bootstraps != roll.No {
 			a.keep(i.ID)
-			a.noteUnjudged(m, due)
+			a.noteUnjudged(m, due, doubt)
 		}
 		a.notNode(i, why)
 	case bySiblings:

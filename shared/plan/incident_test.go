@@ -45,6 +45,13 @@ func (w *incidents) launchOneMore(minute int) *roll.Instance {
 	return i
 }
 
+// launchAlone launches an instance in that minute that should be a node and has no group.
+func (w *incidents) launchAlone(minute int) {
+	i := w.launchOneMore(minute)
+	i.Owner, i.Group = roll.OwnerNone, roll.GroupNone
+	w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Yes}
+}
+
 // because sets the causes of an instance.
 func (w *incidents) because(n int, codes ...string) {
 	key := roll.FindingKey{Instance: instanceID(n), Kind: roll.Unregistered}
@@ -284,9 +291,7 @@ func TestANoticeThatIsSentTwiceIsOfOneIncident(t *testing.T) {
 func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
 	w := newIncidents(t)
 	for minute := 1; minute <= 9; minute++ {
-		i := w.launchOneMore(minute)
-		i.Owner, i.Group = roll.OwnerNone, roll.GroupNone
-		w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Yes}
+		w.launchAlone(minute)
 		w.look(now.Add(time.Duration(minute) * time.Minute))
 	}
 	w.want("one a minute", "6 [opened] 1", "7 [grown] 2", "8 [grown] 3", "9 [grown] 4")
@@ -297,9 +302,7 @@ func TestOfNoGroupEachInstanceIsTold(t *testing.T) {
 func TestOfNoGroupReasonsThatAlternateAreToldOnce(t *testing.T) {
 	w := newIncidents(t)
 	for n := 1; n <= 2; n++ {
-		i := w.launchOneMore(n)
-		i.Owner, i.Group = roll.OwnerNone, roll.GroupNone
-		w.snapshot.Details[i.ID] = roll.Detail{Bootstraps: roll.Yes}
+		w.launchAlone(n)
 	}
 	reasons := map[Reason]bool{}
 	for minute := 20; minute <= 40; minute++ {
