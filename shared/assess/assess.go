@@ -385,7 +385,7 @@ func (a *assessor) add(f roll.Finding, m roll.Member) {
 	} else {
 		a.next(f.Due)
 	}
-	if known, ok := a.State.Findings[f.Key()]; ok && known.Began.Equal(f.Began) {
+	if known, ok := a.State.Known(f); ok {
 		a.next(known.FirstSeen.Add(Confirmation))
 	} else if f.Stage == roll.Overdue {
 		a.next(a.Now.Add(Confirmation))

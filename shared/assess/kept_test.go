@@ -114,3 +114,31 @@ func TestAGapForgetsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A failed condition that a silence of its node hides is not over.
+func TestAFailedConditionIsKeptWhileItIsHidden(t *testing.T) {
+	known := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key(roll.ConditionFailed): {Instance: id, Kind: roll.ConditionFailed, Condition: "KernelReady"}}}
+	tests := map[string]struct {
+		condition string
+		status    roll.ConditionStatus
+		ready     roll.ConditionStatus
+		taint     string
+		want      bool
+	}{
+		"the node is silent":                      {"KernelReady", roll.ConditionFalse, roll.ConditionUnknown, "", true},
+		"it is not ready":                         {"KernelReady", roll.ConditionFalse, roll.ConditionFalse, "", true},
+		"its startup taint is back":               {"KernelReady", roll.ConditionFalse, roll.ConditionTrue, "ebs.csi.aws.com/agent-not-ready:NoExecute", true},
+		"it is silent, and the condition is well": {"KernelReady", roll.ConditionTrue, roll.ConditionUnknown, "", false},
+		"it is silent, another condition failed":  {"StorageReady", roll.ConditionFalse, roll.ConditionUnknown, "", false},
+		"it is Ready, and the condition is well":  {"KernelReady", roll.ConditionTrue, roll.ConditionTrue, "", false},
+	}
+	for name, tt := range tests {
+		a := look(func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready, n.StartupTaint = roll.Condition{Status: tt.ready, Since: ago(time.Minute)}, tt.taint
+			n.Conditions = []roll.TypedCondition{{Type: tt.condition, Condition: roll.Condition{Status: tt.status, Since: ago(time.Hour)}}}
+		}, known)
+		if a.Kept[key(roll.ConditionFailed)] != tt.want {
+			t.Errorf("%s: kept is %v", name, !tt.want)
+		}
+	}
+}

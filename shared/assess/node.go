@@ -49,6 +49,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 	a.scheduled(m)
 	if primary {
 		a.keepFlapping(m.Node, returns)
+		a.keepFailed(m)
 		return
 	}
 	a.conditionFailed(m)
@@ -60,6 +61,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	n, i := m.Node, m.Instance
 	a.keepFlapping(n, returns)
+	a.keepFailed(m)
 	does, left := serves, time.Time{}
 	if i != nil {
 		does, left = a.rest(i)
@@ -282,4 +284,15 @@ func (a *assessor) conditionFailed(m roll.Member) {
 		f.Summary += " (" + first.Reason + ")"
 	}
 	a.add(f, m)
+}
+
+// keepFailed keeps the finding of a failed condition that its node still has while another kind of
+// finding comes first: what is hidden is not over.
+func (a *assessor) keepFailed(m roll.Member) {
+	k := roll.FindingKey{Instance: m.Node.Instance, Kind: roll.ConditionFailed}
+	for _, c := range m.Node.Conditions {
+		if _, ok := a.Policy(m.Selector()).Tolerance(c.Type, string(c.Status)); ok && c.Type == a.State.Findings[k].Condition {
+			a.keepOne(k)
+		}
+	}
 }

@@ -301,6 +301,18 @@ func (f Finding) Key() roll.FindingKey {
 	return roll.FindingKey{Instance: f.Instance, Kind: f.Kind}
 }
 
+// Known returns the record of this same fault. The same kind with another launch or transition time
+// is a new fault: the first one ended unseen. A failed condition is seen anew after a silence of its
+// node: a reboot may have mended it, and what the node says may be from before that.
+func (s State) Known(f roll.Finding) (Finding, bool) {
+	k, ok := s.Findings[f.Key()]
+	_, silent := s.NotReady[f.Instance]
+	if !ok || !k.Began.Equal(f.Began) || silent && f.Kind == roll.ConditionFailed {
+		return Finding{}, false
+	}
+	return k, true
+}
+
 // NotReady is the memory of a node that is not ready.
 type NotReady struct {
 	Since      time.Time            `json:"since"`

@@ -156,7 +156,7 @@ func (p *planner) addTold(key ledger.NoticeKey, known ledger.Notice, findings []
 func (p *planner) opened(entries []Entry) time.Time {
 	first := p.SeenAt
 	for _, e := range entries {
-		if known, ok := p.known(e.Finding); ok && !known.Opened.IsZero() && known.Opened.Before(first) {
+		if known, ok := p.State.Known(e.Finding); ok && !known.Opened.IsZero() && known.Opened.Before(first) {
 			first = known.Opened
 		}
 	}

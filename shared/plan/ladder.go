@@ -291,7 +291,7 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 		p.hold(f, act, no)
 		return
 	}
-	known, _ := p.known(f)
+	known, _ := p.State.Known(f)
 	id := p.orderID(f, act)
 	stopped := modeObjects(pol)
 	var who *ledger.Approval

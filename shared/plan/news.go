@@ -199,7 +199,7 @@ func (p *planner) lasts(f roll.Finding, was ledger.Statement) bool {
 	if was.Held != "" && !Reason(was.Held).Passing() {
 		return false
 	}
-	known, ok := p.known(f)
+	known, ok := p.State.Known(f)
 	return ok && p.Now.Sub(known.FirstSeen) >= lastingAfter && p.Now.Sub(f.Due) >= lastingAfter && p.Policy(f.Selector).Mode == policy.Remediate
 }
 

@@ -174,7 +174,7 @@ func (p *planner) awaitNotices() {
 // entry returns what there is to say of a finding.
 func (p *planner) entry(f roll.Finding, before ledger.Notice) Entry {
 	v := p.verdicts[f.Key()]
-	known, _ := p.known(f)
+	known, _ := p.State.Known(f)
 	e := Entry{Finding: f, Step: p.out.Steps[f.Key()], Order: v.order, Held: v.held, Causes: p.Diagnoses[f.Key()].Causes, Evidence: known.Evidence}
 	if i := p.instances[f.Instance]; i != nil {
 		e.Launched = i.Launched

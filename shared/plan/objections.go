@@ -214,7 +214,7 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *
 	if p.Unremembered && pol.Mode != policy.Remediate {
 		return nil
 	}
-	known, seen := p.known(f)
+	known, seen := p.State.Known(f)
 	if no := notSeenTwice(known, seen, p.Now); no != nil {
 		return no
 	}

@@ -126,7 +126,7 @@ func orderID(c roll.ClusterID, f roll.FindingKey, firstSeen time.Time, a Action)
 
 // orderID returns the id of the finding's order for an act.
 func (p *planner) orderID(f roll.Finding, a Action) string {
-	known, _ := p.known(f)
+	known, _ := p.State.Known(f)
 	return orderID(p.Snapshot.Cluster.ID, f.Key(), known.FirstSeen, a)
 }
 

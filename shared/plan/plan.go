@@ -250,13 +250,3 @@ func (p *planner) first() time.Time {
 	}
 	return p.State.First
 }
-
-// known returns the ledger's record of this same fault. The same kind with another launch or
-// transition time is a new fault: the first one ended unseen.
-func (p *planner) known(f roll.Finding) (ledger.Finding, bool) {
-	k, ok := p.State.Findings[f.Key()]
-	if !ok || !k.Began.Equal(f.Began) {
-		return ledger.Finding{}, false
-	}
-	return k, true
-}

@@ -61,7 +61,7 @@ func (p *planner) remember() {
 			Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: p.SeenAt, Since: f.Since.UTC(),
 			Condition: f.Condition, Began: f.Began.UTC(), Worked: f.Worked, Contradicted: f.Contradiction != "",
 		}
-		known, ok := p.known(f)
+		known, ok := p.State.Known(f)
 		if ok {
 			put.FirstSeen, put.Opened, put.Allowed, put.Evidence = known.FirstSeen, known.Opened, known.Allowed, known.Evidence
 		} else {
@@ -119,8 +119,11 @@ func (p *planner) remember() {
 // allowedBefore reports whether mode remediate was on when the fault of a node was found. NotReady
 // that turns into Unknown, or back, is the same fault while the node was never Ready. So is what
 // turned there and back between two checks, as a reboot does: the new transition time alone does not
-// show that.
+// show that. A failed condition is the same fault after a silence of its node.
 func (p *planner) allowedBefore(f roll.Finding) bool {
+	if was := p.State.Findings[f.Key()]; f.Kind == roll.ConditionFailed && was.Began.Equal(f.Began) {
+		return was.Allowed
+	}
 	if f.Kind != roll.NotReady && f.Kind != roll.Unknown {
 		return false
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,4 +153,43 @@ func (w *world) managed(repair roll.Answer) {
 	g.AutoRepair = repair
 	w.snapshot.Groups["nodegroup/w"] = g
 	w.failed(1, "NvidiaXID79Error", time.Hour)
+}
+
+// A silence hides a failed condition. Afterwards it is the same fault, found under remediate, and
+// must be seen twice again: a reboot may have mended it before its agent says so.
+func TestAConditionThatASilenceHid(t *testing.T) {
+	w := accelerated("repair: {accelerators: true}", "NvidiaXID79Error")
+	w.state.Findings = nil
+	check := func(minute int, ready roll.ConditionStatus, mode policy.Mode) string {
+		at := now.Add(time.Duration(minute) * time.Minute)
+		w.mode = mode
+		if w.snapshot.Nodes[0].Ready.Status != ready {
+			w.snapshot.Nodes[0].Ready = roll.Condition{Status: ready, Since: at.Add(-time.Minute)}
+		}
+		_, p := w.make(at)
+		w.apply(p)
+		if len(p.Orders) > 0 {
+			return string(p.Orders[0].Action)
+		}
+		return fmt.Sprint(reasons(p))
+	}
+	for minute, step := range []struct {
+		ready roll.ConditionStatus
+		mode  policy.Mode
+		want  string
+	}{
+		0:  {roll.ConditionTrue, policy.Remediate, "[NotSeenTwice]"},
+		2:  {roll.ConditionUnknown, policy.Observe, "[]"},
+		7:  {roll.ConditionUnknown, policy.Observe, "[]"},
+		9:  {roll.ConditionTrue, policy.Observe, "[NotSeenTwice]"},
+		12: {roll.ConditionTrue, policy.Observe, "[ModeObserve]"},
+		15: {roll.ConditionTrue, policy.Remediate, "cordon"},
+	} {
+		if step.ready == "" {
+			continue
+		}
+		if got := check(minute, step.ready, step.mode); got != step.want {
+			t.Errorf("minute %d: %s, want %s", minute, got, step.want)
+		}
+	}
 }

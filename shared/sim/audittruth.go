@@ -432,6 +432,9 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"NotSeenTwice": func(e excuse) bool {
 		for _, s := range e.u.truths.seen[e.c.name][e.about] { // by a check that could record it
+			if roll.Kind(e.kind) == roll.ConditionFailed && e.turned().After(s.inv.begun) {
+				continue // what the node says may be from before it was silent
+			}
 			if s.inv.clean() && !s.inv.overtaken && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute+2*skewed && e.troubled().Before(s.inv.begun) {
 				return false
 			}

@@ -137,7 +137,7 @@ func confirmed(s ledger.State, findings []roll.Finding, created, now time.Time) 
 		if _, ok := s.RemediateSince[f.Group]; !ok {
 			s.RemediateSince[f.Group] = long
 		}
-		k := known(s, f)
+		k, _ := s.Known(f)
 		if k.FirstSeen.IsZero() || k.FirstSeen.After(before) {
 			k = ledger.Finding{
 				Instance: f.Instance, Kind: f.Kind, Node: f.Node, Group: f.Group, Stage: f.Stage, FirstSeen: before,

@@ -18,7 +18,8 @@ func (r *Runner) diagnose(ctx context.Context, c *report.Check, state ledger.Sta
 		return nil
 	}
 	return r.why(ctx, c, findings, state, slices.ContainsFunc(findings, func(f roll.Finding) bool {
-		return known(state, f).Evidence == "" && pol(f.Selector).Mode.Allows(policy.Notify)
+		known, _ := state.Known(f)
+		return known.Evidence == "" && pol(f.Selector).Mode.Allows(policy.Notify)
 	}))
 }
 
@@ -34,14 +35,6 @@ func (r *Runner) why(ctx context.Context, c *report.Check, findings []roll.Findi
 	return keep
 }
 
-// known returns the ledger's record of the finding, if it is about the same trouble.
-func known(s ledger.State, f roll.Finding) ledger.Finding {
-	if k := s.Findings[f.Key()]; k.Began.Equal(f.Began) {
-		return k
-	}
-	return ledger.Finding{}
-}
-
 // keepEvidence stores the evidence of findings when they are first reported: once for each
 // finding, and all of a check in one place. The owner may terminate the instance before
 // anybody has examined it. Mode observe stores nothing. A failure is a fault of the check
@@ -55,7 +48,7 @@ func (r *Runner) keepEvidence(ctx context.Context, c *report.Check, state ledger
 	put := map[roll.FindingKey]ledger.Finding{}
 	var first roll.Finding
 	for _, f := range c.Findings() {
-		k := known(after, f)
+		k, _ := after.Known(f)
 		if k.Evidence != "" || k.FirstSeen.IsZero() || !pol(f.Selector).Mode.Allows(policy.Notify) {
 			continue
 		}

@@ -18,7 +18,7 @@ func (l *look) fromSnapshot() {
 	l.readMembers()
 	l.ev.Proven = map[roll.FindingKey][]roll.Proof{}
 	for _, f := range l.findings {
-		if known := l.in.State.Findings[f.Key()]; known.Began.Equal(f.Began) && len(known.Proven) > 0 {
+		if known, _ := l.in.State.Known(f); len(known.Proven) > 0 {
 			l.ev.Proven[f.Key()] = known.Proven
 		}
 	}
