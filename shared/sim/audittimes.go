@@ -59,7 +59,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 		return since, 0, false // it is not what was seen
 	default:
 		since, tolerated = u.times.away(n), pol.duration("conditions.Ready="+string(n.ready().Status))
-		if m.settledAt.IsZero() {
+		if m.settledAt.Before(n.created) { // this Node was never Ready
 			since, tolerated = n.created, min(tolerated, pol.duration("initialization.deadline"))
 		}
 	}
