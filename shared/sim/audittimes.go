@@ -87,26 +87,33 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 type times struct {
 	left    map[*node]time.Time  // since when nodes have not been Ready
 	was     map[*node]time.Time  // the same of those that are Ready again
+	back    map[*node]time.Time  // since when these are
 	expires map[string]time.Time // when the latest order of an id expires
 	cut     time.Time            // when a function last left its messages to a later try
 }
 
 func newTimes() times {
-	return times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, expires: map[string]time.Time{}}
+	return times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, back: map[*node]time.Time{}, expires: map[string]time.Time{}}
 }
 
-// happened records since when nodes are not Ready.
-func (t *times) happened(e Event, m *machine) {
+// happened records since when nodes are not Ready. That one was Ready for a moment between two checks
+// is not seen.
+func (u *auditor) happened(e Event, m *machine) {
 	if e.Kind != EventState || m == nil || m.node == nil {
 		return
 	}
-	switch left, known := t.left[m.node]; {
+	t, n := &u.times, m.node
+	switch left, known := t.left[n]; {
 	case e.Stage == StateReady && known:
-		t.was[m.node] = left
-		delete(t.left, m.node)
+		t.was[n], t.back[n] = left, e.At
+		delete(t.left, n)
 	case e.Stage == StateReady:
 	case !known:
-		t.left[m.node] = e.At
+		t.left[n] = e.At
+		checks := u.verdicts.whole[m.c.name]
+		if back := t.back[n]; len(checks) > 0 && checks[len(checks)-1].Before(back) && e.At.Sub(checks[len(checks)-1]) <= unwatched {
+			t.left[n] = t.was[n]
+		}
 	}
 }
 

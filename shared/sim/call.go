@@ -163,7 +163,7 @@ func (inv *invocation) hang(ctx context.Context) {
 func (a *account) note(e Event) {
 	e.At = a.Now()
 	a.audit.sense.happened(e, a.machines[e.Instance])
-	a.audit.times.happened(e, a.machines[e.Instance])
+	a.audit.happened(e, a.machines[e.Instance])
 	a.tell(e)
 }
 
