@@ -55,7 +55,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 			return since, 0, false // it works, or just recovered
 		}
 		since, tolerated = n.created, pol.duration("initialization.deadline")
-	case !n.ready().LastTransitionTime.Time.Before(inv.begun.Truncate(time.Second)): // a Node's times are in seconds
+	case !n.ready().LastTransitionTime.Time.Before(inv.begun.Add(-skewed).Truncate(time.Second)): // a Node's times are in seconds, and of another clock
 		return since, 0, false // it is not what was seen
 	default:
 		since, tolerated = u.times.away(n), pol.duration("conditions.Ready="+string(n.ready().Status))
