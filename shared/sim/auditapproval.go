@@ -70,7 +70,11 @@ func (u *auditor) permitted(inv *invocation, what act, m *machine, intent ledger
 		if !ok || !given.Before(q.until.Add(2*skewed)) {
 			continue
 		}
-		if now.Before(q.until.Add(slack)) || slices.ContainsFunc(q.acts, func(do string) bool { return u.taken[m.id][do].After(given) }) {
+		begun := func(a ledger.Action) bool { // a function that was killed may not have done it
+			return string(a.Instance) == m.id && slices.Contains(q.acts, a.Do) && a.At.After(given) && a.At.Before(q.until.Add(slack))
+		}
+		taken := func(do string) bool { return u.taken[m.id][do].After(given) }
+		if now.Before(q.until.Add(slack)) || slices.ContainsFunc(q.acts, taken) || slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, begun) {
 			return
 		}
 	}
