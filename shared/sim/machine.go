@@ -403,6 +403,7 @@ func (m *machine) cure() {
 	if was == well || !m.alive() {
 		return
 	}
+	m.cured = m.c.a.Now()
 	m.tell(EventAilment, "well again")
 	m.touch()
 	m.c.a.in(m.d.of("cure").nth(m.silence).between(2*time.Second, 30*time.Second), func() {

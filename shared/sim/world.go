@@ -227,6 +227,7 @@ type machine struct {
 
 	ail     ailment
 	since   time.Time // start of the ailment
+	cured   time.Time // end of the last one
 	stays   bool      // a replacement would have the same ailment: the machine is not its cause
 	young   bool      // it failed soon after launch, like every machine its group launches
 	reboots bool      // a reboot cures the ailment
