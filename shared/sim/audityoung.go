@@ -9,8 +9,11 @@ func (u *auditor) young(inv *invocation, what act, m *machine) {
 	if !m.young || what != actTerminate && what != actDeleteClaim {
 		return
 	}
-	if m.g.diedYoung == 0 || m.g.cured(u.a.Now()) {
+	switch {
+	case m.g.diedYoung == 0, m.g.cured(u.a.Now()):
 		m.g.diedYoung, m.g.youngSince = 0, u.a.Now()
+	case m.launched.Before(m.g.youngSince):
+		return // it replaces none of those
 	}
 	m.g.diedYoung++
 	if limit := u.policy(inv, m.c, m.g.groupName()).count("limits.replacements"); m.g.diedYoung > limit {
