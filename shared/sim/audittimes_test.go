@@ -127,12 +127,16 @@ func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 		{"never ready", func(m *machine) {
 			m.ail, m.settledAt, m.node.created = neverReady, time.Time{}, m.c.stamp()
 		}, 15 * time.Minute},
+		{"silent, and its Node was made anew", func(m *machine) {
+			m.settledAt, m.node.created = m.node.created, m.c.stamp()
+			m.fall(silent, false, false)
+		}, 15 * time.Minute},
 	} {
 		for extra, broken := range map[time.Duration]bool{-2 * time.Minute: true, 2 * time.Minute: false} {
 			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 			c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
 			m := up(c.groups[0], "node-1")
-			m.settledAt = c.a.Now().Add(-time.Hour)
+			m.settledAt = c.a.Now()
 			tt.falls(m)
 			c.a.until(c.a.Now().Add(tt.lasts + extra))
 			inside(t, c.a, remediator, func(v *env) {
