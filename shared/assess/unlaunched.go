@@ -19,11 +19,15 @@ func (a *assessor) unlaunched() {
 	for _, group := range slices.Sorted(maps.Keys(a.Snapshot.Launches)) {
 		l := a.Snapshot.Launches[group]
 		id := roll.InstanceID(group) // the groups of launches have the same names as their subjects
-		since := a.firstKnown(l.Since, l.Failed)
-		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unlaunched}]; ok {
+		since, tolerance := a.firstKnown(l.Since, l.Failed), a.Policy(roll.GroupSelector(group)).Launch.Tolerance
+		switch known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unlaunched}]; {
+		case ok:
 			since = known.Since.UTC()
+		case l.Status == "" && a.inOrder(since, tolerance):
+			// The group had what it wanted then. It lacks something again, and the next launch may work.
+			since = a.State.Checked.UTC()
 		}
-		due := since.Add(a.Policy(roll.GroupSelector(group)).Launch.Tolerance)
+		due := since.Add(tolerance)
 		if l.Status != "" {
 			due = since // EKS has already waited
 		}

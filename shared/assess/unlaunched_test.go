@@ -33,6 +33,31 @@ func TestLaunchesThatFailAreOneFindingOfTheGroup(t *testing.T) {
 	}
 }
 
+// A launch that failed before a check that found nothing is not why an instance is missing now: the
+// group was full meanwhile.
+func TestAnOldFailureIsNoVerdictAboutTheNextLaunch(t *testing.T) {
+	for name, tt := range map[string]struct {
+		failed, checked time.Duration // ago
+		status          string
+		since           time.Duration
+		want            roll.Stage
+	}{
+		"hours before the check":             {3 * time.Hour, 4 * time.Minute, "", 4 * time.Minute, roll.Watching},
+		"and nothing was launched since":     {3 * time.Hour, 6 * time.Minute, "", 6 * time.Minute, roll.Overdue},
+		"within its tolerance at that check": {8 * time.Minute, 4 * time.Minute, "", 8 * time.Minute, roll.Overdue},
+		"EKS says so":                        {3 * time.Hour, 4 * time.Minute, "CREATE_FAILED", 3 * time.Hour, roll.Overdue},
+	} {
+		s := failing(tt.failed)
+		l := s.Launches[general]
+		l.Failed, l.Status = l.Since, tt.status
+		s.Launches[general] = l
+		a := judge(s, ledger.State{Checked: now.Add(-tt.checked)})
+		if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(now.Add(-tt.since)) || a.Findings[0].Stage != tt.want {
+			t.Errorf("%s: %+v", name, a.Findings)
+		}
+	}
+}
+
 // Karpenter creates another NodeClaim for each try: the fault is as old as its first.
 func TestAnotherTryIsTheSameTrouble(t *testing.T) {
 	first := now.Add(-time.Hour)

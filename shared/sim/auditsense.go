@@ -64,7 +64,7 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 		if age := now.Sub(m.launched); age < registrationTTL && what != actDeleteClaim {
 			u.broken(RuleOwner, "%s: %s of %s, launched %s ago, which Karpenter would end if it does not register", inv.name, what, m.id, age)
 		}
-	case m.ail != silent && m.ail != notReady || m.node == nil:
+	case m.ail != silent && m.ail != notReady || m.node == nil || m.event != nil: // an event has its own ladder
 	case g.owner == karpenter:
 		since := m.node.ready().LastTransitionTime.Time
 		if since.Before(m.node.created.Add(repairAfter)) {
