@@ -24,8 +24,8 @@ func (a *assessor) unlaunched() {
 		case ok:
 			since = known.Since.UTC()
 		case l.Status == "" && a.inOrder(since, tolerance):
-			// The group had what it wanted then. It lacks something again, and the next launch may work.
-			since = a.State.Checked.UTC()
+			// The group had what it wanted then. It lacks something anew, and its next launch may work.
+			since = a.Now.UTC()
 		}
 		due := since.Add(tolerance)
 		if l.Status != "" {

@@ -42,8 +42,7 @@ func TestAnOldFailureIsNoVerdictAboutTheNextLaunch(t *testing.T) {
 		since           time.Duration
 		want            roll.Stage
 	}{
-		"hours before the check":             {3 * time.Hour, 4 * time.Minute, "", 4 * time.Minute, roll.Watching},
-		"and nothing was launched since":     {3 * time.Hour, 6 * time.Minute, "", 6 * time.Minute, roll.Overdue},
+		"hours before the check":             {3 * time.Hour, 6 * time.Minute, "", 0, roll.Watching},
 		"within its tolerance at that check": {8 * time.Minute, 4 * time.Minute, "", 8 * time.Minute, roll.Overdue},
 		"EKS says so":                        {3 * time.Hour, 4 * time.Minute, "CREATE_FAILED", 3 * time.Hour, roll.Overdue},
 	} {
