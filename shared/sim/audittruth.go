@@ -432,8 +432,8 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"NotSeenTwice": func(e excuse) bool {
 		for _, s := range e.u.truths.seen[e.c.name][e.about] { // by a check that could record it
-			if roll.Kind(e.kind) == roll.ConditionFailed && e.turned().After(s.inv.begun) {
-				continue // what the node says may be from before it was silent
+			if k := roll.Kind(e.kind); (k == roll.ConditionFailed || k == roll.Ghost) && e.turned().Add(skewed+time.Second).After(s.inv.begun) {
+				continue // a condition may be from before a silence, and a Ready Ghost is contradicted
 			}
 			if s.inv.clean() && !s.inv.overtaken && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute+2*skewed && e.troubled().Before(s.inv.begun) {
 				return false
