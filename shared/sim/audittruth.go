@@ -243,7 +243,7 @@ func (u *auditor) shares(inv *invocation) shares {
 		instances[*i.InstanceId] = i
 	}
 	for n := range inv.seen.eachNode() {
-		id, group := instanceOf(n), "none"
+		id, group := instanceOf(n), groupByLabel(n)
 		seen[id] = true
 		if i := instances[id]; i != nil {
 			if i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated) {
