@@ -165,6 +165,12 @@ func TestCutsNodesDown(t *testing.T) {
 			}),
 			want(func(n *roll.Node) { n.Owner, n.Group = roll.OwnerAutoMode, "nodepool/system" }),
 		},
+		"of Cluster API": {
+			node(func(n *corev1.Node) {
+				n.Annotations = map[string]string{"cluster.x-k8s.io/machine": "workers-1", "cluster.x-k8s.io/owner-kind": "MachineSet"}
+			}),
+			want(func(n *roll.Node) { n.Owner = roll.OwnerClusterAPI }),
+		},
 		"without a provider id": {
 			node(func(n *corev1.Node) { n.Spec.ProviderID = "" }),
 			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeUnknown, "" }),

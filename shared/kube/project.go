@@ -35,7 +35,7 @@ func (p *projector) node(n *NodeObject) roll.Node {
 		out.DeletedAt, out.Finalizers = n.DeletionTimestamp.UTC(), p.few(n.Finalizers)
 	}
 	out.Compute, out.Instance = roll.ParseProviderID(n.Spec.ProviderID)
-	out.ReadLabels(n.Labels)
+	out.ReadLabels(n.Labels, n.Annotations)
 	out.Zone, out.ZoneID, out.Group = p.texts.One(out.Zone), p.texts.One(out.ZoneID), roll.Group(p.texts.One(string(out.Group)))
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]

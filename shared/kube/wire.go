@@ -266,7 +266,7 @@ func (w *wire) status(_ protowire.Number, value []byte) error {
 
 var (
 	nodeLabels      = wanted(roll.NodeLabels())
-	nodeAnnotations = wanted([]string{roll.AnnotationCordoned})
+	nodeAnnotations = wanted(roll.NodeAnnotations())
 )
 
 func wanted(keys []string) map[string]bool {

@@ -145,6 +145,14 @@ func StartupTaint(key string, extra []string) bool {
 // lifts no other cordon.
 const AnnotationCordoned = "rollcall/cordoned"
 
+// annotationMachine is how Cluster API names the Machine of a node. EC2 forgets the tags of an
+// instance an hour after its end, and the node may last.
+// https://github.com/kubernetes-sigs/cluster-api/blob/main/api/core/v1beta1/common_types.go
+const annotationMachine = "cluster.x-k8s.io/machine"
+
+// NodeAnnotations returns the keys of all annotations of a node that are read.
+func NodeAnnotations() []string { return []string{AnnotationCordoned, annotationMachine} }
+
 // Labels with which EKS and Karpenter name a node's group.
 const (
 	labelNodeGroup     = "eks.amazonaws.com/nodegroup"
@@ -164,9 +172,9 @@ func NodeLabels() []string {
 	return []string{labelNodeGroup, labelComputeType, labelKarpenterPool, labelZone, labelZoneID, labelRegistered, labelInitialized}
 }
 
-// ReadLabels sets the fields that a node's labels determine: zone, owner and group, and the compute
-// if the provider id did not show it.
-func (n *Node) ReadLabels(labels map[string]string) {
+// ReadLabels sets the fields that a node's labels and annotations determine: zone, owner and group,
+// and the compute if the provider id did not show it.
+func (n *Node) ReadLabels(labels, annotations map[string]string) {
 	n.Zone, n.ZoneID = labels[labelZone], labels[labelZoneID]
 	n.Registered, n.Initialized = labels[labelRegistered] == "true", labels[labelInitialized] == "true"
 	n.Owner, n.Group = OwnerNone, GroupNone
@@ -178,6 +186,8 @@ func (n *Node) ReadLabels(labels map[string]string) {
 		n.Owner, n.Group = OwnerKarpenter, NodePoolGroup(pool)
 	case labels[labelNodeGroup] != "":
 		n.Owner, n.Group = OwnerManagedNodeGroup, NodeGroupGroup(labels[labelNodeGroup])
+	case annotations[annotationMachine] != "":
+		n.Owner = OwnerClusterAPI
 	}
 	if n.Compute == ComputeUnknown {
 		switch labels[labelComputeType] {

@@ -195,6 +195,9 @@ func TestLabelsOfANodeOnlyMakeMoreCareful(t *testing.T) {
 	}{
 		{roll.Member{Instance: bare, Node: labelled(roll.OwnerManagedNodeGroup)}, roll.OwnerNone},
 		{roll.Member{Instance: bare, Node: labelled(roll.OwnerKarpenter)}, roll.OwnerKarpenter},
+		{roll.Member{Instance: bare, Node: labelled(roll.OwnerClusterAPI)}, roll.OwnerClusterAPI},
+		{roll.Member{Node: labelled(roll.OwnerClusterAPI)}, roll.OwnerClusterAPI},
+		{roll.Member{Instance: asg, Node: labelled(roll.OwnerClusterAPI)}, roll.OwnerAutoScalingGroup},
 		{roll.Member{Instance: bare, Node: labelled(roll.OwnerAutoMode)}, roll.OwnerAutoMode},
 		{roll.Member{Instance: asg, Node: labelled(roll.OwnerManagedNodeGroup)}, roll.OwnerAutoScalingGroup},
 		{roll.Member{Node: labelled(roll.OwnerManagedNodeGroup)}, roll.OwnerManagedNodeGroup},

@@ -19,8 +19,8 @@ var vanishedNode = faultType{
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
 		a := m.c.a
 		n := m.node
-		if n.bare || n.provider != "" {
-			return // its Node does not have its id, so without it nothing shows that it works
+		if n.bare || n.provider != "" || n.name != m.dnsName {
+			return // its Node does not have its id or its name, so without it nothing shows that it works
 		}
 		m.vanished = a.Now()
 		if f.Value == nodeUnlisted {

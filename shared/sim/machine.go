@@ -186,6 +186,9 @@ func (m *machine) register() {
 		n.labels["eks.amazonaws.com/nodegroup"] = g.name
 	}
 	maps.Copy(n.labels, g.labels)
+	if g.beside == besideCAPI {
+		n.annotations["cluster.x-k8s.io/machine"] = "machine-" + m.id
+	}
 	for _, t := range m.template.taints {
 		n.taints = append(n.taints, parseTaint(t))
 	}

@@ -13,7 +13,7 @@ import (
 // keptAnnotations are the prefixes of annotations that describe a node and hold no secret. All
 // others are removed.
 var keptAnnotations = []string{
-	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall",
+	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall", "cluster.x-k8s.io/machine",
 	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict",
 	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }

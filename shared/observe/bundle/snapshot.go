@@ -95,6 +95,9 @@ func nodeOf(n *roll.Node) tree {
 		label("eks.amazonaws.com/compute-type", "auto")
 	}
 	metadata := tree{"name": n.Name, "creationTimestamp": stamp(n.Created), "labels": labels}
+	if n.Owner == roll.OwnerClusterAPI {
+		metadata["annotations"] = tree{"cluster.x-k8s.io/machine": n.Name}
+	}
 	if n.UID != "" {
 		metadata["uid"] = n.UID
 	}
