@@ -192,7 +192,7 @@ func (l *recheck) confirm(o plan.Order) (plan.Order, *Outcome) {
 			return o, refusal(o, h.Reason, "%s", h.Detail)
 		}
 	}
-	hidden := slices.ContainsFunc(l.Assessment.Findings, func(f roll.Finding) bool { return f.Instance == o.Instance })
+	hidden := o.Kind == roll.ConditionFailed && slices.ContainsFunc(l.Assessment.Findings, func(f roll.Finding) bool { return f.Instance == o.Instance })
 	if !hidden && l.Assessment.Kept[roll.FindingKey{Instance: o.Instance, Kind: o.Kind}] {
 		return o, refusal(o, plan.TargetUnreadable, "what the finding %s of %s rests on could not be read again%s", o.Kind, o.Instance, because(l.Snapshot))
 	}

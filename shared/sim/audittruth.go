@@ -448,6 +448,9 @@ var ofMachine = map[string]func(excuse) bool{
 		if at, ok := e.u.truths.last["vanished "+e.m.id]; ok && at.After(before) {
 			before = at // no check could see its Node before
 		}
+		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
+			return true // its Node was missing then, though it worked
+		}
 		if !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before) {
 			return true
 		}
