@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/memo"
 )
 
 // kind is one kind of record in State. The tables below drive all code that handles every
@@ -19,7 +20,7 @@ import (
 type kind interface {
 	copy(to, from *State) // also makes a missing map
 	drop(*State, *Drops)
-	read(*State, record) error
+	parse(record) (put func(*State), err error)
 	puts(*Changes) ([]write, error)
 	drops(*Changes) ([]write, error)
 	changes(*Changes) bool // reports whether puts or drops return writes
@@ -156,7 +157,13 @@ func stateOf(records []record) (State, error) {
 			a, err = actOf(r)
 			acts = append(acts, a)
 		case k != nil: // unknown kinds belong to a later version
-			err = r.malformed(k.read(&s, r))
+			p := known.Get(r.textKey(), func() (p parsed) {
+				p.put, p.err = k.parse(r)
+				return p
+			})
+			if err = r.malformed(p.err); err == nil {
+				p.put(&s)
+			}
 		}
 		if err != nil {
 			return State{}, err
@@ -166,6 +173,48 @@ func stateOf(records []record) (State, error) {
 	s.Actions = actionsOf(acts)
 	return s, nil
 }
+
+// parsed is the content of a record, which does not depend on its version.
+type parsed struct {
+	put func(*State) // adds it to a state; nil for an act
+	act act
+	err error
+}
+
+// known caches the content of records: few change from one check to the next.
+var known = memo.Memo[textKey, parsed]{Most: 8192}
+
+// textKey identifies a record by its key and its text.
+type textKey struct {
+	key  string
+	text memo.Key
+}
+
+// own returns a copy of a value that shares nothing with it, so that no reader can change what
+// another one gets.
+func own[V any](v V) V {
+	switch p := any(&v).(type) {
+	case *Finding:
+		p.Proven, p.Outlives = slices.Clone(p.Proven), slices.Clone(p.Outlives)
+	case *[]time.Time:
+		*p = slices.Clone(*p)
+	case *Pressure:
+		p.Types = slices.Clone(p.Types)
+	case *GroupMemory:
+		p.Seconds, p.Pressed = slices.Clone(p.Seconds), slices.Clone(p.Pressed)
+	case *Notice:
+		p.Members, p.Incident = maps.Clone(p.Members), p.Incident.Clone()
+	case **Trouble:
+		*p = new(**p)
+	case **Outcome:
+		if *p != nil {
+			*p = new(**p)
+		}
+	}
+	return v
+}
+
+func (r record) textKey() textKey { return textKey{r.key, memo.Of([]byte(r.value))} }
 
 // document is the content of a record. Kinds with one record have no key.
 type document[K, V any] struct {
@@ -286,15 +335,12 @@ func (k many[K, V]) key(of K) string {
 	return k.name + "#" + strings.TrimSuffix(fmt.Sprint(of), "#")
 }
 
-func (k many[K, V]) read(s *State, r record) error {
+func (k many[K, V]) parse(r record) (func(*State), error) {
 	key, v, err := decode[K, V](r, k.needs)
 	if err == nil && k.key(key) != r.key {
 		err = fmt.Errorf("by its content its key is %s", k.key(key))
 	}
-	if err == nil {
-		k.of(s)[key] = v
-	}
-	return err
+	return func(s *State) { k.of(s)[key] = own(v) }, err
 }
 
 func (k many[K, V]) puts(c *Changes) (writes []write, err error) {
@@ -336,10 +382,12 @@ func (k one[V]) drop(s *State, d *Drops) {
 	}
 }
 
-func (k one[V]) read(s *State, r record) (err error) {
-	in, _ := k.in(s, &noDrops)
-	_, *in, err = decode[none, V](r, k.needs)
-	return err
+func (k one[V]) parse(r record) (func(*State), error) {
+	_, v, err := decode[none, V](r, k.needs)
+	return func(s *State) {
+		in, _ := k.in(s, &noDrops)
+		*in = own(v)
+	}, err
 }
 
 func (k one[V]) puts(c *Changes) ([]write, error) {

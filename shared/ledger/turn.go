@@ -51,15 +51,18 @@ func (a act) write(read int64) (write, error) {
 var actNeeds = needs[act]()
 
 func actOf(r record) (act, error) {
-	_, a, err := decode[none, act](r, actNeeds)
-	if err == nil && a.Outcome != nil && a.Outcome.Result == "" {
-		err = errors.New("its outcome has no result")
-	}
-	if err == nil && a.key() != r.key {
-		err = fmt.Errorf("by its content its key is %s", a.key())
-	}
-	a.version = r.version
-	return a, r.malformed(err)
+	p := known.Get(r.textKey(), func() parsed {
+		_, a, err := decode[none, act](r, actNeeds)
+		if err == nil && a.Outcome != nil && a.Outcome.Result == "" {
+			err = errors.New("its outcome has no result")
+		}
+		if err == nil && a.key() != r.key {
+			err = fmt.Errorf("by its content its key is %s", a.key())
+		}
+		return parsed{act: a, err: err}
+	})
+	p.act.Outcome, p.act.version = own(p.act.Outcome), r.version
+	return p.act, r.malformed(p.err)
 }
 
 // acts returns the acts of a cluster in the order of their Begin.
