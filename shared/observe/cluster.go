@@ -21,7 +21,7 @@ import (
 // Clusters lists the names of the region's EKS clusters, sorted.
 func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
 	var names []string
-	err := project.EachPage(ctx, o.eks.ListClusters, &eks.ListClustersInput{}, func(out *eks.ListClustersOutput) { names = append(names, out.Clusters...) })
+	err := project.EachPage(ctx, direct(o, o.eks.ListClusters), &eks.ListClustersInput{}, func(out *eks.ListClustersOutput) { names = append(names, out.Clusters...) })
 	if err != nil {
 		return nil, errors.New(awserr.Describe(err, "eks:ListClusters", o.principal(ctx)))
 	}
@@ -44,11 +44,11 @@ func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *rol
 // that does not exist the id holds what is known without it.
 func (o *Observer) describeCluster(ctx context.Context, name string) (cluster roll.Cluster, arn string, gap *roll.Gap) {
 	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}}
-	out, err := o.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+	out, err := direct(o, o.eks.DescribeCluster)(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if err != nil {
 		gap := o.gap(ctx, roll.ScopeCluster, callDescribeCluster, err)
 		if awserr.IsNotFound(err) {
-			unknown.ID.Region = o.region
+			unknown.ID.Region = o.aws.Region // a deleted cluster does not report its own
 			gap.Kind = roll.GapClusterGone
 			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
 		}

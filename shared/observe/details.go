@@ -117,7 +117,7 @@ func answer(yes bool) roll.Answer {
 func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[string]asgtypes.AutoScalingInstanceDetails, error) {
 	known := map[string]asgtypes.AutoScalingInstanceDetails{}
 	in := &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids}
-	err := project.EachPage(ctx, o.autoScaling.DescribeAutoScalingInstances, in, func(out *autoscaling.DescribeAutoScalingInstancesOutput) {
+	err := project.EachPage(ctx, direct(o, o.autoScaling.DescribeAutoScalingInstances), in, func(out *autoscaling.DescribeAutoScalingInstancesOutput) {
 		for _, i := range out.AutoScalingInstances {
 			known[aws.ToString(i.InstanceId)] = i
 		}
@@ -133,7 +133,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 			return
 		}
 		reads++
-		out, err := o.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
+		out, err := direct(o, o.ec2.DescribeInstanceAttribute)(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
 		if err != nil {
 			f.note(ctx, err)
 			return
@@ -195,7 +195,7 @@ func (o *Observer) ofTemplate(ctx context.Context, s *roll.Snapshot, id roll.Ins
 		return known[template]
 	}
 	name, version, _ := strings.Cut(template, ":")
-	out, err := o.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(name), Versions: []string{version}, IncludeManagedResources: aws.Bool(true)})
+	out, err := direct(o, o.ec2.DescribeLaunchTemplateVersions)(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(name), Versions: []string{version}, IncludeManagedResources: aws.Bool(true)})
 	known[template] = err == nil && len(out.LaunchTemplateVersions) == 1 && out.LaunchTemplateVersions[0].LaunchTemplateData != nil
 	if known[template] {
 		ours, _ := bootstraps(&types.AttributeValue{Value: out.LaunchTemplateVersions[0].LaunchTemplateData.UserData}, s.Cluster)

@@ -121,7 +121,7 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 		if !ok || f.over {
 			continue
 		}
-		out, err := o.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})
+		out, err := direct(o, o.eks.DescribeNodegroup)(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})
 		if err != nil {
 			f.note(ctx, err)
 			continue
@@ -201,7 +201,7 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 				read = false
 				break
 			}
-			out, err := o.autoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(asg), MaxRecords: aws.Int32(activities)})
+			out, err := direct(o, o.autoScaling.DescribeScalingActivities)(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(asg), MaxRecords: aws.Int32(activities)})
 			if err != nil {
 				f.note(ctx, err)
 				read = false

@@ -231,7 +231,7 @@ func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string
 	case err != nil:
 		return nil, errors.New(awserr.Describe(err, callDescribeInstances, o.principal(ctx)))
 	case len(unknown) > 0:
-		return nil, fmt.Errorf("%w %s in %s: check the id, the region and the profile", ErrNoInstance, id, o.region)
+		return nil, fmt.Errorf("%w %s in %s: check the id, the region and the profile", ErrNoInstance, id, o.aws.Region)
 	}
 	var tags roll.TagSet
 	for _, r := range found {

@@ -161,7 +161,7 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 			s.Suspended = append(s.Suspended, group)
 			continue
 		}
-		out, err := o.autoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(g.Name), MaxRecords: aws.Int32(activities)})
+		out, err := direct(o, o.autoScaling.DescribeScalingActivities)(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(g.Name), MaxRecords: aws.Int32(activities)})
 		if err != nil {
 			answer = o.unlaunchedGap(ctx, s, roll.CallScalingActivities, err)
 			break

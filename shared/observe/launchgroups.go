@@ -68,7 +68,7 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 		addGap(s, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallNodegroup, Detail: fmt.Sprintf("there are %d managed node groups, of which %d were described; the health of the others is unknown", all, nodeGroupReads)})
 	}
 	for _, name := range names {
-		out, err := o.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})
+		out, err := direct(o, o.eks.DescribeNodegroup)(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})
 		switch {
 		case awserr.IsNotFound(err): // deleted since it was listed
 		case err != nil:
@@ -83,7 +83,7 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 // nodeGroups lists the names of the managed node groups.
 func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []string, err error) {
 	in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(nodeGroupPage)}
-	err = project.EachPage(ctx, o.eks.ListNodegroups, in, func(out *eks.ListNodegroupsOutput) { names = append(names, out.Nodegroups...) })
+	err = project.EachPage(ctx, direct(o, o.eks.ListNodegroups), in, func(out *eks.ListNodegroupsOutput) { names = append(names, out.Nodegroups...) })
 	return names, err
 }
 

@@ -28,6 +28,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
 )
@@ -44,7 +45,7 @@ type Observer struct {
 	autoScaling *autoscaling.Client
 	zonalShift  *arczonalshift.Client // only for clusters that ARC may shift
 	kube        dialer
-	region      string // a deleted cluster does not report its own
+	aws         aws.Config
 	principal   func(context.Context) string
 	pages       *rate.Limiter
 	jitter      time.Duration
@@ -88,7 +89,7 @@ func New(o Options) *Observer {
 	}
 	return &Observer{
 		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
-		kube: o.Kube, region: o.AWS.Region, principal: principal,
+		kube: o.Kube, aws: o.AWS, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare, noUserData: o.WithoutUserData,
 		rollFrom: cmp.Or(o.RollFrom, rollFrom),
@@ -243,13 +244,18 @@ func (f *faults) note(ctx context.Context, err error) {
 	f.told, f.over = true, g.Kind != roll.GapFailed && g.Kind != roll.GapUnavailable
 }
 
+// direct returns a method of a client of the observer, as apistats.Direct does.
+func direct[I, O, F any](o *Observer, call project.Method[I, O, F]) project.Method[I, O, F] {
+	return apistats.Direct(&o.aws, call)
+}
+
 // limited returns a method of the EC2 client that waits for its turn before each call.
 func limited[I, O, F any](o *Observer, call project.Method[I, O, F]) project.Method[I, O, F] {
 	return func(ctx context.Context, in *I, options ...func(*F)) (*O, error) {
 		if err := o.turn(ctx); err != nil {
 			return nil, err
 		}
-		return call(ctx, in, options...)
+		return direct(o, call)(ctx, in, options...)
 	}
 }
 

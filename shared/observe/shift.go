@@ -29,7 +29,7 @@ func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string)
 	}
 	ctx, cancel := deadline.In(ctx, shiftTime)
 	defer cancel()
-	out, err := o.zonalShift.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
+	out, err := direct(o, o.zonalShift.GetManagedResource)(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
 	if err != nil {
 		s.ShiftsRead = roll.Unreadable
 		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallZonalShift, err))

@@ -121,7 +121,7 @@ func (o *Observer) eachScalingGroup(ctx context.Context, cluster string, read fu
 }
 
 func (o *Observer) scalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, read func(evidence.AutoScalingGroup)) error {
-	return project.EachPage(ctx, o.autoScaling.DescribeAutoScalingGroups, in, func(out *autoscaling.DescribeAutoScalingGroupsOutput) {
+	return project.EachPage(ctx, direct(o, o.autoScaling.DescribeAutoScalingGroups), in, func(out *autoscaling.DescribeAutoScalingGroupsOutput) {
 		for _, g := range out.AutoScalingGroups {
 			read(project.ScalingGroup(g))
 		}

@@ -32,6 +32,9 @@ func Intercept(cfg aws.Config, by Interceptor) aws.Config {
 	cfg.APIOptions = append(slices.Clip(cfg.APIOptions), func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(step, middleware.Before)
 	})
+	if next, answered := cfg.HTTPClient.(answer); answered {
+		cfg.HTTPClient = answer(func(ctx context.Context, in any) (any, error) { return by(ctx, in, Call(next)) })
+	}
 	return cfg
 }
 

@@ -295,7 +295,7 @@ func strangers(fsys fs.FS) []string {
 
 // AWS returns the configuration of clients that the bundle answers, without a network.
 func (b *Bundle) AWS() aws.Config {
-	return apistats.Intercept(aws.Config{Region: b.cluster.Region}, func(_ context.Context, in any, _ apistats.Call) (any, error) { return b.c.answer(in) })
+	return apistats.Answered(b.cluster.Region, func(_ context.Context, in any, _ apistats.Call) (any, error) { return b.c.answer(in) })
 }
 
 // ClusterID returns the bundle's cluster.

@@ -10,6 +10,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
+	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/deadline"
 	"rollcall/shared/observe/project"
 )
@@ -44,7 +45,7 @@ type outcome struct {
 
 // ask makes one call, unless an earlier call failed with an error that would affect every call.
 func ask[I, O, F any](a *action, call project.Method[I, O, F], in *I) (*O, outcome) {
-	return try(a, func(ctx context.Context) (*O, error) { return call(ctx, in) })
+	return try(a, func(ctx context.Context) (*O, error) { return apistats.Direct(&a.l.AWS, call)(ctx, in) })
 }
 
 // try makes one or more calls of the action within the time limit of one.
@@ -142,7 +143,7 @@ func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F
 	for range lookupTries {
 		found := map[string]V{}
 		_, end := try(a, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, project.EachPage(ctx, call, in(slices.Clone(left)), func(out *O) { keep(found, out) })
+			return struct{}{}, project.EachPage(ctx, apistats.Direct(&a.l.AWS, call), in(slices.Clone(left)), func(out *O) { keep(found, out) })
 		})
 		named := named(end.err, left)
 		switch {
