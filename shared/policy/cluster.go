@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"sync"
+
 	"rollcall/shared/roll"
 	"rollcall/shared/roll/memo"
 )
@@ -11,9 +13,16 @@ type asked struct {
 	of                  roll.Selector
 }
 
-// remembering returns a cache of a document's effective policies. Selectors differ by group,
-// and by the tag of instances.
-func remembering() *memo.Memo[asked, Policy] { return &memo.Memo[asked, Policy]{Most: 1000} }
+// cache holds what was computed from a document: its effective policies, and what Watch returns.
+// Selectors differ by group, and by the tag of instances.
+type cache struct {
+	memo.Memo[asked, Policy]
+
+	once  sync.Once
+	watch roll.Watch
+}
+
+func remembering() *cache { return &cache{Memo: memo.Memo[asked, Policy]{Most: 1000}} }
 
 // remembered is For with a cache, if the document has one.
 func (d *Document) remembered(a asked) Policy {

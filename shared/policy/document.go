@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
-	"rollcall/shared/roll/memo"
 )
 
 // Document is a valid policy document. It is immutable, so any number of goroutines may read it.
@@ -18,7 +17,7 @@ type Document struct {
 	overrides []override
 	warnings  []Fault
 	source    Source
-	known     *memo.Memo[asked, Policy] // cache of Cluster; nil for none
+	known     *cache // nil for none
 }
 
 // override is one entry of a document's overrides.
@@ -128,8 +127,16 @@ func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
 
 // Watch returns what to read of every node for the policies of this document. It has each condition
 // but Ready, and each startup taint, that any part of the document names, for any cluster or group.
-// A node's own policy may name fewer.
+// A node's own policy may name fewer. The document caches the result, so it must not be changed.
 func (d *Document) Watch() roll.Watch {
+	if d.known == nil {
+		return d.watched()
+	}
+	d.known.once.Do(func() { d.known.watch = d.watched() })
+	return d.known.watch
+}
+
+func (d *Document) watched() roll.Watch {
 	w := roll.Watch{Conditions: make(map[roll.ConditionKey]bool)}
 	settings := slices.Concat(defaults(), d.deployed, d.settings)
 	for _, preset := range d.presets() {
