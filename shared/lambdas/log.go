@@ -40,15 +40,15 @@ func (h *Inspect) say(log *slog.Logger, events []emit.Event, result report.Check
 		log.Info("act ordered", "order", o.Order.ID, "instance", o.Order.Instance, "node", o.Order.Node, "group", o.Order.Group, "kind", o.Order.Kind,
 			"action", o.Order.Action, "result", o.Result, "reason", o.Reason, "detail", o.Detail)
 	}
-	reasons, kinds := map[plan.Reason]int{}, map[roll.Kind]int{}
+	findings, reasons, kinds := result.Findings(), map[plan.Reason]int{}, map[roll.Kind]int{}
 	for _, held := range result.Plan.Held {
 		reasons[held.Reason]++
 	}
-	for _, f := range result.Findings() {
+	for _, f := range findings {
 		kinds[f.Kind]++
 	}
 	log = log.With("complete", result.Complete(), "mode", result.Mode, "nodes", result.Assessment.Nodes, "ready", result.Assessment.Ready, "waiting", result.Assessment.Waiting,
-		"findings", len(result.Findings()), "kinds", kinds, "oldest", int(oldest(result.Findings(), result.Snapshot)), "orders", len(result.Plan.Orders), "held", len(result.Plan.Held), "heldFor", reasons, "took", took.Milliseconds())
+		"findings", len(findings), "kinds", kinds, "oldest", int(oldest(findings, result.Snapshot)), "orders", len(result.Plan.Orders), "held", len(result.Plan.Held), "heldFor", reasons, "took", took.Milliseconds())
 	if next := result.Plan.Next; !next.IsZero() {
 		log = log.With("next", next.UTC())
 	}

@@ -6,7 +6,6 @@ package report
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"rollcall/shared/assess"
@@ -53,13 +52,18 @@ type Check struct {
 func (c Check) Complete() bool { return len(c.Snapshot.Gaps) == 0 && len(c.Faults) == 0 }
 
 // Findings returns the findings that are past their warning time or tolerance.
-func (c Check) Findings() []roll.Finding {
-	return slices.DeleteFunc(slices.Clone(c.Assessment.Findings), func(f roll.Finding) bool { return f.Stage == roll.Watching })
-}
+func (c Check) Findings() []roll.Finding { return c.staged(false) }
 
 // Watching returns the findings within their tolerance.
-func (c Check) Watching() []roll.Finding {
-	return slices.DeleteFunc(slices.Clone(c.Assessment.Findings), func(f roll.Finding) bool { return f.Stage != roll.Watching })
+func (c Check) Watching() []roll.Finding { return c.staged(true) }
+
+func (c Check) staged(watching bool) (out []roll.Finding) {
+	for i := range c.Assessment.Findings {
+		if f := &c.Assessment.Findings[i]; (f.Stage == roll.Watching) == watching {
+			out = append(out, *f)
+		}
+	}
+	return out
 }
 
 // Notes returns sentences for a reader: what could not be read or done, and facts that are

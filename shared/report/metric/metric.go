@@ -31,12 +31,14 @@ const (
 	OtherValue = "other"
 )
 
+var services = apistats.Services()
+
 var dimensionValues = map[Dimension]func(string) bool{
 	ByKind:    func(v string) bool { return slices.Contains(roll.Kinds(), roll.Kind(v)) },
 	ByCause:   func(v string) bool { return v == NoCause || cause.Known(v) },
 	ByAction:  func(v string) bool { return slices.Contains(plan.Actions, plan.Action(v)) },
 	ByReason:  func(v string) bool { return plan.Reason(v).Ends() != "" },
-	ByService: func(v string) bool { return slices.Contains(apistats.Services(), v) },
+	ByService: func(v string) bool { return slices.Contains(services, v) },
 }
 
 // Form is the type of a metric, which decides the statistics that are meaningful.
