@@ -31,7 +31,7 @@ func (r resource) apiVersion() string { return strings.TrimPrefix(r.group+"/"+r.
 
 // path returns the path of one object, or of all objects if the name is "".
 func (r resource) path(namespace, name string) string {
-	segments := []string{"/apis", r.apiVersion()}
+	segments := append(make([]string, 0, 6), "/apis", r.apiVersion())
 	if r.group == "" {
 		segments[0] = "/api"
 	}

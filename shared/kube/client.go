@@ -130,12 +130,15 @@ func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.No
 	}))
 }
 
+func (c *Client) nodesRequest(o *metav1.ListOptions) *rest.Request {
+	return c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
+}
+
 // nodePage requests one page of the nodes, and returns the token of the next. What is not read from
 // the wire is requested again as JSON.
 func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *projector, yield func(roll.Node)) (next string, err error) {
-	request := c.rest.Get().Resource("nodes").VersionedParams(o, parameterCodec)
 	if c.nodes != nil {
-		page, next, err := c.nodes.page(ctx, o, request)
+		page, next, err := c.nodes.page(ctx, o, c.nodesRequest)
 		for _, n := range page {
 			yield(p.node(n))
 		}
@@ -148,7 +151,7 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		}
 		return next, err
 	}
-	body, err := open(ctx, request)
+	body, err := open(ctx, c.nodesRequest(o))
 	if err != nil {
 		return "", err
 	}

@@ -183,12 +183,12 @@ func NewClientOverPages(rt http.RoundTripper, nodes NodePages, items ItemPages) 
 }
 
 // page returns the result of the request for the page.
-func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request *rest.Request) (nodes []*NodeObject, next string, err error) {
+func (p NodePages) page(ctx context.Context, o *metav1.ListOptions, request func(*metav1.ListOptions) *rest.Request) (nodes []*NodeObject, next string, err error) {
 	if err = ctx.Err(); err == nil {
 		nodes, next, err = p(ctx, o.Limit, o.Continue)
 	}
 	if err != nil {
-		return nil, "", unanswered(err, request)
+		return nil, "", unanswered(err, request(o))
 	}
 	return nodes, next, nil
 }

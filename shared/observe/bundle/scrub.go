@@ -34,12 +34,10 @@ func (s *scrubber) text(v string) string {
 // name announces a secret, the whole value is removed.
 func (s *scrubber) named(name, v string) string {
 	key := [2]string{name + ":", v}
-	clean, ok := s.seen[key]
-	if ok {
+	if clean, ok := s.seen[key]; ok {
 		return clean
 	}
-	clean = s.text(v)
-	_, alone := redact.Text(v)
+	clean, alone := redact.Text(v)
 	if _, hits := redact.Text(name + ": " + v); len(hits) > len(alone) {
 		clean = "[redacted: " + string(hits[0].Kind) + "]"
 	}
