@@ -72,7 +72,7 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 	pol := u.policyNow(c, cl.g)
 	due := since.Add(pol.duration("stuck.after"))
 	first, checked := u.verdicts.first[c.name]
-	if at := u.truths.last["not active "+c.name]; at.After(due) {
+	if at := u.truths.last[[2]string{"not active", c.name}]; at.After(due) {
 		due = at // nothing is judged in a cluster that is being updated
 	}
 	if now.Sub(due) < keptWithin+2*a.sc.Sweep {

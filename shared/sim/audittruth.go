@@ -34,7 +34,7 @@ const (
 
 // truths is what the auditor remembers for RuleTruth.
 type truths struct {
-	last    map[string]time.Time            // when something was last true, by condition and subject
+	last    map[[2]string]time.Time         // when something was last true, by condition and subject
 	trouble map[string]time.Time            // when the cluster as a whole was last in trouble
 	seen    map[string]map[about][]sighting // by cluster
 }
@@ -46,7 +46,7 @@ type sighting struct {
 }
 
 func newTruths() truths {
-	return truths{last: map[string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
+	return truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
 }
 
 // excuse is a held act, with everything that the auditor knows of it.
@@ -94,7 +94,7 @@ func (t *truths) remember(a *account) {
 	now := a.Now()
 	note := func(what, whom string, is bool) {
 		if is {
-			t.last[what+" "+whom] = now
+			t.last[[2]string{what, whom}] = now
 		}
 	}
 	for _, c := range a.clusters {
@@ -141,7 +141,7 @@ func (t *truths) sighted(c checkup, by sighting) {
 
 // lately reports whether the condition is true, or was a short while ago.
 func (e excuse) lately(what, whom string) bool {
-	at, ok := e.u.truths.last[what+" "+whom]
+	at, ok := e.u.truths.last[[2]string{what, whom}]
 	return ok && e.u.a.Now().Sub(at) <= lag
 }
 
@@ -445,7 +445,7 @@ var ofMachine = map[string]func(excuse) bool{
 		first, checked := e.u.verdicts.first[e.c.name]
 		found := e.found()
 		before := found
-		if at, ok := e.u.truths.last["vanished "+e.m.id]; ok && at.After(before) {
+		if at, ok := e.u.truths.last[[2]string{"vanished", e.m.id}]; ok && at.After(before) {
 			before = at // no check could see its Node before
 		}
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
@@ -674,7 +674,7 @@ func (e excuse) serves(why ...string) bool {
 // during reports whether the condition was true at some time of the check, of which the auditor takes
 // note every minute: what the check read may be over when it ends.
 func (e excuse) during(what, whom string) bool {
-	at, ok := e.u.truths.last[what+" "+whom]
+	at, ok := e.u.truths.last[[2]string{what, whom}]
 	return ok && !at.Before(e.inv.begun.Add(-time.Minute))
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -100,7 +101,7 @@ func (g *group) asgARN() string {
 }
 
 func (t *template) specification() *types.LaunchTemplateSpecification {
-	return &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(t.id), Version: aws.String(fmt.Sprint(t.version))}
+	return &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(t.id), Version: aws.String(strconv.Itoa(t.version))}
 }
 
 // lifecycle returns the machine's lifecycle state in its group.

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/kube"
 	"rollcall/shared/observe/apistats"
 )
 
@@ -33,6 +34,8 @@ type env struct {
 	inv  *invocation   // nil between invocations
 	// run calls the function's handler, which the deployment builds when the environment starts.
 	run func(inv *invocation, message []message) []string
+	// kube are its clients of clusters, by name. It has one request of one of them at a time.
+	kube map[string]*kube.Client
 	// policy is what it has read of the policy, for the auditor.
 	policy policySight
 }

@@ -120,7 +120,17 @@ func (p *process) live() {
 		}
 		p.e.drive(nil)
 	}()
+	grow()
 	p.body(p)
+}
+
+// grow makes room for the stack of a check at once: it would grow several times, and be copied each
+// time.
+//
+//go:noinline
+func grow() {
+	var room [24 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // shutdown stops the processes that still wait when the run is over.

@@ -22,14 +22,14 @@ const (
 
 // befalls reports whether a fault of that kind affects what the dice decide. It records the first
 // time in each form in the history.
-func (a *account) befalls(what FaultKind, form string, d dice, detail string) bool {
+func (a *account) befalls(what FaultKind, form string, d dice, detail ...string) bool {
 	if !d.chance(a.share(what)) {
 		return false
 	}
 	for i := range a.weather.spells {
 		if s := &a.weather.spells[i]; s.what == what && s.lasts(a.Now()) && !slices.Contains(s.met, form) {
 			s.met = append(s.met, form)
-			a.note(Event{Kind: EventArose, Stage: string(what), Reason: form, Detail: detail})
+			a.note(Event{Kind: EventArose, Stage: string(what), Reason: form, Detail: strings.Join(detail, " ")})
 		}
 	}
 	return true
@@ -78,7 +78,7 @@ func retryOf(name string) retry {
 // retried returns the additional time for throttled tries, and whether all tries are throttled.
 func (a *account) retried(name string, d dice) (waits time.Duration, throttled bool) {
 	r := retryOf(name)
-	for n := 1; a.befalls(FaultRetries, r.of, d.nth(n), name+" is throttled"); n++ {
+	for n := 1; a.befalls(FaultRetries, r.of, d.nth(n), name, "is throttled"); n++ {
 		if n >= r.tries {
 			return waits, true
 		}

@@ -29,8 +29,16 @@ func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
 	if to.Endpoint == "" {
 		return nil, fmt.Errorf("reach the Kubernetes API of %s: %w", to.ID.Name, kube.ErrNoEndpoint)
 	}
+	if known := k.v.kube[to.ID.Name]; known != nil {
+		return known, nil
+	}
 	api := &kubeAPI{v: k.v, name: to.ID.Name}
-	return kube.NewClientOverPages(api, api.nodePage, api.itemPage)
+	client, err := kube.NewClientOverPages(api, api.nodePage, api.itemPage)
+	if k.v.kube == nil {
+		k.v.kube = map[string]*kube.Client{}
+	}
+	k.v.kube[to.ID.Name] = client
+	return client, err
 }
 
 // kubeAPI is the Kubernetes API of a cluster for one client. It serves one request at a time.

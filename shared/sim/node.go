@@ -14,9 +14,9 @@ func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time
 
 // ready returns the node's condition Ready.
 func (n *node) ready() corev1.NodeCondition {
-	for _, c := range n.conditions {
-		if c.Type == corev1.NodeReady {
-			return c
+	for i := range n.conditions {
+		if c := &n.conditions[i]; c.Type == corev1.NodeReady {
+			return *c
 		}
 	}
 	return corev1.NodeCondition{}

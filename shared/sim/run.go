@@ -59,7 +59,7 @@ type Watch struct {
 
 // GCPercent is the value for debug.SetGCPercent during runs: a run allocates much memory for a
 // short time and keeps little.
-const GCPercent = 400
+const GCPercent = 800
 
 // step is how far a run advances between two checks of the auditor.
 const step = time.Minute
