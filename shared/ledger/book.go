@@ -27,7 +27,7 @@ type store interface {
 
 type record struct {
 	key     string
-	value   json.RawMessage
+	value   string
 	version int64 // 0 if it was written without one
 }
 

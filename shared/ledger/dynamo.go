@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -104,19 +103,17 @@ func (t *inTable) read(ctx context.Context, partition, prefix string) (records [
 		}
 	}
 	for _, it := range items {
-		r := record{key: textOf(it[attrSort]), version: numberOf(it[attrVersion])}
+		r := record{key: textOf(it[attrSort]), value: textOf(it[attrValue]), version: numberOf(it[attrVersion])}
 		if parts[r.key] != nil {
 			continue
 		}
-		value := textOf(it[attrValue])
 		for n := range int(numberOf(it[attrParts])) {
 			p := parts[partKey(r.key, n+1)]
 			if p == nil || textOf(p[attrStamp]) != textOf(it[attrStamp]) {
 				return nil, fmt.Errorf("items %s and %s of table %s do not belong together: %w", r.key, partKey(r.key, n+1), t.table, errMoved)
 			}
-			value += textOf(p[attrValue])
+			r.value += textOf(p[attrValue])
 		}
-		r.value = json.RawMessage(value)
 		records = append(records, r)
 	}
 	return records, nil

@@ -41,7 +41,7 @@ func (b *book) Sizes(ctx context.Context, region string) (map[string]int, error)
 	records, err := b.store.read(ctx, fleetPartition(region), sizePrefix)
 	for _, r := range records {
 		var nodes int
-		if err := json.Unmarshal(r.value, &nodes); err != nil {
+		if err := json.Unmarshal([]byte(r.value), &nodes); err != nil {
 			return nil, r.malformed(err)
 		}
 		sizes[strings.TrimPrefix(r.key, sizePrefix)] = nodes

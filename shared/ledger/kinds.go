@@ -157,7 +157,7 @@ func stateOf(records []record) (State, error) {
 			a, err = actOf(r)
 			acts = append(acts, a)
 		case k != nil: // unknown kinds belong to a later version
-			p := known.Get(r.textKey(), func() (p parsed) {
+			p := r.parsed(func() (p parsed) {
 				p.put, p.err = k.parse(r)
 				return p
 			})
@@ -181,13 +181,18 @@ type parsed struct {
 	err error
 }
 
-// known caches the content of records: few change from one check to the next.
-var known = memo.Memo[textKey, parsed]{Most: 8192}
+// known caches the content of records by their keys and texts: few change from one check to the next.
+var known = memo.Memo[[2]string, parsed]{Most: 4096}
 
-// textKey identifies a record by its key and its text.
-type textKey struct {
-	key  string
-	text memo.Key
+// knownBytes is the maximum length of a text in the cache. A notice may have megabytes, and changes.
+const knownBytes = 2000
+
+// parsed returns the content of the record, which parse computes if it is not cached.
+func (r record) parsed(parse func() parsed) parsed {
+	if len(r.value) > knownBytes {
+		return parse()
+	}
+	return known.Get([2]string{r.key, r.value}, parse)
 }
 
 // own returns a copy of a value that shares nothing with it, so that no reader can change what
@@ -213,8 +218,6 @@ func own[V any](v V) V {
 	}
 	return v
 }
-
-func (r record) textKey() textKey { return textKey{r.key, memo.Of([]byte(r.value))} }
 
 // document is the content of a record. Kinds with one record have no key.
 type document[K, V any] struct {
@@ -242,11 +245,11 @@ func decode[K, V any](r record, needs []need) (k K, v V, err error) {
 		Key   K
 		Value *V
 	}
-	if json.Unmarshal(r.value, &d) == nil && d.Value != nil && !slices.ContainsFunc(needs, func(n need) bool { return n.zero(d.Value) }) {
+	if json.Unmarshal([]byte(r.value), &d) == nil && d.Value != nil && !slices.ContainsFunc(needs, func(n need) bool { return n.zero(d.Value) }) {
 		return d.Key, *d.Value, nil
 	}
 	var parts struct{ Key, Value json.RawMessage }
-	if err := json.Unmarshal(r.value, &parts); err != nil {
+	if err := json.Unmarshal([]byte(r.value), &parts); err != nil {
 		return k, v, err
 	}
 	if len(needs) > 0 {

@@ -22,7 +22,7 @@ func (p partitions) read(partition, prefix string) (out []record) {
 	for _, key := range slices.Sorted(maps.Keys(p[partition])) {
 		if strings.HasPrefix(key, prefix) {
 			r := p[partition][key]
-			out = append(out, record{key, r.Value, r.Version})
+			out = append(out, record{key, string(r.Value), r.Version})
 		}
 	}
 	return out

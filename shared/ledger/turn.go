@@ -51,7 +51,7 @@ func (a act) write(read int64) (write, error) {
 var actNeeds = needs[act]()
 
 func actOf(r record) (act, error) {
-	p := known.Get(r.textKey(), func() parsed {
+	p := r.parsed(func() parsed {
 		_, a, err := decode[none, act](r, actNeeds)
 		if err == nil && a.Outcome != nil && a.Outcome.Result == "" {
 			err = errors.New("its outcome has no result")

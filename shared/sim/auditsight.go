@@ -19,7 +19,7 @@ type sight struct {
 	described string // the cluster's latest status
 	status    string // its status before the last listing
 	nodes     seenPages[corev1.Node]
-	instances seenPages[types.Instance]
+	instances seenPages[*types.Instance]
 	ids       map[string]bool   // of those instances; nil until it is needed
 	looked    map[string]lookup // instances by id
 	policy    bool              // the policy was read
@@ -127,9 +127,9 @@ func startupTaint(key string) bool {
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running := map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
-		for i := range page {
-			if page[i].State != nil && page[i].State.Name == types.InstanceStateNameRunning {
-				running[*page[i].InstanceId] = &page[i]
+		for _, i := range page {
+			if i.State != nil && i.State.Name == types.InstanceStateNameRunning {
+				running[*i.InstanceId] = i
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func (inv *invocation) sawCluster(_, status string) { inv.seen.described = statu
 
 // sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
 // first and last give the page's place in the listing.
-func (inv *invocation) sawInstances(_ string, page []types.Instance, first, last, ok bool) {
+func (inv *invocation) sawInstances(_ string, page []*types.Instance, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
 	}
@@ -238,7 +238,7 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	}
 	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
 	if s := &inv.seen; i != nil && s.instances.begun && !s.lists(id) {
-		s.instances.pages = append(s.instances.pages, []types.Instance{*i}) // a node named it, and no tag
+		s.instances.pages = append(s.instances.pages, []*types.Instance{i}) // a node named it, and no tag
 		s.ids[id] = true
 	}
 }
@@ -248,8 +248,8 @@ func (s *sight) lists(id string) bool {
 	if s.ids == nil {
 		s.ids = map[string]bool{}
 		for _, page := range s.instances.pages {
-			for i := range page {
-				s.ids[*page[i].InstanceId] = true
+			for _, i := range page {
+				s.ids[*i.InstanceId] = true
 			}
 		}
 	}

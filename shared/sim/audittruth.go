@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -722,7 +723,17 @@ func readyOf(n *corev1.Node) corev1.NodeCondition {
 }
 
 // eachNode and eachInstance iterate over the last listing.
-func (s *sight) eachNode() func(func(*corev1.Node) bool) { return each(s.nodes.pages) }
+func (s *sight) eachNode() iter.Seq[*corev1.Node] {
+	return func(yield func(*corev1.Node) bool) {
+		for _, page := range s.nodes.pages {
+			for i := range page {
+				if !yield(&page[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // shown returns whether EC2 showed an instance as running, if all were listed. An answer may leave one
 // out, and its states lag.
@@ -734,16 +745,6 @@ func (s *sight) shown() func(id string) bool {
 	return func(id string) bool { return !s.instances.begun || ids[id] }
 }
 
-func (s *sight) eachInstance() func(func(*types.Instance) bool) { return each(s.instances.pages) }
-
-func each[T any](pages [][]T) func(func(*T) bool) {
-	return func(yield func(*T) bool) {
-		for _, page := range pages {
-			for i := range page {
-				if !yield(&page[i]) {
-					return
-				}
-			}
-		}
-	}
+func (s *sight) eachInstance() iter.Seq[*types.Instance] {
+	return slices.Values(slices.Concat(s.instances.pages...))
 }

@@ -54,7 +54,7 @@ const filterValues = 200
 func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	out := new(ec2.DescribeInstancesOutput)
-	var page []types.Instance
+	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {
 		var all []types.Instance
 		if c := e.v.a.byName[cluster]; c != nil {
@@ -62,11 +62,13 @@ func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.Describe
 		}
 		from := goesOn(all, in.NextToken)
 		to := min(from+e.v.pageSize(int(*in.MaxResults), len(all)), len(all))
-		page = all[from:to:to]
+		for i := range all[from:to] {
+			page = append(page, &all[from+i])
+		}
 		if to < len(all) {
 			out.NextToken = aws.String(fmt.Sprintf("%d/%s", to, *all[to-1].InstanceId))
 		}
-		out.Reservations = reserved(page)
+		out.Reservations = reserved(all[from:to:to])
 		return nil
 	})
 	inv.sawInstances(cluster, page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
@@ -410,16 +412,16 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 		return answered(out, e.v.call(ctx, call, reads, "", func() error { return e.tags(in, out) }))
 	}
 	inv := e.v.inv
-	var page []types.Instance
+	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {
 		var all []*machine
 		if c := e.v.a.byName[cluster]; c != nil {
 			all = c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute)))
 		}
 		all, out.NextToken = cut(all, in.NextToken, aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all)))))
-		page, out.Tags = make([]types.Instance, len(all)), make([]types.TagDescription, 0, len(all))
+		page, out.Tags = make([]*types.Instance, len(all)), make([]types.TagDescription, 0, len(all))
 		for i, m := range all {
-			page[i] = *m.shown
+			page[i] = m.shown
 			told := m.tagsTold()
 			for j := range told {
 				if t := &told[j]; t.key == roll.ClusterTagPrefix+cluster || strings.HasPrefix(t.key, roll.TagPrefix) {
