@@ -13,13 +13,13 @@ import (
 func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
 
 // ready returns the node's condition Ready.
-func (n *node) ready() corev1.NodeCondition {
+func (n *node) ready() *corev1.NodeCondition {
 	for i := range n.conditions {
 		if c := &n.conditions[i]; c.Type == corev1.NodeReady {
-			return *c
+			return c
 		}
 	}
-	return corev1.NodeCondition{}
+	return &corev1.NodeCondition{}
 }
 
 // set changes or adds a condition, and reports whether its status or reason changed.

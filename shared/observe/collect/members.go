@@ -24,6 +24,7 @@ func (l *look) readMembers() {
 		l.group(group, func(g *evidence.Group) { g.Acts, g.Proven = l.acts(group), l.in.State.Groups[group].Proven })
 	}
 	delete(affected, roll.GroupNone)
+	members := map[roll.Group][]evidence.Member{}
 	seen := map[evidence.Sound]int{} // where they are in the list
 	for _, m := range roll.Pair(l.in.Snapshot) {
 		if m.Instance == nil {
@@ -36,7 +37,7 @@ func (l *look) readMembers() {
 		}
 		member := memberOf(m, found)
 		if affected[group] {
-			l.group(group, func(g *evidence.Group) { g.Members = append(g.Members, member) })
+			members[group] = append(members[group], member)
 		}
 		if !compared || !member.Healthy {
 			continue
@@ -52,6 +53,9 @@ func (l *look) readMembers() {
 		if s := &l.ev.Sound[at]; member.Joined.After(s.Joined) {
 			s.Latest, s.Joined = member.Instance, member.Joined
 		}
+	}
+	for group, all := range members {
+		l.group(group, func(g *evidence.Group) { g.Members = all })
 	}
 }
 
