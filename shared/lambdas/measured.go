@@ -17,7 +17,7 @@ import (
 // measure returns the samples of a check.
 func measure(before ledger.State, events []emit.Event, result report.Check, took time.Duration) []metric.Sample {
 	cluster := result.Snapshot.Cluster.ID.Name
-	s := &sums{cluster: cluster, place: map[place]int{}}
+	s := &sums{cluster: cluster, place: map[sampleID]int{}}
 	s.add(metric.CheckDuration, nil, float64(took.Milliseconds()))
 	if result.Snapshot.Whole() {
 		s.add(metric.ChecksCompleted, nil, 1)
@@ -56,16 +56,16 @@ func unreadFor(before ledger.State, result report.Check) time.Duration {
 type sums struct {
 	cluster string
 	samples []metric.Sample
-	place   map[place]int // index of a sample
+	place   map[sampleID]int // index of a sample
 }
 
-// place is the name of a series with the dimensions of a sample.
-type place struct{ series, kind, cause, action, reason string }
+// sampleID is the series of a sample with its dimensions besides the cluster.
+type sampleID struct{ series, kind, cause, action, reason string }
 
 func (s *sums) add(of metric.Series, by metric.By, n float64) {
 	all := metric.By{metric.ByCluster: s.cluster}
 	maps.Copy(all, by)
-	key := place{of.Name, by[metric.ByKind], by[metric.ByCause], by[metric.ByAction], by[metric.ByReason]}
+	key := sampleID{of.Name, by[metric.ByKind], by[metric.ByCause], by[metric.ByAction], by[metric.ByReason]}
 	if i, ok := s.place[key]; ok {
 		s.samples[i].Value += n
 		return
