@@ -36,13 +36,10 @@ func main() {
 		start.Fatal("inspect", err)
 	}
 	bucket := archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket)
-	look, err := view.Open(f.AWS, "rollcall-inspect", view.Options{
+	look := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,
 		WithoutSecrets: f.Settings.WithoutSecrets, HostLogs: collect.HostLogs{Document: f.Settings.HostLogs, Ask: true},
 	})
-	if err != nil {
-		start.Fatal("inspect", err)
-	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	h := &lambdas.Inspect{
 		Ambient: f.Ambient(),

@@ -30,13 +30,10 @@ func main() {
 	if err != nil {
 		start.Fatal("remediate", err)
 	}
-	look, err := view.Open(f.AWS, "rollcall-remediate", view.Options{
+	look := view.Open(f.AWS, "rollcall-remediate", view.Options{
 		Store: archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket), Calls: f.Calls, PageInterval: start.PageInterval,
 		WithoutSecrets: f.Settings.WithoutSecrets, HostLogs: collect.HostLogs{Document: f.Settings.HostLogs},
 	})
-	if err != nil {
-		start.Fatal("remediate", err)
-	}
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)
 	remediator, err := remediate.New(remediate.Options{
 		Targets:   look.Observer,

@@ -186,11 +186,11 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 // what they are meant for where their own could not be read.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html
 func (o *Observer) ofTemplate(ctx context.Context, s *roll.Snapshot, id roll.InstanceID, known map[string]bool) bool {
-	at := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id })
-	if at < 0 || s.Instances[at].ASG == "" || s.Instances[at].LaunchTemplate == "" {
+	i := s.Instance(id)
+	if i == nil || i.ASG == "" || i.LaunchTemplate == "" {
 		return false
 	}
-	template := s.Instances[at].LaunchTemplate
+	template := i.LaunchTemplate
 	if _, ok := known[template]; ok || len(known) >= templateReads {
 		return known[template]
 	}

@@ -315,11 +315,7 @@ func (a access) open(cfg aws.Config, env Environment, evidence string, principal
 			Parameters: map[string][]string{"commands": {hostlog.Script}, "executionTimeout": {"60"}},
 		}
 	}
-	look, err := view.Open(cfg, "rollcall/"+version(), o)
-	if err != nil {
-		return nil, err
-	}
-	return &account{region: cfg.Region, cfg: cfg, view: look, principal: principal}, nil
+	return &account{region: cfg.Region, cfg: cfg, view: view.Open(cfg, "rollcall/"+version(), o), principal: principal}, nil
 }
 
 // only returns the account of a command that reads one region.

@@ -24,7 +24,7 @@ type daemonSet struct {
 					NodeAffinity struct {
 						Required *struct {
 							Terms []struct {
-								MatchExpressions []requirement `json:"matchExpressions"`
+								MatchExpressions []evidence.Requirement `json:"matchExpressions"`
 							} `json:"nodeSelectorTerms"`
 						} `json:"requiredDuringSchedulingIgnoredDuringExecution"`
 					} `json:"nodeAffinity"`
@@ -52,11 +52,7 @@ func daemonSetOf(d *daemonSet) evidence.DaemonSet {
 	}
 	if required := pod.Affinity.NodeAffinity.Required; required != nil {
 		for _, term := range required.Terms {
-			var all []evidence.Requirement
-			for _, r := range term.MatchExpressions {
-				all = append(all, evidence.Requirement(r))
-			}
-			out.Affinity = append(out.Affinity, all) // its matchFields count as met
+			out.Affinity = append(out.Affinity, term.MatchExpressions) // its matchFields count as met
 		}
 	}
 	return out

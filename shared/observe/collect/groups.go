@@ -2,7 +2,6 @@ package collect
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -69,11 +68,10 @@ func (l *look) asg(id roll.InstanceID) string {
 	if config := l.config(id); config.Known() {
 		return config.Value.ASG
 	}
-	i := slices.IndexFunc(l.in.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id })
-	if i < 0 {
-		return ""
+	if i := l.in.Snapshot.Instance(id); i != nil {
+		return i.ASG
 	}
-	return l.in.Snapshot.Instances[i].ASG
+	return ""
 }
 
 // readAutoScaling describes the Auto Scaling groups of findings.

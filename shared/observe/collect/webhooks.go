@@ -139,11 +139,11 @@ func (w webhook) namespaces() (names []evidence.Requirement, others bool) {
 		return nil, true
 	}
 	for key, value := range s.MatchLabels {
-		s.MatchExpressions = append(s.MatchExpressions, requirement{key, "In", []string{value}})
+		s.MatchExpressions = append(s.MatchExpressions, evidence.Requirement{Key: key, Operator: "In", Values: []string{value}})
 	}
 	for _, r := range s.MatchExpressions {
 		if r.Key == labelNamespace {
-			names = append(names, evidence.Requirement(r))
+			names = append(names, r)
 		}
 	}
 	return names, len(names) < len(s.MatchExpressions)
@@ -156,14 +156,8 @@ const labelNamespace = "kubernetes.io/metadata.name"
 // labelSelector is a label selector.
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
 type labelSelector struct {
-	MatchLabels      map[string]string `json:"matchLabels"`
-	MatchExpressions []requirement     `json:"matchExpressions"`
-}
-
-type requirement struct {
-	Key      string   `json:"key"`
-	Operator string   `json:"operator"`
-	Values   []string `json:"values"`
+	MatchLabels      map[string]string      `json:"matchLabels"`
+	MatchExpressions []evidence.Requirement `json:"matchExpressions"`
 }
 
 // selects reports whether a selector excludes objects, or may, since it is missing. A namespace

@@ -105,18 +105,17 @@ type Account struct {
 
 // Open creates the clients of an account and region. agent is the name of the Kubernetes clients in
 // audit logs. It sends nothing yet.
-func Open(cfg aws.Config, agent string, o Options) (*Account, error) {
+func Open(cfg aws.Config, agent string, o Options) *Account {
 	signing := cfg
 	if o.Tokens != nil {
 		signing = *o.Tokens
 	}
-	tokens := kube.NewTokenSource(signing)
-	a := &Account{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(tokens, agent)}
+	a := &Account{EC2: ec2.NewFromConfig(cfg), Kube: kube.NewDialer(kube.NewTokenSource(signing), agent)}
 	if o.Calls != nil {
 		a.Kube.Wrap = o.Calls.Transport
 	}
 	a.View = New(cfg, a.Kube, o)
-	return a, nil
+	return a
 }
 
 // Recorded returns a view of the same account whose answers a recorder keeps, and a dialer whose
