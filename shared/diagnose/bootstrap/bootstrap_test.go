@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 type example struct {
@@ -24,7 +25,7 @@ func check(t *testing.T, examples []example) {
 	for _, x := range examples {
 		t.Run(x.name, func(t *testing.T) {
 			sheet := x.s.analyze()
-			if got := told(sheet); got != x.want {
+			if got := causetest.Told(sheet); got != x.want {
 				t.Errorf("%q, want %q", got, x.want)
 				for _, c := range sheet.Causes() {
 					t.Logf("%s: %s", c.Code, c.Summary)
@@ -465,14 +466,14 @@ func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
 		ID: template, Version: "3", HasUserData: true, UserData: evidence.Read(userdata.Read([]byte(nodeConfig("billing", endpoint, ca)))),
 	})
 	sheet := s.analyze()
-	if got := told(sheet); got != "UserDataClusterMismatch" {
+	if got := causetest.Told(sheet); got != "UserDataClusterMismatch" {
 		t.Fatalf("%q", got)
 	}
 	if c := sheet.Causes()[0]; c.Evidence[0].Source != "launch template "+template+":3" || c.Subject != "launch-template/"+template+":3" {
 		t.Errorf("%+v", c)
 	}
 	s.config(func(c *evidence.InstanceConfig) { c.ASG = "" })
-	if got := told(s.analyze()); got != "" {
+	if got := causetest.Told(s.analyze()); got != "" {
 		t.Errorf("launched by itself: %q", got)
 	}
 }
@@ -487,7 +488,7 @@ func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
 	} {
 		s := nodeadm().data(text)
 		s.e.Alone = true
-		if got := told(s.analyze()); got != want {
+		if got := causetest.Told(s.analyze()); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -523,7 +524,7 @@ func TestArchitecture(t *testing.T) {
 	check(t, architectures())
 	for _, s := range []*scene{arm(nodeadm()), arm(rocket()), arm(nodeadm()).data(nodeConfig("billing", endpoint, ca))} {
 		if !slices.Contains(s.analyze().Clear(), cause.ArchitectureMismatch) {
-			t.Errorf("the architecture of a running instance whose AMI agrees is not ruled out: %s", told(s.analyze()))
+			t.Errorf("the architecture of a running instance whose AMI agrees is not ruled out: %s", causetest.Told(s.analyze()))
 		}
 	}
 }
@@ -685,7 +686,7 @@ func TestWhatStandsFirst(t *testing.T) {
 	s := nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n").console(lines(bootAL2023, []string{
 		`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
 	})...)
-	if got := told(s.analyze()); got != "UserDataUnparseable NodeadmFailed" {
+	if got := causetest.Told(s.analyze()); got != "UserDataUnparseable NodeadmFailed" {
 		t.Errorf("%q: what is to be changed comes before what shows it", got)
 	}
 }

@@ -213,19 +213,6 @@ func (s *scene) analyze() *cause.Sheet {
 	return sheet
 }
 
-// told returns the codes that were found, suggestive ones with a mark.
-func told(s *cause.Sheet) string {
-	var out []string
-	for _, c := range s.Causes() {
-		mark := ""
-		if c.Confidence != roll.Decisive {
-			mark = "?"
-		}
-		out = append(out, c.Code+mark)
-	}
-	return strings.Join(out, " ")
-}
-
 // Console lines.
 var (
 	bootAL2023 = []string{

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 func everyExample() []example {
@@ -73,16 +74,6 @@ func (s *scene) clone() *scene {
 	return &scene{e: &e, f: s.f}
 }
 
-func decisive(s *cause.Sheet) []cause.Code {
-	var out []cause.Code
-	for _, c := range s.Causes() {
-		if c.Confidence == roll.Decisive {
-			out = append(out, c.Code)
-		}
-	}
-	return out
-}
-
 // Whatever is unreadable, nothing becomes decisive that was not, nothing is ruled out that was
 // found, and what is not checked says why.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
@@ -100,9 +91,9 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 				}
 			}
 			after := s.analyze()
-			for _, code := range decisive(after) {
-				if !slices.Contains(decisive(before), code) {
-					t.Fatalf("%s: %s becomes decisive once %s are hidden; before %q", x.name, code, hidden, told(before))
+			for _, code := range causetest.Decisive(after) {
+				if !slices.Contains(causetest.Decisive(before), code) {
+					t.Fatalf("%s: %s becomes decisive once %s are hidden; before %q", x.name, code, hidden, causetest.Told(before))
 				}
 			}
 			for _, c := range before.Causes() {
@@ -114,11 +105,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 					t.Fatalf("%s: %s is ruled out once %s are hidden", x.name, c.Code, hidden)
 				}
 			}
-			for _, u := range after.Open() {
-				if u.Reason == "" {
-					t.Fatalf("%s: %s is not checked, and nobody says why", x.name, u.Code)
-				}
-			}
+			causetest.Reasons(t, x.name, after)
 		}
 	}
 }
@@ -142,7 +129,7 @@ func TestWhatWasReadAndIsFineIsRuledOut(t *testing.T) {
 		sheet := tt.s.analyze()
 		for _, code := range tt.want {
 			if !slices.Contains(sheet.Clear(), code) {
-				t.Errorf("%s: %s is not ruled out; found %q", tt.name, code, told(sheet))
+				t.Errorf("%s: %s is not ruled out; found %q", tt.name, code, causetest.Told(sheet))
 			}
 		}
 		if tt.s.f.Kind == roll.NotReady && len(sheet.Clear()) != 1 {

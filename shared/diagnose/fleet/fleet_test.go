@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"rollcall/shared/diagnose/fleet"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 const instance = roll.InstanceID("i-0123456789abcdef0")
@@ -66,18 +68,6 @@ func analyze(c *evidence.Case) *cause.Sheet {
 	s := &cause.Sheet{}
 	fleet.Analyze(c, s)
 	return s
-}
-
-func told(s *cause.Sheet) string {
-	var out []string
-	for _, c := range s.Causes() {
-		mark := ""
-		if c.Confidence != roll.Decisive {
-			mark = "?"
-		}
-		out = append(out, c.Code+mark)
-	}
-	return strings.Join(out, " ")
 }
 
 func silent(minutes ...int) (out []time.Time) {
@@ -263,7 +253,7 @@ func TestWhatIsFound(t *testing.T) {
 		c := world(tt.kind, tt.owner, map[roll.Owner]roll.Group{karpenter: "nodepool/default", managed: "nodegroup/web", scaled: "asg/workers", roll.OwnerNone: roll.GroupNone}[tt.owner])
 		tt.spoil(&wrapped{c})
 		s := analyze(c)
-		if got := told(s); got != tt.want {
+		if got := causetest.Told(s); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 		for _, found := range s.Causes() {
@@ -308,7 +298,7 @@ func TestAWebhookThatKeepsTheNetworkPluginAway(t *testing.T) {
 			c.Cluster.PodWebhooks = tt.hooks
 			s := analyze(c)
 			open := s.Noted(cause.AdmissionWebhookBlocks) && !s.Decided(cause.AdmissionWebhookBlocks)
-			if got := told(s); open != (tt.want == "open") || !open && got != tt.want {
+			if got := causetest.Told(s); open != (tt.want == "open") || !open && got != tt.want {
 				t.Errorf("%s: %s: %q, not checked: %t, want %q", name, kind, got, open, tt.want)
 			}
 		}
@@ -347,7 +337,7 @@ func TestTheNamespacesOfAWebhook(t *testing.T) {
 		c.Cluster.DaemonSets = tt.sets
 		c.Cluster.PodWebhooks = webhook(func(h *evidence.Webhook) { h.Resources, h.Namespaces = []string{"pods"}, []evidence.Requirement{tt.in} })
 		s := analyze(c)
-		if got := told(s); got != tt.want {
+		if got := causetest.Told(s); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 		for _, found := range s.Causes() {
@@ -379,7 +369,7 @@ func TestAWebhookThatKeepsNodesFromBeingPrepared(t *testing.T) {
 		c.Finding.Node = "n"
 		c.Nodes = map[string]evidence.Node{"n": {Pods: evidence.Read([]evidence.Pod{}), Object: evidence.Read(evidence.NodeObject{Name: "n", Taints: tt.taints, Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: tt.message}}})}}
 		c.Cluster.Webhooks = tt.hooks
-		if got := told(analyze(c)); got != tt.want {
+		if got := causetest.Told(analyze(c)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -391,7 +381,7 @@ func TestAWebhookThatLacksASelectorIsUnsettled(t *testing.T) {
 	c := world(roll.Unregistered, roll.OwnerKarpenter, "nodepool/batch")
 	c.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Selective, h.Lacks = true, "objectSelector" })
 	s := analyze(c)
-	if got := s.Causes(); told(s) != "AdmissionWebhookBlocks?" || !strings.HasPrefix(got[0].Unsettled, evidence.AnswerOf) || !strings.HasSuffix(got[0].Unsettled, " lacks its objectSelector") {
+	if got := s.Causes(); causetest.Told(s) != "AdmissionWebhookBlocks?" || !strings.HasPrefix(got[0].Unsettled, evidence.AnswerOf) || !strings.HasSuffix(got[0].Unsettled, " lacks its objectSelector") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -474,7 +464,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		if n%2 == 0 {
 			c.Cluster.Webhooks = webhook()
 		}
-		before := told(analyze(c))
+		before := causetest.Told(analyze(c))
 		for _, h := range hide {
 			if rng.IntN(3) == 0 {
 				h(&wrapped{c})
@@ -486,10 +476,6 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 				t.Fatalf("case %d: %s appears once facts are hidden; before %q", n, found.Code, before)
 			}
 		}
-		for _, u := range s.Open() {
-			if u.Reason == "" {
-				t.Fatalf("%s is not checked, and nobody says why", u.Code)
-			}
-		}
+		causetest.Reasons(t, fmt.Sprintf("case %d", n), s)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 // accelerator makes the monitoring agent report that about the node's accelerators.
@@ -33,7 +34,7 @@ func TestTheAgentProvesAnAcceleratorFault(t *testing.T) {
 			want = "MonitoringConditionLatched"
 		}
 		s := failedAccelerator(reason, "").analyze()
-		if got := told(s); got != want {
+		if got := causetest.Told(s); got != want {
 			t.Errorf("%s: %q, want %q", reason, got, want)
 		}
 		whole(t, reason, s)
@@ -105,7 +106,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 	for _, tt := range tests {
 		s := tt.of().analyze()
 		got := ""
-		for _, c := range strings.Fields(told(s)) {
+		for _, c := range strings.Fields(causetest.Told(s)) {
 			if strings.HasPrefix(c, cause.AcceleratorFault) {
 				got = c
 			}

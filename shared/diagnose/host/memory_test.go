@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 const (
@@ -55,13 +56,13 @@ func TestAReadyNodeThatRunsShort(t *testing.T) {
 	} {
 		w := pressed(roll.MemoryPressure)
 		tt.spoil(w)
-		if got := told(w.analyze()); got != tt.want {
+		if got := causetest.Told(w.analyze()); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 	for condition, code := range map[string]cause.Code{roll.DiskPressure: cause.DiskPressurePreceded, roll.PIDPressure: cause.PidPressurePreceded} {
 		w := pressed(condition)
-		if got := told(w.analyze()); got != code {
+		if got := causetest.Told(w.analyze()); got != code {
 			t.Errorf("%s: %s", condition, got)
 		}
 		// The node works: no command in the fix terminates or reboots it.

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 const (
@@ -108,18 +109,6 @@ func analyze(e *evidence.Evidence, kind roll.Kind) *cause.Sheet {
 	s := &cause.Sheet{}
 	identity.Analyze(&evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: roll.OwnerKarpenter, Group: groupOfNode}}, s)
 	return s
-}
-
-func told(s *cause.Sheet) string {
-	var out []string
-	for _, c := range s.Causes() {
-		mark := ""
-		if c.Confidence != roll.Decisive {
-			mark = "?"
-		}
-		out = append(out, c.Code+mark)
-	}
-	return strings.Join(out, " ")
 }
 
 func TestWhatIsFound(t *testing.T) {
@@ -302,7 +291,7 @@ func TestWhatIsFound(t *testing.T) {
 		e := sound(tt.mode)
 		tt.spoil(e)
 		s := analyze(e, roll.Unregistered)
-		if got := told(s); got != tt.want {
+		if got := causetest.Told(s); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 		for _, c := range s.Causes() {
@@ -381,10 +370,10 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 	e := sound("API")
 	e.Cluster.AccessEntries = entries()
 	e.Cluster.AccessEntries.Value.Principals = []string{controller, "arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/x", "arn:aws:iam::111122223333:user/u"}
-	if s := analyze(e, roll.Unregistered); told(s) != "NodeRoleNotMapped" || !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool {
+	if s := analyze(e, roll.Unregistered); causetest.Told(s) != "NodeRoleNotMapped" || !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool {
 		return u.Code == cause.ControllerRoleMapped && strings.HasPrefix(u.Reason, "of 1 access entries")
 	}) {
-		t.Errorf("entries that nobody read: %s, %v", told(s), s.Open())
+		t.Errorf("entries that nobody read: %s, %v", causetest.Told(s), s.Open())
 	}
 }
 
@@ -426,10 +415,10 @@ func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherWithItsRoleIsWell(t 
 		e.Profiles[twin] = e.Profiles[profile]
 		e.Profiles[other] = evidence.Read(evidence.InstanceProfile{ARN: other, Roles: []string{"payments-other"}})
 		e.Sound, e.Alone = tt.sound, tt.alone
-		if got := told(analyze(e, roll.Unknown)); got != tt.want {
+		if got := causetest.Told(analyze(e, roll.Unknown)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
-		if got := told(analyze(e, roll.NotReady)); got != "" {
+		if got := causetest.Told(analyze(e, roll.NotReady)); got != "" {
 			t.Errorf("%s: a node that reports is known to its cluster: %q", name, got)
 		}
 	}
@@ -498,7 +487,7 @@ func TestTrustPolicies(t *testing.T) {
 		e := sound("API")
 		change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = tt.policy })
 		s := analyze(e, roll.Unregistered)
-		found := told(s) == "RoleTrustInvalid"
+		found := causetest.Told(s) == "RoleTrustInvalid"
 		open := slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.RoleTrustInvalid && u.Reason != "" })
 		if found != tt.found || open != tt.open {
 			t.Errorf("%s: found %v, not checked %v", tt.name, found, open)
@@ -529,7 +518,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 			if n%3 == 0 {
 				e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD"))
 			}
-			before := told(analyze(e, roll.Unregistered))
+			before := causetest.Told(analyze(e, roll.Unregistered))
 			hidden := 0
 			for _, h := range hide {
 				if rng.IntN(3) == 0 {
@@ -543,11 +532,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 					t.Fatalf("%s, case %d: %s appears once %d facts are hidden; before %q", mode, n, c.Code, hidden, before)
 				}
 			}
-			for _, u := range s.Open() {
-				if u.Reason == "" {
-					t.Fatalf("%s is not checked, and nobody says why", u.Code)
-				}
-			}
+			causetest.Reasons(t, fmt.Sprintf("%s, case %d", mode, n), s)
 		}
 	}
 }
@@ -621,7 +606,7 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 		for _, kind := range []roll.Kind{roll.NotReady, roll.Uninitialized} {
 			e := windowsNode(tt.mode)
 			tt.spoil(e)
-			if got := told(analyze(e, kind)); got != tt.want {
+			if got := causetest.Told(analyze(e, kind)); got != tt.want {
 				t.Errorf("%s, %s: %q, want %q", tt.name, kind, got, tt.want)
 			}
 		}
@@ -631,7 +616,7 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 	if got := fmt.Sprint(analyze(e, roll.NotReady).Open()); !strings.Contains(got, "AccessEntryWrongType") {
 		t.Errorf("not read: %s", got)
 	}
-	if got := told(analyze(windowsNode(api), roll.Unregistered)); got != "" {
+	if got := causetest.Told(analyze(windowsNode(api), roll.Unregistered)); got != "" {
 		t.Errorf("%q: an instance with an entry of Linux nodes registers all the same", got)
 	}
 }

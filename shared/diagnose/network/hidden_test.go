@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 // hider makes a fact unknown: unreadable, or never requested.
@@ -196,14 +198,14 @@ var defects = []func(*world){
 
 func TestPartialEvidenceShowsNothingNew(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 17))
-	for range 250 {
+	for n := range 250 {
 		w := healthy()
 		for range 1 + random.IntN(5) {
 			defects[random.IntN(len(defects))](w)
 		}
 		s, c := &cause.Sheet{}, w.finish()
 		network.Analyze(c, s)
-		wellFormed(t, s)
+		causetest.Whole(t, fmt.Sprint("case ", n), s)
 		partial(t, c, s)
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/network"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 // scenario is a world with one change, and the result.
@@ -53,7 +52,7 @@ func run(t *testing.T, scenarios []scenario) {
 					t.Errorf("nothing says %q\n%s", word, tell(s))
 				}
 			}
-			wellFormed(t, s)
+			causetest.Whole(t, c.name, s)
 			partial(t, full, s)
 		})
 	}
@@ -83,30 +82,6 @@ func tell(s *cause.Sheet) string {
 		fmt.Fprintf(&b, "not checked %s: %s\n", u.Code, u.Reason)
 	}
 	return b.String() + fmt.Sprint("ruled out ", s.Clear())
-}
-
-// wellFormed checks that every cause has evidence and a fix that a shell can parse. Its summary
-// must be a sentence without a full stop or capital.
-func wellFormed(t *testing.T, s *cause.Sheet) {
-	t.Helper()
-	for _, c := range s.Causes() {
-		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || strings.HasPrefix(c.Summary, "The ") || len(c.Evidence) == 0 || c.Fix == "" {
-			t.Errorf("%s is incomplete: %+v", c.Code, c)
-		}
-		for _, e := range c.Evidence {
-			if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
-				t.Errorf("%s: evidence with a gap: %+v", c.Code, e)
-			}
-		}
-		if _, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), ""); err != nil {
-			t.Errorf("%s: a shell does not read the fix: %v\n%s", c.Code, err, c.Fix)
-		}
-	}
-	for _, u := range s.Open() {
-		if u.Reason == "" || strings.HasSuffix(u.Reason, ".") {
-			t.Errorf("%s is not checked because %q", u.Code, u.Reason)
-		}
-	}
 }
 
 func codes(all ...cause.Code) []cause.Code { return all }

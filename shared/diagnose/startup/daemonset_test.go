@@ -7,6 +7,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 const warming = "example.com/warming-up" // which no known agent removes
@@ -83,7 +84,7 @@ func TestADaemonSetThatGetsNoPodOnTheNode(t *testing.T) {
 		tt.spoil(w)
 		s := w.analyze()
 		causes := s.Causes()
-		if got, _, _ := strings.Cut(told(s), " "); got != "StartupTaintNotRemoved" {
+		if got, _, _ := strings.Cut(causetest.Told(s), " "); got != "StartupTaintNotRemoved" {
 			t.Errorf("%s: %q", name, got)
 			continue
 		}
@@ -117,7 +118,7 @@ func TestANetworkPluginThatDoesNotTolerateTheNode(t *testing.T) {
 		tt.change(&d)
 		w.sets = evidence.Read([]evidence.DaemonSet{d})
 		s := w.analyze()
-		if causes := s.Causes(); told(s) != "CniNotReady" || !strings.Contains(causes[0].Summary, tt.words) {
+		if causes := s.Causes(); causetest.Told(s) != "CniNotReady" || !strings.Contains(causes[0].Summary, tt.words) {
 			t.Errorf("%s: %+v", name, causes)
 		}
 	}

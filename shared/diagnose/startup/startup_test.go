@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 const (
@@ -154,18 +155,6 @@ func (w *world) analyze() *cause.Sheet {
 	return s
 }
 
-func told(s *cause.Sheet) string {
-	var out []string
-	for _, c := range s.Causes() {
-		mark := ""
-		if c.Confidence != roll.Decisive {
-			mark = "?"
-		}
-		out = append(out, c.Code+mark)
-	}
-	return strings.Join(out, " ")
-}
-
 // test is a world and what must be reported about it; words must be in the first cause's
 // summary or fix.
 type test struct {
@@ -181,7 +170,7 @@ func check(t *testing.T, kind roll.Kind, tests []test) {
 		w := of(kind)
 		tt.spoil(w)
 		s := w.analyze()
-		if got := told(s); got != tt.want {
+		if got := causetest.Told(s); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 			continue
 		}
@@ -192,22 +181,13 @@ func check(t *testing.T, kind roll.Kind, tests []test) {
 	}
 }
 
-// whole checks that every cause on a sheet is complete, and that no reason is missing.
+// whole checks that every cause on a sheet is complete, has its subject, and that no reason is missing.
 func whole(t *testing.T, name string, s *cause.Sheet) {
 	t.Helper()
+	causetest.Whole(t, name, s)
 	for _, c := range s.Causes() {
-		if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || c.Fix == "" || len(c.Evidence) == 0 || (c.Subject == "") != (c.Code == cause.KubeletRestartedDuringStartup) {
-			t.Errorf("%s: %+v", name, c)
-		}
-		for _, e := range c.Evidence {
-			if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
-				t.Errorf("%s: %s rests on %+v", name, c.Code, e)
-			}
-		}
-	}
-	for _, u := range s.Open() {
-		if u.Reason == "" {
-			t.Errorf("%s: %s is not checked, and nobody says why", name, u.Code)
+		if (c.Subject == "") != (c.Code == cause.KubeletRestartedDuringStartup) {
+			t.Errorf("%s: %s of %q", name, c.Code, c.Subject)
 		}
 	}
 }
@@ -966,29 +946,20 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 				s(w)
 			}
 		}
-		before := decisive(w.analyze())
+		before := causetest.Decisive(w.analyze())
 		for _, h := range hide {
 			if rng.IntN(3) == 0 {
 				h(w, []string{"", "why"}[rng.IntN(2)])
 			}
 		}
 		s := w.analyze()
-		for _, code := range decisive(s) {
+		for _, code := range causetest.Decisive(s) {
 			if !slices.Contains(before, code) {
 				t.Fatalf("%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
 			}
 		}
 		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
 	}
-}
-
-func decisive(s *cause.Sheet) (out []cause.Code) {
-	for _, c := range s.Causes() {
-		if c.Confidence == roll.Decisive {
-			out = append(out, c.Code)
-		}
-	}
-	return out
 }
 
 func ExampleAnalyze() {
