@@ -1,8 +1,10 @@
 package evidence
 
 import (
+	"strings"
 	"time"
 
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
@@ -113,6 +115,14 @@ func (c *Case) Untold() string {
 		return pods.Missing("list of pods of node " + c.Finding.Node)
 	}
 	return ""
+}
+
+// Unanswered returns the line of the last boot by which an AWS service of the region did not answer,
+// such as eks; false if there is none.
+func (c *Case) Unanswered(service string) (console.Found, bool) {
+	return c.Instance().Log().Value.InLastBoot(func(f console.Found) bool {
+		return f.Sign == console.EndpointUnreachable && strings.HasPrefix(f.Detail, service+"."+c.Region+".")
+	})
 }
 
 // Fellow returns a healthy instance of the finding's group that matches, the one that joined last.

@@ -204,10 +204,5 @@ func (n Node) Starved() bool {
 }
 
 func find(conditions []Condition, kind string) (Condition, bool) {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c, true
-		}
-	}
-	return Condition{}, false
+	return roll.Find(conditions, func(c Condition) bool { return c.Type == kind })
 }

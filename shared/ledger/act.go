@@ -112,12 +112,9 @@ func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
 	if b.Ordered.IsZero() || intent.Free || intent.Group == roll.GroupNone {
 		return Action{}, false
 	}
-	for _, a := range actions {
-		if a.Group == intent.Group && a.Instance != intent.Instance && a.Interrupted() && !a.At.Before(b.Ordered) {
-			return a, true
-		}
-	}
-	return Action{}, false
+	return roll.Find(actions, func(a Action) bool {
+		return a.Group == intent.Group && a.Instance != intent.Instance && a.Interrupted() && !a.At.Before(b.Ordered)
+	})
 }
 
 // Spent returns the number of interrupted instances, except one: another act on that

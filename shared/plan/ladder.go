@@ -167,12 +167,9 @@ const rebootMemory = 24 * time.Hour
 // rebooted returns a recent reboot of the same instance for another fault.
 func (p *planner) rebooted(f roll.Finding) (ledger.Action, bool) {
 	own := p.orderID(f, Reboot)
-	for _, a := range p.State.Actions {
-		if a.Do == string(Reboot) && a.Instance == f.Instance && a.ID != own && p.Now.Sub(a.At) < rebootMemory && a.Interrupted() {
-			return a, true
-		}
-	}
-	return ledger.Action{}, false
+	return roll.Find(p.State.Actions, func(a ledger.Action) bool {
+		return a.Do == string(Reboot) && a.Instance == f.Instance && a.ID != own && p.Now.Sub(a.At) < rebootMemory && a.Interrupted()
+	})
 }
 
 // stuckAfter is how long an act may take to have an effect: EC2 moves an instance to shutting-down

@@ -182,12 +182,9 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 
 // triedFor returns the act that terminated another instance of the group for the same cause.
 func triedFor(actions []ledger.Action, f roll.Finding, code string) (ledger.Action, bool) {
-	for _, a := range actions {
-		if a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done) {
-			return a, true
-		}
-	}
-	return ledger.Action{}, false
+	return roll.Find(actions, func(a ledger.Action) bool {
+		return a.Group == f.Group && a.Instance != f.Instance && a.Cause == code && Action(a.Do).replaced() && (a.Outcome == nil || a.Outcome.Result == ledger.Done)
+	})
 }
 
 // ladderInDoubt refuses an act if a cause may exist whose own ladder does not contain the act.

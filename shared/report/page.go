@@ -506,12 +506,9 @@ func (c Check) zones() []page.Zone {
 // shiftedFrom returns the zonal shift away from a zone, false if there is none. Shifts
 // identify zones by id, not by name.
 func (c Check) shiftedFrom(zone string) (roll.Shift, bool) {
-	for _, s := range c.Snapshot.Shifts {
-		if slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ZoneID == s.ZoneID && i.Zone == zone }) {
-			return s, true
-		}
-	}
-	return roll.Shift{}, false
+	return roll.Find(c.Snapshot.Shifts, func(s roll.Shift) bool {
+		return slices.ContainsFunc(c.Snapshot.Instances, func(i roll.Instance) bool { return i.ZoneID == s.ZoneID && i.Zone == zone })
+	})
 }
 
 // answerLines is the most lines of an answer at the top of a page.

@@ -84,12 +84,7 @@ type NotChecked struct {
 
 // Decisive returns the first decisive cause; false if there is none.
 func (d Diagnosis) Decisive() (Cause, bool) {
-	for _, c := range d.Causes {
-		if c.Confidence == Decisive {
-			return c, true
-		}
-	}
-	return Cause{}, false
+	return Find(d.Causes, func(c Cause) bool { return c.Confidence == Decisive })
 }
 
 // Evidence is one observation that supports a cause.

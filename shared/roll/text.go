@@ -2,6 +2,7 @@ package roll
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -52,6 +53,14 @@ func Map[T, V any](all []T, f func(T) V) []V {
 		out[i] = f(v)
 	}
 	return out
+}
+
+// Find returns the first value for which such returns true; false if there is none.
+func Find[T any](all []T, such func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(all, such); i >= 0 {
+		return all[i], true
+	}
+	return found, false
 }
 
 // Few joins the first names, and counts the others: "a, b and 3 more".

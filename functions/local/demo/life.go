@@ -221,12 +221,9 @@ func (l *life) ill() bool {
 
 // next returns the first event of a kind for the instance after a time.
 func (l *life) next(after time.Time, kind sim.EventKind, stage string) (sim.Event, bool) {
-	for _, e := range l.events {
-		if e.Kind == kind && e.At.After(after) && (stage == "" || e.Stage == stage) {
-			return e, true
-		}
-	}
-	return sim.Event{}, false
+	return roll.Find(l.events, func(e sim.Event) bool {
+		return e.Kind == kind && e.At.After(after) && (stage == "" || e.Stage == stage)
+	})
 }
 
 // replaced returns who other than Rollcall terminated the instance during the finding, and

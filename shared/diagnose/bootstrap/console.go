@@ -17,9 +17,8 @@ import (
 
 // later reports whether one of the signs follows the line in the last boot.
 func later(log console.Log, line int, signs ...console.Sign) bool {
-	return slices.ContainsFunc(log.Found, func(f console.Found) bool {
-		return f.Boot == log.Boots && f.Line > line && slices.Contains(signs, f.Sign)
-	})
+	_, ok := log.InLastBoot(func(f console.Found) bool { return f.Line > line && slices.Contains(signs, f.Sign) })
+	return ok
 }
 
 // started are the signs that the kubelet was started after all.
@@ -76,15 +75,12 @@ const bootHook = "nodeadm-boot-hook.service"
 // nodeadmStopped returns the sign by which nodeadm did not start the kubelet: it failed, or systemd did
 // not run it.
 func (b *start) nodeadmStopped() (console.Found, bool) {
-	for _, f := range b.log().Found {
-		fails := f.Sign == console.NodeConfigMissing || f.Sign == console.NodeConfigInvalid ||
+	f, ok := b.log().InLastBoot(func(f console.Found) bool {
+		return f.Sign == console.NodeConfigMissing || f.Sign == console.NodeConfigInvalid ||
 			f.Sign == console.NodeadmFailed && !strings.HasPrefix(f.Detail, bootHook) ||
 			f.Sign == console.DependencyFailed && strings.HasPrefix(f.Detail, "nodeadm-")
-		if fails && f.Boot == b.log().Boots {
-			return f, !later(b.log(), f.Line, started...)
-		}
-	}
-	return console.Found{}, false
+	})
+	return f, ok && !later(b.log(), f.Line, started...)
 }
 
 // Signs by how much they say about the boot. A failing user data script or cloud-init module is
@@ -182,7 +178,7 @@ func (b *start) breaksOff(f console.Found) bool {
 		return slices.Contains(earlyUnits, f.Detail)
 	case console.IncludeFailed:
 		d := b.data.Value
-		hook := slices.ContainsFunc(b.log().Found, func(f console.Found) bool { return f.Boot == b.log().Boots && f.IsBoothook() })
+		_, hook := b.log().InLastBoot(console.Found.IsBoothook)
 		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserScriptFailed:
 		d := b.data.Value
@@ -224,13 +220,7 @@ func (b *start) log() console.Log { return b.Instance().Log().Value }
 
 // sign returns the first line of the last boot that shows one of the signs.
 func (b *start) sign(signs ...console.Sign) (console.Found, bool) {
-	log := b.log()
-	for _, f := range log.Found {
-		if f.Boot == log.Boots && slices.Contains(signs, f.Sign) {
-			return f, true
-		}
-	}
-	return console.Found{}, false
+	return b.log().InLastBoot(func(f console.Found) bool { return slices.Contains(signs, f.Sign) })
 }
 
 // shows reports whether the last boot shows one of the signs.
@@ -253,9 +243,7 @@ func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 		what = "it found no NodeConfig that it can read"
 	}
 	v := cause.Suggestive()
-	if slices.ContainsFunc(b.log().Found, func(g console.Found) bool {
-		return g.Boot == b.log().Boots && g.Sign == console.NodeadmFailed && notRun(g)
-	}) {
+	if _, ok := b.log().InLastBoot(func(g console.Found) bool { return g.Sign == console.NodeadmFailed && notRun(g) }); ok {
 		v = b.inImage()
 	}
 	return v.DecisiveIf(true).

@@ -80,9 +80,7 @@ func (b *start) withoutNodeadm() bool {
 	case b.os.family == al2:
 		return true
 	}
-	ignored := slices.ContainsFunc(b.log().Found, func(f console.Found) bool {
-		return f.Sign == console.UserDataIgnored && f.Boot == b.log().Boots && ofNodeadm(f)
-	})
+	_, ignored := b.log().InLastBoot(func(f console.Found) bool { return f.Sign == console.UserDataIgnored && ofNodeadm(f) })
 	end, ended := b.sign(console.BootFinished)
 	return ignored && b.os.source == "AMI" && ended && end.From == "" && !b.log().Truncated
 }
@@ -168,12 +166,7 @@ func (b *start) foreignForms() string {
 
 // fault finds a fault with this reason for this reader.
 func (b *start) fault(why userdata.Reason, by userdata.Reader) (userdata.Fault, bool) {
-	for _, f := range b.data.Value.Faults {
-		if f.Reason == why && f.By == by {
-			return f, true
-		}
-	}
-	return userdata.Fault{}, false
+	return roll.Find(b.data.Value.Faults, func(f userdata.Fault) bool { return f.Reason == why && f.By == by })
 }
 
 // encodedTwice reports whether what EC2 returns is still base64 and the system does not decode

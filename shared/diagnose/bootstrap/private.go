@@ -2,13 +2,11 @@ package bootstrap
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
-	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 )
 
@@ -48,7 +46,7 @@ func (b *start) privateArgs() cause.Verdict {
 		return cause.RuledOut // nodes need a way out to a public endpoint anyway
 	}
 	how, why := b.wayToEKS()
-	f, timedOut := b.timedOut()
+	f, timedOut := b.Unanswered("eks")
 	switch {
 	case how == unread && !timedOut:
 		return cause.NotChecked(why)
@@ -163,18 +161,6 @@ func (b *start) natOut(n evidence.NATGateway) way {
 		}
 	}
 	return how
-}
-
-// timedOut returns the console line that the EKS API did not answer.
-func (b *start) timedOut() (console.Found, bool) {
-	log := b.log()
-	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
-		return f.Sign == console.EndpointUnreachable && f.Boot == log.Boots && strings.HasPrefix(f.Detail, "eks."+b.Region+".")
-	})
-	if i < 0 {
-		return console.Found{}, false
-	}
-	return log.Found[i], true
 }
 
 func (b *start) cannotAskEKS(j userdata.Join, why string) cause.Verdict {

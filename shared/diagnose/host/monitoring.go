@@ -150,12 +150,8 @@ func fatal(message string) bool {
 
 // xid returns the first Xid of failed hardware that the console shows.
 func (l *look) xid() (console.Found, bool) {
-	found := l.Instance().Log().Value.Found
-	i := slices.IndexFunc(found, func(f console.Found) bool { return f.Sign == console.Xid && roll.FatalXid(f.Detail) })
-	if i < 0 || l.lies(found[i]) == stale {
-		return console.Found{}, false
-	}
-	return found[i], true
+	f, ok := roll.Find(l.Instance().Log().Value.Found, func(f console.Found) bool { return f.Sign == console.Xid && roll.FatalXid(f.Detail) })
+	return f, ok && l.lies(f) != stale
 }
 
 // accelerator checks for a failed GPU or Neuron device. Only the agent's own verdict proves it,

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // What a mapping for nodes must contain. The username is checked against the name under which
@@ -49,16 +50,9 @@ func (d *door) awsAuth(r evidence.Role, mode string) {
 // that leaves it without one.
 func (d *door) inAwsAuth(r evidence.Role, auth evidence.AwsAuth, mode string) {
 	name, cluster := r.Name, d.ClusterID.Name
-	mapping := func(such func(evidence.RoleMapping) bool) (evidence.RoleMapping, bool) {
-		i := slices.IndexFunc(auth.Roles, such)
-		if i < 0 {
-			return evidence.RoleMapping{}, false
-		}
-		return auth.Roles[i], true
-	}
-	effective, mapped := mapping(mappingOf(r))
-	withPath, hasPath := mapping(func(m evidence.RoleMapping) bool { return m.Path && strings.EqualFold(m.ARN, r.ARN) })
-	profile, isProfile := mapping(d.ownProfile(r))
+	effective, mapped := roll.Find(auth.Roles, mappingOf(r))
+	withPath, hasPath := roll.Find(auth.Roles, func(m evidence.RoleMapping) bool { return m.Path && strings.EqualFold(m.ARN, r.ARN) })
+	profile, isProfile := roll.Find(auth.Roles, d.ownProfile(r))
 	rejected := slices.IndexFunc(auth.Rejected, func(j evidence.RejectedMapping) bool { return sameRole(j.ARN, r.ARN) })
 	switch {
 	case mapped:

@@ -79,16 +79,11 @@ func (d *door) refused() (v cause.Verdict, ok bool) {
 // refused it a call that AmazonEKSWorkerNodePolicy allows.
 func (d *door) refusedAtBoot() (console.Found, bool) {
 	log := d.Instance().Log().Value
-	failed := slices.ContainsFunc(log.Found, func(f console.Found) bool {
-		return f.Boot == log.Boots && (f.Sign == console.NodeadmFailed || f.Sign == console.BootstrapFailed || f.Sign == console.BottlerocketFailed)
+	_, failed := log.InLastBoot(func(f console.Found) bool {
+		return f.Sign == console.NodeadmFailed || f.Sign == console.BootstrapFailed || f.Sign == console.BottlerocketFailed
 	})
-	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
-		return f.Boot == log.Boots && f.Sign == console.AccessDenied && refusal.MatchString(f.Detail)
-	})
-	if !failed || i < 0 || d.Finding.Kind != roll.Unregistered {
-		return console.Found{}, false
-	}
-	return log.Found[i], true
+	f, ok := log.InLastBoot(func(f console.Found) bool { return f.Sign == console.AccessDenied && refusal.MatchString(f.Detail) })
+	return f, ok && failed && d.Finding.Kind == roll.Unregistered
 }
 
 // refusal matches the calls that joining makes, with the codes by which AWS says that the caller is

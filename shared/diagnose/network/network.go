@@ -170,12 +170,9 @@ func (l *look) silence() (seen []roll.Evidence) {
 // timedOut returns the console line about a failed connection to the API server itself. A
 // connection through a proxy would say so.
 func (l *look) timedOut() (console.Found, bool) {
-	for _, f := range l.Instance().Log().Value.Found {
-		if f.Sign == console.EndpointUnreachable && f.Detail != "" && f.Detail == l.host() && !strings.Contains(f.Excerpt, "proxyconnect") {
-			return f, true
-		}
-	}
-	return console.Found{}, false
+	return roll.Find(l.Instance().Log().Value.Found, func(f console.Found) bool {
+		return f.Sign == console.EndpointUnreachable && f.Detail != "" && f.Detail == l.host() && !strings.Contains(f.Excerpt, "proxyconnect")
+	})
 }
 
 // origin returns what the instance shares its settings with: its group, or else its launch

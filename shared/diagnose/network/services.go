@@ -9,7 +9,6 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
-	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
@@ -82,7 +81,7 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 			case unsure:
 				return cause.NotChecked(k.gap), true
 			}
-			f, silent := l.unanswered(service)
+			f, silent := l.Unanswered(service)
 			pull := l.failedPull([]string{service})
 			v = cause.DecisiveIf(silent || pull.shown && pull.direct).In(k.subject).
 				Says("the instance cannot reach %s: %s; the endpoint's private DNS name takes what goes to %s, so that other ways out do not help", service, k.why, service).
@@ -97,18 +96,6 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 		}
 	}
 	return cause.Verdict{}, false
-}
-
-// unanswered returns the console line of the last boot by which a service did not answer.
-func (l *look) unanswered(service string) (console.Found, bool) {
-	log := l.Instance().Log().Value
-	i := slices.IndexFunc(log.Found, func(f console.Found) bool {
-		return f.Sign == console.EndpointUnreachable && f.Boot == log.Boots && strings.HasPrefix(f.Detail, service+"."+l.Region+".")
-	})
-	if i < 0 {
-		return console.Found{}, false
-	}
-	return log.Found[i], true
 }
 
 // reached returns the verdict that every service is reachable, as far as the endpoints'
@@ -347,7 +334,7 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	subject, sure := "", lacks[0].service != sts || crashes
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
-		f, silent := l.unanswered(k.service)
+		f, silent := l.Unanswered(k.service)
 		if silent && k.hint {
 			rows = append(rows, cause.Line(f, "an answer of "+k.service))
 		}
@@ -376,12 +363,9 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 // roleless returns a pod that the node waits for, that does not stay up, and that works only with a role
 // from STS.
 func (l *look) roleless() (evidence.Pod, bool) {
-	for _, p := range l.Node().Pods.Value {
-		if l.awaited(p) && (p.OfNetworkPlugin() || !l.noCNI()) && p.AssumesRole && p.Waiting == "CrashLoopBackOff" {
-			return p, true
-		}
-	}
-	return evidence.Pod{}, false
+	return roll.Find(l.Node().Pods.Value, func(p evidence.Pod) bool {
+		return l.awaited(p) && (p.OfNetworkPlugin() || !l.noCNI()) && p.AssumesRole && p.Waiting == "CrashLoopBackOff"
+	})
 }
 
 // pull is a failed pull of an ECR image in the region, for a pod that the node waits for.

@@ -1,6 +1,10 @@
 package console
 
-import "strings"
+import (
+	"strings"
+
+	"rollcall/shared/roll"
+)
 
 // MaxBytes is the maximum number of bytes read, from the end of the text, which is the newest. EC2
 // keeps less than a tenth of it.
@@ -83,6 +87,12 @@ func (l Log) First(s Sign) (Found, bool) {
 		}
 	}
 	return any, any.Sign != ""
+}
+
+// InLastBoot returns the first finding of the last boot for which such returns true, and whether there
+// is any.
+func (l Log) InLastBoot(such func(Found) bool) (Found, bool) {
+	return roll.Find(l.Found, func(f Found) bool { return f.Boot == l.Boots && such(f) })
 }
 
 // Has reports whether a sign was found, in any boot.

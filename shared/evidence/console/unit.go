@@ -2,9 +2,10 @@ package console
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // unit is a systemd unit that matters to a node.
@@ -188,11 +189,7 @@ func failedToStart(s segment) (Sign, string) {
 }
 
 func named(name string) (unit, bool) {
-	i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
-	if i < 0 {
-		return unit{}, false
-	}
-	return units[i], true
+	return roll.Find(units, func(u unit) bool { return u.name == name })
 }
 
 // failedWithResult recognizes "kubelet.service: Failed with result 'exit-code'.", in the journal
