@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -59,9 +61,7 @@ func start(t *testing.T, endpoint string, args ...string) *rollcall {
 	if endpoint != "" {
 		c.Env = append(c.Env, "AWS_ENDPOINT_URL="+endpoint, "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x")
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill() })
 	return c
 }
@@ -85,9 +85,7 @@ func (c *rollcall) end(t *testing.T) (code int, took time.Duration) {
 func silent(t *testing.T) (url string, asked <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	first := make(chan struct{})
 	go func() {
@@ -203,13 +201,9 @@ func TestAClientOfTheTools(t *testing.T) {
 	server := exec.Command(os.Args[0], "mcp")
 	server.Env = []string{asCommand + "=1"}
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: server}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	list, err := s.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -177,9 +178,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 		{2, 2, 1196, 1},
 	} {
 		got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if n := [4]int{len(got.Evicted), len(got.Leaving), len(got.Waiting), len(got.Blocked)}; n != want {
 			t.Errorf("pass %d: %v, want %v", pass+1, n, want)
 		}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const principal = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
@@ -118,9 +119,7 @@ func listWithToken(t *testing.T, ctx context.Context, c roll.Cluster) error {
 	t.Helper()
 	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	client, err := NewDialer(tokens, "rollcall/test").Dial(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
 	if err == nil {
 		t.Fatal("the listing went well")
@@ -144,9 +143,7 @@ func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 		return aws.Credentials{}, errors.New("the SSO session has expired or is invalid")
 	})})
 	client, err := NewDialer(tokens, "test").Dial(s.cluster())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	_, text := Fault(s.cluster(), err, "")
 	if len(s.requests) != 0 {
@@ -178,9 +175,7 @@ func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 		return aws.Credentials{}, errors.New("too late")
 	})})
 	client, err := NewDialer(tokens, "test").Dial(s.cluster())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})

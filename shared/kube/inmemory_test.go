@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // memory answers requests without a network.
@@ -50,9 +51,7 @@ func over(t *testing.T, answer func(*http.Request) (code int, body string, err e
 	t.Helper()
 	m := &memory{answer: answer}
 	c, err := NewInMemoryClient(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c, m
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func claimOf(n int, pool string) claim {
@@ -67,9 +68,7 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	s.groups = []string{"karpenter.sh"}
 	s.claims = []claim{failing, full, going, launching}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := map[roll.InstanceID]roll.NodeClaim{
 		"i-00000000000000001": {
 			Name: "default-1", UID: "uid",
@@ -95,9 +94,7 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 	s.groups = []string{"karpenter.sh"}
 	s.claims = []claim{claimOf(1, "default"), going, bare}
 	got, err := s.client(t).NodeClaims(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []roll.NodeClaim{
 		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
 		{Name: "-3", UID: "uid", Group: roll.GroupNone, DeletedAt: turned},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,9 +28,7 @@ func TestUnmetConditions(t *testing.T) {
 		"none":                         {`[]`, nil, ""},
 	} {
 		var p nodePoolState
-		if err := json.Unmarshal([]byte(`{"status": {"conditions": `+tt.conditions+`}}`), &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(`{"status": {"conditions": `+tt.conditions+`}}`), &p))
 		before := slices.Clone(p.Status.Conditions)
 		if got := quoted(unmet(&p, tt.types...)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)

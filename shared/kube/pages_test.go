@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // paged are nodes in memory, with the requests for them.
@@ -78,9 +79,7 @@ func (l *listed) page(_ context.Context, path string, o metav1.ListOptions) (ite
 func overItems(t *testing.T, l *listed) *Client {
 	t.Helper()
 	c, err := NewClientOverPages(&memory{answer: saying(http.StatusOK, `{"apiVersion":"v1","kind":"APIGroupList","groups":[]}`)}, nil, l.page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -91,9 +90,7 @@ func overPages(t *testing.T, p *paged) *Client {
 		t.Errorf("asked for %s", r.URL)
 		return http.StatusNotFound, "404 page not found", nil
 	}}, p.page, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -107,14 +104,10 @@ func TestPagesInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: at}}
 	}
 	body, err := json.Marshal(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: p.nodes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	asJSON, _ := over(t, saying(http.StatusOK, string(body)))
 	want, _, err := list(t, asJSON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, c := range []*Client{overPages(t, p), overPages(t, p).Noting(nil)} {
 		p.asked = nil
 		got, restarts, err := list(t, c)
@@ -192,9 +185,7 @@ func TestNoPageInMemoryIsAskedForAfterTheEnd(t *testing.T) {
 func TestPagesInMemoryAreOnlyRead(t *testing.T) {
 	p := &paged{nodes: manyNodes(700)}
 	before, err := json.Marshal(p.nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, _, err := list(t, overPages(t, p)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // silent are the objects of a cluster, as the items of lists, by path.
@@ -42,13 +43,9 @@ func (s silent) read(t *testing.T) (roll.NodePods, error) {
 		return http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":%q,"items":[%s]}`, kind, version, s[path]), nil
 	})
 	budgets, err := c.Budgets(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	volumes, err := c.Volumes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c.SilentNode(t.Context(), "worker", at, budgets, volumes)
 }
 

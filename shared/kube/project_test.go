@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // sound returns what is wrong with the projection of any node.
@@ -194,9 +195,7 @@ func FuzzAnyBytesThatDecodeToANode(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 32 {
 		data, err := randomNode(r).Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -10,14 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // What is applied is what is removed.
 func TestTheManifestIsThatOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../infra/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	field := func(text, name string) string {
 		if m := regexp.MustCompile(name + `: (\S+)`).FindStringSubmatch(text); m != nil {
 			return m[1]
@@ -66,9 +66,7 @@ func grantsClient(t *testing.T, g grants) *Client {
 	s := httptest.NewServer(g)
 	t.Cleanup(s.Close)
 	c, err := NewClient(s.URL, nil, "test", func(next http.RoundTripper) http.RoundTripper { return next })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // asked are all questions, each with its request.
@@ -97,9 +98,7 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 	made := 0
 	for _, file := range []string{"question.go", "capacity.go"} {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		made += strings.Count(string(source), ") Question {")
 	}
 	if len(asked) != made {
@@ -460,13 +459,9 @@ func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
 	items = append(items, `{"count":0,"lastTimestamp":"soon"}`) // at an unknown time
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"EventList","apiVersion":"v1","items":[`+strings.Join(items, ",")+`]}`))
 	got, err := c.printed(t.Context(), EventsOfNode("n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var answer struct{ Items []struct{ Count int } }
-	if err := json.Unmarshal(got, &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(got, &answer))
 	if len(answer.Items) != MaxEvents {
 		t.Fatalf("%d events", len(answer.Items))
 	}
@@ -481,18 +476,14 @@ func TestReadSpeaksJSONWithAnAPIServerThatPrefersOtherwise(t *testing.T) {
 	s := newAPIServer(t, manyNodes(1201)...)
 	s.json = true
 	got, err := s.client(t).printed(t.Context(), AllNodes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var answer struct {
 		Items []struct {
 			APIVersion, Kind string
 			Metadata         struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal(got, &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(got, &answer))
 	if n := len(answer.Items); n != 1201 || len(s.requests) != 3 {
 		t.Fatalf("%d nodes in %d requests", n, len(s.requests))
 	}

@@ -26,6 +26,7 @@ import (
 	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // apiServer implements the part of the Kubernetes API that this package uses, over TLS, and lists
@@ -64,9 +65,7 @@ func (s *apiServer) cluster() roll.Cluster {
 func (s *apiServer) client(t *testing.T) *Client {
 	t.Helper()
 	c, err := NewClient(s.URL, s.cluster().CA, "rollcall/test", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -148,14 +147,10 @@ func (s *apiServer) queries() []url.Values {
 func otherCA(t *testing.T) []byte {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "other"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 

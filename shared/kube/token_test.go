@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var staticKeys = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -33,13 +34,9 @@ func presigned(t *testing.T, token string) *url.URL {
 		t.Fatalf("token %q", token)
 	}
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	u, err := url.Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return u
 }
 
@@ -63,14 +60,10 @@ func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
 		t.Setenv("AWS_USE_FIPS_ENDPOINT", "true")
 		t.Setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
 		cfg, err := config.LoadDefaultConfig(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		tokens := NewTokenSource(cfg)
 		token, err := tokens.Token(t.Context(), "demo")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		u := presigned(t, token)
 		q := u.Query()
 		if u.Scheme != "https" || u.Host != tt.host {
@@ -91,13 +84,9 @@ func TestTokensAreTheAuthenticators(t *testing.T) {
 		for _, region := range []string{"eu-west-1", "cn-north-1"} {
 			cfg := aws.Config{Region: region, Credentials: staticKeys}
 			gen, err := token.NewGenerator(false, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want, err := gen.GetWithSTS("demo", sts.NewFromConfig(cfg))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			tokens := NewTokenSource(cfg)
 			got, err := tokens.Token(t.Context(), "demo")
 			if err != nil || got != want.Token {
@@ -113,13 +102,9 @@ func TestTokensAreTheAuthenticators(t *testing.T) {
 func TestATokenIsForOneCluster(t *testing.T) {
 	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	a, err := tokens.Token(t.Context(), "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b, err := tokens.Token(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if presigned(t, a).Query().Get("X-Amz-Signature") == presigned(t, b).Query().Get("X-Amz-Signature") {
 		t.Error("two clusters, one signature: a token for one would open the other")
 	}
@@ -140,13 +125,9 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 		} {
 			time.Sleep(time.Until(began.Add(tt.after))) // on the clock of the test
 			token, err := tokens.Token(t.Context(), "demo")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			made, err := time.Parse("20060102T150405Z", presigned(t, token).Query().Get("X-Amz-Date"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got := made.Sub(began); got != tt.made {
 				t.Errorf("after %s: the token was made after %s, want %s", tt.after, got, tt.made)
 			}
@@ -192,16 +173,10 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	s := newAPIServer(t, manyNodes(1001)...)
 	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	client, err := NewDialer(tokens, "rollcall/1.2.3").Dial(s.cluster())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}))
 	want, err := tokens.Token(t.Context(), "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for n, r := range s.requests {
 		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + want}) {
 			t.Errorf("request %d: Authorization %q", n+1, got)
@@ -230,12 +205,8 @@ func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
 		})
 	}
 	client, err := d.Dial(s.cluster())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}))
 	if seen != len(s.requests) || seen != 2 {
 		t.Errorf("saw %d requests of %d", seen, len(s.requests))
 	}
@@ -254,9 +225,7 @@ func TestTheTokenStaysWithItsServer(t *testing.T) {
 	}
 	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
 	client, err := NewDialer(tokens, "test").Dial(s.cluster())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	for _, r := range elsewhere.requests {
 		if r.Header.Get("Authorization") != "" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -85,9 +87,7 @@ const trimmedDaemonSet = `{"metadata":{"labels":{"k8s-app":"aws-node"},"name":"a
 func TestDaemonSetsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"DaemonSetList","apiVersion":"apps/v1","items":[`+strings.ReplaceAll(fullDaemonSet, "SECRET", planted)+`]}`))
 	got, err := c.printed(t.Context(), DaemonSets())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if strings.Contains(string(got), planted) || !strings.Contains(string(got), "/etc/cni/net.d") {
 		t.Errorf("%s", got)
 	}
@@ -105,20 +105,14 @@ func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 	} {
 		c, _ := over(t, saying(http.StatusOK, body))
 		got, err := c.printed(t.Context(), PodsOf("n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if strings.Contains(string(got), planted) || strings.Contains(string(got), "PASSWORD") {
 			t.Errorf("a secret is told: %s", got)
 		}
 		var answer struct{ Items []any }
 		var want any
-		if err := json.Unmarshal(got, &answer); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(trimmedPod), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(got, &answer))
+		must.Succeed(t, json.Unmarshal([]byte(trimmedPod), &want))
 		if diff := cmp.Diff([]any{want}, answer.Items); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}

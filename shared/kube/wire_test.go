@@ -15,6 +15,7 @@ import (
 	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // watchAll makes the projector keep conditions of every sort in the tests.
@@ -33,9 +34,7 @@ func wholly(list *corev1.NodeList) (nodes []roll.Node) {
 func wrapped(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	data, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Raw: raw}).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return append(bytes.Clone(envelope), data...)
 }
 
@@ -59,9 +58,7 @@ func TestAPageIsReadFromTheWire(t *testing.T) {
 		list := randomPage(r)
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
 		var data bytes.Buffer
-		if err := protobufserializer.NewSerializer(everyType, everyType).Encode(list, &data); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, protobufserializer.NewSerializer(everyType, everyType).Encode(list, &data))
 		nodes, next, err := p.nodePageOf(bufio.NewReader(&data))
 		if err != nil || next != list.Continue {
 			t.Fatalf("token %q, want %q: %v", next, list.Continue, err)
@@ -79,14 +76,10 @@ func TestAPageIsReadFromTheWire(t *testing.T) {
 // Only a list of nodes is read here. Anything else is for the full decoder to understand or refuse.
 func TestOtherAnswersAreLeftToTheFullDecoder(t *testing.T) {
 	whole, err := randomPage(rand.New(rand.NewPCG(1, 1))).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	other := func(u runtime.Unknown) []byte {
 		data, err := u.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return append(bytes.Clone(envelope), data...)
 	}
 	list := runtime.TypeMeta{APIVersion: "v1", Kind: "NodeList"}
@@ -122,9 +115,7 @@ func FuzzWireReadsWhatTheDecoderDoes(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 32 {
 		data, err := randomPage(r).Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // worker is a node for the tests of changes.
@@ -82,9 +83,7 @@ func TestCordonAndUncordon(t *testing.T) {
 				t.Errorf("patches (-want +got)\n%s", diff)
 			}
 			got, _, err := list(t, s.client(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got[0].Unschedulable != tt.after.Unschedulable || got[0].CordonedBy != tt.after.CordonedBy {
 				t.Errorf("after it %+v", got[0])
 			}

@@ -28,6 +28,7 @@ import (
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/emftest"
 	"rollcall/tests/harness/logtest"
+	"rollcall/tests/harness/must"
 )
 
 // world is a cluster with one instance that has not registered, and the function's
@@ -323,9 +324,7 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 	w.nodes = 0
 	h := w.handler(policy.Observe)
 	h.Runner.Observer = grown{w, 250}
-	if err := w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{Put: ledger.State{Checked: now.Add(-time.Hour)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{Put: ledger.State{Checked: now.Add(-time.Hour)}}))
 	for range 2 {
 		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 			t.Fatal(err)
@@ -334,9 +333,7 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 	var sizes []int
 	for line := range strings.Lines(w.metrics.String()) {
 		var values map[string]any
-		if err := json.Unmarshal([]byte(line), &values); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(line), &values))
 		took, ok := values["RegistrationSeconds"].([]any)
 		if !ok {
 			continue
@@ -385,9 +382,7 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 		w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
 		id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
 		began := now.Add(-6 * time.Minute)
-		if err := w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}, Checked: began, First: began}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}, Checked: began, First: began}}))
 		h := w.handler(mode)
 		h.Runner.Observer = protected{w}
 		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.sent) != want {
@@ -433,9 +428,7 @@ func TestUnderAPolicyThatIsGoneFindingsAreToldAndNothingIsOrdered(t *testing.T) 
 	w.policy = "apiVersion: rollcall/v1\nregistration: {warnAfter: 1m, deadline: 2m}\nmode: remediate\n"
 	id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
 	began := now.Add(-6 * time.Minute)
-	if err := w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}}}))
 	h := w.handler(policy.Remediate)
 	h.Runner.Observer = protected{w}
 	if _, _, err := h.Policies.Usable(t.Context(), policy.Remediate, now.Add(-time.Hour), 0); err != nil {

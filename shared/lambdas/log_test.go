@@ -22,6 +22,7 @@ import (
 	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/logtest"
+	"rollcall/tests/harness/must"
 )
 
 // An unchanged finding is neither logged nor counted again.
@@ -206,9 +207,7 @@ func TestAnActThatIsSettledLaterIsLoggedAndCounted(t *testing.T) {
 	w.gone = true
 	id := roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}
 	intent := ledger.Action{ID: "3f9a0c5d7e1b2468", Instance: "i-00000001", Group: "nodegroup/w", Kind: roll.Unregistered, Do: string(plan.Terminate), At: now.Add(-11 * time.Minute)}
-	if err := w.Begin(t.Context(), id, intent, ledger.Budget{Max: 5, Since: now.Add(-time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Begin(t.Context(), id, intent, ledger.Budget{Max: 5, Since: now.Add(-time.Hour)}))
 	for range 2 {
 		w.check(t, policy.Observe, demo)
 	}
@@ -258,9 +257,7 @@ func TestCallsAreCountedWithTheInvocationThatMadeThem(t *testing.T) {
 	send := func() {
 		for ; len(answers) > 0; answers = answers[1:] {
 			res, err := sending.RoundTrip(&http.Request{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_ = res.Body.Close()
 		}
 	}

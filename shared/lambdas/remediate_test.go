@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/logtest"
+	"rollcall/tests/harness/must"
 )
 
 // hands carries out every order with one outcome, and records what is reported.
@@ -75,9 +76,7 @@ func order(t *testing.T) string {
 		Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unregistered, Action: plan.Terminate,
 		FirstSeen: now.Add(-10 * time.Minute), Since: now.Add(-20 * time.Minute), At: now, Expires: now.Add(plan.OrderLife), Why: "it never registered",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(body)
 }
 

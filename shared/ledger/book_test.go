@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var someCluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
@@ -33,9 +34,7 @@ func (b *between) write(ctx context.Context, partition string, writes []write, g
 // stores returns a new ledger of each kind of store in which a test can come between.
 func stores(t *testing.T) map[string]*book {
 	f, err := OpenFile(filepath.Join(t.TempDir(), "ledger.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return map[string]*book{"memory": &NewMemory().book, "file": &f.book}
 }
 
@@ -60,13 +59,9 @@ func TestWhoReadWhatIsNoLongerTrueLoses(t *testing.T) {
 		"an outcome after theirs": {func(b *book) error { return b.Finish(ctx, someCluster, "a", Outcome{Result: Failed, At: noon}) }, func(b *book) error { return b.Finish(ctx, someCluster, "a", done) }, nil},
 	} {
 		for kind, b := range stores(t) {
-			if err := b.Begin(ctx, someCluster, intentOf("a", "i-1"), wide); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, b.Begin(ctx, someCluster, intentOf("a", "i-1"), wide))
 			if errors.Is(c.want, ErrUnresolved) || errors.Is(c.want, ErrBegun) {
-				if err := b.Finish(ctx, someCluster, "a", done); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, b.Finish(ctx, someCluster, "a", done))
 			}
 			pauses, under := 0, b.store
 			own := &book{Pause: func(context.Context, int) error { pauses++; return nil }}
@@ -107,9 +102,7 @@ func TestAnActThatIsMissingStopsAllForAMonth(t *testing.T) {
 	ctx := t.Context()
 	m := NewMemory()
 	m.Pause = func(context.Context, int) error { return nil }
-	if err := m.Begin(ctx, someCluster, intentOf("a", "i-1"), Budget{Max: 9}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Begin(ctx, someCluster, intentOf("a", "i-1"), Budget{Max: 9}))
 	records := m.store.(*inMemory).all[partition(someCluster)]
 	maps.DeleteFunc(records, func(key string, _ stored) bool { return strings.HasPrefix(key, actPrefix) })
 	next := intentOf("b", "i-2")
@@ -157,9 +150,7 @@ func TestSizesAndPoliciesAreRemembered(t *testing.T) {
 	ctx := t.Context()
 	for kind, b := range stores(t) {
 		for name, nodes := range map[string]int{"shop": 3, "demo": 7} {
-			if err := errors.Join(b.PutSize(ctx, "eu-west-1", name, 1), b.PutSize(ctx, "eu-west-1", name, nodes), b.PutSize(ctx, "us-east-1", name, 9)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, errors.Join(b.PutSize(ctx, "eu-west-1", name, 1), b.PutSize(ctx, "eu-west-1", name, nodes), b.PutSize(ctx, "us-east-1", name, 9)))
 		}
 		sizes, err := b.Sizes(ctx, "eu-west-1")
 		if want := map[string]int{"shop": 3, "demo": 7}; err != nil || !maps.Equal(sizes, want) {
@@ -178,9 +169,7 @@ func TestSizesAndPoliciesAreRemembered(t *testing.T) {
 					t.Errorf("%s: %s seen %v, %v", kind, name, got, err)
 				}
 			}
-			if err := b.SeePolicy(ctx, "/policy"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, b.SeePolicy(ctx, "/policy"))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/ledgertest"
+	"rollcall/tests/harness/must"
 )
 
 // Each field of State that names instances makes an instance known by itself.
@@ -40,15 +41,11 @@ func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 
 func TestAFileTellsItsClustersOfARegion(t *testing.T) {
 	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	more := ledgertest.Cluster
 	more.Name = "another"
 	for _, id := range []roll.ClusterID{ledgertest.Cluster, ledgertest.Other, more} {
-		if err := f.Record(context.Background(), id, ledgertest.Changes()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Record(context.Background(), id, ledgertest.Changes()))
 	}
 	for region, want := range map[string][]roll.ClusterID{
 		"eu-west-1": {more, ledgertest.Cluster}, "us-east-1": {ledgertest.Other}, "eu-west-10": nil,

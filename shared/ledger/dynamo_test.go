@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -58,9 +59,7 @@ func TestPartsOfANoticeFitAnItem(t *testing.T) {
 			n.Members[roll.InstanceID(fmt.Sprintf("i-%017x", i))] = MemberMemory{Last: said(i), Told: said(i)}
 		}
 		writes, err := (&Changes{Put: State{Notices: map[NoticeKey]Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}}).writes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		whole := ""
 		items := (&inTable{}).items("pk", writes[0], nil)
 		for _, it := range items {

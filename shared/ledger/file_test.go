@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rollcall/shared/ledger"
+	"rollcall/tests/harness/must"
 )
 
 func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
@@ -20,9 +21,7 @@ func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
 		"empty":                            {"", "not a ledger"},
 	} {
 		path := filepath.Join(t.TempDir(), "ledger.json")
-		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(c.content), 0o600))
 		_, err := ledger.OpenFile(path)
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want an error that names the file and says %q", name, err, c.why)

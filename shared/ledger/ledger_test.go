@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/ledgertest"
+	"rollcall/tests/harness/must"
 )
 
 func TestContract(t *testing.T) {
@@ -24,9 +25,7 @@ func TestContract(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "ledger.json")
 		return func() ledger.Ledger { // opened again each time, as by separate processes
 			f, err := ledger.OpenFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return f
 		}
 	})
@@ -34,9 +33,7 @@ func TestContract(t *testing.T) {
 
 func TestOnlyTheFilePersists(t *testing.T) {
 	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "l.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !f.Persistent() || ledger.NewMemory().Persistent() {
 		t.Error("only the file outlives its process")
 	}
@@ -46,26 +43,14 @@ func TestALinkToTheLedgerStaysALink(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
 	first, err := ledger.OpenFile(real)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Record(context.Background(), ledgertest.Cluster, ledgertest.Changes()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(real, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, first.Record(context.Background(), ledgertest.Cluster, ledgertest.Changes()))
+	must.Succeed(t, os.Symlink(real, link))
 	second, err := ledger.OpenFile(link)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("a", "i-00000001", ledgertest.T0), ledgertest.Wide); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, second.Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("a", "i-00000001", ledgertest.T0), ledgertest.Wide))
 	s, err := first.Read(context.Background(), ledgertest.Cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, ok := s.Action("a"); !ok {
 		t.Error("an act recorded through the link is not in the file")
 	}
@@ -75,30 +60,20 @@ func TestARefusedIntentLeavesTheFileAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger.json")
 	f, err := ledger.OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Record(context.Background(), ledgertest.Cluster, ledgertest.Changes()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.Record(context.Background(), ledgertest.Cluster, ledgertest.Changes()))
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := f.Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("bad", "", ledgertest.T0), ledgertest.Wide); err == nil {
 		t.Error("an intent without an instance was taken")
 	}
 	after, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if string(before) != string(after) {
 		t.Error("a refused intent changed the file")
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, e := range entries {
 		if strings.Contains(e.Name(), ".new-") {
 			t.Errorf("left over: %s", e.Name())
@@ -111,20 +86,14 @@ func TestOldActsAreForgottenButNotOpenOnes(t *testing.T) {
 	ctx := context.Background()
 	begin := func(id string, instance roll.InstanceID, at time.Time) {
 		t.Helper()
-		if err := l.Begin(ctx, ledgertest.Cluster, ledgertest.Intent(id, instance, at), ledgertest.Wide); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Begin(ctx, ledgertest.Cluster, ledgertest.Intent(id, instance, at), ledgertest.Wide))
 	}
 	begin("old", "i-00000001", ledgertest.T0)
 	begin("open", "i-00000002", ledgertest.T0)
-	if err := l.Finish(ctx, ledgertest.Cluster, "old", ledger.Outcome{Result: ledger.Done, At: ledgertest.T0}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Finish(ctx, ledgertest.Cluster, "old", ledger.Outcome{Result: ledger.Done, At: ledgertest.T0}))
 	begin("new", "i-00000003", ledgertest.T0.Add(ledger.ActionRetention))
 	s, err := l.Read(ctx, ledgertest.Cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var ids []string
 	for _, a := range s.Actions {
 		ids = append(ids, a.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // dense returns a check that changes something in every part: instance 1 is found again and
@@ -76,13 +77,9 @@ func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 	both.Put.Trouble = worse.Put.Trouble // a record that is put and dropped is dropped, at the place of drops
 	for name, changes := range map[string]Changes{"trouble comes": worse, "trouble goes": better, "put and drop": both} {
 		start, err := before.writes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		writes, err := changes.writes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var old, want State
 		old.Apply(before)
 		want.Apply(before)
@@ -95,9 +92,7 @@ func TestAnyBeginningOfTheWritesHoldsBackEnough(t *testing.T) {
 				}
 			}
 			got, err := stateOf(all.read("pk", ""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, fault := range faults(got, old, want, changes) {
 				t.Errorf("%s: after %d of %d writes %s", name, n, len(writes), fault)
 			}

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const pooled = "karpenter.sh/nodepool=default"
@@ -368,9 +369,7 @@ func TestWhatANodeVouchedForIsReadWhenItIsAskedFor(t *testing.T) {
 // Findings and limits do not depend on how the cluster was read.
 func TestRandomClustersAreJudgedTheSameEitherWay(t *testing.T) {
 	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		a := newAccount(t)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -26,9 +28,7 @@ func fixtures(t *testing.T, pattern string) map[string][]byte {
 	found := make(map[string][]byte)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		found[strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))] = data
 	}
 	return found
@@ -37,15 +37,11 @@ func fixtures(t *testing.T, pattern string) map[string][]byte {
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
@@ -67,9 +63,7 @@ var section = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
 func bad(t testing.TB) map[string][]byte {
 	t.Helper()
 	text, err := os.ReadFile(badFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found := make(map[string][]byte)
 	at := section.FindAllSubmatchIndex(text, -1)
 	for i, m := range at {

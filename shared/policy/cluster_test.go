@@ -6,14 +6,13 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func parse(t *testing.T, text string) *policy.Document {
 	t.Helper()
 	d, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 

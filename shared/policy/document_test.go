@@ -13,24 +13,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // Values above those of the other levels, so that each test sees which level won.
 func precedence(t *testing.T) *Document {
 	t.Helper()
 	d, err := Parse(fixture(t, "testdata/good/precedence.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
 func fixture(t *testing.T, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
@@ -93,9 +90,7 @@ func TestSectionsMergeKeyByKey(t *testing.T) {
 
 func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
 	d, err := Parse(fixture(t, "testdata/good/stopped.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !d.Stopped() {
 		t.Error("the document does not say so")
 	}
@@ -135,9 +130,7 @@ func TestModeSet(t *testing.T) {
 		{"group override seen from the cluster", "overrides: [{match: {group: '*'}, mode: notify}]", "", "", false},
 	} {
 		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + c.yaml))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := d.For("a", c.tag, roll.GroupSelector(c.group)).ModeSet; got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
@@ -146,9 +139,7 @@ func TestModeSet(t *testing.T) {
 
 func TestConditionsAreAddedAfterTheDefaults(t *testing.T) {
 	d, err := Parse([]byte("apiVersion: rollcall/v1\nconditions:\n  - {type: KernelDeadlock, status: True, tolerate: 1h}\n  - {type: Ready, status: False, tolerate: 2h}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := defaultPolicy().Conditions
 	want[0].Tolerate = 2 * time.Hour
 	want = append(want, Condition{"KernelDeadlock", "True", time.Hour})
@@ -165,9 +156,7 @@ overrides:
   - match: {group: "asg/*"}
     registration: {deadline: 10m}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := Registration{WarnAfter: 10 * time.Minute, Deadline: 10 * time.Minute}
 	if got := d.For("slow-a", "", roll.GroupSelector("asg/a")).Registration; got != want {
 		t.Errorf("%+v", got)
@@ -212,9 +201,7 @@ func TestADrainThatIsNotForcedAsWrittenIsWarnedOf(t *testing.T) {
 
 func TestDeadlineMayEqualTheWarning(t *testing.T) {
 	d, err := Parse([]byte("apiVersion: rollcall/v1\nregistration: {deadline: 5m}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, want := d.For("", "", roll.Selector{}).Registration, (Registration{5 * time.Minute, 5 * time.Minute}); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -253,9 +240,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(page, func(t *testing.T) {
 			d, err := Parse(fixture(t, filepath.Join("testdata/good", args.document+".yaml")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			golden(t, filepath.Join("testdata/good", page+".txt"), explained(d, args.cluster, args.tag, args.of))
 		})
 	}
@@ -263,9 +248,7 @@ func TestExplain(t *testing.T) {
 
 func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 	d, err := Parse(fixture(t, "testdata/good/defaults.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := d.For("a", "", roll.Selector{})
 	if !got.ModeSet {
 		t.Error("the mode is not set")
@@ -283,9 +266,7 @@ func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 
 func TestJSONIsAPolicyToo(t *testing.T) {
 	d, err := Parse(fixture(t, "testdata/good/policy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := d.For("a", "", roll.Selector{}).Mode; got != Remediate {
 		t.Errorf("mode of a: %s", got)
 	}
@@ -296,9 +277,7 @@ func TestJSONIsAPolicyToo(t *testing.T) {
 
 func TestParsesWhatWindowsWrites(t *testing.T) {
 	d, err := Parse([]byte("\ufeffapiVersion: rollcall/v1\r\nmode: notify\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := d.For("", "", roll.Selector{}).Mode; got != Notify {
 		t.Errorf("mode %s", got)
 	}

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func FuzzParse(f *testing.F) {
 	documents := bad(f)
 	files, err := filepath.Glob("testdata/good/*")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	for _, file := range files {
 		if documents[file], err = os.ReadFile(file); err != nil {
 			f.Fatal(err)

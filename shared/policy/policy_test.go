@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func defaultPolicy() Policy {
@@ -124,9 +125,7 @@ func TestTolerance(t *testing.T) {
 
 func TestPoliciesShareNothing(t *testing.T) {
 	d, err := Parse([]byte("apiVersion: rollcall/v1\nladders: {NotReady: [{do: tag}, {do: terminate}]}\ninitialization: {taints: [a]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := d.For("a", "", roll.Selector{})
 	p.Ladders[roll.NotReady][0].Do = DoTerminate
 	p.Owners[roll.OwnerAutoMode] = OwnerTerminate

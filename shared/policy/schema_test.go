@@ -14,22 +14,17 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("policy.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.AddResource("policy.schema.json", doc))
 	s, err := c.Compile("policy.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -306,13 +301,9 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 			continue
 		}
 		data, err := yaml.Marshal(map[string]any{"apiVersion": apiVersion, "ladders": map[string]any{key[len("ladders."):]: steps}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		d, err := Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got[key] = ladderText(d.For("", "", roll.Selector{}).Ladders[roll.Kind(key[len("ladders."):])])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
@@ -339,16 +340,12 @@ func TestOfManyAtOnceExactlyOneActs(t *testing.T) {
 	var remediators []*Remediator
 	for range many {
 		own, err := ledger.OpenFile(path) // as in another process
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		remediators = append(remediators, w.remediatorWith(t, own))
 		w.ledger = own
 	}
 	long := now.Add(-30 * 24 * time.Hour)
-	if err := w.ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{First: long}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{First: long}}))
 	w.check(t, now.Add(-10*time.Minute)) // into the shared ledger
 	o := w.order(t)
 
@@ -434,9 +431,7 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 		}
 		return plan.Plan{Orders: []plan.Order{o}}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if out := r.Act(t.Context(), o, now); out.Result != Acted || len(w.calls) != 1 {
 		t.Errorf("%s: %s", out.Result, out.Detail)
 	}

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // pass carries out the order that a check gives at that time.
@@ -184,9 +185,7 @@ func TestADrainEndsWithItsTime(t *testing.T) {
 func (w *world) state(t *testing.T) ledger.State {
 	t.Helper()
 	s, err := w.ledger.Read(context.Background(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 

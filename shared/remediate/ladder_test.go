@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // worlds are the worlds in which each act is the next step.
@@ -602,9 +603,7 @@ func (l lookingThen) Target(ctx context.Context, name string, id roll.InstanceID
 func TestNewRemediatorsDialTheCluster(t *testing.T) {
 	w := newWorld(t)
 	r, err := New(Options{Ledger: w.ledger, Kube: dialing{}, Why: w.why})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := r.reach(w.cluster); err == nil || !strings.Contains(err.Error(), "no endpoint") {
 		t.Errorf("got %v", err)
 	}

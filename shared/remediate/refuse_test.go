@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // refused fails the test unless the order was refused for the reason, with a detail, and
@@ -488,15 +489,11 @@ func (w *world) spend(t *testing.T, n int, at time.Time) {
 // begin records an act by another process, finished unless the outcome is nil.
 func (w *world) begin(t *testing.T, a ledger.Action, outcome *ledger.Outcome) {
 	t.Helper()
-	if err := w.ledger.Begin(context.Background(), cluster, a, ledger.Budget{Max: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.ledger.Begin(context.Background(), cluster, a, ledger.Budget{Max: 1000}))
 	if outcome == nil {
 		return
 	}
-	if err := w.ledger.Finish(context.Background(), cluster, a.ID, *outcome); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.ledger.Finish(context.Background(), cluster, a.ID, *outcome))
 }
 
 func intentOf(o plan.Order, at time.Time) ledger.Action {

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // Each check gives the same order, and each time the second look refuses it.
@@ -53,9 +54,7 @@ func TestARefusalThatWasToldIsNoNews(t *testing.T) {
 				if !try.told || !out.News || out.Reason.Passing() {
 					continue
 				}
-				if err := w.remediator(t).Told(t.Context(), out, at); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, w.remediator(t).Told(t.Context(), out, at))
 			}
 		})
 	}
@@ -67,9 +66,7 @@ func TestARefusalOfAnotherOrderIsNews(t *testing.T) {
 	w.instances[0].Hold = "true"
 	r := w.remediator(t)
 	first := r.Act(t.Context(), o, now)
-	if err := r.Told(t.Context(), first, now); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Told(t.Context(), first, now))
 	o.ID = "0000000000000000"
 	if out := r.Act(t.Context(), o, now); out.Result != Refused || !out.News {
 		t.Errorf("%s for %s, news %v", out.Result, out.Reason, out.News)
@@ -82,9 +79,7 @@ func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
 	out := *refusal(w.order(t), plan.VerdictChanged, "it is well")
 	loud := &loudLedger{Ledger: w.ledger, world: w}
 	r := w.remediatorWith(t, loud)
-	if err := r.Told(t.Context(), out, now); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Told(t.Context(), out, now))
 	if !r.told(t.Context(), out) {
 		t.Error("what was told is forgotten")
 	}

@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -205,13 +206,9 @@ func unregistered(t *testing.T) *world {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	file, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	long := now.Add(-30 * 24 * time.Hour) // there were complete checks since then
-	if err := file.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{Checked: long, First: long}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, file.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{Checked: long, First: long}}))
 	return &world{
 		cluster:   roll.Cluster{ID: cluster, Status: roll.ClusterActive},
 		instances: []roll.Instance{{ID: target, State: roll.StateRunning, Launched: now.Add(-48 * time.Hour), ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w"}},
@@ -230,19 +227,13 @@ func (w *world) check(t *testing.T, at time.Time) plan.Plan {
 	ctx := context.Background()
 	s := w.Target(ctx, cluster.Name, target, at, w.doc.Watch())
 	state, err := w.ledger.Read(ctx, cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pol := w.doc.Cluster(cluster.Name, "", w.permitted)
 	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: pol, State: state, Now: at}, func(q []roll.Question) { w.Details(ctx, s, q) })
 	p := plan.Make(plan.Input{Snapshot: s, Assessment: a, State: state, Policy: pol, Now: at})
-	if err := w.ledger.Record(ctx, cluster, p.Changes); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.ledger.Record(ctx, cluster, p.Changes))
 	for _, r := range p.Resolved {
-		if err := w.ledger.Finish(ctx, cluster, r.ActionID, r.Outcome); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.ledger.Finish(ctx, cluster, r.ActionID, r.Outcome))
 	}
 	return p
 }
@@ -357,9 +348,7 @@ func (w *world) remediatorWith(t *testing.T, l ledger.Ledger) *Remediator {
 		Targets: w, EC2: w, Ledger: l, Policy: w.policySource, Why: w.why, Permitted: w.permitted,
 		Principal: func(context.Context) string { return "arn:aws:sts::111122223333:assumed-role/remediate/demo" },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.reach = func(roll.Cluster) (hands, error) { return w, w.dialErr }
 	return r
 }
@@ -367,9 +356,7 @@ func (w *world) remediatorWith(t *testing.T, l ledger.Ledger) *Remediator {
 func (w *world) actions(t *testing.T) []ledger.Action {
 	t.Helper()
 	state, err := w.ledger.Read(context.Background(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return state.Actions
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -71,9 +72,7 @@ func fixes(c Check) string {
 func TestExplanations(t *testing.T) {
 	for _, name := range []string{"diagnosed", "healthy", "watching", "incomplete"} {
 		var b bytes.Buffer
-		if err := checks()[name].Explain(&b, Layout{Columns: 80}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, checks()[name].Explain(&b, Layout{Columns: 80}))
 		golden(t, "explain-"+name, b.String())
 	}
 }
@@ -82,9 +81,7 @@ func TestExplanations(t *testing.T) {
 func TestAFixStaysOnItsLine(t *testing.T) {
 	c := checks()["diagnosed"]
 	var b bytes.Buffer
-	if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
 	for _, text := range []string{b.String(), table(t, c)} {
 		if !strings.Contains(text, strings.TrimSpace(unmapped().Fix)+"\n") {
 			t.Errorf("the fix is not there in one piece:\n%s", text)

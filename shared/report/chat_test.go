@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func chatOf(t *testing.T, m Message) ChatMessage {
@@ -17,9 +18,7 @@ func chatOf(t *testing.T, m Message) ChatMessage {
 	dec := json.NewDecoder(strings.NewReader(string(m.Chat)))
 	dec.DisallowUnknownFields()
 	var c ChatMessage
-	if err := dec.Decode(&c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, dec.Decode(&c))
 	return c
 }
 
@@ -39,9 +38,7 @@ func crowded(t *testing.T) map[string]Message {
 	}
 	n.notice.Key.Group = n.notice.Entries[0].Finding.Group
 	m, err := here.Notice(id, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out["long names and causes"] = m
 	for i := range n.notice.Entries {
 		n.notice.Entries[i].Causes[0].Summary, n.notice.Entries[i].Causes[0].Fix = strings.Repeat("<!here> ", 1000), strings.Repeat("<@U1>", 139)
@@ -133,9 +130,7 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone> [aws](https://x.example) `rm`", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
 	}))
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := chatOf(t, m)
 	for _, s := range append([]string{c.Content.Title, c.Content.Description, c.Metadata.Summary}, c.Content.NextSteps...) {
 		if marks.MatchString(s) {

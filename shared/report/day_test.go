@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/report"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/noticetest"
 )
 
@@ -38,9 +39,7 @@ func TestTheNoticesOfADayAreShort(t *testing.T) {
 				}
 			})
 			_, err := sim.Run(day, sim.Watch{GoOn: true, Guards: sim.Guards{Notices: func(next sim.Notices) sim.Notices { return hearing{next, hear} }}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if least := map[bool]int{true: 40, false: 10}[day.Quiet]; judged < least {
 				t.Errorf("only %d notices", judged)
 			}

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const folder = "s3://rollcall-evidence/111122223333/eu-west-1/shop-production/i-00000000000000001/"
@@ -142,9 +143,7 @@ func explanations() map[string]Check {
 func TestExplanationsAsThingsStand(t *testing.T) {
 	for name, c := range explanations() {
 		var b bytes.Buffer
-		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
 		golden(t, "explain-"+name, b.String())
 		for line := range strings.Lines(b.String()) {
 			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) && !strings.HasPrefix(strings.TrimSpace(line), "aws ") {
@@ -152,9 +151,7 @@ func TestExplanationsAsThingsStand(t *testing.T) {
 			}
 		}
 		data, err := json.Marshal(c.Explanation())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		golden(t, "explanation-"+name, indented(t, data))
 	}
 }
@@ -177,9 +174,7 @@ func TestTheAnswerStandsFirst(t *testing.T) {
 			t.Errorf("%s: %+v, want %q first", name, answers, want)
 		}
 		var b bytes.Buffer
-		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
 		lines := strings.Join(strings.Fields(strings.Join(slices.Collect(strings.Lines(b.String()))[:11], "")), " ")
 		if !strings.Contains(lines, want) {
 			t.Errorf("%s: the first lines do not say %q:\n%s", name, want, lines)
@@ -358,9 +353,7 @@ func TestASymptomSaysWhatWasNotChecked(t *testing.T) {
 		c.Assessment.Findings = []roll.Finding{f}
 		c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {Causes: []roll.Cause{{Code: "KubeletSilent", Confidence: roll.Decisive, Symptom: true, Summary: "it is silent", NotChecked: unread}}}}
 		var b bytes.Buffer
-		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
 		text := strings.Join(strings.Fields(b.String()), " ")
 		if want != "" && !strings.Contains(text, "it is silent "+want) || want == "" && strings.Contains(text, "any of which would explain it") {
 			t.Errorf("%v: want %q in\n%s", unread, want, b.String())
@@ -400,9 +393,7 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		c.Assessment.Notes = nil
 		tt.spoil(&c)
 		var b bytes.Buffer
-		if err := c.Explain(&b, Layout{Columns: 80}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
 		text := strings.Join(strings.Fields(b.String()), " ")
 		before, after, found := strings.Cut(text, "nothing to explain: ")
 		if !found || after != tt.conclusion {

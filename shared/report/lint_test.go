@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // linted has a finding in a file, one in none, and a hint.
@@ -29,16 +30,10 @@ func linted() LintDocument {
 
 func TestWhatLintPrints(t *testing.T) {
 	var table, github bytes.Buffer
-	if err := linted().Write(&table, Layout{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := linted().GitHub(&github); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, linted().Write(&table, Layout{}))
+	must.Succeed(t, linted().GitHub(&github))
 	log, err := json.MarshalIndent(linted().SARIF("1.2.3"), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	golden(t, "lint-table", table.String())
 	golden(t, "lint-github", github.String())
 	golden(t, "lint-sarif", string(log)+"\n")

@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/noticetest"
 	"rollcall/tests/harness/plantest"
 )
@@ -321,14 +322,10 @@ func TestTheSamplesAreNotices(t *testing.T) {
 	for name, want := range map[string]string{"notice.json": indented(t, m.JSON), "chat.json": indented(t, m.Chat), "notice.txt": "Subject: " + m.Subject + "\n\n" + m.Text} {
 		path := filepath.Join("..", "..", "events", "notices", name)
 		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(path, []byte(want), 0o644))
 		}
 		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("%s (-published +sample)\n%s", name, diff)
 		}
@@ -338,31 +335,21 @@ func TestTheSamplesAreNotices(t *testing.T) {
 func noticeSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	if err := c.AddResource("notice.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.AddResource("notice.schema.json", doc))
 	s, err := c.Compile("notice.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
 func validate(t *testing.T, s *jsonschema.Schema, data []byte) error {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s.Validate(v)
 }
 
@@ -400,14 +387,10 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 		"another version":                 func(d map[string]any) { d["version"] = 2 },
 	} {
 		var d map[string]any
-		if err := json.Unmarshal(good, &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(good, &d))
 		spoil(d)
 		data, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if validate(t, s, data) == nil {
 			t.Errorf("%s is accepted", name)
 		}
@@ -418,14 +401,10 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 	for name, needs := range map[string][]string{"notice-resolved": {"until", "ended", "group"}, "cluster-unreachable": {"reason", "detail", "since"}, "cluster-resolved": {"until", "since"}} {
 		for _, field := range needs {
 			var d map[string]any
-			if err := json.Unmarshal(messages(t)[name].JSON, &d); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(messages(t)[name].JSON, &d))
 			delete(d, field)
 			data, err := json.Marshal(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if validate(t, s, data) == nil {
 				t.Errorf("%s without %s is accepted", name, field)
 			}
@@ -449,9 +428,7 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 					f.Kind, f.Owner, f.Stage = kind, owner, stage
 					n := noticeOf(policy.Notify, plan.Entry{Finding: f, Step: plan.Step{Do: do, At: now}})
 					m, err := here.Notice(cluster, n.notice, n.mode, now)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					if err := validate(t, s, m.JSON); err != nil {
 						t.Fatalf("%s %s %s %s: %v", kind, owner, stage, do, err)
 					}
@@ -477,9 +454,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 			o.Order = order(notReady(1))
 			o.Order.Action, o.Order.Claim = act, "default-x7k2p"
 			m, err := here.Outcome(cluster, o, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if err := validate(t, s, m.JSON); err != nil {
 				t.Errorf("%s %s %s: %v", act, o.Result, o.Reason, err)
 			}
@@ -490,9 +465,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 			continue // is never ordered for a finding
 		}
 		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := validate(t, s, m.JSON); err != nil || m.Attributes.Action != a {
 			t.Errorf("%s ordered: %v, action %s", act, err, m.Attributes.Action)
 		}
@@ -507,9 +480,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 // The schema has the reasons and ends of package plan, and no others.
 func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var d struct {
 		Properties struct {
 			Ordered struct{ Enum []string }
@@ -521,9 +492,7 @@ func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 		}
 		Defs map[string]struct{ Enum []string } `json:"$defs"`
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &d))
 	kinds := []string{kindCluster}
 	for _, k := range roll.Kinds() {
 		kinds = append(kinds, string(k))
@@ -557,9 +526,7 @@ func aThousand(t *testing.T, hold string) Message {
 	entries[999].New = false
 	n := noticeOf(policy.Remediate, entries...)
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -588,9 +555,7 @@ func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 		t.Errorf("the text does not count them all:\n%s", m.Text[:200])
 	}
 	var d NoticeDocument
-	if err := json.Unmarshal(m.JSON, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(m.JSON, &d))
 	if d.Count != 1000 || len(d.Instances)+d.Truncated != 1000 || d.Truncated == 0 {
 		t.Errorf("count %d, %d listed, %d left out", d.Count, len(d.Instances), d.Truncated)
 	}
@@ -612,9 +577,7 @@ func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 func published(t *testing.T, m Message) int {
 	t.Helper()
 	fake := &topicFake{}
-	if err := NewTopic(fake, topic, "", nobody).Publish(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, NewTopic(fake, topic, "", nobody).Publish(t.Context(), m))
 	return fake.size()
 }
 
@@ -654,13 +617,9 @@ func TestSubjectsAreWhatSNSTakes(t *testing.T) {
 			f.Group = group
 			n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
 			notice, err := here.Notice(id, n.notice, n.mode, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			outcome, err := here.Outcome(id, remediate.Outcome{Order: order(f), Result: remediate.Acted}, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, s := range []string{notice.Subject, outcome.Subject} {
 				if len(s) == 0 || len(s) >= 100 {
 					t.Errorf("%q in %q: %d characters: %q", name, group, len(s), s)
@@ -704,9 +663,7 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 			change(e)
 		}))
 		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		byHand := strings.Contains(m.Text, " by hand")
 		if in := strings.Contains(m.Text, "reboot-instances"); strings.Contains(string(m.JSON), "reboot-instances") != (in || byHand) || strings.Contains(string(m.Chat), "reboot-instances") != in {
 			t.Errorf("the forms of the notice differ in what to do:\n%s", m.Text)
@@ -758,9 +715,7 @@ func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 	for name, o := range outcomes() {
 		o.Order.Group, o.Order.Kind = roll.AutoScalingGroup(strings.Repeat("g", 255)), roll.ConditionFailed
 		m, err := here.Outcome(id, o, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !strings.HasPrefix(m.Subject, "payments-") || !strings.Contains(m.Subject, ": "+outcomeInWords(o)) || len(m.Subject) > 99 {
 			t.Errorf("%s: %q", name, m.Subject)
 		}
@@ -773,9 +728,7 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 	f.Group = roll.AutoScalingGroup(strings.Repeat("g", 255))
 	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.Contains(m.Subject, "terminating 1") {
 		t.Errorf("got %q", m.Subject)
 	}
@@ -864,16 +817,12 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 		})),
 	} {
 		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if strings.Contains(m.Text, "will be terminated") {
 			t.Errorf("%s: a person is told:\n%s", name, m.Text)
 		}
 		var d NoticeDocument
-		if err := json.Unmarshal(m.JSON, &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(m.JSON, &d))
 		for _, i := range d.Instances {
 			if i.Next != nil && i.Next.Do == string(policy.DoTerminate) {
 				t.Errorf("%s: a program is told that %s follows at %s", name, i.Next.Do, i.Next.At.Format(time.RFC3339))
@@ -888,9 +837,7 @@ func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 	for _, hold := range []string{"2026-03-01", "2026-03-02T11:59:59Z", "false", "no"} {
 		n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step, e.Hold = terminateAt(9*time.Minute), hold }))
 		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if strings.Contains(m.Text, "kept as it is") || !strings.Contains(m.Text, "will be terminated at 2026-03-02 12:09:00Z") {
 			t.Errorf("rollcall:hold=%s: a person is told:\n%s", hold, m.Text)
 		}
@@ -901,9 +848,7 @@ func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 func TestWhatIsHeldBackHasNoNextStepInThePast(t *testing.T) {
 	for name, m := range messages(t) {
 		var d NoticeDocument
-		if err := json.Unmarshal(m.JSON, &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(m.JSON, &d))
 		for _, i := range d.Instances {
 			if i.Next != nil && i.Next.At.Before(d.At) {
 				t.Errorf("%s: next is %s at %s, before the notice itself (held: %s)", name, i.Next.Do, i.Next.At.Format(time.RFC3339), i.Held)
@@ -919,9 +864,7 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	}
 	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute)))
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{"1 of 2 will be terminated at 2026-03-02 12:01:00Z", "1 of 2 will be terminated at 2026-03-02 12:09:00Z"} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, m.Text)
@@ -945,9 +888,7 @@ func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
 		})),
 	} {
 		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if size := published(t, m); size >= 256*1024 {
 			t.Errorf("%s: the message has %d bytes, SNS takes 262144", name, size)
 		}
@@ -970,9 +911,7 @@ func TestWhatIsLeftToPeopleIsOneCommand(t *testing.T) {
 	}
 	n := noticeOf(policy.Remediate, entries...)
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if commands := strings.Count(m.Text, "kubectl delete node "); commands != 1 || len(m.Text) > 20_000 {
 		t.Errorf("%d commands in %d bytes", commands, len(m.Text))
 	}
@@ -1011,9 +950,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 		"what stops the act": {From{}, "--resources i-00000000000000001 --tags Key=rollcall:hold,Value=2026-03-09\n", "INSTANCE"},
 	} {
 		m, err := tt.from.Notice(cluster, n.notice, n.mode, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !strings.Contains(m.Text, tt.with) || strings.Contains(m.Text, tt.without) {
 			t.Errorf("%s: the text lacks %q, or has %q:\n%s", name, tt.with, tt.without, m.Text)
 		}
@@ -1023,9 +960,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 		n.notice.Entries[i].Causes = []roll.Cause{{Code: "UndeclaredStartupTaint", Confidence: roll.Decisive, Summary: "a taint stays", Fix: "kubectl taint nodes x y-"}}
 	}
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	point, fix := strings.Index(m.Text, "update-kubeconfig"), strings.Index(m.Text, "kubectl taint nodes")
 	if point < 0 || fix < point || strings.Count(m.Text, "update-kubeconfig") != 1 {
 		t.Errorf("kubectl is pointed at the cluster at %d, and used at %d:\n%s", point, fix, m.Text)
@@ -1037,9 +972,7 @@ func TestWhatMattersComesFirst(t *testing.T) {
 	all := notices()["caused"]
 	all.notice.Entries[1].Held, all.notice.Entries[1].Step = nil, terminateAt(time.Minute)
 	m, err := here.Notice(cluster, all.notice, all.mode, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if fix, stop := strings.Index(m.Text, "\n\nTo fix "), strings.Index(m.Text, "\nTo keep "); fix < 0 || stop < fix {
 		t.Errorf("an act follows: the fix comes at %d, how to stop it at %d\n%s", fix, stop, m.Text)
 	}

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // in returns the check as that of a cluster elsewhere. Each of its findings gets the cause.
@@ -56,22 +57,16 @@ func TestAnOverviewOfAccounts(t *testing.T) {
 	o := organization()
 	for _, width := range []int{0, 80} {
 		var b bytes.Buffer
-		if err := o.Write(&b, Layout{Columns: width}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Write(&b, Layout{Columns: width}))
 		golden(t, fmt.Sprintf("overview-%d", width), b.String())
 	}
 	d := o.Document()
 	d.Clusters = nil // those of TestDocuments
 	data, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	golden(t, "overview-json", indented(t, data))
 	html, err := page.Render(o.Page())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []string{"Roll call of 8 clusters in 2 accounts", "RootVolumeFull, ami/ami-0123456789abcdef0: 3 clusters in 2 accounts", "profile c: no AWS credentials", "shop (eu-west-1, account 123456789012)", "Causes that several clusters share"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the page lacks %q", want)
@@ -129,9 +124,7 @@ func TestEveryListOfAnOverviewIsThere(t *testing.T) {
 func printed(t *testing.T, c Check) string {
 	t.Helper()
 	data, err := json.Marshal(c.Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return indented(t, data)
 }
 
@@ -149,9 +142,7 @@ func TestAStoredCheckShowsTheSame(t *testing.T) {
 			made := Page([]Check{c})
 			made.Clusters[0].Groups = nil
 			want, err := page.Render(made)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(string(want), rendered(t, found)); diff != "" {
 				t.Errorf("(-made +stored)\n%s", diff)
 			}
@@ -170,9 +161,7 @@ func TestStoredDocumentsAreReportedUnchanged(t *testing.T) {
 		t.Errorf("%d older ones", older)
 	}
 	data, err := json.Marshal(Overview{Checks: latest}.Document().Clusters[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(indented(t, []byte(text)), indented(t, data)+"\n"); diff != "" {
 		t.Error(diff)
 	}

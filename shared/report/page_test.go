@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // goldenPage compares a page with testdata/page-<name>.golden.html.
@@ -25,9 +26,7 @@ func goldenPage(t *testing.T, name string, checks []Check) {
 func rendered(t testing.TB, checks []Check) string {
 	t.Helper()
 	data, err := page.Render(Page(checks))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 

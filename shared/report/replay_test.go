@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // twoPolicies compares a policy that terminated one instance with one that would have rebooted it,
@@ -39,9 +40,7 @@ func twoPolicies() report.Replay {
 
 func TestAReplayAsText(t *testing.T) {
 	var out strings.Builder
-	if err := twoPolicies().Write(&out, report.Layout{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, twoPolicies().Write(&out, report.Layout{}))
 	const want = `Replay of 48 checks of 1 cluster from 2026-03-02 12:00:00Z to 2026-03-02
 16:00:00Z
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
@@ -44,9 +46,7 @@ const topic = "arn:aws:sns:eu-west-1:111122223333:rollcall"
 func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 	for name, m := range messages(t) {
 		fake := &topicFake{}
-		if err := NewTopic(fake, topic, "", nobody).Publish(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, NewTopic(fake, topic, "", nobody).Publish(t.Context(), m))
 		if len(fake.published) != 1 {
 			t.Fatalf("%s: %d requests", name, len(fake.published))
 		}
@@ -55,9 +55,7 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 			t.Errorf("%s: %+v", name, in)
 		}
 		var body map[string]string
-		if err := json.Unmarshal([]byte(aws.ToString(in.Message)), &body); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(aws.ToString(in.Message)), &body))
 		if diff := cmp.Diff(map[string]string{"default": string(m.JSON), "email": m.Text}, body); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
@@ -78,13 +76,9 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 func TestTheReleaseIsNamed(t *testing.T) {
 	fake := &topicFake{}
 	m := messages(t)["notice-ordered"]
-	if err := NewTopic(fake, topic, chatTopic, nobody).From("1.4.0").Publish(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, NewTopic(fake, topic, chatTopic, nobody).From("1.4.0").Publish(t.Context(), m))
 	var body map[string]string
-	if err := json.Unmarshal([]byte(aws.ToString(fake.published[0].Message)), &body); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(aws.ToString(fake.published[0].Message)), &body))
 	if want := m.Text + "Sent by: Rollcall 1.4.0\n"; body["email"] != want || body["default"] != string(m.JSON) {
 		t.Errorf("the mail ends %q, want %q; the JSON form is unchanged: %v", last(body["email"]), last(want), body["default"] == string(m.JSON))
 	}
@@ -133,9 +127,7 @@ func (f oneTopic) Publish(ctx context.Context, in *sns.PublishInput, o ...func(*
 func TestPublishesToChats(t *testing.T) {
 	for name, m := range messages(t) {
 		fake := &topicFake{}
-		if err := NewTopic(fake, topic, chatTopic, nobody).Publish(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, NewTopic(fake, topic, chatTopic, nobody).Publish(t.Context(), m))
 		if len(fake.published) != 2 {
 			t.Fatalf("%s: %d requests", name, len(fake.published))
 		}

@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // checks returns realistic checks, by the name of their golden files.
@@ -182,9 +183,7 @@ func table(t *testing.T, c ...Check) string { return tables(t, c, false) }
 func tables(t *testing.T, checks []Check, everything bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Tables(&b, checks, Layout{Columns: 80, Everything: everything}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Tables(&b, checks, Layout{Columns: 80, Everything: everything}))
 	return b.String()
 }
 
@@ -292,9 +291,7 @@ func TestDocuments(t *testing.T) {
 	for name, c := range checks() {
 		t.Run(name, func(t *testing.T) {
 			data, err := json.Marshal(c.Document())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			golden(t, "document-"+name, indented(t, data))
 		})
 	}
@@ -303,16 +300,12 @@ func TestDocuments(t *testing.T) {
 // The JSON form has empty lists, not nulls.
 func TestEveryListOfADocumentIsThere(t *testing.T) {
 	data, err := json.Marshal(Check{Snapshot: &roll.Snapshot{At: now}}.Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if bytes.Contains(data, []byte("null")) {
 		t.Errorf("got %s", data)
 	}
 	var d map[string]any
-	if err := json.Unmarshal(data, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &d))
 	for _, list := range []string{"notes", "findings", "watching", "orders", "held", "outcomes", "taggedNotNodes", "registration"} {
 		if got, ok := d[list].([]any); !ok || len(got) != 0 {
 			t.Errorf("%s: %v", list, d[list])
@@ -555,9 +548,7 @@ func TestAFailedWriteIsTold(t *testing.T) {
 func drawn(t *testing.T, l Layout, checks ...Check) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Tables(&b, checks, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Tables(&b, checks, l))
 	return b.String()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -35,13 +36,6 @@ func client() *s3.Client {
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 var buckets atomic.Int64
 
 // newBucket creates a bucket like the template's, as far as the emulator supports it.
@@ -51,12 +45,12 @@ func newBucket(t *testing.T) string {
 	_, err := client().CreateBucket(t.Context(), &s3.CreateBucketInput{
 		Bucket: &name, CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: "eu-west-1"},
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
 		Bucket: &name, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 	})
-	must(t, err)
-	must(t, account.ForgetCalls(t.Context()))
+	must.Succeed(t, err)
+	must.Succeed(t, account.ForgetCalls(t.Context()))
 	t.Cleanup(func() {
 		if err := account.ClearFaults(context.Background()); err != nil {
 			t.Error(err)
@@ -73,7 +67,7 @@ func newBucket(t *testing.T) string {
 func objects(t *testing.T, bucket string) map[string][]byte {
 	t.Helper()
 	out, err := client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})
-	must(t, err)
+	must.Succeed(t, err)
 	if len(out.DeleteMarkers) > 0 || aws.ToBool(out.IsTruncated) {
 		t.Fatalf("deletions: %v, more than a page: %v", out.DeleteMarkers, aws.ToBool(out.IsTruncated))
 	}
@@ -84,10 +78,10 @@ func objects(t *testing.T, bucket string) map[string][]byte {
 			t.Errorf("%s was overwritten", key)
 		}
 		got, err := client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: v.Key, VersionId: v.VersionId})
-		must(t, err)
+		must.Succeed(t, err)
 		all[key], err = io.ReadAll(got.Body)
-		must(t, err)
-		must(t, got.Body.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, got.Body.Close())
 	}
 	return all
 }
@@ -95,6 +89,6 @@ func objects(t *testing.T, bucket string) map[string][]byte {
 func kept(t *testing.T, bucket string) archivetest.Kept {
 	t.Helper()
 	all, err := archivetest.Unpack(objects(t, bucket))
-	must(t, err)
+	must.Succeed(t, err)
 	return all
 }

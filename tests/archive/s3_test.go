@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -35,10 +36,10 @@ func TestOnlyPutObjectIsCalled(t *testing.T) {
 	files[archive.Findings] = []byte(`{"Action": "DeleteObject", "Key": "x"}`) // stored data is not a request
 	for range 2 {
 		_, err := a.Put(t.Context(), archivetest.Key(), files)
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	calls, err := account.Calls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	var got []string
 	for _, c := range calls {
 		got = append(got, c.Service+":"+c.Action+" "+c.Params["Key"]+" "+c.ErrorCode)
@@ -52,10 +53,10 @@ func TestOnlyPutObjectIsCalled(t *testing.T) {
 func TestTheObjectsCarryTheirChecksum(t *testing.T) {
 	name := newBucket(t)
 	_, err := archive.NewS3(client(), name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-	must(t, err)
+	must.Succeed(t, err)
 	for key, content := range objects(t, name) {
 		out, err := client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &name, Key: aws.String(key), ChecksumMode: types.ChecksumModeEnabled})
-		must(t, err)
+		must.Succeed(t, err)
 		sum := sha256.Sum256(content)
 		if got := aws.ToString(out.ChecksumSHA256); got != base64.StdEncoding.EncodeToString(sum[:]) {
 			t.Errorf("%s has the checksum %q", key, got)
@@ -68,15 +69,15 @@ func TestWhatExpiredCanBeKeptAgain(t *testing.T) {
 	name := newBucket(t)
 	a := archive.NewS3(client(), name)
 	_, err := a.Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-	must(t, err)
+	must.Succeed(t, err)
 	for _, key := range []string{packed, findings} {
 		_, err := client().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &name, Key: aws.String(key)})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	_, err = a.Put(t.Context(), archivetest.Key(), archivetest.Files("b"))
-	must(t, err)
+	must.Succeed(t, err)
 	out, err := client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &name, Key: aws.String(findings)})
-	must(t, err)
+	must.Succeed(t, err)
 	defer func() { _ = out.Body.Close() }()
 	if aws.ToInt64(out.ContentLength) != int64(len("findings b")) {
 		t.Errorf("%d bytes", aws.ToInt64(out.ContentLength))
@@ -86,7 +87,7 @@ func TestWhatExpiredCanBeKeptAgain(t *testing.T) {
 func TestAnErrorSaysWhatIsNeededAndWhere(t *testing.T) {
 	name := newBucket(t)
 	for kind, want := range map[string]string{"denied": "s3:PutObject was denied", "throttle": "s3:PutObject was throttled (SlowDown)"} {
-		must(t, account.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.FaultKind(kind)}))
+		must.Succeed(t, account.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.FaultKind(kind)}))
 		var err error
 		for range 3 {
 			_, err = archive.NewS3(client(), name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
@@ -97,7 +98,7 @@ func TestAnErrorSaysWhatIsNeededAndWhere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "s3://"+name+"/"+packed) {
 			t.Errorf("%s: %v", kind, err)
 		}
-		must(t, account.ClearFaults(t.Context()))
+		must.Succeed(t, account.ClearFaults(t.Context()))
 	}
 	if all := objects(t, name); len(all) != 0 {
 		t.Errorf("there are %v", all)

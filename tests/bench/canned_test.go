@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // The benchmark is only meaningful if its data resembles real data.
@@ -19,9 +21,7 @@ func TestCannedSizes(t *testing.T) {
 		t.Errorf("%d bytes of XML per instance, want about 7,500", each)
 	}
 	encoded, err := encodeNodes(nodePage(workers, "1", 1, noTrouble))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.HasPrefix(string(encoded), "k8s\x00") {
 		t.Errorf("the page of nodes begins with %q, want the mark of protobuf", encoded[:4])
 	}
@@ -41,16 +41,12 @@ func TestCannedSizes(t *testing.T) {
 func TestFloorAndObservationSeeAll(t *testing.T) {
 	s := prepare(t, 2_500, noTrouble)
 	found, err := s.floor(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := (seen{2_500, 2_500}); found != want {
 		t.Errorf("the floor found %+v, want %+v", found, want)
 	}
 	snapshot := s.observe(t.Context())
-	if err := s.complaint(snapshot); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.complaint(snapshot))
 	for i, n := range snapshot.Nodes[:2] {
 		inst := snapshot.Instances[i]
 		if inst.Owner != n.Owner || inst.Group != n.Group || inst.Zone != n.Zone {
@@ -69,9 +65,7 @@ func TestRefusesOtherRequests(t *testing.T) {
 		"Action=DescribeInstances&Filter.1.Name=tag-key&Filter.1.Value.1=kubernetes.io/cluster/bench&MaxResults=1000&NextToken=1",
 	} {
 		answer, err := http.Post(s.aws, "application/x-www-form-urlencoded", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if answer.StatusCode != http.StatusBadRequest {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // The aims of a check of a large cluster, as parts of what its full listing costs: fetching and
@@ -37,9 +38,7 @@ func BenchmarkCheck(b *testing.B) {
 			warm(b)
 			s := prepare(b, aim.nodes, aim.trouble)
 			o := s.observer()
-			if err := s.complaint(o.Snapshot(b.Context(), clusterName, at.Add(-5*time.Minute), roll.Watch{})); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, s.complaint(o.Snapshot(b.Context(), clusterName, at.Add(-5*time.Minute), roll.Watch{})))
 			var full, look cost
 			var fullBytes, lookBytes int64
 			var requests map[string]int
@@ -57,9 +56,7 @@ func BenchmarkCheck(b *testing.B) {
 						}
 						var snapshot *roll.Snapshot
 						look.add(measure(b, func() { snapshot = o.Snapshot(b.Context(), clusterName, now, roll.Watch{}) }))
-						if err := s.complaint(snapshot); err != nil {
-							b.Fatal(err)
-						}
+						must.Succeed(b, s.complaint(snapshot))
 						lookBytes += s.wire.bytes
 						requests = s.wire.sent
 					}
@@ -112,17 +109,11 @@ func checkOnce(where string) error {
 func (s site) peak(b *testing.B, t trouble) int64 {
 	b.Helper()
 	a, err := start()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	where, err := json.Marshal(checked{a, s.nodes, t})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	var said bytes.Buffer
 	cmd := exec.CommandContext(b.Context(), self)
 	cmd.Env, cmd.Stderr = append(os.Environ(), checkVariable+"="+string(where)), &said

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // serveVariable is the environment variable that turns the test binary into the server.
@@ -100,9 +102,7 @@ func prepare(tb testing.TB, nodes int, t trouble) site {
 		tb.Fatalf("start the server: %v", err)
 	}
 	s := newSite(a, nodes, t)
-	if err := s.prepare(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, s.prepare(tb.Context()))
 	return s
 }
 

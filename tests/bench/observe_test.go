@@ -29,6 +29,7 @@ import (
 	"rollcall/shared/observe"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // at is the time of all observations.
@@ -277,9 +278,7 @@ func (s site) measureFloor(b *testing.B) cost {
 	if found.instances != s.nodes || found.nodes != s.nodes {
 		err = errors.Join(err, fmt.Errorf("the floor found %+v, want %d of each", found, s.nodes))
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return c
 }
 
@@ -308,7 +307,5 @@ func warm(b *testing.B) {
 	if _, err := s.floor(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	if err := s.complaint(s.observe(b.Context())); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, s.complaint(s.observe(b.Context())))
 }

@@ -14,6 +14,7 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // everything drops every file and field of every case instead of a sample, which takes half an
@@ -144,9 +145,7 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 			continue
 		}
 		base, err := explain(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, l := range losses(c.Files) {
 			if !*everything && !chosen(c.Name, l) || l.allowed() {
 				continue

@@ -17,6 +17,7 @@ import (
 
 	"rollcall/functions/local/command"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // most is how long explaining one instance from a bundle may take.
@@ -65,7 +66,7 @@ func BenchmarkExplainLarge(b *testing.B) {
 			dir := generate.Folder(b, "role-in-neither-store")
 			enlarge(b, dir)
 			tool := filepath.Join(b.TempDir(), "rollcall")
-			must(b, exec.CommandContext(b.Context(), "go", "build", "-o", tool, "rollcall/functions/local").Run())
+			must.Succeed(b, exec.CommandContext(b.Context(), "go", "build", "-o", tool, "rollcall/functions/local").Run())
 			b.ResetTimer()
 			for b.Loop() {
 				c := exec.CommandContext(b.Context(), tool, "explain", "--bundle", dir, "--mode", "remediate", "--output", "json")
@@ -89,10 +90,10 @@ func BenchmarkExplainLarge(b *testing.B) {
 func lines(b testing.TB, dir, file string, n int, row func(i int) string) {
 	path := filepath.Join(dir, file)
 	data, err := os.ReadFile(path)
-	must(b, err)
+	must.Succeed(b, err)
 	end := bytes.LastIndexByte(data, ']')
 	f, err := os.Create(path)
-	must(b, err)
+	must.Succeed(b, err)
 	w := bufio.NewWriter(f)
 	_, _ = w.Write(data[:end])
 	for i := range n {
@@ -102,8 +103,8 @@ func lines(b testing.TB, dir, file string, n int, row func(i int) string) {
 		_, _ = w.WriteString(row(i))
 	}
 	_, _ = w.Write(data[end:])
-	must(b, w.Flush())
-	must(b, f.Close())
+	must.Succeed(b, w.Flush())
+	must.Succeed(b, f.Close())
 }
 
 func events(b testing.TB, dir string) {
@@ -119,7 +120,7 @@ func nodes(b testing.TB, dir string) {
 	const healthy, sick, name = "i-0e2b0000000000001", "i-0bad0000000000001", "ip-10-0-40-21.eu-west-1.compute.internal"
 	twins := func(file, of string, from, n int) {
 		data, err := os.ReadFile(filepath.Join(dir, file))
-		must(b, err)
+		must.Succeed(b, err)
 		for row := range strings.Lines(string(data)) {
 			if !strings.Contains(row, of) {
 				continue
@@ -138,13 +139,6 @@ func nodes(b testing.TB, dir string) {
 	twins("leases.json", name, 0, 9000)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // decode reads every file of a bundle and decodes the JSON ones.
 func decode(b *testing.B, dir string) {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -158,7 +152,5 @@ func decode(b *testing.B, dir string) {
 		var v any
 		return json.Unmarshal(data, &v)
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 }

@@ -14,15 +14,14 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // The committed corpus must be what the generator writes, to the byte: a changed verdict is a
 // changed line of the table.
 func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
 	table, err := os.ReadFile("verdicts.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if made := generate.Table(); !bytes.Equal(made, table) {
 		was := slices.Collect(strings.Lines(string(table)))
 		for line := range strings.Lines(string(made)) {
@@ -71,9 +70,7 @@ func read(t *testing.T, dir string) map[string][]byte {
 		out[name], err = os.ReadFile(path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return out
 }
 

@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // explain runs the tool's explain on the bundle of a case.
@@ -42,9 +43,7 @@ func explain(ctx context.Context, c generate.Made) (corpus.Document, error) {
 func verdicts(t *testing.T) map[string]corpus.Verdict {
 	t.Helper()
 	table, err := os.ReadFile("verdicts.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := map[string]corpus.Verdict{}
 	for d := json.NewDecoder(bytes.NewReader(table)); ; {
 		var v corpus.Verdict
@@ -67,9 +66,7 @@ func TestExplainTellsTheCause(t *testing.T) {
 				t.Fatal("verdicts.jsonl has no line of this case: run make corpus")
 			}
 			got, err := explain(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, difference := range corpus.Verify(got, want.Expectation) {
 				t.Error(difference)
 			}
@@ -90,9 +87,7 @@ func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 	roots, shown := 0, map[string]bool{}
 	for _, c := range generate.All() {
 		got, err := explain(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(got.Findings) == 0 {
 			continue
 		}
@@ -136,14 +131,10 @@ func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
 	for _, name := range []string{"one-unmapped-role-behind-two-groups", "zone-went-silent", "all-is-well"} {
 		c := generate.Named(t, name)
 		first, err := explain(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for range 10 {
 			again, err := explain(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			a, _ := json.Marshal(first)
 			b, _ := json.Marshal(again)
 			if !bytes.Equal(a, b) {

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // hidden are the ways in which a file about one instance may be unreadable: not captured,
@@ -57,13 +58,9 @@ func entriesOf(t *testing.T, id string) func([]byte) []byte {
 	}
 	return func(text []byte) []byte {
 		var v any
-		if err := json.Unmarshal(text, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(text, &v))
 		out, err := json.Marshal(drop(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return out
 	}
 }
@@ -108,17 +105,13 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 		}
 		cases++
 		whole, err := explain(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, h := range hidings(t, c.Files, sick) {
 			asked++
 			t.Run(fmt.Sprintf("%s/%s/%s", c.Name, h.file, h.how), func(t *testing.T) {
 				t.Parallel()
 				got, err := explain(t.Context(), without(c, h))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				for _, o := range got.Orders {
 					held := of(whole.Held, o.Instance)
 					turn := slices.Contains(held, "OneAtATime") || slices.Contains(held, "ActionsPerCheck")

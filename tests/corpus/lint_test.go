@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // object is a JSON object of a bundle.
@@ -104,9 +105,7 @@ func put(t *testing.T, files map[string][]byte, name, key string, all []object) 
 		return
 	}
 	var whole object
-	if err := json.Unmarshal(files[name], &whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(files[name], &whole))
 	whole[key] = append([]object{}, all...)
 	files[name] = marshalled(whole)
 }
@@ -251,9 +250,7 @@ func TestLintFindsTheCauseBeforeTheLaunch(t *testing.T) {
 			t.Parallel()
 			files := maps.Clone(c.Files)
 			template := filepath.Join(t.TempDir(), "template.json")
-			if err := os.WriteFile(template, unlaunched(t, files, instance), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(template, unlaunched(t, files, instance), 0o600))
 			got := lint(t, files, template)
 			same := len(got.Findings) > 0 && got.Findings[0].Code == want
 			if reason := why[c.Name]; same == (reason != "") {
@@ -289,9 +286,7 @@ func TestLintFindsNothingInWhatWorks(t *testing.T) {
 					continue // what is no node of the cluster need not launch one
 				}
 				template := filepath.Join(t.TempDir(), id+".json")
-				if err := os.WriteFile(template, unlaunched(t, files, id), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(template, unlaunched(t, files, id), 0o600))
 				if got := lint(t, files, template); len(got.Findings) > 0 {
 					t.Errorf("%s: %v", id, got.Findings)
 				}

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/noticetest"
 )
 
@@ -35,13 +36,9 @@ func (noTags) Untag(context.Context, []roll.InstanceID, []string) error        {
 func notices(t *testing.T, c generate.Made, mode policy.Mode) []report.Message {
 	t.Helper()
 	b, err := bundle.OpenFS(c.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pol, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: " + string(mode) + "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	at, ok := b.At()
 	if !ok {
 		t.Fatal("no time")

@@ -7,18 +7,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // The page has what the functions use today, within a tenth: a call more in a check changes cents.
 func TestThePageHasTheTable(t *testing.T) {
 	page, err := os.ReadFile("../../infra/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	table, err := Table()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, rest, found := strings.Cut(string(page), Header+"\n")
 	want, got := numbers(table), numbers(rest[:min(len(rest), len(table))])
 	if !found || len(want) != 10*len(Fleets()) || len(got) < len(want) {
@@ -43,9 +41,7 @@ func numbers(table string) (all []float64) {
 func TestTwentyClustersOfTwoHundredNodesCostLessThanTwentyDollars(t *testing.T) {
 	f := Fleet{Clusters: 20, Nodes: 200}
 	u, err := Measure(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if m := Of(f, u); m.Total() >= 20 {
 		t.Errorf("%.2f a month: %+v", m.Total(), m)
 	}

@@ -15,6 +15,7 @@ import (
 	"rollcall/functions/local/command"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -74,9 +75,7 @@ func TestTheDiagnosisPageSaysWhatEachCureDoes(t *testing.T) {
 func bundleFiles(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/observe/bundle/spec.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out []string
 	for _, d := range file.Decls {
 		group, ok := d.(*ast.GenDecl)
@@ -90,9 +89,7 @@ func bundleFiles(t *testing.T) []string {
 				continue
 			}
 			text, err := strconv.Unquote(value.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			out = append(out, text)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // A name of a type in more than two packages stands for more than one thing, or for one thing
@@ -42,9 +44,7 @@ func TestATypeHasANameOfItsOwn(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	if len(packages) < 500 {
 		t.Fatalf("only %d names of types were found", len(packages))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 const root = "../.."
@@ -15,9 +17,7 @@ const root = "../.."
 func page(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 
@@ -80,14 +80,10 @@ func TestLinksToHeadingsLeadToOne(t *testing.T) {
 	found := 0
 	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, file := range files {
 			name, err := filepath.Rel(root, file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, m := range anchored.FindAllStringSubmatch(page(t, name), -1) {
 				found++
 				target := name
@@ -107,9 +103,7 @@ func TestLinksToHeadingsLeadToOne(t *testing.T) {
 
 func TestEveryPackageHasARow(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, "shared"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want, got []string
 	for _, e := range entries {
 		if e.IsDir() {

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/tests/harness/must"
 )
 
 type statement struct {
@@ -21,9 +22,7 @@ const readOnlyPolicy = "infra/iam-read-only.json"
 func statementsOf(t *testing.T, file string) []statement {
 	t.Helper()
 	var document struct{ Statement []statement }
-	if err := json.Unmarshal([]byte(page(t, file)), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(page(t, file)), &document))
 	return document.Statement
 }
 
@@ -101,9 +100,7 @@ func TestTheAccessPageSaysWhatIsMissedWithoutEachVerb(t *testing.T) {
 	bound := map[string][]string{} // the groups that have a role
 	for _, text := range strings.Split(page(t, "infra/rbac.yaml"), "\n---\n") {
 		var o object
-		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(text), &o))
 		objects = append(objects, o)
 		for _, s := range o.Subjects {
 			role := o.RoleRef.Kind + " " + o.Metadata.Namespace + "/" + o.RoleRef.Name

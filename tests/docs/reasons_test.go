@@ -11,15 +11,14 @@ import (
 	"testing"
 
 	"rollcall/shared/plan"
+	"rollcall/tests/harness/must"
 )
 
 // reasons returns the constants of type plan.Reason.
 func reasons(t *testing.T) []plan.Reason {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared/plan/reason.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out []plan.Reason
 	for _, d := range file.Decls {
 		group, ok := d.(*ast.GenDecl)
@@ -36,9 +35,7 @@ func reasons(t *testing.T) []plan.Reason {
 				t.Fatalf("%s is no literal", value.Names[0])
 			}
 			text, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			out = append(out, plan.Reason(text))
 		}
 	}
@@ -86,9 +83,7 @@ func TestThePlanPageSaysHowManyMayBeUnhealthy(t *testing.T) {
 	share := defaults.Limits.Unhealthy
 	for _, row := range table(t, "shared/plan/README.md", "| N | 20% of N, rounded up | min(2, N-1) | allowed | so |") {
 		n, err := strconv.Atoi(row[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want := []string{fmt.Sprint(share.Of(n)), fmt.Sprint(min(2, n-1)), fmt.Sprint(plan.AllowedOverdue(n, share))}
 		if !slices.Equal(row[1:4], want) {
 			t.Errorf("for %d nodes the numbers are %v, the page says %v", n, want, row[1:4])

@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/ledgertest"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -103,7 +104,7 @@ func TestAConflictStorm(t *testing.T) {
 		for _, last := range []int{0, 3, 15, 1000} {
 			tb := newTable(t)
 			l, w := tb.open()
-			must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
+			must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 			before := len(tb.items())
 			conflicts := 0
 			w.before = func(op string, _ int) error {
@@ -159,7 +160,7 @@ func TestWhoReadWhatIsNoLongerTrueDecidesAgain(t *testing.T) {
 	l, w := tb.open()
 	w.before = func(op string, n int) error {
 		if op == "TransactWriteItems" && n == 1 { // after this one has read, before it writes
-			must(t, other.Begin(ctx, cluster, intent("b", 2), ledger.Budget{Max: 1}))
+			must.Succeed(t, other.Begin(ctx, cluster, intent("b", 2), ledger.Budget{Max: 1}))
 		}
 		return nil
 	}
@@ -175,7 +176,7 @@ func TestWhoReadWhatIsNoLongerTrueDecidesAgain(t *testing.T) {
 func TestAnActThatIsNotYetSeenIsWaitedFor(t *testing.T) {
 	tb := newTable(t)
 	l, w := tb.open()
-	must(t, l.Begin(ctx, cluster, intent("a", 1), ledger.Budget{Max: 1}))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledger.Budget{Max: 1}))
 	w.see = func(n int, page *dynamodb.QueryOutput) {
 		if n%2 == 0 && n <= 6 {
 			page.Items = nil
@@ -193,8 +194,8 @@ func TestAnActThatIsNotYetSeenIsWaitedFor(t *testing.T) {
 func TestAnActThatWasDeletedByHandStopsAllUntilTheBudgetIsDeletedToo(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
-	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
-	must(t, l.Begin(ctx, cluster, intent("b", 2), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("b", 2), ledgertest.Wide))
 	for sk, it := range tb.items() {
 		if strings.Contains(sk, "#b#") {
 			tb.remove(it)
@@ -205,9 +206,9 @@ func TestAnActThatWasDeletedByHandStopsAllUntilTheBudgetIsDeletedToo(t *testing.
 		t.Errorf("got %v, want an error that says what is missing and what to do", err)
 	}
 	// A month later it may have expired.
-	must(t, l.Begin(ctx, cluster, ledgertest.Intent("d", "i-d", t0.Add(ledger.ActionRetention)), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, ledgertest.Intent("d", "i-d", t0.Add(ledger.ActionRetention)), ledgertest.Wide))
 	tb.remove(tb.items()["budget"])
-	must(t, l.Begin(ctx, cluster, intent("c", 3), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("c", 3), ledgertest.Wide))
 	var ids []string
 	for _, a := range read(t, l).Actions {
 		ids = append(ids, a.ID)
@@ -233,22 +234,22 @@ func TestAnAnswerThatIsLostLeavesTheIntent(t *testing.T) {
 	if err := l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide); !errors.Is(err, ledger.ErrBegun) {
 		t.Errorf("again: %v, want ErrBegun", err)
 	}
-	must(t, l.Finish(ctx, cluster, "a", done("seen from the instance")))
+	must.Succeed(t, l.Finish(ctx, cluster, "a", done("seen from the instance")))
 }
 
 func TestOfTwoOutcomesAtOnceTheFirstStands(t *testing.T) {
 	tb := newTable(t)
 	other, _ := tb.open()
 	l, w := tb.open()
-	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 	w.counts = nil
 	w.before = func(op string, n int) error {
 		if op == "TransactWriteItems" && n == 1 {
-			must(t, other.Finish(ctx, cluster, "a", done("first")))
+			must.Succeed(t, other.Finish(ctx, cluster, "a", done("first")))
 		}
 		return nil
 	}
-	must(t, l.Finish(ctx, cluster, "a", done("second")))
+	must.Succeed(t, l.Finish(ctx, cluster, "a", done("second")))
 	if a, _ := read(t, l).Action("a"); a.Outcome == nil || a.Outcome.Detail != "first" {
 		t.Errorf("got %+v, want the first outcome", a)
 	}
@@ -257,7 +258,7 @@ func TestOfTwoOutcomesAtOnceTheFirstStands(t *testing.T) {
 func TestAnOutcomeMakesNoActOfItsOwn(t *testing.T) {
 	tb := newTable(t)
 	l, w := tb.open()
-	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 	w.counts = nil
 	w.before = func(op string, n int) error {
 		if op == "TransactWriteItems" && n == 1 {
@@ -290,19 +291,19 @@ func operations(l *ledger.Dynamo) map[string]func() error {
 func TestThrottlingIsAnError(t *testing.T) {
 	tb := newTable(t)
 	l, w := tb.open()
-	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 	before := len(tb.items())
-	t.Cleanup(func() { must(t, account.ClearFaults(context.Background())) })
+	t.Cleanup(func() { must.Succeed(t, account.ClearFaults(context.Background())) })
 	calls := map[string][]string{
 		"Read": {"Query"}, "Record": {"Query", "TransactWriteItems"}, "Begin": {"Query", "TransactWriteItems"}, "Finish": {"Query", "TransactWriteItems"},
 	}
 	for name, do := range operations(l) {
 		for _, call := range calls[name] {
-			must(t, account.Inject(t.Context(), testbed.Fault{Service: "dynamodb", Action: call, Kind: testbed.Throttle}))
+			must.Succeed(t, account.Inject(t.Context(), testbed.Fault{Service: "dynamodb", Action: call, Kind: testbed.Throttle}))
 			if err := do(); !awserr.IsThrottled(err) {
 				t.Errorf("%s with %s throttled: %v", name, call, err)
 			}
-			must(t, account.ClearFaults(context.Background()))
+			must.Succeed(t, account.ClearFaults(context.Background()))
 		}
 	}
 	for _, reason := range []string{"ThrottlingError", "ProvisionedThroughputExceeded"} {

@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // The table has no index of its clusters. A search for an instance covers the clusters
@@ -14,9 +15,9 @@ func TestTheClustersOfARegion(t *testing.T) {
 	tb := newTable(t)
 	l := ledger.NewDynamo(tb.client, tb.name)
 	for _, name := range []string{"shop", "demo"} {
-		must(t, l.PutSize(ctx, "eu-west-1", name, 3))
+		must.Succeed(t, l.PutSize(ctx, "eu-west-1", name, 3))
 	}
-	must(t, l.PutSize(ctx, "us-east-1", "demo", 3))
+	must.Succeed(t, l.PutSize(ctx, "us-east-1", "demo", 3))
 	got, err := l.Clusters(ctx, "111122223333", "eu-west-1")
 	want := []roll.ClusterID{{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, {Account: "111122223333", Region: "eu-west-1", Name: "shop"}}
 	if err != nil || !slices.Equal(got, want) {
@@ -28,12 +29,12 @@ func TestTheClustersOfARegion(t *testing.T) {
 func TestThePolicyThatWasSeen(t *testing.T) {
 	tb := newTable(t)
 	l := ledger.NewDynamo(tb.client, tb.name)
-	must(t, l.SeePolicy(ctx, "/other/policy"))
+	must.Succeed(t, l.SeePolicy(ctx, "/other/policy"))
 	if seen, err := l.PolicySeen(ctx, "/rollcall/policy"); seen || err != nil {
 		t.Errorf("before it was read: %v, %v", seen, err)
 	}
 	for range 2 {
-		must(t, l.SeePolicy(ctx, "/rollcall/policy"))
+		must.Succeed(t, l.SeePolicy(ctx, "/rollcall/policy"))
 	}
 	if seen, err := l.PolicySeen(ctx, "/rollcall/policy"); !seen || err != nil {
 		t.Errorf("after it was read: %v, %v", seen, err)

@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/ledgertest"
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -28,17 +29,10 @@ var (
 	notice    = ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t *testing.T, l *ledger.Dynamo) ledger.State {
 	t.Helper()
 	s, err := l.Read(ctx, cluster)
-	must(t, err)
+	must.Succeed(t, err)
 	return s
 }
 
@@ -83,7 +77,7 @@ func TestAFunctionKilledBetweenTheWritesOfARecordLosesNothing(t *testing.T) {
 	for survived := 0; ; survived++ {
 		tb := newTable(t)
 		l, w := tb.open()
-		must(t, l.Record(ctx, cluster, before))
+		must.Succeed(t, l.Record(ctx, cluster, before))
 		first := w.count("TransactWriteItems")
 		w.before = func(op string, n int) error {
 			if op == "TransactWriteItems" && n > first+survived {
@@ -130,7 +124,7 @@ func TestAFunctionKilledBetweenTheWritesOfARecordLosesNothing(t *testing.T) {
 		if n := len(s.Notices[notice].Members); n != 0 && n != 20_000 {
 			t.Errorf("after %d writes: %d members of a notice of 20,000", survived, n)
 		}
-		must(t, again.Record(ctx, cluster, changes))
+		must.Succeed(t, again.Record(ctx, cluster, changes))
 		if diff := cmp.Diff(want, read(t, again)); diff != "" {
 			t.Errorf("after %d writes and another try (-want +got):\n%.2000s", survived, diff)
 		}
@@ -139,15 +133,15 @@ func TestAFunctionKilledBetweenTheWritesOfARecordLosesNothing(t *testing.T) {
 
 func TestWritesOnlyWhatChanges(t *testing.T) {
 	l, w := newTable(t).open()
-	must(t, l.Record(ctx, cluster, ledgertest.Findings(10)))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Findings(10)))
 	w.writes = nil
-	must(t, l.Record(ctx, cluster, ledger.Changes{
+	must.Succeed(t, l.Record(ctx, cluster, ledger.Changes{
 		Put: ledgertest.Findings(1).Put, Drop: ledger.Drops{Findings: []roll.FindingKey{{Instance: ledgertest.InstanceID(5), Kind: roll.Unknown}}},
 	}))
 	if len(w.writes) != 2 || w.writes[0].Put == nil || w.writes[1].Delete == nil {
 		t.Errorf("wrote %+v, want one put and one deletion", w.writes)
 	}
-	must(t, l.Record(ctx, cluster, ledger.Changes{}))
+	must.Succeed(t, l.Record(ctx, cluster, ledger.Changes{}))
 	if len(w.writes) != 2 || w.count("Query") != 0 {
 		t.Errorf("no changes: %d writes, %d queries", len(w.writes), w.count("Query"))
 	}
@@ -162,7 +156,7 @@ func TestAWriteFitsATransaction(t *testing.T) {
 		}
 		return nil
 	}
-	must(t, l.Record(ctx, cluster, ledgertest.Findings(250)))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Findings(250)))
 	if diff := cmp.Diff([]int{0, 99, 198}, sizes); diff != "" || len(w.writes) != 250 {
 		t.Errorf("%d items written, beginnings of writes (-want +got):\n%s", len(w.writes), diff)
 	}
@@ -188,7 +182,7 @@ func TestALargeNoticeLeavesNothingBehind(t *testing.T) {
 		if n == 0 {
 			changes = ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{notice}}}
 		}
-		must(t, l.Record(ctx, cluster, changes))
+		must.Succeed(t, l.Record(ctx, cluster, changes))
 		if keys := slices.Sorted(maps.Keys(tb.items())); len(keys) != want {
 			t.Errorf("notice of %d instances: items %q, want %d", n, keys, want)
 		}
@@ -203,7 +197,7 @@ func TestANoticeThatIsReplacedWhileItIsReadIsReadAgain(t *testing.T) {
 	writer, _ := tb.open()
 	old, anew := ledgertest.Notice(16_000), ledgertest.Notice(32_000)
 	put := func(n ledger.Notice) {
-		must(t, writer.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{notice: n}}}))
+		must.Succeed(t, writer.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{notice: n}}}))
 	}
 	put(old)
 	l, w := tb.open()
@@ -233,10 +227,10 @@ func TestANoticeThatIsReplacedWhileItIsReadIsReadAgain(t *testing.T) {
 func TestReadsAllPages(t *testing.T) {
 	tb := newTable(t)
 	l, w := tb.open()
-	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
-	must(t, l.Record(ctx, cluster, ledgertest.Findings(40)))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Changes()))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Findings(40)))
 	for i := range 10 {
-		must(t, l.Begin(ctx, cluster, ledgertest.Intent(fmt.Sprint(i), ledgertest.InstanceID(i), t0), ledgertest.Wide))
+		must.Succeed(t, l.Begin(ctx, cluster, ledgertest.Intent(fmt.Sprint(i), ledgertest.InstanceID(i), t0), ledgertest.Wide))
 	}
 	want := read(t, l)
 	w.limit = 3
@@ -250,7 +244,7 @@ func TestReadsAllPages(t *testing.T) {
 	if err := l.Begin(ctx, cluster, ledgertest.Intent("x", "i-x", t0), ledger.Budget{Max: 10}); !errors.Is(err, ledger.ErrBudgetSpent) {
 		t.Errorf("begin by small pages: %v, want ErrBudgetSpent", err)
 	}
-	must(t, l.Finish(ctx, cluster, "9", ledger.Outcome{Result: ledger.Done, At: t0}))
+	must.Succeed(t, l.Finish(ctx, cluster, "9", ledger.Outcome{Result: ledger.Done, At: t0}))
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -258,7 +252,7 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 func TestItemsOfALaterVersionAreIgnored(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
-	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Changes()))
 	want := read(t, l)
 	for _, it := range tb.items() {
 		it["invention"] = text("of a later version")
@@ -283,9 +277,9 @@ func valueOf(it map[string]types.AttributeValue) string {
 func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
-	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
-	must(t, l.RaiseNotices(ctx, cluster, 0))
-	must(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Changes()))
+	must.Succeed(t, l.RaiseNotices(ctx, cluster, 0))
+	must.Succeed(t, l.Begin(ctx, cluster, intent("a", 1), ledgertest.Wide))
 	for sk, good := range tb.items() {
 		for what, bad := range map[string]types.AttributeValue{
 			"missing": nil, "bytes": &types.AttributeValueMemberB{Value: []byte("{}")}, "no JSON": text("nonsense"), "no value": text("{}"), "another key": text(`{"key":{},"value":{}}`),
@@ -324,14 +318,14 @@ func TestAMalformedItemIsAnErrorThatNamesIt(t *testing.T) {
 func TestOnlySettledActsExpire(t *testing.T) {
 	tb := newTable(t)
 	l, _ := tb.open()
-	must(t, l.Record(ctx, cluster, ledgertest.Changes()))
-	must(t, l.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/b", Kind: roll.Unknown}: ledgertest.Notice(20_000)}}}))
+	must.Succeed(t, l.Record(ctx, cluster, ledgertest.Changes()))
+	must.Succeed(t, l.Record(ctx, cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/b", Kind: roll.Unknown}: ledgertest.Notice(20_000)}}}))
 	for i, id := range []string{"open", "quick", "slow"} {
-		must(t, l.Begin(ctx, cluster, ledgertest.Intent(id, ledgertest.InstanceID(i), t0), ledgertest.Wide))
+		must.Succeed(t, l.Begin(ctx, cluster, ledgertest.Intent(id, ledgertest.InstanceID(i), t0), ledgertest.Wide))
 	}
 	late := t0.Add(40 * 24 * time.Hour)
-	must(t, l.Finish(ctx, cluster, "quick", ledger.Outcome{Result: ledger.Done, At: t0}))
-	must(t, l.Finish(ctx, cluster, "slow", ledger.Outcome{Result: ledger.Failed, At: late}))
+	must.Succeed(t, l.Finish(ctx, cluster, "quick", ledger.Outcome{Result: ledger.Done, At: t0}))
+	must.Succeed(t, l.Finish(ctx, cluster, "slow", ledger.Outcome{Result: ledger.Failed, At: late}))
 	got := map[string]string{}
 	kinds := map[string]bool{}
 	for sk, it := range tb.items() {
@@ -363,5 +357,5 @@ func TestTheTableTakesTheTTLAttribute(t *testing.T) {
 	_, err := tb.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName: &tb.name, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("expires"), Enabled: aws.Bool(true)},
 	})
-	must(t, err)
+	must.Succeed(t, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/ledger"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -51,9 +52,7 @@ func newTable(t *testing.T) *table {
 			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if _, err := tb.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &tb.name}); err != nil {
 			t.Error(err)
@@ -84,9 +83,7 @@ func (tb *table) items() map[string]map[string]types.AttributeValue {
 	items := map[string]map[string]types.AttributeValue{}
 	for pages := dynamodb.NewScanPaginator(tb.client, &dynamodb.ScanInput{TableName: &tb.name}); pages.HasMorePages(); {
 		page, err := pages.NextPage(context.Background())
-		if err != nil {
-			tb.t.Fatal(err)
-		}
+		must.Succeed(tb.t, err)
 		for _, it := range page.Items {
 			items[it["sk"].(*types.AttributeValueMemberS).Value] = it
 		}

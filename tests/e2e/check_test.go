@@ -20,6 +20,7 @@ import (
 
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -51,7 +52,7 @@ func TestAnInstanceThatNeverRegistersIsTaggedAnnouncedAndTerminatedOnce(t *testi
 		t.Fatalf("notices of the act: %+v", n)
 	}
 	var doc report.NoticeDocument
-	must(t, json.Unmarshal([]byte(n[0].Message), &doc))
+	must.Succeed(t, json.Unmarshal([]byte(n[0].Message), &doc))
 	if doc.Count != 1 || doc.Instances[0].Instance != id || doc.Instances[0].Order != ordered.Orders[0].ID {
 		t.Errorf("the notice says %+v", doc)
 	}
@@ -87,7 +88,7 @@ func TestEvidenceIsPutIntoABucketBeforeTheAct(t *testing.T) {
 	_, err := s3.NewFromConfig(bed.AWSConfig()).CreateBucket(t.Context(), &s3.CreateBucketInput{
 		Bucket: aws.String(bucket), CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: testbed.Region},
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	a.evidence = "s3://" + bucket
 	a.remediate()
 	a.later(2 * time.Minute)
@@ -140,7 +141,7 @@ func TestANodeThatTheControllerFoundSilent(t *testing.T) {
 	ids := a.fleet(4)
 	silent := ids[1]
 	bed.Silence(silent)
-	must(t, bed.WaitUnknown(t.Context(), silent))
+	must.Succeed(t, bed.WaitUnknown(t.Context(), silent))
 
 	fresh := a.remediate()
 	if fresh.code != 0 || len(fresh.only(t).Watching) != 1 || fresh.only(t).Watching[0].Kind != "Unknown" {
@@ -164,7 +165,7 @@ func TestANodeThatTheControllerFoundSilent(t *testing.T) {
 	if !strings.Contains(d.Findings[0].Summary, "NodeStatusUnknown") {
 		t.Errorf("summary %q", d.Findings[0].Summary)
 	}
-	must(t, bed.DeleteNode(t.Context(), silent)) // as the cloud controller manager does
+	must.Succeed(t, bed.DeleteNode(t.Context(), silent)) // as the cloud controller manager does
 	a.notices()
 	a.overAfterwards(silent, "Unknown")
 }
@@ -173,7 +174,7 @@ func TestANotReadyNodeIsOnlyAnnouncedIfPolicySaysSo(t *testing.T) {
 	a := newAccount(t)
 	ids := a.fleet(3)
 	sick := ids[0]
-	must(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-20*time.Minute)))
+	must.Succeed(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-20*time.Minute)))
 	p := a.policy("ladders: {NotReady: [{do: tag}, {do: notify}]}\n")
 	for range 3 {
 		same(t, "finding", kinds(a.remediate("--policy", p).only(t)), []string{"NotReady " + sick})
@@ -193,9 +194,9 @@ func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
 	a := newAccount(t)
 	ids := a.fleet(3)
 	sick := ids[0]
-	must(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-20*time.Minute)))
-	must(t, bed.RunPod(t.Context(), testbed.PodSpec{Name: "web-1", Node: sick}))
-	must(t, bed.RunPod(t.Context(), testbed.PodSpec{Name: "agent", Node: sick, DaemonSet: true}))
+	must.Succeed(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-20*time.Minute)))
+	must.Succeed(t, bed.RunPod(t.Context(), testbed.PodSpec{Name: "web-1", Node: sick}))
+	must.Succeed(t, bed.RunPod(t.Context(), testbed.PodSpec{Name: "agent", Node: sick, DaemonSet: true}))
 	same(t, "first sight", held(a.remediate().only(t)), []string{"NotSeenTwice " + sick})
 	a.nothingDestroyed("first sight")
 
@@ -213,14 +214,14 @@ func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
 	same(t, "writes of the termination", a.writes(), []string{"CreateTags " + sick, "Publish " + a.topic, "TerminateInstances " + sick, "Publish " + a.topic})
 	same(t, "writes of the termination to the cluster", a.kubeWrites(), nil)
 	pods, err := bed.PodNames(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	same(t, "pods left", pods, []string{"agent"})
 }
 
 func TestAHealthyFleetOverSeveralPages(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(50)
-	must(t, bed.SetPageSize(t.Context(), 20))
+	must.Succeed(t, bed.SetPageSize(t.Context(), 20))
 	r := a.remediate()
 	d := r.only(t)
 	if r.code != 0 || d.Nodes != 50 || d.Ready != 50 || !d.Complete || len(d.Notes) != 0 {
@@ -234,9 +235,9 @@ func TestAHealthyFleetOverSeveralPages(t *testing.T) {
 
 func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	down := "https://" + closed.Addr().String()
-	must(t, closed.Close())
+	must.Succeed(t, closed.Close())
 
 	tests := []struct {
 		name   string
@@ -245,26 +246,26 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 		reason string // of the notice that the cluster cannot be judged; "" if nobody knows which cluster it is
 	}{
 		{"the API server refuses the token", func(t *testing.T) {
-			must(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/somebody-else\n  username: x\n  groups: [x]\n"))
+			must.Succeed(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/somebody-else\n  username: x\n  groups: [x]\n"))
 		}, "401 Unauthorized", "ClusterUnreachable"},
 		{"the role is mapped, but may not read nodes", func(t *testing.T) {
-			must(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/rollcall-operator\n  username: x\n  groups: [x]\n"))
+			must.Succeed(t, bed.SetAWSAuth(t.Context(), "- rolearn: arn:aws:iam::123456789012:role/rollcall-operator\n  username: x\n  groups: [x]\n"))
 		}, "infra/rbac.yaml", "SnapshotIncomplete"},
 		{"the API server is down", func(t *testing.T) {
-			must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{Endpoint: down}))
+			must.Succeed(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{Endpoint: down}))
 		}, "did not answer", "ClusterUnreachable"},
 		{"the cluster is updating", func(t *testing.T) {
-			must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{Status: "UPDATING"}))
+			must.Succeed(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{Status: "UPDATING"}))
 		}, "UPDATING", "ClusterNotActive"},
 		{"the second page of instances is throttled", func(t *testing.T) {
-			must(t, bed.SetPageSize(t.Context(), 2))
-			must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Page: 2, Kind: testbed.Throttle}))
+			must.Succeed(t, bed.SetPageSize(t.Context(), 2))
+			must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Page: 2, Kind: testbed.Throttle}))
 		}, "ec2:DescribeInstances", "SnapshotIncomplete"},
 		{"listing instances is denied", func(t *testing.T) {
-			must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Kind: testbed.Deny}))
+			must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Kind: testbed.Deny}))
 		}, "ec2:DescribeInstances", "SnapshotIncomplete"},
 		{"describing the cluster is denied", func(t *testing.T) {
-			must(t, bed.Inject(t.Context(), testbed.Fault{Service: "eks", Action: "DescribeCluster", Kind: testbed.Deny}))
+			must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "eks", Action: "DescribeCluster", Kind: testbed.Deny}))
 		}, "eks:DescribeCluster", ""},
 	}
 	for _, tt := range tests {
@@ -272,7 +273,7 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 			a := newAccount(t)
 			ids := a.fleet(3)
 			a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
-			must(t, bed.SetReady(t.Context(), ids[2], corev1.ConditionUnknown, "NodeStatusUnknown", time.Now().Add(-2*time.Hour)))
+			must.Succeed(t, bed.SetReady(t.Context(), ids[2], corev1.ConditionUnknown, "NodeStatusUnknown", time.Now().Add(-2*time.Hour)))
 			tt.spoil(t)
 			for i := range 4 {
 				r := a.remediate()
@@ -300,8 +301,8 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 func TestOneThrottledPageIsAskedForAgain(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(5)
-	must(t, bed.SetPageSize(t.Context(), 2))
-	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Page: 2, Times: 1, Kind: testbed.Throttle}))
+	must.Succeed(t, bed.SetPageSize(t.Context(), 2))
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "ec2", Action: "DescribeInstances", Page: 2, Times: 1, Kind: testbed.Throttle}))
 	if r := a.remediate(); r.code != 0 || !r.only(t).Complete || r.only(t).Nodes != 5 {
 		t.Errorf("exit %d, %+v", r.code, r.only(t))
 	}
@@ -355,12 +356,12 @@ func TestWhoMayBeTerminated(t *testing.T) {
 			a := newAccount(t)
 			a.fleet(3)
 			if name := tt.spec.Tags["eks:nodegroup-name"]; name != "" {
-				must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, name, testbed.NodeGroupChange{}))
+				must.Succeed(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, name, testbed.NodeGroupChange{}))
 			}
 			tt.spec.LaunchedAgo = cmp.Or(tt.spec.LaunchedAgo, time.Hour)
 			id := a.instance(tt.spec)
 			if pool := tt.spec.Tags["karpenter.sh/nodepool"]; pool != "" {
-				must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: pool + "-x", NodePool: pool, InstanceID: id, Created: time.Now().Add(-tt.spec.LaunchedAgo)}))
+				must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: pool + "-x", NodePool: pool, InstanceID: id, Created: time.Now().Add(-tt.spec.LaunchedAgo)}))
 			}
 			p := a.policy(tt.policy)
 			a.remediate("--policy", p)
@@ -382,9 +383,9 @@ func TestWhatKarpenterDoesIsUnknownWhereItsNodeClaimsCannotBeRead(t *testing.T) 
 	a := newAccount(t)
 	a.fleet(3)
 	id := a.instance(testbed.InstanceSpec{Tags: map[string]string{"karpenter.sh/nodepool": "default"}, LaunchedAgo: time.Hour})
-	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
-	must(t, bed.Apply(t.Context(), nodesOnly))
-	must(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+testbed.OperatorRoleARN+"\n  username: x\n  groups: [nodes-only]\n"))
+	must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
+	must.Succeed(t, bed.Apply(t.Context(), nodesOnly))
+	must.Succeed(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+testbed.OperatorRoleARN+"\n  username: x\n  groups: [nodes-only]\n"))
 	for range 3 {
 		r := a.remediate()
 		same(t, "finding", kinds(r.only(t)), []string{"Unregistered " + id})
@@ -416,15 +417,15 @@ func TestNothingIsDoneInAZoneThatIsShiftedAway(t *testing.T) {
 	a.fleet(3)
 	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 	shiftable := true
-	must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shiftable}))
-	must(t, bed.SetShifts(t.Context(), testbed.ClusterName, testbed.Shift{AwayFrom: "euw1-az3", AppliedStatus: "APPLIED", StartTime: time.Now()}))
+	must.Succeed(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shiftable}))
+	must.Succeed(t, bed.SetShifts(t.Context(), testbed.ClusterName, testbed.Shift{AwayFrom: "euw1-az3", AppliedStatus: "APPLIED", StartTime: time.Now()}))
 	a.remediate()
 	for range 2 {
 		a.later(2 * time.Minute)
 		same(t, "while the cluster is shifted", held(a.remediate().only(t)), []string{"ZonalShift " + id})
 		a.nothingDestroyed("while the cluster is shifted")
 	}
-	must(t, bed.SetShifts(t.Context(), testbed.ClusterName))
+	must.Succeed(t, bed.SetShifts(t.Context(), testbed.ClusterName))
 	a.later(2 * time.Minute)
 	same(t, "after the shift", acted(a.remediate().only(t)), []string{"acted " + id})
 }
@@ -467,7 +468,7 @@ func TestSettingThePolicyToObserveStopsTheAct(t *testing.T) {
 	reads := 0
 	a.now = func() {
 		if reads++; reads == 2 {
-			must(t, os.WriteFile(p, []byte("apiVersion: rollcall/v1\nmode: observe\n"), 0o600))
+			must.Succeed(t, os.WriteFile(p, []byte("apiVersion: rollcall/v1\nmode: observe\n"), 0o600))
 		}
 	}
 	same(t, "outcome", acted(a.remediate("--policy", p).only(t)), []string{"refused ModeObserve " + id})
@@ -505,7 +506,7 @@ func TestAMissingPermissionForDetailsIsNamedAndTheRestGoesOn(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
 	a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
-	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "autoscaling", Action: "DescribeAutoScalingInstances", Kind: testbed.Deny}))
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "autoscaling", Action: "DescribeAutoScalingInstances", Kind: testbed.Deny}))
 	for range 2 {
 		r := a.remediate()
 		d := r.only(t)
@@ -525,12 +526,12 @@ func TestANodeCannotAimAtAnInstanceThatIsNotOfTheCluster(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(4)
 	database, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Name: "orders-database", LaunchedAgo: 90 * time.Hour})
-	must(t, err)
+	must.Succeed(t, err)
 	foreign, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Name: "other's node", LaunchedAgo: 90 * time.Hour, Group: "others", Tags: map[string]string{"eks:cluster-name": "other", "kubernetes.io/cluster/other": "owned"}})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, id := range []string{database, foreign} {
 		_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Labels: map[string]string{"eks.amazonaws.com/nodegroup": "workers"}, Ready: corev1.ConditionUnknown, ReadySince: time.Now().Add(-3 * time.Hour)})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	p := a.policy("owners: {none: terminate}\n")
 	for range 3 {
@@ -546,7 +547,7 @@ func TestAllClustersOfTheRegion(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(2)
 	// The token names its cluster, so the bed's API server refuses one for another.
-	must(t, bed.CreateCluster(t.Context(), "other"))
+	must.Succeed(t, bed.CreateCluster(t.Context(), "other"))
 	r := a.check()
 	var got []string
 	for _, d := range r.checks {
@@ -599,7 +600,7 @@ func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
 func (a *account) describe(id string) ec2types.Instance {
 	a.t.Helper()
 	out, err := ec2.NewFromConfig(bed.AWSConfig()).DescribeInstances(a.t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	return out.Reservations[0].Instances[0]
 }
 

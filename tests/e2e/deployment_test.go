@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -68,15 +69,15 @@ func deploy(t *testing.T, mode string) *deployed {
 		StackName: aws.String("rollcall"), TemplateBody: aws.String(outline),
 		Parameters: []types.Parameter{{ParameterKey: aws.String("Mode"), ParameterValue: aws.String(mode)}},
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	out, err := client.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("rollcall")})
-	must(t, err)
+	must.Succeed(t, err)
 	d := &deployed{t: t}
 	for _, o := range out.Stacks[0].Outputs {
 		switch aws.ToString(o.OutputKey) {
 		case "LedgerTableName":
 			d.table = ledger.NewDynamo(dynamodb.NewFromConfig(bed.AWSConfig()), aws.ToString(o.OutputValue))
-			must(t, d.table.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
+			must.Succeed(t, d.table.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
 		case "EvidenceBucket":
 			d.bucket = aws.ToString(o.OutputValue)
 		}
@@ -92,25 +93,25 @@ func (d *deployed) takeOver(a *account) {
 	d.t.Helper()
 	ctx := d.t.Context()
 	file, err := ledger.OpenFile(a.ledger)
-	must(d.t, err)
+	must.Succeed(d.t, err)
 	s, err := file.Read(ctx, clusterID)
-	must(d.t, err)
+	must.Succeed(d.t, err)
 	changes := ledger.Changes{Put: s}
 	known, err := d.table.Read(ctx, clusterID)
-	must(d.t, err)
+	must.Succeed(d.t, err)
 	maps.DeleteFunc(known.Findings, func(k roll.FindingKey, _ ledger.Finding) bool { _, kept := s.Findings[k]; return kept })
 	for k := range known.Findings {
 		changes.Drop.Findings = append(changes.Drop.Findings, k)
 	}
-	must(d.t, d.table.Record(ctx, clusterID, changes))
-	must(d.t, d.table.PutSize(ctx, testbed.Region, testbed.ClusterName, 3))
+	must.Succeed(d.t, d.table.Record(ctx, clusterID, changes))
+	must.Succeed(d.t, d.table.PutSize(ctx, testbed.Region, testbed.ClusterName, 3))
 	for _, act := range s.Actions {
 		if _, begun := known.Action(act.ID); begun {
 			continue
 		}
-		must(d.t, d.table.Begin(ctx, clusterID, act, ledger.Budget{Max: 100}))
+		must.Succeed(d.t, d.table.Begin(ctx, clusterID, act, ledger.Budget{Max: 100}))
 		if act.Outcome != nil {
-			must(d.t, d.table.Finish(ctx, clusterID, act.ID, *act.Outcome))
+			must.Succeed(d.t, d.table.Finish(ctx, clusterID, act.ID, *act.Outcome))
 		}
 	}
 }
@@ -186,7 +187,7 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	}
 
 	// An hour later EC2 does not know the instance any more, and its tags are gone with it.
-	must(t, bed.ForgetInstance(t.Context(), id))
+	must.Succeed(t, bed.ForgetInstance(t.Context(), id))
 	a.later(time.Hour)
 	a.remediate()
 	d.takeOver(a)
@@ -220,12 +221,12 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	api := ssm.NewFromConfig(bed.AWSConfig())
 	document := func() string {
 		out, err := api.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/rollcall/policy"), WithDecryption: aws.Bool(true)})
-		must(t, err)
+		must.Succeed(t, err)
 		return aws.ToString(out.Parameter.Value)
 	}
 	put := func(value string, kind ssmtypes.ParameterType, key *string) {
 		_, err := api.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/rollcall/policy"), Value: aws.String(value), Type: kind, KeyId: key, Overwrite: aws.Bool(true)})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	const ours = "# Ours.\napiVersion: rollcall/v1\nmode: remediate # at last\n"
 	put(ours, ssmtypes.ParameterTypeString, nil)
@@ -259,22 +260,22 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 
 	// A SecureString parameter keeps its key.
 	_, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
-	must(t, err)
+	must.Succeed(t, err)
 	put(ours, ssmtypes.ParameterTypeSecureString, aws.String("alias/policies"))
 	turn(command.ExitOK, "stop")
 	history, err := api.GetParameterHistory(t.Context(), &ssm.GetParameterHistoryInput{Name: aws.String("/rollcall/policy")})
-	must(t, err)
+	must.Succeed(t, err)
 	if last := history.Parameters[len(history.Parameters)-1]; last.Version != 2 || aws.ToString(last.KeyId) != "alias/policies" || last.Type != ssmtypes.ParameterTypeSecureString {
 		t.Errorf("written as %+v", last)
 	}
-	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "ssm", Action: "PutParameter", AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "ssm", Action: "PutParameter", AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
 	if said := turn(command.ExitError, "resume"); !strings.Contains(said, "allow ssm:PutParameter") || !strings.Contains(document(), "stop: true") {
 		t.Errorf("a denied resume says\n%s", said)
 	}
-	must(t, bed.ClearFaults(t.Context()))
+	must.Succeed(t, bed.ClearFaults(t.Context()))
 	// Without a policy, stop creates one that stops.
 	_, err = api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
-	must(t, err)
+	must.Succeed(t, err)
 	turn(command.ExitError, "resume")
 	turn(command.ExitOK, "stop")
 	if got := document(); got != "apiVersion: rollcall/v1\nmode: observe\nstop: true\n" {
@@ -286,7 +287,7 @@ func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
 	d := deploy(t, "notify")
-	must(t, d.table.PutSize(t.Context(), testbed.Region, testbed.ClusterName, 3))
+	must.Succeed(t, d.table.PutSize(t.Context(), testbed.Region, testbed.ClusterName, 3))
 	code, _, stderr := a.run(testbed.Viewer, "explain", "i-0fedcba9876543210", "--stack", "rollcall")
 	for _, want := range []string{"EC2 knows no instance i-0fedcba9876543210", "the ledger of stack rollcall remembers nothing of it in 1 cluster"} {
 		if code != command.ExitError || !strings.Contains(stderr, want) {
@@ -326,18 +327,18 @@ func TestWhatADeploymentCannotBeAsked(t *testing.T) {
 		"ssm:GetParameter":              {"parameter /rollcall/policy", "allow ssm:GetParameter", "--policy FILE"},
 	} {
 		service, call, _ := strings.Cut(action, ":")
-		must(t, bed.Inject(t.Context(), testbed.Fault{Service: service, Action: call, AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
+		must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: service, Action: call, AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
 		code, stderr := explain("--stack", "rollcall")
 		for _, want := range wants {
 			if code != command.ExitError || !strings.Contains(stderr, want) {
 				t.Errorf("%s denied: exit %d, %q lacks %q", action, code, stderr, want)
 			}
 		}
-		must(t, bed.ClearFaults(t.Context()))
+		must.Succeed(t, bed.ClearFaults(t.Context()))
 	}
 	other := cloudformation.NewFromConfig(bed.AWSConfig())
 	_, err := other.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: aws.String("{Resources: {Topic: {Type: 'AWS::SNS::Topic'}}}")})
-	must(t, err)
+	must.Succeed(t, err)
 	if code, stderr := explain("--stack", "other"); code != command.ExitError || !strings.Contains(stderr, "has no output LedgerTableName") || !strings.Contains(stderr, "no deployment of Rollcall") {
 		t.Errorf("another stack: exit %d, %s", code, stderr)
 	}
@@ -349,7 +350,7 @@ func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
 		a := newAccount(t)
 		a.fleet(3)
 		d := deploy(t, "remediate")
-		must(t, d.table.SeePolicy(t.Context(), "/rollcall/policy")) // its functions have read it once
+		must.Succeed(t, d.table.SeePolicy(t.Context(), "/rollcall/policy")) // its functions have read it once
 		id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 		api := ssm.NewFromConfig(bed.AWSConfig())
 		var err error
@@ -360,7 +361,7 @@ func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
 				Name: aws.String("/rollcall/policy"), Value: aws.String(document), Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
 			})
 		}
-		must(t, err)
+		must.Succeed(t, err)
 		e := a.ask(command.ExitFindings, id)
 		if !slices.ContainsFunc(e.Notes, func(n string) bool {
 			return strings.Contains(n, "without a valid policy nothing is done") && strings.Contains(n, want)

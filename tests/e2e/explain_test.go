@@ -15,6 +15,7 @@ import (
 
 	"rollcall/functions/local/command"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -69,16 +70,16 @@ func TestAnOrdinaryInstanceThatNeverRegistersHasNoCauseToBeSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAccount(t)
 			a.fleet(3)
-			must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
+			must.Succeed(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
 			spec.LaunchedAgo = 5 * time.Hour
 			joined := time.Now().Add(-spec.LaunchedAgo + time.Minute)
 			_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{ // another instance of its group is healthy
 				InstanceID: a.instance(spec), Karpenter: name == "Karpenter", ReadySince: joined, Created: joined,
 			})
-			must(t, err)
+			must.Succeed(t, err)
 			spec.LaunchedAgo = time.Hour
 			id := a.instance(spec)
-			must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
+			must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
 			a.ordinary(id)
 		})
 	}
@@ -102,7 +103,7 @@ func (a *account) ordinary(id string) {
 	}
 	a.nothingWritten("explain")
 	asked, err := bed.KubeCalls(a.t.Context())
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	for _, c := range asked {
 		if c.Code == http.StatusForbidden {
 			a.t.Errorf("infra/rbac.yaml does not let %s %s %s %s", c.User, c.Verb, c.Resource, c.Name)
@@ -116,7 +117,7 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	a := newAccount(t)
 	a.fleet(3)
 	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
-	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "STANDARD"}))
+	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "STANDARD"}))
 	live := a.explain(id)
 	same(t, "causes", causes(live), []string{id + " decisive AccessEntryWrongType"})
 	if fix := live.Findings[0].Causes[0].Fix; !strings.Contains(fix, testbed.NodeRoleARN) || !strings.Contains(fix, "--cluster-name "+testbed.ClusterName) {
@@ -125,13 +126,13 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 
 	dir := a.capture()
 	a.nothingWritten("capture")
-	must(t, bed.ForgetCalls(t.Context()))
+	must.Succeed(t, bed.ForgetCalls(t.Context()))
 	from := a.explain("--bundle", dir)
 	same(t, "causes from the bundle", causes(from), causes(live))
 	same(t, "not checked from the bundle", notChecked(from), notChecked(live))
 	same(t, "ruled out from the bundle", from.Findings[0].RuledOut, live.Findings[0].RuledOut)
 	calls, err := bed.Calls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if len(calls) > 0 {
 		t.Errorf("explain --bundle made calls: %+v", calls)
 	}
@@ -142,7 +143,7 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	}
 
 	// Auto Mode's entry type is one for nodes only together with its access policy for them.
-	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2"}))
+	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2"}))
 	same(t, "causes of an entry without its policy", causes(a.explain(id)), []string{id + " decisive AccessEntryWrongType"})
 	if a.count("ListAssociatedAccessPolicies") == 0 {
 		t.Error("nobody asked for the policies of the entry")
@@ -154,9 +155,9 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 func TestTheControllersRoleIsExplainedLiveAndFromABundle(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
-	must(t, bed.MapController(t.Context(), "f3a91c"))
+	must.Succeed(t, bed.MapController(t.Context(), "f3a91c"))
 	id := a.instance(testbed.InstanceSpec{LaunchedAgo: time.Hour, Tags: map[string]string{"karpenter.sh/nodepool": "default"}})
-	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
+	must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
 	live := a.explain(id)
 	if got := causes(live); len(got) == 0 || got[0] != id+" decisive ControllerRoleMapped" {
 		t.Errorf("causes %q", got)
@@ -202,7 +203,7 @@ func TestLeakedSeesSecretsInBase64(t *testing.T) {
 // paths.
 func tellsNoSecret(t *testing.T, dir string) (files []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -226,7 +227,7 @@ func TestSecretsInUserDataAndOnTheConsoleGoNowhere(t *testing.T) {
 	a.fleet(3)
 	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour, UserData: secretive()})
 	console := "[   12.1] cloud-init[1680]: + export AWS_SECRET_ACCESS_KEY=" + secrets[0] + "\n[   12.2] cloud-init[1680]: + mysql --user=app --password=" + secrets[1] + "\n"
-	must(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{Console: &console}))
+	must.Succeed(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{Console: &console}))
 	quiet := func(what, text string) {
 		t.Helper()
 		for _, s := range secrets {
@@ -269,8 +270,8 @@ func TestEvidenceIsKeptBeforeAnActOrThereIsNone(t *testing.T) {
 	a.remediate()
 	a.later(2 * time.Minute)
 	blocked := a.evidence
-	must(t, os.RemoveAll(blocked))
-	must(t, os.WriteFile(blocked, []byte("not a folder\n"), 0o600))
+	must.Succeed(t, os.RemoveAll(blocked))
+	must.Succeed(t, os.WriteFile(blocked, []byte("not a folder\n"), 0o600))
 	d := a.remediate()
 	same(t, "without a place for evidence", acted(d.only(t)), []string{"refused EvidenceNotStored " + id})
 	if d.code != command.ExitError {
@@ -278,7 +279,7 @@ func TestEvidenceIsKeptBeforeAnActOrThereIsNone(t *testing.T) {
 	}
 	a.nothingDestroyed("without a place for evidence")
 	a.notices()
-	must(t, os.Remove(blocked))
+	must.Succeed(t, os.Remove(blocked))
 	a.later(2 * time.Minute)
 	same(t, "with one", acted(a.remediate().only(t)), []string{"acted " + id})
 	n := a.notices()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -17,7 +18,7 @@ func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 	a.fleet(3)
 	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: 6 * time.Minute, Keeps: true, KeepsInterface: true})
 	volume, err := bed.KeptVolume(t.Context(), id)
-	must(t, err)
+	must.Succeed(t, err)
 	a.remediate()
 	a.later(10 * time.Minute)
 	same(t, "outcome", acted(a.remediate().only(t)), []string{"acted " + id})

@@ -24,6 +24,7 @@ import (
 	"rollcall/functions/local/command"
 	"rollcall/shared/ledger"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -102,9 +103,9 @@ type account struct {
 func newAccount(t *testing.T) *account {
 	t.Helper()
 	ctx := t.Context()
-	must(t, bed.Reset(ctx))
+	must.Succeed(t, bed.Reset(ctx))
 	topic, read, err := bed.Topic(ctx)
-	must(t, err)
+	must.Succeed(t, err)
 	t.Setenv("AWS_MAX_ATTEMPTS", "2")
 	t.Cleanup(func() {
 		// A gap in the emulator looks like an AWS outage, so it must fail the test.
@@ -118,20 +119,13 @@ func newAccount(t *testing.T) *account {
 	return &account{t: t, ledger: filepath.Join(dir, "ledger.json"), evidence: filepath.Join(dir, "evidence"), topic: topic, read: read}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // watched records in the ledger that complete checks of the cluster have run for a long
 // time, so no finding counts as older than them.
 func watched(t *testing.T, path string) {
 	t.Helper()
 	file, err := ledger.OpenFile(path)
-	must(t, err)
-	must(t, file.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
+	must.Succeed(t, err)
+	must.Succeed(t, file.Record(t.Context(), clusterID, ledger.Changes{Put: ledger.State{First: time.Now().Add(-30 * 24 * time.Hour)}}))
 }
 
 // later advances the test's clock.
@@ -175,7 +169,7 @@ func documents(t *testing.T, stdout string) (all []report.Document) {
 		if err == io.EOF {
 			return all
 		}
-		must(t, err)
+		must.Succeed(t, err)
 		all = append(all, d)
 	}
 }
@@ -187,7 +181,7 @@ func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, s
 		name, value, _ := strings.Cut(pair, "=")
 		a.t.Setenv(name, value)
 	}
-	must(a.t, bed.ForgetCalls(a.t.Context()))
+	must.Succeed(a.t, bed.ForgetCalls(a.t.Context()))
 	var out, errs bytes.Buffer
 	code = command.Run(a.t.Context(), args, command.Environment{
 		Stdout: &out, Stderr: &errs,
@@ -200,7 +194,7 @@ func (a *account) run(who testbed.Identity, args ...string) (code int, stdout, s
 		},
 	})
 	calls, err := bed.Calls(a.t.Context())
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	for _, c := range calls {
 		if who == testbed.Administrator {
 			break // has its own permissions
@@ -222,14 +216,14 @@ func (a *account) remediate(args ...string) result {
 func (a *account) policy(text string) string {
 	a.t.Helper()
 	path := filepath.Join(a.t.TempDir(), "policy.yaml")
-	must(a.t, os.WriteFile(path, []byte("apiVersion: rollcall/v1\n"+text), 0o600))
+	must.Succeed(a.t, os.WriteFile(path, []byte("apiVersion: rollcall/v1\n"+text), 0o600))
 	return path
 }
 
 func (a *account) notices() []testbed.Notice {
 	a.t.Helper()
 	n, err := a.read(a.t.Context())
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	return n
 }
 
@@ -242,7 +236,7 @@ func reading(action string) bool {
 func (a *account) writes() []string {
 	a.t.Helper()
 	calls, err := bed.Calls(a.t.Context())
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	var out []string
 	for _, c := range calls {
 		if reading(c.Action) {
@@ -262,7 +256,7 @@ func (a *account) writes() []string {
 func (a *account) count(action string) int {
 	a.t.Helper()
 	calls, err := bed.Calls(a.t.Context())
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	n := 0
 	for _, c := range calls {
 		if c.Action == action {
@@ -277,7 +271,7 @@ func (a *account) count(action string) int {
 func (a *account) kubeWrites() (out []string) {
 	a.t.Helper()
 	calls, err := bed.KubeCalls(a.t.Context())
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	for _, c := range testbed.Changing(calls) {
 		resource := c.Resource
 		if c.Subresource != "" {
@@ -305,7 +299,7 @@ func (a *account) said(when string) (notice string, doc report.NoticeDocument) {
 	if len(n) != 1 {
 		a.t.Fatalf("%s: %d notices, want 1", when, len(n))
 	}
-	must(a.t, json.Unmarshal([]byte(n[0].Message), &doc))
+	must.Succeed(a.t, json.Unmarshal([]byte(n[0].Message), &doc))
 	return n[0].Attributes["kind"] + " " + n[0].Attributes["severity"] + " " + n[0].Attributes["action"], doc
 }
 
@@ -327,7 +321,7 @@ func (a *account) instance(spec testbed.InstanceSpec) string {
 	a.t.Helper()
 	spec.Cluster = testbed.ClusterName
 	id, err := bed.RunInstance(a.t.Context(), spec)
-	must(a.t, err)
+	must.Succeed(a.t, err)
 	return id
 }
 
@@ -347,7 +341,7 @@ func (a *account) join(id string, ready corev1.ConditionStatus, since time.Durat
 	a.t.Helper()
 	at := time.Now().Add(-since)
 	_, err := bed.JoinNode(a.t.Context(), testbed.NodeSpec{InstanceID: id, Ready: ready, ReadySince: at, Created: at})
-	must(a.t, err)
+	must.Succeed(a.t, err)
 }
 
 func kinds(d report.Document) (out []string) {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/functions/local/command"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -17,16 +18,16 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(3)
 	d := deploy(t, "notify")
-	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "blue", testbed.NodeGroupChange{
+	must.Succeed(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "blue", testbed.NodeGroupChange{
 		Status: "CREATE_FAILED", Issues: &[]testbed.NodeGroupIssue{{Code: "Ec2SubnetNotFound", Message: "The subnet ID 'subnet-0123456789abcdef0' does not exist"}},
 	}))
-	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "green", testbed.NodeGroupChange{}))
-	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{
+	must.Succeed(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "green", testbed.NodeGroupChange{}))
+	must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{
 		Name: "batch-w8t4k", NodePool: "batch", Created: time.Now().Add(-20 * time.Minute),
 		Conditions: []metav1.Condition{{Type: "Launched", Status: "False", Reason: "LaunchFailed", Message: "creating instance: VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows"}},
 	}))
 	nodes, err := bed.Kube().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 
 	type answer struct {
 		exit int
@@ -67,7 +68,7 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 	ask("by a deployment", "--stack", "rollcall")
 
 	// The problem is over: the ledger says so, and EKS does too by now.
-	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "blue", testbed.NodeGroupChange{Status: "ACTIVE", Issues: &[]testbed.NodeGroupIssue{}}))
+	must.Succeed(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "blue", testbed.NodeGroupChange{Status: "ACTIVE", Issues: &[]testbed.NodeGroupIssue{}}))
 	a.later(20 * time.Minute)
 	a.notify()
 	d.takeOver(a)

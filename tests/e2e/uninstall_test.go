@@ -13,6 +13,7 @@ import (
 
 	"rollcall/functions/local/command"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -23,9 +24,9 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 	deploy(t, "remediate")
 	ids := a.fleet(5)
 	sick, others := ids[0], ids[1]
-	must(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-time.Hour)))
+	must.Succeed(t, bed.SetReady(t.Context(), sick, corev1.ConditionFalse, "KubeletNotReady", time.Now().Add(-time.Hour)))
 	cordoned := true
-	must(t, bed.ChangeNode(t.Context(), others, testbed.NodeChange{Cordoned: &cordoned}))
+	must.Succeed(t, bed.ChangeNode(t.Context(), others, testbed.NodeChange{Cordoned: &cordoned}))
 	for range 2 {
 		a.remediate()
 		a.later(5 * time.Minute)
@@ -37,9 +38,9 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 		{PrincipalARN: testbed.NodeRoleARN, Type: "EC2_LINUX"}, {PrincipalARN: testbed.ViewerRoleARN, KubernetesGroups: []string{testbed.ViewersGroup}},
 		{PrincipalARN: testbed.RemediatorRoleARN, KubernetesGroups: []string{testbed.RemediatorsGroup}},
 	}
-	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, entries...))
-	must(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+testbed.Administrator.ARN+"\n  username: administrator\n  groups: [system:masters]\n"))
-	t.Cleanup(func() { must(t, bed.ApplyRBAC(context.Background())) }) // the other tests need it
+	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, entries...))
+	must.Succeed(t, bed.SetAWSAuth(t.Context(), "- rolearn: "+testbed.Administrator.ARN+"\n  username: administrator\n  groups: [system:masters]\n"))
+	t.Cleanup(func() { must.Succeed(t, bed.ApplyRBAC(context.Background())) }) // the other tests need it
 
 	code, out, errs := a.run(testbed.Administrator, "uninstall", "--stack", "rollcall")
 	if code != command.ExitFindings {
@@ -75,14 +76,14 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 		t.Error("the cluster's tag is gone")
 	}
 	roles, err := bed.Kube().RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	for _, r := range roles.Items {
 		if strings.HasPrefix(r.Name, "rollcall") {
 			t.Errorf("the ClusterRole %s is left", r.Name)
 		}
 	}
 	left, err := eks.NewFromConfig(bed.AWSConfigFor(testbed.Seeder)).ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String(testbed.ClusterName)})
-	must(t, err)
+	must.Succeed(t, err)
 	same(t, "access entries", left.AccessEntries, []string{testbed.NodeRoleARN})
 
 	code, out, errs = a.run(testbed.Administrator, "uninstall", "--stack", "rollcall")
@@ -94,6 +95,6 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 func node(t *testing.T, name string) *corev1.Node {
 	t.Helper()
 	n, err := bed.Kube().CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-	must(t, err)
+	must.Succeed(t, err)
 	return n
 }

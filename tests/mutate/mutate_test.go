@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 // root is the root of the repository.
@@ -43,20 +44,14 @@ func TestSampleIsCaught(t *testing.T) {
 		t.Skip("builds the whole product")
 	}
 	b, err := Build(t.Context(), root, t.TempDir(), Table())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Run("the product itself", func(t *testing.T) {
 		t.Parallel()
 		runs := []Run{{Seed: 1}}
 		right, err := Simulate(runs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		woven, err := b.run(t.Context(), 0, runs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if right[0].Digest != woven[0].Digest {
 			t.Error("with no mutation in force something else happens than without any")
 		}
@@ -70,9 +65,7 @@ func TestSampleIsCaught(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			v, err := b.Try(t.Context(), i+1, m, Seeds)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if v.Fault != "" {
 				t.Error(v.Fault)
 			}
@@ -95,13 +88,9 @@ func (m *M[K]) F(_ int, a, b string, rest ...K) (n int, err error) {
 
 func G[T any](v T) { println("old", v) }
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, m := range []Mutation{{Old: "len(a)", New: "len(b)"}, {Old: `"old"`, New: `"new"`}} {
-		if err := s.add(i+1, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.add(i+1, m))
 	}
 	want := `package x
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 // Runs that once broke a rule, by a fault of the product or of the rule, break none now.
@@ -18,9 +19,7 @@ func TestRunsThatBrokeARuleBreakNoneNow(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(run.Faults, run.Seed), func(t *testing.T) {
 			r, err := sim.Run(run.Scenario(), sim.Watch{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, v := range r.Violations {
 				t.Errorf("%+v", v)
 			}

@@ -31,8 +31,8 @@ func limited() []Mutation {
 			Missed: "a check records what it found, and the next one of the cluster comes a minute later at the earliest; the rule seen-twice asks",
 		},
 		{
-			Name: "a sighting of an earlier trouble counts", File: "shared/plan/plan.go",
-			Old: "if !ok || !k.Began.Equal(f.Began) {", New: "if !ok {",
+			Name: "a sighting of an earlier trouble counts", File: "shared/ledger/ledger.go",
+			Old: "if !ok || !k.Began.Equal(f.Began) || silent", New: "if !ok || silent",
 			Harm: "a node that has just left Ready again is acted on at once", Faults: faults(sim.FaultFlapping),
 			Missed: "a check records a finding as soon as the node is away, and tolerances are longer than a minute; the rule seen-twice would ask for the beginning too",
 		},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -38,9 +40,7 @@ func frames(t *testing.T, svg []byte) (first, last []string) {
 			} `xml:"use"`
 		} `xml:"svg>g>g"`
 	}
-	if err := xml.Unmarshal(svg, &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, xml.Unmarshal(svg, &root))
 	text := map[string]string{}
 	for _, l := range root.Lines {
 		text["#"+l.ID] = strings.Join(l.Texts, " ")
@@ -61,13 +61,9 @@ func frames(t *testing.T, svg []byte) (first, last []string) {
 // which a viewer without motion shows.
 func TestTheSessionIsWhatTheDemoPrints(t *testing.T) {
 	screen, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	svg, err := os.ReadFile("session.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := words(strings.Split(escape.ReplaceAllString(screen, ""), "\n"))
 	first, last := frames(t, svg)
 	for name, got := range map[string][]string{"first": first, "last": last} {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 const root = "../.."
@@ -22,15 +24,11 @@ func machine(t *testing.T, scripts map[string]string) string {
 	dir := t.TempDir()
 	for _, name := range []string{"sh", "awk", "sed", "printf", "dirname", "uname", "echo"} {
 		if path, err := exec.LookPath(name); err == nil {
-			if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Symlink(path, filepath.Join(dir, name)))
 		}
 	}
 	for name, script := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	return dir
 }
@@ -116,9 +114,7 @@ func TestMakeTestLooksBeforeItBuilds(t *testing.T) {
 		// As from a shell, also when make test runs this.
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "MAKE") || strings.HasPrefix(s, "MFLAGS") })
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		first, _, _ := bytes.Cut(out, []byte("\n"))
 		if !bytes.Contains(first, []byte("needs.sh go")) {
 			t.Errorf("make %s begins with %s", target, first)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 var start = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -23,9 +25,7 @@ func play(t *testing.T, events ...event) (*tests, *bytes.Buffer) {
 	r := newTests([]string{"rollcall/a", "rollcall/b"}, &out, start)
 	for i, e := range events {
 		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.line(string(line)+"\n", start.Add(time.Duration(i)*time.Minute))
 	}
 	return r, &out
@@ -130,12 +130,8 @@ func module(t *testing.T) string {
 		"hangs/hang_test.go": "package hangs\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestHangs(t *testing.T) { println(\"here\"); time.Sleep(time.Hour) }\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	t.Chdir(dir)
 	t.Setenv("GOFLAGS", "-mod=mod")
@@ -179,9 +175,7 @@ func TestAHangingPackageShowsItsStacks(t *testing.T) {
 	defer cancel()
 	cmd := goTool(ctx, "test", "-json", "-timeout", "0", "./hangs")
 	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out bytes.Buffer
 	r := newTests([]string{"example/hangs"}, &out, time.Now())
 	err = follow(cmd, pipe, time.Second, func(s string) { r.line(s, time.Now()) }, func() {

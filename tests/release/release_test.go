@@ -21,6 +21,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 )
 
@@ -29,9 +30,7 @@ const root = "../.."
 func transformed(t *testing.T) []byte {
 	t.Helper()
 	data, err := template.Transform(t.Context(), root, "template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
@@ -39,13 +38,9 @@ func transformed(t *testing.T) []byte {
 func made(t *testing.T, o Options) map[string][]byte {
 	t.Helper()
 	o.Root, o.Out, o.Version, o.Template = root, filepath.Join(t.TempDir(), "out"), "1.2.3", transformed(t)
-	if err := Make(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Make(t.Context(), o))
 	entries, err := os.ReadDir(o.Out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files := map[string][]byte{}
 	for _, e := range entries {
 		if files[e.Name()], err = os.ReadFile(filepath.Join(o.Out, e.Name())); err != nil {
@@ -135,26 +130,20 @@ func members(t *testing.T, name string, data []byte) (all []string) {
 	t.Helper()
 	if strings.HasSuffix(name, ".zip") {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, f := range z.File {
 			all = append(all, fmt.Sprintf("%s %o", f.Name, f.Mode()))
 		}
 		return all
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, fmt.Sprintf("%s %o", h.Name, h.Mode))
 	}
 }
@@ -165,9 +154,7 @@ func TestTheManualOfARelease(t *testing.T) {
 		t.Skip("links the command line")
 	}
 	dir := t.TempDir()
-	if err := Manual(t.Context(), root, "1.2.3", dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Manual(t.Context(), root, "1.2.3", dir))
 	for _, name := range strings.Fields("man1/rollcall.1 man1/rollcall-uninstall.1 completions/rollcall.bash completions/_rollcall completions/rollcall.fish completions/rollcall.ps1") {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || strings.HasPrefix(name, "man1/") && !strings.Contains(string(data), `"Jan 1980" "rollcall 1.2.3"`) {
@@ -180,14 +167,10 @@ func TestKrewInstallsTheCommandLine(t *testing.T) {
 	for url, prefix := range map[string]string{"": "", "https://example.com/v1.2.3": "https://example.com/v1.2.3/", "https://example.com/": "https://example.com/"} {
 		dir := t.TempDir()
 		for _, target := range Targets() {
-			if err := os.WriteFile(filepath.Join(dir, target.Archive("1.2.3")), []byte(target.Archive("")), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(filepath.Join(dir, target.Archive("1.2.3")), []byte(target.Archive("")), 0o600))
 		}
 		written, err := Krew(dir, "1.2.3", url, Targets())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var manifest struct {
 			APIVersion string `yaml:"apiVersion"`
 			Kind       string
@@ -203,9 +186,7 @@ func TestKrewInstallsTheCommandLine(t *testing.T) {
 				}
 			}
 		}
-		if err := yaml.Unmarshal(written, &manifest); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal(written, &manifest))
 		if m := manifest; m.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || m.Kind != "Plugin" || m.Metadata.Name != "rollcall" || m.Spec.Version != "v1.2.3" || m.Spec.ShortDescription == "" || len(m.Spec.Platforms) != 6 {
 			t.Errorf("%+v", m)
 		}
@@ -233,17 +214,11 @@ func TestTheBillNamesTheModules(t *testing.T) {
 // The packaged template is the template, but for where the code comes from and the version.
 func TestThePackagedTemplateTakesItsCodeFromABucket(t *testing.T) {
 	packaged, err := Package(transformed(t), "1.2.3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := template.Resolve(packaged, map[string]string{"Mode": "remediate", "CodeBucket": "code", "CodePrefix": "a/b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want, err := template.Resolve(transformed(t), map[string]string{"Mode": "remediate"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(got.Resources) != len(want.Resources) || got.Outputs["Version"] != "1.2.3" || want.Outputs["Version"] == "1.2.3" {
 		t.Errorf("%d resources, want %d; version %v", len(got.Resources), len(want.Resources), got.Outputs["Version"])
 	}

@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/report/emit"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 // day returns the events of a whole simulated day, in order.
@@ -34,9 +35,7 @@ func reached(t *testing.T, r rule, events []map[string]any) (out []map[string]an
 		DetailType []string `json:"detail-type"`
 		Detail     struct{ Stage []any }
 	}
-	if err := json.Unmarshal(r.EventPattern, &pattern); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(r.EventPattern, &pattern))
 	for _, event := range events {
 		detail := event["detail"].(map[string]any)
 		stage, staged := detail["stage"]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 	"rollcall/tests/testbed"
 )
@@ -47,13 +48,9 @@ var sources = map[string]func() ([]byte, error){
 func of(t *testing.T, file string, parameters map[string]string) *template.Template {
 	t.Helper()
 	data, err := sources[file]()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	made, err := template.Resolve(data, parameters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return made
 }
 
@@ -135,9 +132,7 @@ func samples(t *testing.T) map[string]map[string]any {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
@@ -159,8 +154,6 @@ func schema(t *testing.T, path string) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	s, err := c.Compile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }

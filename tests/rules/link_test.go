@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // A function links what it needs: code that it never runs costs a cold start time all the same.
@@ -18,9 +20,7 @@ func TestFunctionsLinkNoClientThatTheyDoNotUse(t *testing.T) {
 		"remediate":   registries,
 	} {
 		out, err := exec.Command("go", "list", "-tags", "lambda.norpc", "-deps", "../../functions/"+function).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		linked := strings.Fields(string(out))
 		if len(linked) < 100 {
 			t.Fatalf("%s links %d packages", function, len(linked))

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -46,9 +47,7 @@ func emulated() region {
 func (a region) listen(t *testing.T, id string, r rule) (url string) {
 	t.Helper()
 	queue, err := a.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(id)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := a.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: aws.String(id), EventPattern: aws.String(string(r.EventPattern))}); err != nil {
 		t.Fatalf("%s: %v", id, err)
 	}
@@ -66,9 +65,7 @@ func (a region) listen(t *testing.T, id string, r rule) (url string) {
 func (a region) put(t *testing.T, event map[string]any) {
 	t.Helper()
 	detail, err := json.Marshal(event["detail"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var resources []string
 	for _, r := range event["resources"].([]any) {
 		resources = append(resources, r.(string))
@@ -138,9 +135,7 @@ func TestEachRuleTakesWhatItShouldAndNothingElse(t *testing.T) {
 				continue
 			}
 			mine, err := transform(*r.Targets[0].InputTransformer, event, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if !reflect.DeepEqual(object(t, []byte(got[0])), object(t, []byte(mine))) {
 				t.Errorf("%s of %s gives its target\n%s\nnot\n%s", id, name, got[0], mine)
 			}

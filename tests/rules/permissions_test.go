@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 )
 
@@ -121,9 +122,7 @@ func TestEachPartStandsByItself(t *testing.T) {
 			t.Errorf("%v: %q", parameters, ids)
 		}
 		data, err := json.Marshal(made.Resources)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for id := range with(t, all).Resources {
 			if !slices.Contains(ids, id) && (strings.Contains(string(data), "${"+id+"}") || strings.Contains(string(data), "${"+id+".")) {
 				t.Errorf("%v: something refers to %s", parameters, id)
@@ -162,9 +161,7 @@ func TestTheKeyIsASecret(t *testing.T) {
 	made := of(t, "incidents.yaml", tool)
 	for id, r := range made.Resources {
 		data, err := json.Marshal(r.Properties)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if id != "IncidentConnection" && strings.Contains(string(data), tool["IncidentKey"]) {
 			t.Errorf("%s has the key in it", id)
 		}

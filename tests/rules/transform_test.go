@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 )
 
@@ -118,13 +119,9 @@ func TestTheTransformationIsAsDocumented(t *testing.T) {
 func body(t *testing.T, made *template.Template, id string, r rule, event map[string]any) map[string]any {
 	t.Helper()
 	raw, err := transform(*r.Targets[0].InputTransformer, event, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	escaped, err := transform(*r.Targets[0].InputTransformer, event, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if raw != escaped {
 		t.Errorf("%s: what is put in depends on whether it is escaped:\n%s\n%s", id, raw, escaped)
 	}

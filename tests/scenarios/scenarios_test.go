@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -40,15 +41,15 @@ func TestScenarios(t *testing.T) {
 // play runs one scenario from its first step to its last.
 func play(t *testing.T, dir string) {
 	s, err := load(dir)
-	must(t, err)
+	must.Succeed(t, err)
 	w, err := build(t.Context(), bed, s, time.Now().UTC().Truncate(time.Second))
-	must(t, err)
+	must.Succeed(t, err)
 	d, err := deploy(t.Context(), w, s, t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	began := w.now
 	for i, st := range s.Steps {
 		w.now = began.Add(time.Duration(st.At))
-		must(t, w.apply(t.Context(), st.Do))
+		must.Succeed(t, w.apply(t.Context(), st.Do))
 		if st.Check == nil {
 			continue
 		}
@@ -94,9 +95,9 @@ func (p *player) check(st step, last bool) {
 // look runs one check and returns its report and the changing requests it made.
 func (p *player) look() (report.Document, []string) {
 	p.t.Helper()
-	must(p.t, bed.ForgetCalls(p.t.Context()))
+	must.Succeed(p.t, bed.ForgetCalls(p.t.Context()))
 	doc, err := p.d.check(p.t.Context())
-	must(p.t, err)
+	must.Succeed(p.t, err)
 	calls, err := p.w.changes(p.t.Context())
 	if err != nil {
 		p.t.Errorf("%s: %v", p.when, err)
@@ -169,7 +170,7 @@ func (p *player) afterwards(want check) {
 	p.t.Helper()
 	if want.Cordoned != nil {
 		nodes, err := bed.Kube().CoreV1().Nodes().List(p.t.Context(), metav1.ListOptions{})
-		must(p.t, err)
+		must.Succeed(p.t, err)
 		var cordoned []string
 		for _, n := range nodes.Items {
 			if n.Spec.Unschedulable {
@@ -180,12 +181,12 @@ func (p *player) afterwards(want check) {
 	}
 	if want.Pods != nil {
 		pods, err := bed.PodNames(p.t.Context())
-		must(p.t, err)
+		must.Succeed(p.t, err)
 		p.sameSet("pods", pods, want.Pods)
 	}
 	if want.Tags != nil {
 		tags, err := p.w.marks(p.t.Context())
-		must(p.t, err)
+		must.Succeed(p.t, err)
 		p.sameSet("tags", tags, want.Tags)
 	}
 }
@@ -246,11 +247,4 @@ func list(lines []string) string {
 		return "nothing"
 	}
 	return "\n     " + strings.Join(lines, "\n     ")
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -26,16 +27,16 @@ func (s *Stack) objects(t *testing.T) map[string][]byte {
 	t.Helper()
 	client := s3.NewFromConfig(bed.AWSConfigFor(testbed.Seeder))
 	listed, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(s.Evidence)})
-	must(t, err)
+	must.Succeed(t, err)
 	all := map[string][]byte{}
 	for _, o := range listed.Contents {
 		if isCheck(aws.ToString(o.Key)) {
 			continue
 		}
 		got, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(s.Evidence), Key: o.Key})
-		must(t, err)
+		must.Succeed(t, err)
 		data, err := io.ReadAll(got.Body)
-		must(t, err)
+		must.Succeed(t, err)
 		all[aws.ToString(o.Key)] = data
 	}
 	return all
@@ -49,7 +50,7 @@ func (s *Stack) findings(t *testing.T, stage string) report.Document {
 	n := 0
 	for key, data := range s.objects(t) {
 		if path.Base(key) == "findings.json" && strings.HasSuffix(path.Dir(key), stage) {
-			must(t, json.Unmarshal(data, &d))
+			must.Succeed(t, json.Unmarshal(data, &d))
 			n++
 		}
 	}
@@ -64,10 +65,10 @@ func (s *Stack) findings(t *testing.T, stage string) report.Document {
 func (s *Stack) documents(t *testing.T) (all []report.NoticeDocument) {
 	t.Helper()
 	notices, err := s.Notices(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, n := range notices {
 		var d report.NoticeDocument
-		must(t, json.Unmarshal([]byte(n.Message), &d))
+		must.Succeed(t, json.Unmarshal([]byte(n.Message), &d))
 		all = append(all, d)
 	}
 	return all
@@ -80,7 +81,7 @@ func isCheck(key string) bool { return path.Ext(key) == replay.Extension }
 func puts(t *testing.T) (n int) {
 	t.Helper()
 	calls, err := bed.Calls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, c := range calls {
 		if c.Action == "PutObject" && !isCheck(c.Params["Key"]) {
 			n++
@@ -92,7 +93,7 @@ func puts(t *testing.T) (n int) {
 func tagsOf(t *testing.T, id string) map[string]string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(bed.AWSConfigFor(testbed.Seeder)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	must(t, err)
+	must.Succeed(t, err)
 	tags := map[string]string{}
 	for _, tag := range out.Reservations[0].Instances[0].Tags {
 		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
@@ -105,8 +106,8 @@ func TestWithoutEvidenceThereIsNoAct(t *testing.T) {
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
 	id := launch(t)
-	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.Deny}))
-	must(t, s.Advance(t.Context(), 24*time.Minute))
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.Deny}))
+	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), nil)
 	if puts(t) == 0 {
 		t.Error("nobody tried to keep evidence")
@@ -115,12 +116,12 @@ func TestWithoutEvidenceThereIsNoAct(t *testing.T) {
 		t.Errorf("remediate does not say what is missing:\n%s", out)
 	}
 	open, err := s.open(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if open != 0 {
 		t.Errorf("%d intents in the ledger", open)
 	}
-	must(t, bed.ClearFaults(t.Context()))
-	must(t, s.Advance(t.Context(), 12*time.Minute))
+	must.Succeed(t, bed.ClearFaults(t.Context()))
+	must.Succeed(t, s.Advance(t.Context(), 12*time.Minute))
 	same(t, "terminations once it can be kept", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	if d := s.findings(t, tagsOf(t, id)[roll.TagOrder]); len(d.Findings) != 1 || d.Findings[0].Instance != id {
 		t.Errorf("the evidence is about %+v", d.Findings)
@@ -133,12 +134,12 @@ func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Tags: map[string]string{"karpenter.sh/nodepool": "default"}, UserData: secretive()})
-	must(t, err)
+	must.Succeed(t, err)
 	console := "[   12.1] cloud-init[1680]: + mysql --user=app --password=" + secrets[1] + "\n"
-	must(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{Console: &console}))
-	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now()}))
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
-	must(t, s.Advance(t.Context(), 7*time.Minute))
+	must.Succeed(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{Console: &console}))
+	must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now()}))
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
 	objects := s.objects(t)
 	var names []string
 	for key := range objects {
@@ -153,13 +154,13 @@ func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 	if d := s.findings(t, "-warned"); len(d.Findings) != 1 || d.Findings[0].Instance != id || len(d.Findings[0].RuledOut) == 0 {
 		t.Errorf("the findings that were kept: %+v", d.Findings)
 	}
-	must(t, s.Advance(t.Context(), 7*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
 	if n := puts(t); n != 2 {
 		t.Errorf("%d objects were put in 14 minutes, want two, once", n)
 	}
 
 	kept, err := archivetest.Unpack(objects)
-	must(t, err)
+	must.Succeed(t, err)
 	bundled := false
 	for name, content := range kept {
 		bundled = bundled || strings.HasSuffix(name, "/bundle/user-data/"+id+".txt")
@@ -172,7 +173,7 @@ func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 		tellsNoSecret(t, "the log of "+name, s.functions[name].output.all())
 	}
 	text, err := json.Marshal(told)
-	must(t, err)
+	must.Succeed(t, err)
 	tellsNoSecret(t, "the notices", string(text))
 }
 
@@ -200,9 +201,9 @@ func TestWhatSharesACauseIsHeldAndToldOnceWithTheFix(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
 	fleet(t, 12)
-	must(t, bed.UnmapNodes(t.Context()))
+	must.Succeed(t, bed.UnmapNodes(t.Context()))
 	ids := []string{launch(t), launch(t)}
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances", "RebootInstances"), nil)
 	var named []report.NoticeDocument
 	for _, d := range s.documents(t) {
@@ -234,13 +235,13 @@ func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
-	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
-	must(t, bed.MapController(t.Context(), "f3a91c"))
+	must.Succeed(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
+	must.Succeed(t, bed.MapController(t.Context(), "f3a91c"))
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Tags: map[string]string{"karpenter.sh/nodepool": "default"}})
-	must(t, err)
-	must(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now()}))
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, err)
+	must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now()}))
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	if got := tagsOf(t, id)[roll.TagCause]; got != "ControllerRoleMapped" {
 		t.Errorf("the tag %s is %q", roll.TagCause, got)
@@ -258,14 +259,14 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
 	id := launch(t)
-	must(t, bed.Inject(t.Context(), testbed.Fault{Service: "iam", Action: "GetRole", Kind: testbed.Deny}))
-	must(t, s.Advance(t.Context(), 24*time.Minute))
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "iam", Action: "GetRole", Kind: testbed.Deny}))
+	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), nil)
 	if out := s.Output(Inspect); !strings.Contains(out, `"heldFor":{"CauseNotChecked":1}`) {
 		t.Errorf("it is not held for what was not read:\n%s", out)
 	}
-	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
-	must(t, s.Advance(t.Context(), 12*time.Minute))
+	must.Succeed(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
+	must.Succeed(t, s.Advance(t.Context(), 12*time.Minute))
 	same(t, "terminations, to be tried", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	d := s.findings(t, tagsOf(t, id)[roll.TagOrder])
 	reasons := map[string]string{}
@@ -290,11 +291,11 @@ func TestARoleWithAnAccessEntryOfAutoModeIsNoCause(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
-	must(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{
+	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{
 		PrincipalARN: testbed.NodeRoleARN, Type: "EC2", Policies: []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"},
 	}))
 	ids := []string{launch(t), launch(t)}
-	must(t, s.Advance(t.Context(), 24*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
 	if got := acts(t, "TerminateInstances"); len(got) != 1 || !slices.Contains(ids, strings.TrimPrefix(got[0], "TerminateInstances ")) {
 		t.Errorf("terminations %q, want one of %q: they share nothing that is wrong", got, ids)
 	}

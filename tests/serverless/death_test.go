@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -49,7 +50,7 @@ func rehearsal(t *testing.T, name string) []string {
 func told(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	must(t, err)
+	must.Succeed(t, err)
 	return strings.Fields(string(data))
 }
 
@@ -69,13 +70,13 @@ func termination(t *testing.T, name string, arm func(*Stack)) *Stack {
 	id := launch(t)
 	if name != StateChange {
 		s.Step = 7 * time.Minute
-		must(t, s.Advance(t.Context(), 14*time.Minute))
+		must.Succeed(t, s.Advance(t.Context(), 14*time.Minute))
 	}
 	s.Step = 3 * time.Minute
 	arm(s)
-	must(t, s.Advance(t.Context(), 3*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 3*time.Minute))
 	s.Step = 6 * time.Minute
-	must(t, s.Advance(t.Context(), 36*time.Minute)) // an intent without outcome is settled by then
+	must.Succeed(t, s.Advance(t.Context(), 36*time.Minute)) // an intent without outcome is settled by then
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	told := notices(t, s)
 	ordered := 0
@@ -88,7 +89,7 @@ func termination(t *testing.T, name string, arm func(*Stack)) *Stack {
 		t.Errorf("notices %q, want the order announced, and at most twice where the function died over it", told)
 	}
 	open, err := s.open(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if open != 0 {
 		t.Errorf("%d acts without outcome in the ledger", open)
 	}
@@ -160,7 +161,7 @@ func ladder(t *testing.T, arm func(*Stack)) *Stack {
 	arm(s)
 	s.Step = 3 * time.Minute
 	for range 40 {
-		must(t, s.Advance(t.Context(), s.Step))
+		must.Succeed(t, s.Advance(t.Context(), s.Step))
 		if len(acts(t, "TerminateInstances")) > 0 {
 			break
 		}
@@ -170,12 +171,12 @@ func ladder(t *testing.T, arm func(*Stack)) *Stack {
 	if last, first := lastChange(t), firstAct(t, "TerminateInstances"); !last.Before(first) {
 		t.Errorf("terminated at %s, before the last change in the cluster at %s", first, last)
 	}
-	must(t, bed.DeleteNode(t.Context(), id))
+	must.Succeed(t, bed.DeleteNode(t.Context(), id))
 	s.Step = 6 * time.Minute
-	must(t, s.Advance(t.Context(), 18*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 18*time.Minute))
 	same(t, "terminations in the end", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
 	open, err := s.open(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if open != 0 {
 		t.Errorf("%d acts without outcome in the ledger", open)
 	}
@@ -185,7 +186,7 @@ func ladder(t *testing.T, arm func(*Stack)) *Stack {
 func lastChange(t *testing.T) (at time.Time) {
 	t.Helper()
 	calls, err := bed.KubeCalls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, c := range testbed.Changing(calls) {
 		at = c.Time
 	}
@@ -195,7 +196,7 @@ func lastChange(t *testing.T) (at time.Time) {
 func firstAct(t *testing.T, action string) time.Time {
 	t.Helper()
 	calls, err := bed.Calls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, c := range calls {
 		if c.Action == action {
 			return c.Time
@@ -208,8 +209,8 @@ func TestTwoRemediatorsAndTwoDeliveriesOneActs(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	id := launch(t)
-	must(t, s.Advance(t.Context(), 14*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 14*time.Minute))
 	s.Twins = true
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -22,25 +23,25 @@ func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 	s.StopSweeping()
 	fleet(t, 3)
 	id := launch(t)
-	must(t, s.Settle(t.Context()))
+	must.Succeed(t, s.Settle(t.Context()))
 	scheduled, err := s.Schedules(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if len(scheduled) != 2 {
 		t.Fatalf("schedules %q, want the minutes of warning and deadline", scheduled)
 	}
 
-	must(t, s.Advance(t.Context(), 4*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 4*time.Minute))
 	same(t, "before the warning", acts(t, "CreateTags", "TerminateInstances"), nil)
-	must(t, s.Advance(t.Context(), 3*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 3*time.Minute))
 	same(t, "warned", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id})
 	same(t, "notices of the warning", notices(t, s), []string{"warning none"})
-	must(t, s.Advance(t.Context(), 7*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
 	same(t, "before the deadline", acts(t, "TerminateInstances"), nil)
-	must(t, s.Advance(t.Context(), 3*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 3*time.Minute))
 	same(t, "past the deadline", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "notices of the act", notices(t, s), []string{"critical terminate", "info terminated"})
 
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "half an hour later", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	oneThread(t, s, 3)
 	same(t, "notices half an hour later", notices(t, s), nil) // no check runs: only the sweep reports that a problem is over
@@ -53,11 +54,11 @@ func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 func oneThread(t *testing.T, s *Stack, times int) {
 	t.Helper()
 	all, err := s.Chats(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	threads := map[string]int{}
 	for _, n := range all {
 		var m report.ChatMessage
-		must(t, json.Unmarshal([]byte(n.Message), &m))
+		must.Succeed(t, json.Unmarshal([]byte(n.Message), &m))
 		if m.Version != "1.0" || m.Source != "custom" || m.Content.Title == "" || n.Attributes["cluster"] == "" {
 			t.Errorf("a chat is told %s", n.Message)
 		}
@@ -75,12 +76,12 @@ func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
 	fleet(t, 4)
 	id := worn(t, corev1.ConditionFalse, 20*time.Minute)
 	serve(t, id, 1)
-	must(t, s.Advance(t.Context(), 6*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 6*time.Minute))
 	same(t, "cordoned, and drained as far as it goes", distinct(changes(t)), []string{"patch nodes " + id, "create pods/eviction web-1", "create pods/eviction web-2 429"})
 	same(t, "not yet ended", acts(t, "TerminateInstances"), nil)
-	must(t, bed.SetBudget(t.Context(), "web", map[string]string{"app": "web"}, 1))
+	must.Succeed(t, bed.SetBudget(t.Context(), "web", map[string]string{"app": "web"}, 1))
 	for range 5 {
-		must(t, s.Advance(t.Context(), time.Minute))
+		must.Succeed(t, s.Advance(t.Context(), time.Minute))
 		if len(acts(t, "TerminateInstances")) > 0 {
 			break
 		}
@@ -89,12 +90,12 @@ func TestANotReadyNodeIsCordonedDrainedAndTerminated(t *testing.T) {
 	same(t, "ended", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
 	same(t, "notices", notices(t, s), []string{"critical none", "critical cordon", "critical terminate", "info terminated"})
 	pods, err := bed.PodNames(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	same(t, "pods left", pods, []string{"agent"})
 
-	must(t, bed.DeleteNode(t.Context(), id)) // as the cloud controller manager does
+	must.Succeed(t, bed.DeleteNode(t.Context(), id)) // as the cloud controller manager does
 	done := len(changes(t))
-	must(t, s.Advance(t.Context(), 20*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute))
 	same(t, "in the cluster afterwards", changes(t)[done:], nil)
 	same(t, "ended once", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
 	same(t, "notices afterwards", notices(t, s), []string{"info resolved"})
@@ -107,9 +108,9 @@ func serve(t *testing.T, node string, allowed int) {
 	web := map[string]string{"app": "web"}
 	for _, p := range []testbed.PodSpec{{Name: "web-1", Labels: web}, {Name: "web-2", Labels: web}, {Name: "agent", DaemonSet: true}} {
 		p.Node = node
-		must(t, bed.RunPod(t.Context(), p))
+		must.Succeed(t, bed.RunPod(t.Context(), p))
 	}
-	must(t, bed.SetBudget(t.Context(), "web", web, allowed))
+	must.Succeed(t, bed.SetBudget(t.Context(), "web", web, allowed))
 }
 
 // distinct removes lines that occurred before.
@@ -128,15 +129,15 @@ func TestASilentNodeIsRebootedOnceAndTerminated(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 4)
 	id := worn(t, corev1.ConditionUnknown, 40*time.Minute)
-	must(t, s.Advance(t.Context(), 10*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "rebooted", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id})
-	must(t, s.Advance(t.Context(), 4*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 4*time.Minute))
 	same(t, "ended", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id, "TerminateInstances " + id})
 	same(t, "in the cluster", changes(t), nil)
 	same(t, "notices", notices(t, s), []string{"critical none", "critical reboot", "info rebooted", "critical terminate", "info terminated"})
 
 	// Nobody deletes the Node of the terminated instance, as the cloud controller manager would.
-	must(t, s.Advance(t.Context(), 26*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 26*time.Minute))
 	same(t, "the node that is left over", changes(t), []string{"delete nodes " + id})
 	same(t, "ended once", acts(t, "RebootInstances", "TerminateInstances"), []string{"RebootInstances " + id, "TerminateInstances " + id})
 	told := notices(t, s)
@@ -150,21 +151,21 @@ func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", Keeps: true, KeepsInterface: true})
-	must(t, err)
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
-	must(t, s.Advance(t.Context(), 20*time.Minute)) // ten minutes before its termination counts as over
+	must.Succeed(t, err)
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute)) // ten minutes before its termination counts as over
 	same(t, "ended", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "notices of it", notices(t, s), []string{"warning none", "critical terminate", "info terminated"})
 	s.Step, s.sweeping = time.Hour, false // no check runs for a while
-	must(t, s.Advance(t.Context(), 3*time.Hour))
+	must.Succeed(t, s.Advance(t.Context(), 3*time.Hour))
 	s.Step, s.sweeping = 0, true
-	must(t, s.Advance(t.Context(), 6*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 6*time.Minute))
 	all, err := s.Notices(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	var subjects []string
 	for _, n := range all {
 		var d report.NoticeDocument
-		must(t, json.Unmarshal([]byte(n.Message), &d))
+		must.Succeed(t, json.Unmarshal([]byte(n.Message), &d))
 		for _, i := range d.Instances {
 			kind, _, _ := strings.Cut(i.Subject, "/")
 			subjects = append(subjects, d.Kind+" "+kind)
@@ -181,20 +182,20 @@ func TestASpotInterruptionIsSaid(t *testing.T) {
 	s := deploy(t, "notify")
 	fleet(t, 3)
 	id := launch(t)
-	must(t, s.Advance(t.Context(), 7*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
 	same(t, "warned", notices(t, s), []string{"warning none"})
-	must(t, bed.EmitSpot(t.Context(), id, trigger.SpotInterruptionDetailType))
-	must(t, s.Advance(t.Context(), 2*time.Minute))
-	must(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{State: aws.String("terminated")}))
-	must(t, bed.EmitStateChange(t.Context(), id, "terminated"))
-	must(t, s.Advance(t.Context(), 20*time.Minute))
+	must.Succeed(t, bed.EmitSpot(t.Context(), id, trigger.SpotInterruptionDetailType))
+	must.Succeed(t, s.Advance(t.Context(), 2*time.Minute))
+	must.Succeed(t, bed.ChangeInstance(t.Context(), id, testbed.InstanceChange{State: aws.String("terminated")}))
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "terminated"))
+	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute))
 	all, err := s.Notices(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if len(all) != 1 {
 		t.Fatalf("%d notices, want that it is over: %+v", len(all), all)
 	}
 	var d report.NoticeDocument
-	must(t, json.Unmarshal([]byte(all[0].Message), &d))
+	must.Succeed(t, json.Unmarshal([]byte(all[0].Message), &d))
 	if len(d.Ended) != 1 || d.Ended[0].Instance != id || d.Ended[0].How != "gone" || d.Ended[0].Spot != "interruption" {
 		t.Errorf("%+v", d.Ended)
 	}
@@ -205,7 +206,7 @@ func TestTheSweepIsTheNetUnderTheEvents(t *testing.T) {
 	fleet(t, 3)
 	id := launch(t)
 	s.drop(t)
-	must(t, s.Advance(t.Context(), 26*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 26*time.Minute))
 	same(t, "without events", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }
 
@@ -214,7 +215,7 @@ func TestEverythingTwiceChangesNothing(t *testing.T) {
 	s.Duplicate = true
 	fleet(t, 3)
 	id := launch(t)
-	must(t, s.Advance(t.Context(), 40*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 40*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "notices", notices(t, s), []string{"warning none", "critical terminate", "info terminated", "info resolved"})
 }
@@ -223,10 +224,10 @@ func TestANodeThatRegistersInTimeIsLeft(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	id := launch(t)
-	must(t, s.Advance(t.Context(), 6*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 6*time.Minute))
 	same(t, "warned", acts(t, "CreateTags"), []string{"CreateTags " + id})
 	join(t, id)
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), nil)
 	same(t, "its tags are removed", acts(t, "DeleteTags"), []string{"DeleteTags " + id})
 }
@@ -235,7 +236,7 @@ func TestObserveOnlyLooks(t *testing.T) {
 	s := deploy(t, "observe")
 	fleet(t, 3)
 	launch(t)
-	must(t, s.Advance(t.Context(), 40*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 40*time.Minute))
 	same(t, "writes", acts(t, "CreateTags", "DeleteTags", "TerminateInstances", "Publish"), nil)
 }
 
@@ -243,12 +244,12 @@ func TestWhatIsNoEventIsDroppedAndTheRestOfTheBatchIsServed(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
 	for _, body := range []string{"not JSON", "{}", `{"version":"0","source":"aws.s3","detail-type":"Object Created","id":"x","account":"123456789012","time":"2026-03-10T12:00:00Z","region":"eu-west-1","resources":[],"detail":{}}`, strings.Repeat("x", 200_000)} {
-		must(t, s.send(t.Context(), s.eventsURL, body, ""))
+		must.Succeed(t, s.send(t.Context(), s.eventsURL, body, ""))
 	}
 	id := launch(t)
-	must(t, s.send(t.Context(), s.checksURL, `{"cluster":"demo"}`, "demo"))
-	must(t, s.send(t.Context(), s.ordersURL, `{"id":"x"}`, "demo"))
-	must(t, s.Advance(t.Context(), 7*time.Minute))
+	must.Succeed(t, s.send(t.Context(), s.checksURL, `{"cluster":"demo"}`, "demo"))
+	must.Succeed(t, s.send(t.Context(), s.ordersURL, `{"id":"x"}`, "demo"))
+	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
 	same(t, "warned all the same", acts(t, "CreateTags"), []string{"CreateTags " + id})
 	for _, l := range s.Log {
 		if strings.HasPrefix(l, "dead letter") {
@@ -262,20 +263,20 @@ func TestWhatIsNoEventIsDroppedAndTheRestOfTheBatchIsServed(t *testing.T) {
 func TestThePolicyParameterDecides(t *testing.T) {
 	s := deploy(t, "remediate")
 	fleet(t, 3)
-	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nowners: {none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
+	must.Succeed(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nowners: {none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
 	id := bare(t)
-	must(t, s.Advance(t.Context(), 20*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 
 	second := bare(t)
-	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nowners: {none: terminat}\n"))
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nowners: {none: terminat}\n"))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "with a policy that is not valid", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 	same(t, "it is marked all the same", acts(t, "CreateTags")[len(acts(t, "CreateTags"))-1:], []string{"CreateTags " + second})
 
-	must(t, s.Policy(t.Context(), ""))
+	must.Succeed(t, s.Policy(t.Context(), ""))
 	launch(t) // which the built-in policy would terminate
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "with a policy that is gone", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }
 
@@ -286,17 +287,17 @@ func TestLateAndDisorderedEvents(t *testing.T) {
 	fleet(t, 3)
 	id := launch(t)
 	s.drop(t)
-	must(t, s.Advance(t.Context(), 11*time.Minute)) // past the warning, and no event has arrived
+	must.Succeed(t, s.Advance(t.Context(), 11*time.Minute)) // past the warning, and no event has arrived
 	for _, state := range []string{"shutting-down", "pending", "running", "stopped", "running"} {
-		must(t, bed.EmitStateChange(t.Context(), id, state))
+		must.Succeed(t, bed.EmitStateChange(t.Context(), id, state))
 	}
 	// The event arrives within a minute. What is already late is checked in the next whole minute that is not too near.
-	must(t, s.Advance(t.Context(), 3*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 3*time.Minute))
 	same(t, "warned late", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id})
-	must(t, s.Advance(t.Context(), 10*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "terminated once", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
-	must(t, bed.EmitStateChange(t.Context(), id, "terminated"))
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
-	must(t, s.Advance(t.Context(), 30*time.Minute))
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "terminated"))
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "terminated once, whatever came later", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }

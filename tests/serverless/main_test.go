@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 	"rollcall/tests/testbed"
 )
@@ -78,9 +79,9 @@ func start(m *testing.M) int {
 // deploy empties the bed and deploys the functions on it, with further variables.
 func deploy(t *testing.T, mode string, env ...string) *Stack {
 	t.Helper()
-	must(t, bed.Reset(t.Context()))
+	must.Succeed(t, bed.Reset(t.Context()))
 	s, err := Deploy(t.Context(), bed, inMode(t, mode), binaries, t.TempDir(), env...)
-	must(t, err)
+	must.Succeed(t, err)
 	watch(t, s)
 	return s
 }
@@ -89,7 +90,7 @@ func deploy(t *testing.T, mode string, env ...string) *Stack {
 func inMode(t *testing.T, mode string) *template.Template {
 	t.Helper()
 	tmpl, err := template.Resolve(written, map[string]string{"Mode": mode})
-	must(t, err)
+	must.Succeed(t, err)
 	return tmpl
 }
 
@@ -125,19 +126,12 @@ func watch(t *testing.T, s *Stack) {
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // launch runs a member of an Auto Scaling group and sends the event that it runs.
 func launch(t *testing.T) string {
 	t.Helper()
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers"})
-	must(t, err)
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, err)
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
 	return id
 }
 
@@ -146,10 +140,10 @@ func fleet(t *testing.T, n int) (ids []string) {
 	t.Helper()
 	for range n {
 		id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: 5 * time.Hour})
-		must(t, err)
+		must.Succeed(t, err)
 		joined := time.Now().Add(-5*time.Hour + time.Minute)
 		_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: joined, Created: joined})
-		must(t, err)
+		must.Succeed(t, err)
 		ids = append(ids, id)
 	}
 	return ids
@@ -158,25 +152,25 @@ func fleet(t *testing.T, n int) (ids []string) {
 func join(t *testing.T, id string) {
 	t.Helper()
 	_, err := bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: id, Ready: corev1.ConditionTrue, ReadySince: time.Now()})
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 // worn runs a member of a managed node group, with an old node that has had a condition for some time.
 func worn(t *testing.T, ready corev1.ConditionStatus, lasts time.Duration) string {
 	t.Helper()
-	must(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
+	must.Succeed(t, bed.SetNodeGroup(t.Context(), testbed.ClusterName, "managed", testbed.NodeGroupChange{}))
 	shift := true // so that the zone calls are made
-	must(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shift}))
+	must.Succeed(t, bed.SetCluster(t.Context(), testbed.ClusterName, testbed.ClusterChange{ZonalShift: &shift}))
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{
 		Cluster: testbed.ClusterName, Group: "eks-managed", LaunchedAgo: 5 * time.Hour,
 		Tags: map[string]string{"eks:nodegroup-name": "managed", "eks:cluster-name": testbed.ClusterName},
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{
 		InstanceID: id, Ready: ready, ReadySince: time.Now().Add(-lasts), Created: time.Now().Add(-5*time.Hour + time.Minute),
 		Labels: map[string]string{"eks.amazonaws.com/nodegroup": "managed"}, Silent: ready == corev1.ConditionUnknown,
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	return id
 }
 
@@ -185,7 +179,7 @@ func worn(t *testing.T, ready corev1.ConditionStatus, lasts time.Duration) strin
 func changes(t *testing.T) (out []string) {
 	t.Helper()
 	calls, err := bed.KubeCalls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, c := range testbed.Changing(calls) {
 		resource := c.Resource
 		if c.Subresource != "" {
@@ -204,8 +198,8 @@ func changes(t *testing.T) (out []string) {
 func bare(t *testing.T) string {
 	t.Helper()
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, UserData: "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"})
-	must(t, err)
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, err)
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
 	return id
 }
 
@@ -213,14 +207,14 @@ func bare(t *testing.T) string {
 func (s *Stack) drop(t *testing.T) {
 	t.Helper()
 	_, err := s.sqs.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: aws.String(s.eventsURL)})
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 // acts returns the calls that tag or destroy, in order.
 func acts(t *testing.T, actions ...string) (out []string) {
 	t.Helper()
 	calls, err := bed.Calls(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, c := range calls {
 		if !slices.Contains(actions, c.Action) || c.Status >= 300 {
 			continue
@@ -239,7 +233,7 @@ func acts(t *testing.T, actions ...string) (out []string) {
 func notices(t *testing.T, s *Stack) (out []string) {
 	t.Helper()
 	all, err := s.Notices(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	for _, n := range all {
 		if n.Attributes["release"] != "development" {
 			t.Errorf("a notice names the release %q", n.Attributes["release"])

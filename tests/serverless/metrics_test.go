@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/must"
 )
 
 // measured returns what CloudWatch would extract from a function's log. Each line must be
@@ -34,8 +35,8 @@ func TestTheFunctionsCountWhatTheySend(t *testing.T) {
 	s := deploy(t, "remediate", "ROLLCALL_DETAILED_METRICS=true") // by service too
 	fleet(t, 3)
 	launch(t)
-	must(t, s.Advance(t.Context(), 26*time.Minute))
-	must(t, s.Advance(t.Context(), time.Hour)) // the first sweep of an hour also queries EC2 for deleted clusters
+	must.Succeed(t, s.Advance(t.Context(), 26*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), time.Hour)) // the first sweep of an hour also queries EC2 for deleted clusters
 	for name, services := range map[string]string{
 		StateChange: "ec2 ssm scheduler", Sweep: "eks ec2 dynamodb sqs",
 		Inspect:   "ec2 eks iam ssm dynamodb sns sqs scheduler events kubernetes",

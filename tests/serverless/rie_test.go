@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
@@ -25,14 +26,14 @@ import (
 // https://github.com/aws/aws-lambda-runtime-interface-emulator
 func TestFromLaunchToTerminationInLambdasEmulator(t *testing.T) {
 	binary, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+filepath.Join("..", "tools", "go.mod"), "-n", "aws-lambda-rie").Output()
-	must(t, err)
+	must.Succeed(t, err)
 	s := deploy(t, "remediate")
 	for _, f := range s.functions {
 		f.emulator = newEmulator(t, strings.TrimSpace(string(binary)), f)
 	}
 	fleet(t, 3)
 	id := launch(t)
-	must(t, s.Advance(t.Context(), 20*time.Minute)) // with sweeps
+	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute)) // with sweeps
 	same(t, "acts", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id, "CreateTags " + id, "TerminateInstances " + id})
 	same(t, "notices", notices(t, s), []string{"warning none", "critical terminate", "info terminated"})
 	for name, f := range s.functions {
@@ -55,7 +56,7 @@ func newEmulator(t *testing.T, binary string, f *function) func(context.Context,
 	var address [2]string // for events, and for the function
 	for i := range address {
 		port, err := testbed.FreePort()
-		must(t, err)
+		must.Succeed(t, err)
 		address[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	front, back := address[0], address[1]
@@ -73,7 +74,7 @@ func newEmulator(t *testing.T, binary string, f *function) func(context.Context,
 		}
 	}()
 	cmd.SysProcAttr = dieWithParent()
-	must(t, cmd.Start())
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 // The largest that a function's package may be, in bytes: what a function links it loads at each
@@ -34,9 +36,7 @@ func TestFunctionsMakeNoSchemasAtStart(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./functions/"+name)
 		cmd.Dir = filepath.Join("..", "..")
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for dep := range strings.FieldsSeq(string(out)) {
 			service, schemas := strings.CutSuffix(strings.TrimPrefix(dep, services), "/schemas")
 			if schemas && !slices.Contains(small, service) {
@@ -54,17 +54,13 @@ func BenchmarkFunctions(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			size := zipped(b, name)
 			f, err := newFunction(name, filepath.Join(binaries, name), functionEnv())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			defer f.close()
 			var total time.Duration
 			for b.Loop() {
 				f.asked = make(chan struct{})
 				began := time.Now()
-				if err := f.start(nil); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, f.start(nil))
 				select {
 				case <-f.asked:
 				case <-f.exited:
@@ -96,9 +92,7 @@ func zipped(b testing.TB, name string) int64 {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(archive)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return info.Size()
 }
 

@@ -11,74 +11,75 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/functions/local/command"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
 
 // README.md, infra/REMEDIATE.md and "Uninstall" of infra/README.md, followed: from an account and a
 // cluster in which Rollcall never was, by each mode to remediate, and back until nothing of it is left.
 func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
-	must(t, bed.Reset(t.Context()))
-	must(t, bed.Unapply(t.Context()))
-	t.Cleanup(func() { must(t, bed.ApplyRBAC(context.Background())) })
+	must.Succeed(t, bed.Reset(t.Context()))
+	must.Succeed(t, bed.Unapply(t.Context()))
+	t.Cleanup(func() { must.Succeed(t, bed.ApplyRBAC(context.Background())) })
 	others := []testbed.AccessEntry{{PrincipalARN: testbed.NodeRoleARN, Type: "EC2_LINUX"}, {PrincipalARN: testbed.Administrator.ARN, Policies: []string{testbed.AdminPolicy}}}
 	viewer := testbed.AccessEntry{PrincipalARN: identity(Inspect).ARN, KubernetesGroups: []string{testbed.ViewersGroup}}
 	remediator := testbed.AccessEntry{PrincipalARN: identity(Remediate).ARN, KubernetesGroups: []string{testbed.RemediatorsGroup}}
-	must(t, bed.Admit(t.Context(), others...))
+	must.Succeed(t, bed.Admit(t.Context(), others...))
 	cordoned := true
-	must(t, bed.ChangeNode(t.Context(), fleet(t, 14)[0], testbed.NodeChange{Cordoned: &cordoned})) // by a person
+	must.Succeed(t, bed.ChangeNode(t.Context(), fleet(t, 14)[0], testbed.NodeChange{Cordoned: &cordoned})) // by a person
 	backlog, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchedAgo: time.Hour})
-	must(t, err)
+	must.Succeed(t, err)
 	before := holdings(t)
 
 	// Mode observe: first without access to the cluster, then with what make grant prints.
 	s, err := Create(t.Context(), bed, inMode(t, "observe"), binaries, t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	watch(t, s)
 	s.Step = 2 * time.Minute
-	must(t, s.Advance(t.Context(), 6*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 6*time.Minute))
 	if out := s.functions[Inspect].output.all(); !strings.Contains(out, "401 Unauthorized") || strings.Contains(out, backlog) {
 		t.Errorf("without access:\n%s", out)
 	}
-	must(t, bed.ApplyRBAC(t.Context()))
-	must(t, bed.Admit(t.Context(), append(others, viewer)...))
-	must(t, s.Advance(t.Context(), 6*time.Minute))
+	must.Succeed(t, bed.ApplyRBAC(t.Context()))
+	must.Succeed(t, bed.Admit(t.Context(), append(others, viewer)...))
+	must.Succeed(t, s.Advance(t.Context(), 6*time.Minute))
 	if out := s.functions[Inspect].output.all(); !strings.Contains(out, `"msg":"finding opened"`) || !strings.Contains(out, backlog) {
 		t.Errorf("in mode observe:\n%s", out)
 	}
 	deeds := []string{"CreateTags", "Publish", "RebootInstances", "TerminateInstances"}
 	same(t, "in mode observe", acts(t, deeds...), nil)
 
-	must(t, s.Update(t.Context(), inMode(t, "notify")))
-	must(t, s.Advance(t.Context(), 6*time.Minute))
+	must.Succeed(t, s.Update(t.Context(), inMode(t, "notify")))
+	must.Succeed(t, s.Advance(t.Context(), 6*time.Minute))
 	same(t, "in mode notify", acts(t, "CreateTags", "RebootInstances", "TerminateInstances"), []string{"CreateTags " + backlog})
 	same(t, "notices in mode notify", notices(t, s), []string{"critical none"})
 
 	// Mode remediate: the backlog is left alone, what begins later is not.
-	must(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\n"))
-	must(t, s.Update(t.Context(), inMode(t, "remediate")))
-	must(t, bed.Admit(t.Context(), append(others, viewer, remediator)...))
-	must(t, s.Advance(t.Context(), 10*time.Minute))
+	must.Succeed(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\n"))
+	must.Succeed(t, s.Update(t.Context(), inMode(t, "remediate")))
+	must.Succeed(t, bed.Admit(t.Context(), append(others, viewer, remediator)...))
+	must.Succeed(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "the backlog", acts(t, "RebootInstances", "TerminateInstances"), nil)
 	first := s.launch(t)
 	sick := worn(t, corev1.ConditionFalse, -s.ahead)
 	serve(t, sick, 0) // so that it stays cordoned
-	must(t, s.Advance(t.Context(), 28*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 28*time.Minute))
 	same(t, "what began in mode remediate", acts(t, "RebootInstances", "TerminateInstances"), []string{"TerminateInstances " + first})
 	if got := changes(t); !slices.Contains(got, "patch nodes "+sick) {
 		t.Errorf("in the cluster: %q", got)
 	}
 	_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: s.launch(t), Ready: corev1.ConditionTrue, ReadySince: s.Now(), Created: s.Now()}) // in its place
-	must(t, err)
+	must.Succeed(t, err)
 
 	person(t, s, command.ExitOK, "stop", "--stack", "rollcall")
 	second := s.launch(t)
-	must(t, s.Advance(t.Context(), 20*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute))
 	same(t, "stopped", acts(t, "RebootInstances", "TerminateInstances"), []string{"TerminateInstances " + first})
 	if out := s.functions[Inspect].output.all(); !strings.Contains(out, `"Stopped":`) {
 		t.Errorf("nothing is held for the stop:\n%s", out)
 	}
 	person(t, s, command.ExitOK, "resume", "--stack", "rollcall")
-	must(t, s.Advance(t.Context(), 10*time.Minute))
+	must.Succeed(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "resumed", acts(t, "RebootInstances", "TerminateInstances"), []string{"TerminateInstances " + first, "TerminateInstances " + second})
 
 	// Whatever is neither the stack's nor was there before is listed, removed, and does not come back.
@@ -102,12 +103,12 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 	same(t, "after the list", outsideOfTheStack(added(before, holdings(t))), outside)
 	person(t, s, command.ExitOK, "uninstall", "--stack", "rollcall", "--yes")
 	same(t, "removed", outsideOfTheStack(added(before, holdings(t))), nil)
-	must(t, bed.Admit(t.Context(), others...)) // the entries that are left
-	must(t, s.Advance(t.Context(), 10*time.Minute))
+	must.Succeed(t, bed.Admit(t.Context(), others...)) // the entries that are left
+	must.Succeed(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "after two more sweeps", outsideOfTheStack(added(before, holdings(t))), nil)
 	end := person(t, s, command.ExitOK, "uninstall", "--stack", "rollcall")
 
-	must(t, s.Delete(t.Context()))
+	must.Succeed(t, s.Delete(t.Context()))
 	kept := []string{"bucket " + s.Evidence, "parameter /rollcall/policy", "table " + s.Table}
 	same(t, "what outlives the stack", added(before, holdings(t)), kept)
 	for _, one := range kept {
@@ -115,7 +116,7 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 			t.Errorf("nobody tells how to delete the %s:\n%s", one, end)
 		}
 	}
-	must(t, s.Discard(t.Context()))
+	must.Succeed(t, s.Discard(t.Context()))
 	same(t, "in the end", holdings(t), before)
 }
 
@@ -123,15 +124,15 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 func (s *Stack) launch(t *testing.T) string {
 	t.Helper()
 	id, err := bed.RunInstance(t.Context(), testbed.InstanceSpec{Cluster: testbed.ClusterName, Group: "workers", LaunchTime: s.Now()})
-	must(t, err)
-	must(t, bed.EmitStateChange(t.Context(), id, "running"))
+	must.Succeed(t, err)
+	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
 	return id
 }
 
 func holdings(t *testing.T) []string {
 	t.Helper()
 	all, err := bed.Holdings(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	return all
 }
 

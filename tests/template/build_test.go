@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // With a build in source, SAM does not copy the whole tree for each function first.
@@ -55,9 +57,7 @@ func TestSAMBuildsFourFunctions(t *testing.T) {
 	}
 	// CloudFormation does not support YAML aliases, which template.yaml uses.
 	built, err := os.ReadFile(filepath.Join(dir, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(built)) {
 		value := strings.TrimLeft(line, " -")
 		if _, after, ok := strings.Cut(value, ": "); ok {

@@ -8,27 +8,23 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // template.yaml is checked as CloudFormation receives it, the other templates as written.
 func TestCheckovFindsNothingUnexplained(t *testing.T) {
 	checkov, err := filepath.Abs(filepath.Join(root, ".build", "checkov", "bin", "checkov"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := os.Stat(checkov); err != nil {
 		t.Fatalf("checkov is missing (%v): make test installs it", err)
 	}
 	dir := t.TempDir()
 	for file := range stacks {
 		data, err := Transform(t.Context(), root, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml") + ".json"
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	config := text(t, "tests", "template", "checkov.yaml")
 	explained := regexp.MustCompile(`(?m)^  - (CKV\w+) +# \S.*$`).FindAllStringSubmatch(config, -1)
@@ -37,9 +33,7 @@ func TestCheckovFindsNothingUnexplained(t *testing.T) {
 	}
 	everything := filepath.Join(t.TempDir(), "checkov.yaml")
 	before, _, _ := strings.Cut(config, "skip-check:")
-	if err := os.WriteFile(everything, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(everything, []byte(before), 0o600))
 	// It exits with 1 if it has findings.
 	out, _ := offline(t.Context(), checkov, "--config-file", everything, "--directory", dir, "--output", "json").Output()
 	var found struct {

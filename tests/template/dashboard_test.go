@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // dashboard is the body of a dashboard, with the fields that CloudWatch documents:
@@ -303,9 +305,7 @@ func TestTheDashboardShowsMetricsThatAreWritten(t *testing.T) {
 	// The dashboard shows the metric of each alarm.
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
-		if err := tmpl.properties(id, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &a))
 		for _, of := range a.watches() {
 			if !shown[of] {
 				t.Errorf("%s rings for %s, which the dashboard does not show: %v", id, of, slices.Sorted(maps.Keys(shown)))

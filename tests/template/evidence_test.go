@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,9 +42,7 @@ func evidence(t *testing.T, tmpl *Template) bucket {
 		t.Fatalf("buckets %v", ids)
 	}
 	var b bucket
-	if err := tmpl.properties("EvidenceBucket", &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tmpl.properties("EvidenceBucket", &b))
 	return b
 }
 
@@ -95,9 +95,7 @@ func TestEvidenceTravelsEncryptedAndNobodyElseIsLetIn(t *testing.T) {
 		t.Fatalf("bucket policies %v", ids)
 	}
 	got, err := tmpl.Statements("EvidenceBucketPolicy", "PolicyDocument")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []Statement{{
 		Sid: "NobodyWithoutTLS", Effect: "Deny", Actions: []string{"s3:*"}, Resources: []string{"${EvidenceBucket.Arn}", "${EvidenceBucket.Arn}/*"},
 		Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}},

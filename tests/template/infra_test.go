@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 func text(t *testing.T, parts ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(append([]string{root}, parts...)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 
@@ -30,9 +30,7 @@ func grant(t *testing.T, configured, mode, role string, arguments ...string) (ou
 	fake := "#!/bin/sh\necho \"$@\" >> " + log + "\n" +
 		"case $* in\n*describe-cluster*) answer='" + mode + "' ;;\n*list-clusters*) answer=$CLUSTERS ;;\n*InspectRoleArn*) answer='" + role + "/inspect' ;;\n*RemediateRoleArn*) answer=${REMEDIATE-'" + role + "/remediate'} ;;\n'configure get region'*) answer=$CONFIGURED ;;\nesac\n" +
 		"case $answer in '' | /*) exit 255 ;; esac\necho \"$answer\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "aws"), []byte(fake), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "aws"), []byte(fake), 0o700))
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-s", "-C", root, "--no-print-directory", "grant"}, arguments...)...)
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MAKELEVEL=", "AWS_REGION=", "AWS_DEFAULT_REGION=", "CONFIGURED="+configured)
 	data, err := cmd.CombinedOutput()
@@ -100,9 +98,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 			t.Errorf("%s, below mode remediate: %v\n%s", mode, err, out)
 		}
 	}
-	if err := os.Unsetenv("REMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Unsetenv("REMEDIATE"))
 	t.Setenv("CLUSTERS", "demo other")
 	out, calls, err = grant(t, "eu-west-1", "API", role)
 	if err != nil || strings.Count(out, "apply -f infra/rbac.yaml") != 2 || !strings.Contains(out, entry) || !strings.Contains(out, strings.ReplaceAll(entry, "demo", "other")) || strings.Count(calls, "describe-stacks") != 2 {
@@ -135,14 +131,10 @@ func TestTheWaysToStopAreThoseThatLoseNothing(t *testing.T) {
 		t.Errorf("the event source to disable is %v", got)
 	}
 	pages, err := filepath.Glob(filepath.Join(root, "*", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "template.yaml")) {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if strings.Contains(string(data), "put-function-concurrency") {
 			t.Errorf("%s stops by concurrency", file)
 		}
@@ -198,9 +190,7 @@ func TestTheMonitoringPageSaysHowLongAlarmsLookBack(t *testing.T) {
 	named := listed(page)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
-		if err := tmpl.properties(id, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &a))
 		period := a.Period
 		for _, m := range a.Metrics {
 			if s := m.MetricStat; s != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 const root = "../.."
@@ -15,9 +17,7 @@ const root = "../.."
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(Tool(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is missing (%v): make test installs it", name, err)
 	}
@@ -40,12 +40,8 @@ func offline(ctx context.Context, name string, arguments ...string) *exec.Cmd {
 func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 	transformed := filepath.Join(t.TempDir(), "transformed.json")
 	data, err := Transform(t.Context(), root, "template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(transformed, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(transformed, data, 0o600))
 	for name, file := range map[string]string{
 		"as written":           filepath.Join(root, "template.yaml"),
 		"as transformed":       transformed, // typos in the names of IAM actions show only here
@@ -68,17 +64,13 @@ func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 // that it accepts before.
 func TestTheLintFindsAnActionThatDoesNotExist(t *testing.T) {
 	data, err := Transform(t.Context(), root, "template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const right = "ec2:TerminateInstances"
 	if !strings.Contains(string(data), right) {
 		t.Fatalf("nobody may %s", right)
 	}
 	file := filepath.Join(t.TempDir(), "typo.json")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(data), right, "ec2:TerminateInstance")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(data), right, "ec2:TerminateInstance")), 0o600))
 	out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()
 	if err == nil || !strings.Contains(strings.ToLower(string(out)), "terminateinstance") {
 		t.Errorf("%v\n%s", err, out)

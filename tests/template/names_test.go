@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // stacks lists the templates that make stacks, with the parameters that have no default.
@@ -98,13 +100,9 @@ func TestEveryRegionKnowsTheTypesOfTheTemplates(t *testing.T) {
 	lists := map[string]map[string]string{}
 	for _, file := range regions {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var known map[string]string
-		if err := json.Unmarshal(data, &known); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(data, &known))
 		lists[strings.TrimSuffix(filepath.Base(file), ".json")] = known
 	}
 	for file, pairs := range stacks {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -15,15 +17,11 @@ import (
 func parametersOf(t *testing.T, file string) map[string]map[string]any {
 	t.Helper()
 	data, err := Transform(t.Context(), root, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var raw struct {
 		Parameters map[string]map[string]any
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &raw))
 	return raw.Parameters
 }
 
@@ -56,9 +54,7 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 		StackInstancesGroup     []struct{ Regions []string }
 		AutoDeployment          struct{ Enabled bool }
 	}
-	if err := other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &of); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &of))
 	passed := map[string]string{}
 	for _, p := range of.Parameters {
 		passed[p.ParameterKey] = p.ParameterValue
@@ -71,9 +67,7 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 	var released struct {
 		Parameters []struct{ ParameterKey, ParameterValue string }
 	}
-	if err := other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &released); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &released))
 	if got := fmt.Sprint(released.Parameters[:2]); got != "[{CodeBucket code} {CodePrefix rollcall/1.0.0}]" {
 		t.Errorf("a release is given %s", got)
 	}
@@ -86,9 +80,7 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 // Operators who deploy for an organization copy this policy.
 func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 	var d document
-	if err := json.Unmarshal([]byte(text(t, "infra", "organization-bucket.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text(t, "infra", "organization-bucket.json")), &d))
 	want := []Statement{
 		{Sid: "TheOrganizationReads", Effect: "Allow", Actions: []string{"s3:GetObject"}, Resources: []string{"arn:PARTITION:s3:::BUCKET/*"}, Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"StringEquals": {"aws:PrincipalOrgID": {"o-exampleorgid"}}}},
 		{Sid: "NobodyWithoutTLS", Effect: "Deny", Actions: []string{"s3:*"}, Resources: []string{"arn:PARTITION:s3:::BUCKET", "arn:PARTITION:s3:::BUCKET/*"}, Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}}},
@@ -104,13 +96,9 @@ func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 	const inspect, remediate = "arn:aws:iam::123456789012:role/inspect", "arn:aws:iam::123456789012:role/remediate"
 	data, err := Transform(t.Context(), root, "infra/cluster-access.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var written map[string]any
-	if err := json.Unmarshal(data, &written); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &written))
 	if written["Transform"] != "AWS::LanguageExtensions" {
 		t.Fatalf("loops need a transform: %v", written["Transform"])
 	}
@@ -119,16 +107,12 @@ func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 		t.Fatalf("it loops over %v", loop)
 	}
 	body, err := json.Marshal(loop[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	resources := map[string]any{}
 	for _, cluster := range []string{"prod-a", "batch_2"} {
 		id := strings.NewReplacer("-", "", "_", "").Replace(cluster)
 		made := strings.NewReplacer("\\u0026{Name}", id, "&{Name}", id, "${Name}", cluster).Replace(string(body))
-		if err := json.Unmarshal([]byte(made), &resources); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(made), &resources))
 	}
 	written["Resources"] = resources
 	if data, err = json.Marshal(written); err != nil {
@@ -145,9 +129,7 @@ func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 			want["Remediateproda"], want["Remediatebatch2"] = entry("prod-a", role, "rollcall:remediators"), entry("batch_2", role, "rollcall:remediators")
 		}
 		tmpl, err := Resolve(data, map[string]string{"InspectRoleArn": inspect, "RemediateRoleArn": role})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := map[string]map[string]any{}
 		for id, r := range tmpl.Resources {
 			got[id] = r.Properties

@@ -10,19 +10,16 @@ import (
 	"testing"
 
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/tests/harness/must"
 )
 
 // matches reports, for each event, whether a rule of the template matches it.
 func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 	t.Helper()
 	pattern, err := read(t).EventPattern(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	asked, err := json.Marshal(map[string]any{"pattern": json.RawMessage(pattern), "events": events})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".venv", "bin", "python"), "match.py")
 	cmd.Stdin = bytes.NewReader(asked)
 	var complaint bytes.Buffer
@@ -42,9 +39,7 @@ func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 func bodies(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var batch struct{ Records []struct{ Body string } }
 	if err := json.Unmarshal(data, &batch); err != nil || len(batch.Records) == 0 {
 		t.Fatalf("%s is no batch: %v", file, err)
@@ -109,9 +104,7 @@ func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
 			"version": "0", "id": "7bf73129-1428-4cd3-a780-95db273d1602", "source": source, "detail-type": kind, "account": Account, "region": Region,
 			"time": "2026-03-10T12:00:00Z", "resources": []string{}, "detail": map[string]string{"instance-id": "i-0a1b2c3d4e5f60718", "state": state},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return data
 	}
 	const kind = "EC2 Instance State-change Notification"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rollcall/shared/report/metric"
+	"rollcall/tests/harness/must"
 )
 
 // The query syntax that the shipped queries use:
@@ -146,9 +147,7 @@ func queries(t *testing.T) map[string]query {
 	tmpl, all := read(t), map[string]query{}
 	for _, id := range tmpl.ofType("AWS::Logs::QueryDefinition") {
 		var q query
-		if err := tmpl.properties(id, &q); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &q))
 		for _, g := range q.LogGroupNames {
 			if tmpl.Resources[strings.Trim(g, "${}")].Type != "AWS::Logs::LogGroup" {
 				t.Errorf("%s asks %s, which is no log group", id, g)

@@ -21,6 +21,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -99,9 +100,7 @@ func rbacGrants(t *testing.T) map[string][]permission {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		switch m.Kind {
 		case "ClusterRole", "Role":
 			roles[m.Kind+" "+m.Metadata.Namespace+"/"+m.Metadata.Name] = m
@@ -209,9 +208,7 @@ func readings(t *testing.T) map[string][]permission {
 	reading := func(name string, read func(*kube.Client) error) {
 		r := &recorder{}
 		c, err := kube.NewInMemoryClient(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_ = read(c) // most answers are of another type than requested
 		if len(r.needs) == 0 {
 			t.Errorf("%s asks for nothing", name)
@@ -243,9 +240,7 @@ func acts(t *testing.T) map[string][]permission {
 	} {
 		r := &recorder{}
 		c, err := kube.NewInMemoryClient(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := act(c); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -316,18 +311,14 @@ func merged(all ...map[string][]permission) map[string][]permission {
 
 func TestEveryQuestionIsTried(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "shared", "kube", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var made []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, d := range parsed.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || f.Type.Results == nil || !f.Name.IsExported() {

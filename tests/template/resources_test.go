@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/ledger"
 	"rollcall/tests/cost"
+	"rollcall/tests/harness/must"
 )
 
 type queue struct {
@@ -44,9 +45,7 @@ func queues(t *testing.T, tmpl *Template) map[string]queue {
 	all := map[string]queue{}
 	for _, id := range tmpl.ofType("AWS::SQS::Queue") {
 		var q queue
-		if err := tmpl.properties(id, &q); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &q))
 		all["${"+id+".Arn}"] = q
 	}
 	return all
@@ -140,9 +139,7 @@ func TestABurstFitsIntoTheBatches(t *testing.T) {
 func TestOnlyTheRulesMaySendEvents(t *testing.T) {
 	tmpl := read(t)
 	statements, err := tmpl.Statements("EventsQueuePolicy", "PolicyDocument")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	statements = slices.DeleteFunc(statements, func(s Statement) bool { return s.Effect == "Deny" }) // see TestNobodySpeaksWithoutTLS
 	want := []Statement{{
 		Sid: "OnlyTheRules", Effect: "Allow", Actions: []string{"sqs:SendMessage"}, Resources: []string{"${EventsQueue.Arn}", "${EventsDeadLetters.Arn}"},
@@ -159,9 +156,7 @@ func TestOnlyTheRulesMaySendEvents(t *testing.T) {
 				DeadLetterConfig struct{ Arn string }
 			}
 		}
-		if err := tmpl.properties(id, &rule); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &rule))
 		if len(rule.Targets) != 1 || rule.Targets[0].Arn != "${EventsQueue.Arn}" || rule.Targets[0].DeadLetterConfig.Arn != "${EventsDeadLetters.Arn}" {
 			t.Errorf("targets of %s %+v", id, rule.Targets)
 		}
@@ -177,9 +172,7 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 		`"BillingMode":"PAY_PER_REQUEST","DeletionProtectionEnabled":false,"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],` +
 		`"PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true},"SSESpecification":{"SSEEnabled":true},"TimeToLiveSpecification":{"AttributeName":"expires","Enabled":true}}`
 	got, err := json.Marshal(tmpl.Resources["Ledger"].Properties)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if string(got) != want {
 		t.Errorf("the table is %s, want %s", got, want)
 	}
@@ -195,9 +188,7 @@ func TestAnEarlierTableAndBucketAreAdopted(t *testing.T) {
 		}
 	}
 	all, err := json.Marshal([]any{tmpl.Resources, tmpl.Outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, ref := range []string{"${Ledger", "${EvidenceBucket"} {
 		if strings.Contains(string(all), ref) {
 			t.Errorf("something refers to %s}, which does not exist", ref)
@@ -260,9 +251,7 @@ func TestOneKeyEncryptsEverything(t *testing.T) {
 // permission of their own. See the pages on key policies of DynamoDB, CloudWatch Logs, SQS and SNS.
 func TestTheKeyPolicyLetsTheServicesInThatUseTheKey(t *testing.T) {
 	var d document
-	if err := json.Unmarshal([]byte(text(t, "infra", "key-policy.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text(t, "infra", "key-policy.json")), &d))
 	got := map[string]string{}
 	for _, s := range d.Statement {
 		if s.Effect != "Allow" {
@@ -304,9 +293,7 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 		}
 	}
 	key, err := tmpl.Statements("NoticesKey", "KeyPolicy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	bySid := map[string]Statement{}
 	for _, s := range key {
 		bySid[s.Sid] = s
@@ -329,9 +316,7 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 	}
 	for policy, topic := range map[string]string{"NoticesPolicy": "${NoticesTopic}", "ChatPolicy": "${ChatTopic}"} {
 		s, err := tmpl.Statements(policy, "PolicyDocument")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s = slices.DeleteFunc(s, func(s Statement) bool { return s.Effect == "Deny" }) // see TestNobodySpeaksWithoutTLS
 		if len(s) != 1 || !cmp.Equal(s[0].Principals, map[string][]string{"Service": {"cloudwatch.amazonaws.com"}}) || !slices.Equal(s[0].Resources, []string{topic}) || !slices.Equal(s[0].Actions, []string{"sns:Publish"}) ||
 			!cmp.Equal(s[0].Conditions["ArnLike"], map[string][]string{"aws:SourceArn": {"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:*"}}) {
@@ -372,9 +357,7 @@ func TestASlackChannelMayOnlyLook(t *testing.T) {
 		t.Errorf("the channel (-want +got):\n%s", diff)
 	}
 	may, err := tmpl.Role("SlackRole")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(may) != 1 || !slices.Equal(may[0].Actions, []string{"cloudwatch:Describe*", "cloudwatch:Get*", "cloudwatch:List*"}) {
 		t.Errorf("it may %+v", may)
 	}
@@ -430,9 +413,7 @@ func asked(t *testing.T, folder string) []string {
 	t.Helper()
 	values := map[string]string{}
 	config, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "shared", "lambdas", "config", "config.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ast.Inspect(config, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
 			if value, ok := spec.Values[0].(*ast.BasicLit); ok {
@@ -442,9 +423,7 @@ func asked(t *testing.T, folder string) []string {
 		return true
 	})
 	main, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "functions", folder, "main.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var names []string
 	ast.Inspect(main, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -513,15 +492,11 @@ func TestParametersReachTheFunctions(t *testing.T) {
 // Every duration that the template accepts is valid for the functions.
 func TestEveryDurationThatIsAllowedCanBeUsed(t *testing.T) {
 	data, err := transformed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var raw struct {
 		Parameters map[string]struct{ AllowedPattern string }
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &raw))
 	for name, variable := range map[string]string{"WarnAfter": config.WarnAfter, "Deadline": config.Deadline} {
 		allowed, tried := regexp.MustCompile(raw.Parameters[name].AllowedPattern), 0
 		for _, h := range []string{"", "1h", "99h", "699h", "700h", "719h", "720h", "721h", "999h", "9999h"} {
@@ -547,9 +522,7 @@ func TestEveryDurationThatIsAllowedCanBeUsed(t *testing.T) {
 
 func TestWhatParametersAllow(t *testing.T) {
 	data, err := transformed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var raw struct {
 		Parameters map[string]struct {
 			Default                                            any
@@ -558,9 +531,7 @@ func TestWhatParametersAllow(t *testing.T) {
 			MinValue, MaxValue                                 *float64
 		}
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &raw))
 	for name, p := range raw.Parameters {
 		bounded := p.MinValue != nil && p.MaxValue != nil
 		if number, ok := p.Default.(float64); bounded && (!ok || number < *p.MinValue || number > *p.MaxValue) {
@@ -727,9 +698,7 @@ func TestAlarms(t *testing.T) {
 	everybody := []string{"${NoticesTopic}", "${ChatTopic}"}
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
-		if err := tmpl.properties(id, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &a))
 		got[id] = a.about()
 		watched += len(a.watches())
 		if !slices.Equal(a.AlarmActions, everybody) || len(a.OKActions) > 0 && !slices.Equal(a.OKActions, everybody) {
@@ -799,21 +768,15 @@ func TestAFailedSweepIsKept(t *testing.T) {
 		}
 	}
 	for _, id := range tmpl.ofType("AWS::Lambda::EventInvokeConfig") {
-		if err := tmpl.properties(id, &invoked); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &invoked))
 	}
-	if err := tmpl.properties("SweepFunctionRate", &schedule); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tmpl.properties("SweepFunctionRate", &schedule))
 	if invoked.DestinationConfig.OnFailure.Destination != queue || schedule.Target.DeadLetterConfig.Arn != queue {
 		t.Errorf("what fails goes to %+v, what is not started to %+v", invoked, schedule)
 	}
 	for _, role := range []string{"SweepRole", "SweepScheduleRole"} {
 		statements, err := tmpl.Role(role)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !slices.ContainsFunc(statements, func(s Statement) bool {
 			return slices.Equal(s.Actions, []string{"sqs:SendMessage"}) && slices.Equal(s.Resources, []string{queue})
 		}) {
@@ -834,9 +797,7 @@ func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 		"FindingTooOld": sweep*time.Duration(ledger.SweepFactor(100_000)) + takes,
 	} {
 		var a alarm
-		if err := tmpl.properties(id, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &a))
 		if window := time.Duration(a.EvaluationPeriods*a.Period) * time.Second; window < least {
 			t.Errorf("%s looks back %v; from one check to the next it may take %v", id, window, least)
 		}
@@ -847,17 +808,13 @@ func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 func rarest(t *testing.T) (between time.Duration) {
 	t.Helper()
 	data, err := transformed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var raw struct {
 		Parameters struct {
 			SweepRate struct{ AllowedPattern string }
 		}
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &raw))
 	allowed := regexp.MustCompile(raw.Parameters.SweepRate.AllowedPattern)
 	for minutes := range 24 * 60 {
 		if allowed.MatchString(fmt.Sprintf("rate(%d minutes)", minutes)) {
@@ -900,9 +857,7 @@ func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 	tmpl := whole(t)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
-		if err := tmpl.properties(id, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(id, &a))
 		told := func(namespace, name string, by dimensions, statistic string) {
 			var dimensions []string
 			for _, d := range by {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/lambdas/config"
+	"rollcall/tests/harness/must"
 )
 
 var transformed = sync.OnceValues(func() ([]byte, error) {
@@ -26,17 +27,13 @@ var transformed = sync.OnceValues(func() ([]byte, error) {
 func read(t *testing.T, pairs ...string) *Template {
 	t.Helper()
 	data, err := transformed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	parameters := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		parameters[pairs[i]] = pairs[i+1]
 	}
 	tmpl, err := Resolve(data, parameters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return tmpl
 }
 
@@ -50,17 +47,13 @@ func whole(t *testing.T) *Template {
 func other(t *testing.T, file string, pairs ...string) *Template {
 	t.Helper()
 	data, err := Transform(t.Context(), root, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	parameters := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		parameters[pairs[i]] = pairs[i+1]
 	}
 	tmpl, err := Resolve(data, parameters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return tmpl
 }
 
@@ -78,9 +71,7 @@ func (t *Template) ofType(kind string) []string {
 func function(t *testing.T, tmpl *Template, folder string) Function {
 	t.Helper()
 	f, err := tmpl.Function(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f
 }
 
@@ -210,9 +201,7 @@ func TestWhatActsExistsInModeRemediateOnly(t *testing.T) {
 			t.Errorf("mode %s (-want +got):\n%s", mode, diff)
 		}
 		data, err := json.Marshal([]any{tmpl.Resources, tmpl.Outputs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range regexp.MustCompile(`\$\{((?:Orders|Remediate)[A-Za-z]*)`).FindAllStringSubmatch(string(data), -1) {
 			if !slices.Contains(got, m[1]) {
 				t.Errorf("mode %s refers to %s, which does not exist", mode, m[1])
@@ -329,15 +318,11 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 		t.Fatalf("cfn-lint's list of actions: %v, %v", files, err)
 	}
 	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var services map[string]struct {
 		Actions map[string]struct{ Resources []string }
 	}
-	if err := json.Unmarshal(data, &services); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &services))
 	for action := range takeNoResource {
 		service, name, _ := strings.Cut(action, ":")
 		known := false
@@ -357,9 +342,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 		tmpl := read(t, append([]string{"Mode", mode, "Tracing", "true", "HostLogs", "true"}, inVPC...)...)
 		for _, role := range tmpl.ofType("AWS::IAM::Role") {
 			statements, err := tmpl.Role(role)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, s := range statements {
 				for _, action := range s.Actions {
 					if strings.Contains(action, "*") {
@@ -381,9 +364,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 		}
 		for _, id := range tmpl.ofType("AWS::KMS::Key") {
 			statements, err := tmpl.Statements(id, "KeyPolicy")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, s := range statements {
 				if slices.ContainsFunc(s.Actions, func(a string) bool { return strings.Contains(a, "*") }) {
 					t.Errorf("the policy of %s: %s allows %v", id, s.Sid, s.Actions)
@@ -407,9 +388,7 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 		var destroyers []string
 		for _, role := range tmpl.ofType("AWS::IAM::Role") {
 			statements, err := tmpl.Role(role)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, s := range statements {
 				if s.Effect != "Allow" || s.Sid == "LambdaMakesNetworkInterfaces" {
 					continue
@@ -541,9 +520,7 @@ func TestNobodySpeaksWithoutTLS(t *testing.T) {
 	for kind, property := range map[string]string{"AWS::SQS::QueuePolicy": "sqs:*", "AWS::SNS::TopicPolicy": "sns:Publish", "AWS::S3::BucketPolicy": "s3:*"} {
 		for _, id := range tmpl.ofType(kind) {
 			statements, err := tmpl.Statements(id, "PolicyDocument")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, s := range statements {
 				if s.Effect == "Deny" && slices.Equal(s.Actions, []string{property}) && slices.Equal(s.Principals["AWS"], []string{"*"}) && cmp.Equal(s.Conditions, map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}}) {
 					for _, r := range s.Resources {
@@ -605,9 +582,7 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 	}
 	for role, service := range want {
 		statements, err := tmpl.Statements(role, "AssumeRolePolicyDocument")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(statements) != 1 || !cmp.Equal(statements[0].Principals, map[string][]string{"Service": {service}}) || !slices.Equal(statements[0].Actions, []string{"sts:AssumeRole"}) {
 			t.Errorf("%s trusts %+v", role, statements)
 			continue
@@ -618,9 +593,7 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 	}
 	for role, may := range map[string][]string{"SchedulesRole": {"sqs:SendMessage ${ChecksQueue.Arn}"}, "SweepScheduleRole": {"lambda:InvokeFunction ${SweepFunction.Arn}", "sqs:SendMessage ${SweepsDeadLetters.Arn}"}} {
 		statements, err := tmpl.Role(role)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var got []string
 		for _, s := range statements {
 			got = append(got, strings.Join(s.Actions, " ")+" "+strings.Join(s.Resources, " "))
@@ -640,9 +613,7 @@ func TestTheRolesFitIntoIAMsQuota(t *testing.T) {
 		var p struct {
 			Policies []struct{ PolicyDocument json.RawMessage }
 		}
-		if err := tmpl.properties(role, &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tmpl.properties(role, &p))
 		size := 0
 		for _, some := range p.Policies {
 			size += len(some.PolicyDocument)

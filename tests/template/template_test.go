@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
@@ -16,9 +18,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 	documents := []string{}
 	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		documents = append(documents, found...)
 	}
 	if len(documents) < 5 {
@@ -26,9 +26,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 	}
 	for _, doc := range documents {
 		text, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range link.FindAllSubmatch(text, -1) {
 			target := string(m[1])
 			if strings.Contains(target, "://") {
@@ -44,9 +42,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 // The README's policy is what users copy first.
 func TestThePolicyInTheReadmeIsValid(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, after, ok := bytes.Cut(text, []byte("    apiVersion: rollcall/v1\n"))
 	if !ok {
 		t.Fatal("the README shows no policy")
@@ -60,9 +56,7 @@ func TestThePolicyInTheReadmeIsValid(t *testing.T) {
 		policy += rest
 	}
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(policy), 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "run", "-ldflags", "-s -w", "../../functions/local", "policy", "check", file).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "warning") {
 		t.Errorf("%v\n%s", err, out)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // The module repeats the template's parameters, with types: none is missing, and each has
@@ -69,9 +71,7 @@ func TestTheTerraformModuleTakesWhatTheTemplateTakes(t *testing.T) {
 	// terraform checks the format of the files too, where it is installed.
 	if terraform, err := exec.LookPath("terraform"); err == nil {
 		dir, err := filepath.Abs(filepath.Join(root, "infra", "terraform"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if out, err := exec.CommandContext(t.Context(), terraform, "fmt", "-check", "-diff", dir).CombinedOutput(); err != nil {
 			t.Errorf("terraform fmt: %v\n%s", err, out)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -18,17 +20,13 @@ func runOne(t *testing.T, spec InstanceSpec) string {
 	t.Helper()
 	spec.Cluster = ClusterName
 	id, err := bed.RunInstance(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return id
 }
 
 func changeOne(t *testing.T, id string, change InstanceChange) {
 	t.Helper()
-	if err := bed.ChangeInstance(t.Context(), id, change); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.ChangeInstance(t.Context(), id, change))
 }
 
 func TestStatusChecksAreFilteredAndPaged(t *testing.T) {
@@ -52,9 +50,7 @@ func TestStatusChecksAreFilteredAndPaged(t *testing.T) {
 	pages := ec2.NewDescribeInstanceStatusPaginator(ec2.NewFromConfig(bed.AWSConfig()), &ec2.DescribeInstanceStatusInput{Filters: filter, MaxResults: aws.Int32(2)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, s := range page.InstanceStatuses {
 			got = append(got, *s.InstanceId)
 			if d := s.InstanceStatus.Details; len(d) != 1 || !aws.ToTime(d[0].ImpairedSince).Equal(since) {
@@ -91,9 +87,7 @@ func TestInstancesAsChosen(t *testing.T) {
 		InstanceStatus: aws.String("impaired"), OnReboot: &InstanceChange{InstanceStatus: aws.String("ok")},
 	})
 	all, err := describe(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := all[0].Instances[0]
 	if aws.ToString(all[0].OwnerId) != "111122223333" || aws.ToString(i.Placement.AvailabilityZoneId) != "euw1-az1" || i.Platform != "windows" || i.InstanceLifecycle != "capacity-block" {
 		t.Errorf("the reservation of %s has the instance %+v in %+v", aws.ToString(all[0].OwnerId), i, i.Placement)
@@ -123,9 +117,7 @@ func TestInstancesAsChosen(t *testing.T) {
 		t.Errorf("hidden everywhere: %v", err)
 	}
 	changeOne(t, id, InstanceChange{Hidden: hide(Shown)})
-	if err := bed.ForgetInstance(ctx, id); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.ForgetInstance(ctx, id))
 	if _, err := describe(id); errorCode(err) != "InvalidInstanceID.NotFound" {
 		t.Errorf("forgotten: %v", err)
 	}
@@ -137,9 +129,7 @@ func TestGroupsAsChosen(t *testing.T) {
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	failed := Activity{ActivityID: "a-2", Description: "Launching a new EC2 instance", Cause: "a <test>", StartTime: at, StatusCode: "Failed", StatusMessage: "Insufficient capacity.", Progress: 100}
 	err := bed.ChangeGroup(ctx, "workers", GroupChange{Suspended: &[]string{"Launch"}, Activities: &[]Activity{failed, {ActivityID: "a-1", Description: "x", Cause: "y", StartTime: at, StatusCode: "Successful"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := autoscaling.NewFromConfig(bed.AWSConfig())
 	groups, err := client.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"workers"}})
 	if err != nil || len(groups.AutoScalingGroups) != 1 || aws.ToString(groups.AutoScalingGroups[0].SuspendedProcesses[0].ProcessName) != "Launch" {
@@ -149,9 +139,7 @@ func TestGroupsAsChosen(t *testing.T) {
 	pages := autoscaling.NewDescribeScalingActivitiesPaginator(client, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("workers"), MaxRecords: aws.Int32(1)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, a := range page.Activities {
 			got = append(got, *a.ActivityId)
 			if !a.StartTime.Equal(at) || *a.AutoScalingGroupName != "workers" {
@@ -163,9 +151,7 @@ func TestGroupsAsChosen(t *testing.T) {
 		t.Errorf("activities %v, want %v", got, want)
 	}
 
-	if err := bed.SetNodeGroup(ctx, ClusterName, "managed", NodeGroupChange{NodeRepair: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetNodeGroup(ctx, ClusterName, "managed", NodeGroupChange{NodeRepair: true}))
 	group, err := eks.NewFromConfig(bed.AWSConfig()).DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(ClusterName), NodegroupName: aws.String("managed")})
 	if err != nil || group.Nodegroup.NodeRepairConfig == nil || !aws.ToBool(group.Nodegroup.NodeRepairConfig.Enabled) {
 		t.Errorf("node group %+v, %v, want one with node repair", group, err)
@@ -182,9 +168,7 @@ func TestZonalShifts(t *testing.T) {
 	if _, err := read(); errorCode(err) != "ResourceNotFoundException" {
 		t.Errorf("not enabled: %v, want ResourceNotFoundException", err)
 	}
-	if err := bed.SetCluster(ctx, ClusterName, ClusterChange{ZonalShift: aws.Bool(true)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetCluster(ctx, ClusterName, ClusterChange{ZonalShift: aws.Bool(true)}))
 	out, err := read()
 	if err != nil || len(out.ZonalShifts)+len(out.Autoshifts) != 0 || aws.ToString(out.Arn) != arn {
 		t.Errorf("enabled: %+v, %v", out, err)
@@ -193,9 +177,7 @@ func TestZonalShifts(t *testing.T) {
 	err = bed.SetShifts(ctx, ClusterName,
 		Shift{AwayFrom: "euw1-az1", AppliedStatus: "APPLIED", StartTime: time.Now(), ExpiryTime: &expires},
 		Shift{AwayFrom: "euw1-az2", AppliedStatus: "NOT_APPLIED", StartTime: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err = read()
 	if err != nil || len(out.ZonalShifts) != 1 || len(out.Autoshifts) != 1 {
 		t.Fatalf("shifted: %+v, %v", out, err)
@@ -204,9 +186,7 @@ func TestZonalShifts(t *testing.T) {
 		t.Errorf("shifted: %+v with weights %v", s, out.AppliedWeights)
 	}
 	calls, err := bed.Calls(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if c := calls[len(calls)-1]; c.Service != "arc-zonal-shift" || c.Action != "GetManagedResource" || c.Params["resourceIdentifier"] != arn {
 		t.Errorf("logged as %+v", c)
 	}
@@ -214,9 +194,7 @@ func TestZonalShifts(t *testing.T) {
 	if err != nil || cluster.Cluster.ZonalShiftConfig == nil || !aws.ToBool(cluster.Cluster.ZonalShiftConfig.Enabled) {
 		t.Errorf("cluster %+v, %v", cluster, err)
 	}
-	if err := bed.DeleteCluster(ctx, ClusterName); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.DeleteCluster(ctx, ClusterName))
 	if _, err := read(); errorCode(err) != "ResourceNotFoundException" {
 		t.Errorf("deleted: %v, want ResourceNotFoundException", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -17,9 +19,7 @@ func TestAnInstanceOfAGroupIsSetUpAsANode(t *testing.T) {
 	id := runOne(t, InstanceSpec{Cluster: ClusterName, Group: "workers", Zone: "eu-west-1c"})
 	client := ec2.NewFromConfig(impatient())
 	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := out.Reservations[0].Instances[0]
 	if aws.ToString(i.ImageId) != imageID || i.Architecture != "x86_64" || aws.ToString(i.SubnetId) != bed.SubnetID("eu-west-1c") || aws.ToString(i.VpcId) != bed.VPCID() {
 		t.Errorf("it has the AMI %s (%s) in %s of %s", aws.ToString(i.ImageId), i.Architecture, aws.ToString(i.SubnetId), aws.ToString(i.VpcId))
@@ -52,16 +52,12 @@ func wantNodeRole(t *testing.T, arn string) {
 	t.Helper()
 	client := iam.NewFromConfig(impatient())
 	profile, err := client.GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if roles := profile.InstanceProfile.Roles; len(roles) != 1 || aws.ToString(roles[0].Arn) != NodeRoleARN {
 		t.Fatalf("the instance profile %s has the roles %+v", arn, roles)
 	}
 	role, err := client.GetRole(t.Context(), &iam.GetRoleInput{RoleName: profile.InstanceProfile.Roles[0].RoleName})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if trust, err := url.PathUnescape(aws.ToString(role.Role.AssumeRolePolicyDocument)); err != nil || !strings.Contains(trust, "ec2.amazonaws.com") {
 		t.Errorf("its trust policy is %s, %v", trust, err)
 	}
@@ -75,9 +71,7 @@ func TestTheSubnetsOfTheClusterReachTheInternetThroughANATGateway(t *testing.T) 
 	ctx := reset(t)
 	client := ec2.NewFromConfig(impatient())
 	tables, err := client.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{RouteTableIds: []string{bed.RouteTableID()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	nat := ""
 	for _, r := range tables.RouteTables[0].Routes {
 		if aws.ToString(r.DestinationCidrBlock) == "0.0.0.0/0" {
@@ -89,9 +83,7 @@ func TestTheSubnetsOfTheClusterReachTheInternetThroughANATGateway(t *testing.T) 
 		t.Errorf("the default route leads to %q: %+v, %v", nat, gateways, err)
 	}
 	cluster, err := eks.NewFromConfig(impatient()).DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(ClusterName)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v := cluster.Cluster.ResourcesVpcConfig
 	if aws.ToString(v.VpcId) != bed.VPCID() || aws.ToString(v.ClusterSecurityGroupId) != bed.SecurityGroupID() || len(v.SubnetIds) != 3 || !v.EndpointPublicAccess || !v.EndpointPrivateAccess {
 		t.Errorf("the network of the cluster is %+v", v)

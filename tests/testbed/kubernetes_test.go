@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const evictors = `apiVersion: rbac.authorization.k8s.io/v1
@@ -42,9 +43,7 @@ func TestNodesAndNodeClaimsAreAsOldAsSpecified(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes, err := bed.Kube().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := nodes.Items[0]; !n.CreationTimestamp.Time.Equal(created) || n.Labels["karpenter.sh/registered"] != "true" || len(n.Status.Conditions) == 0 {
 		t.Errorf("the node is %+v, want one created at %s", n.ObjectMeta, created)
 	}
@@ -52,20 +51,14 @@ func TestNodesAndNodeClaimsAreAsOldAsSpecified(t *testing.T) {
 		Name: "default-1", InstanceID: "i-0123456789abcdef0", Node: "old", Created: created,
 		Conditions: []metav1.Condition{{Type: "Registered", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(created)}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	claim, err := bed.claims.Resource(nodeClaims).Get(ctx, "default-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	status := fmt.Sprint(claim.Object["status"])
 	if c := claim.GetCreationTimestamp(); !c.Time.Equal(created) || !strings.Contains(status, "aws:///eu-west-1a/i-0123456789abcdef0") || !strings.Contains(status, "Registered") {
 		t.Errorf("the NodeClaim was created at %s and has the status %s", c, status)
 	}
-	if err := bed.DeleteNodeClaim(ctx, "default-1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.DeleteNodeClaim(ctx, "default-1"))
 	if deleting, err := bed.NodeClaimDeleting(ctx, "default-1"); err != nil || !deleting {
 		t.Errorf("deleting %v, %v; want it held by its finalizer", deleting, err)
 	}
@@ -77,16 +70,10 @@ func TestNodeChangesAsSomebodyWithKubectlWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	cordoned := true
-	if err := bed.ChangeNode(ctx, "n", NodeChange{Labels: map[string]*string{"karpenter.sh/initialized": nil}, Cordoned: &cordoned, BootID: "second"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := bed.DeleteNode(ctx, "n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.ChangeNode(ctx, "n", NodeChange{Labels: map[string]*string{"karpenter.sh/initialized": nil}, Cordoned: &cordoned, BootID: "second"}))
+	must.Succeed(t, bed.DeleteNode(ctx, "n"))
 	n, err := bed.Kube().CoreV1().Nodes().Get(ctx, "n", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, initialized := n.Labels["karpenter.sh/initialized"]
 	if initialized || !n.Spec.Unschedulable || n.Status.NodeInfo.BootID != "second" || n.DeletionTimestamp == nil {
 		t.Errorf("the node is %+v, %+v, booted as %s", n.ObjectMeta, n.Spec, n.Status.NodeInfo.BootID)
@@ -96,33 +83,23 @@ func TestNodeChangesAsSomebodyWithKubectlWould(t *testing.T) {
 // The eviction API is the API server's own; only the budget's status is set by hand.
 func TestEvictionsRespectBudgets(t *testing.T) {
 	ctx := reset(t)
-	if err := bed.Apply(ctx, evictors); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Apply(ctx, evictors))
 	if _, err := bed.JoinNode(ctx, NodeSpec{Name: "n"}); err != nil {
 		t.Fatal(err)
 	}
 	web := map[string]string{"app": "web"}
 	for _, p := range []PodSpec{{Name: "web-1", Labels: web}, {Name: "web-2", Labels: web}, {Name: "slow", Lingers: true}, {Name: "agent", DaemonSet: true}, {Name: "static", Mirror: true}} {
 		p.Node = "n"
-		if err := bed.RunPod(ctx, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, bed.RunPod(ctx, p))
 	}
-	if err := bed.SetBudget(ctx, "web", web, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetBudget(ctx, "web", web, 1))
 	client := asUser(t, Remediator, ClusterName)
 	evict := func(name string) error {
 		return client.PolicyV1().Evictions("default").Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}})
 	}
 	err := poll(ctx, 10*time.Second, 50*time.Millisecond, func(context.Context) error { return evict("slow") }) // the authorizer watches bindings
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bed.ForgetCalls(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, bed.ForgetCalls(ctx))
 	if err := evict("web-1"); err != nil {
 		t.Errorf("within the budget: %v", err)
 	}
@@ -140,9 +117,7 @@ func TestEvictionsRespectBudgets(t *testing.T) {
 		t.Errorf("secrets: got %v, want 403", err)
 	}
 	calls, err := bed.KubeCalls(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, c := range calls {
 		got = append(got, fmt.Sprintf("%s %s/%s %s/%s %d", c.Verb, c.Resource, c.Subresource, c.Namespace, c.Name, c.Code))
@@ -217,9 +192,7 @@ func dial(t *testing.T, id Identity) *kube.Client {
 	t.Helper()
 	tokens := kube.NewTokenSource(bed.AWSConfigFor(id))
 	client, err := kube.NewDialer(tokens, "rollcall/test").Dial(roll.Cluster{ID: roll.ClusterID{Name: ClusterName}, Endpoint: bed.APIServer(), CA: bed.CA()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client
 }
 
@@ -227,12 +200,8 @@ func dial(t *testing.T, id Identity) *kube.Client {
 func applyPublished(t *testing.T, ctx context.Context) {
 	t.Helper()
 	published, err := os.ReadFile(filepath.Join("..", "..", "infra", "rbac.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bed.Apply(ctx, string(published)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, bed.Apply(ctx, string(published)))
 	t.Cleanup(func() {
 		ctx, rbac := context.Background(), bed.Kube().RbacV1()
 		for _, name := range []string{"rollcall-viewer", "rollcall-remediator"} {
@@ -264,18 +233,14 @@ func seedDiagnosed(t *testing.T, ctx context.Context) {
 	if _, err := bed.JoinNode(ctx, NodeSpec{Name: "n", InstanceID: "i-0123456789abcdef0", Karpenter: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := bed.CreateNodeClaim(ctx, NodeClaimSpec{Name: "default-1", InstanceID: "i-0123456789abcdef0", Node: "n"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.CreateNodeClaim(ctx, NodeClaimSpec{Name: "default-1", InstanceID: "i-0123456789abcdef0", Node: "n"}))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "agent"}, Spec: corev1.PodSpec{
 		NodeName: "n", Containers: []corev1.Container{{Name: "agent", Image: "registry.example/agent:1", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "planted"}}}},
 	}}
 	if _, err := bed.Kube().CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := bed.Apply(ctx, diagnosed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Apply(ctx, diagnosed))
 	t.Cleanup(func() {
 		ctx, gone := context.Background(), metav1.DeleteOptions{}
 		all := bed.Kube()
@@ -305,9 +270,7 @@ func answered(t *testing.T, q kube.Question, objects []*kube.Item) string {
 			APIVersion, Kind string
 			Metadata         struct{ Name string }
 		}](item)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if q.ByName() {
 			words = []string{o.APIVersion, o.Kind}
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 // presigned returns the request that the authenticator sends for a token of the identity: its URL, with the name of the
@@ -17,13 +19,9 @@ import (
 func presigned(t *testing.T, id Identity, at time.Time) *http.Request {
 	t.Helper()
 	token, err := eksToken(context.Background(), id, at, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	u, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "k8s-aws-v1."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := httptest.NewRequest(http.MethodGet, string(u), nil)
 	r.Header.Set("X-K8s-Aws-Id", ClusterName)
 	r.Header.Set("Accept", "application/json") // the authenticator adds it; it is not signed
@@ -97,22 +95,16 @@ func TestSTSVerifiesSignatures(t *testing.T) {
 
 func TestProxyLeadsToSTSOnly(t *testing.T) {
 	ca, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := startProxy(http.NotFoundHandler(), ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	proxyURL, err := url.Parse(p.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxyURL)}}
 	resp, err := client.Get("https://ec2.eu-west-1.amazonaws.com/")
 	if err == nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -46,9 +48,7 @@ func TestMain(m *testing.M) {
 func reset(t *testing.T) context.Context {
 	t.Helper()
 	ctx := t.Context()
-	if err := bed.Reset(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Reset(ctx))
 	t.Cleanup(func() {
 		unexpected, err := bed.Unexpected(context.Background())
 		if err != nil {
@@ -65,21 +65,15 @@ func reset(t *testing.T) context.Context {
 func asUser(t *testing.T, id Identity, cluster string) kubernetes.Interface {
 	t.Helper()
 	generator, err := token.NewGenerator(false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg := bed.AWSConfigFor(id)
 	cfg.BaseEndpoint = nil // a token is signed for the real STS host
 	tok, err := generator.GetWithSTS(cluster, sts.NewFromConfig(cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client, err := kubernetes.NewForConfig(&rest.Config{
 		Host: bed.APIServer(), BearerToken: tok.Token, TLSClientConfig: rest.TLSClientConfig{CAData: bed.CA()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client
 }
 
@@ -87,9 +81,7 @@ func TestViewerAuthenticatesByAWSAuth(t *testing.T) {
 	ctx := reset(t)
 	review, err := asUser(t, Viewer, ClusterName).AuthenticationV1().SelfSubjectReviews().
 		Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if user := review.Status.UserInfo; user.Username != ViewerUsername || !slices.Contains(user.Groups, ViewersGroup) {
 		t.Errorf("authenticated as %q of groups %q, want %q of %q", user.Username, user.Groups, ViewerUsername, ViewersGroup)
 	}
@@ -97,9 +89,7 @@ func TestViewerAuthenticatesByAWSAuth(t *testing.T) {
 
 func TestRefusesUsersWithoutMapping(t *testing.T) {
 	ctx := reset(t)
-	if err := bed.SetAWSAuth(ctx, "[]"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetAWSAuth(ctx, "[]"))
 	t.Cleanup(func() {
 		if err := bed.ResetAWSAuth(context.Background()); err != nil {
 			t.Error(err)
@@ -140,9 +130,7 @@ metadata: {name: testbed-viewers}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: testbed-viewers}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "rollcall:viewers"}]
 `
-	if err := bed.Apply(ctx, manifests); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Apply(ctx, manifests))
 	t.Cleanup(func() {
 		err := bed.Kube().RbacV1().ClusterRoleBindings().Delete(context.Background(), "testbed-viewers", metav1.DeleteOptions{})
 		if err != nil {
@@ -169,18 +157,12 @@ func TestSilentNodeBecomesUnknown(t *testing.T) {
 		}
 	}
 	bed.Silence("silent")
-	if err := bed.WaitUnknown(ctx, "silent"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.WaitUnknown(ctx, "silent"))
 	since := time.Now().Add(-40 * time.Minute).Truncate(time.Second)
-	if err := bed.SetReady(ctx, "silent", corev1.ConditionUnknown, "NodeStatusUnknown", since); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetReady(ctx, "silent", corev1.ConditionUnknown, "NodeStatusUnknown", since))
 	for name, want := range map[string]corev1.ConditionStatus{"beating": corev1.ConditionTrue, "silent": corev1.ConditionUnknown} {
 		node, err := bed.Kube().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ready := readyCondition(t, node)
 		if ready.Status != want {
 			t.Errorf("node %s: Ready is %s, want %s", name, ready.Status, want)
@@ -209,14 +191,10 @@ func TestInstanceIsAsSpecified(t *testing.T) {
 		Name: "one", Cluster: ClusterName, Group: "workers", LaunchTime: launched, State: "stopped", Zone: "eu-west-1b",
 		UserData: "#!/bin/sh\n", Protected: true, Tags: map[string]string{"team": "a"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg := bed.AWSConfig()
 	out, err := ec2.NewFromConfig(cfg).DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	i := out.Reservations[0].Instances[0]
 	if got := i.State.Name; got != ec2types.InstanceStateNameStopped {
 		t.Errorf("state is %s", got)
@@ -240,9 +218,7 @@ func TestInstanceIsAsSpecified(t *testing.T) {
 	}
 	groups, err := autoscaling.NewFromConfig(cfg).DescribeAutoScalingInstances(ctx,
 		&autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{id}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(groups.AutoScalingInstances) != 1 || aws.ToString(groups.AutoScalingInstances[0].AutoScalingGroupName) != "workers" {
 		t.Errorf("memberships are %v, want one in workers", groups.AutoScalingInstances)
 	}
@@ -255,26 +231,18 @@ func TestInstanceIsAsSpecified(t *testing.T) {
 func TestStatusChecksAndConsoleAreAsSet(t *testing.T) {
 	ctx := reset(t)
 	id, err := bed.RunInstance(ctx, InstanceSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = bed.ChangeInstance(ctx, id, InstanceChange{InstanceStatus: aws.String("impaired"), Console: aws.String("kernel panic\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := ec2.NewFromConfig(bed.AWSConfig())
 	status, err := client.DescribeInstanceStatus(ctx, &ec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := status.InstanceStatuses[0]
 	if s.InstanceStatus.Status != ec2types.SummaryStatusImpaired || s.SystemStatus.Status != ec2types.SummaryStatusOk {
 		t.Errorf("instance status %s, system status %s; want impaired, ok", s.InstanceStatus.Status, s.SystemStatus.Status)
 	}
 	console, err := client.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(id)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := aws.ToString(console.Output); got != "a2VybmVsIHBhbmljCg==" {
 		t.Errorf("console is %q", got)
 	}
@@ -283,9 +251,7 @@ func TestStatusChecksAndConsoleAreAsSet(t *testing.T) {
 func TestRebootNeedsARunningInstance(t *testing.T) {
 	ctx := reset(t)
 	id, err := bed.RunInstance(ctx, InstanceSpec{State: "terminated"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = ec2.NewFromConfig(bed.AWSConfig()).RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}})
 	if code := errorCode(err); code != "IncorrectInstanceState" {
 		t.Errorf("got %v, want IncorrectInstanceState", err)
@@ -299,16 +265,12 @@ func TestPageCapPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := bed.SetPageSize(ctx, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetPageSize(ctx, 2))
 	var pages []int
 	p := ec2.NewDescribeInstancesPaginator(ec2.NewFromConfig(bed.AWSConfig()), &ec2.DescribeInstancesInput{MaxResults: aws.Int32(1000)})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		pages = append(pages, len(page.Reservations))
 	}
 	if want := []int{2, 2, 1}; !slices.Equal(pages, want) {
@@ -319,17 +281,11 @@ func TestPageCapPages(t *testing.T) {
 func TestAutoModeInstancesHide(t *testing.T) {
 	ctx := reset(t)
 	plain, err := bed.RunInstance(ctx, InstanceSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tagged, err := bed.RunInstance(ctx, InstanceSpec{Tags: map[string]string{"eks:kubernetes-node-pool-name": "general"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	marked, err := bed.RunInstance(ctx, InstanceSpec{Managed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := ec2.NewFromConfig(bed.AWSConfig())
 	for name, c := range map[string]struct {
 		in   *ec2.DescribeInstancesInput
@@ -368,9 +324,7 @@ func impatient() aws.Config {
 
 func TestThrottleIsSeenBySDK(t *testing.T) {
 	ctx := reset(t)
-	if err := bed.Inject(ctx, Fault{Service: "ec2", Action: "DescribeInstances", Kind: Throttle, Times: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Inject(ctx, Fault{Service: "ec2", Action: "DescribeInstances", Kind: Throttle, Times: 1}))
 	client := ec2.NewFromConfig(impatient())
 	_, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
 	if errorCode(err) != "RequestLimitExceeded" {
@@ -383,9 +337,7 @@ func TestThrottleIsSeenBySDK(t *testing.T) {
 		t.Errorf("after the fault: %v", err)
 	}
 	calls, err := bed.Calls(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(calls) != 2 || !calls[0].Injected || calls[0].Status != 503 || calls[0].ErrorCode != "RequestLimitExceeded" || calls[1].Status != 200 {
 		t.Errorf("logged %+v", calls)
 	}
@@ -398,12 +350,8 @@ func TestFaultOnSecondPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := bed.SetPageSize(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := bed.Inject(ctx, Fault{Action: "DescribeInstances", Page: 2, Kind: Deny}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetPageSize(ctx, 1))
+	must.Succeed(t, bed.Inject(ctx, Fault{Action: "DescribeInstances", Page: 2, Kind: Deny}))
 	p := ec2.NewDescribeInstancesPaginator(ec2.NewFromConfig(impatient()), &ec2.DescribeInstancesInput{})
 	if _, err := p.NextPage(ctx); err != nil {
 		t.Fatalf("page 1: %v", err)
@@ -430,9 +378,7 @@ func TestRefusalsHaveTheCodeOfTheProtocol(t *testing.T) {
 			return err
 		},
 	}
-	if err := bed.Inject(ctx, Fault{Kind: Deny}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Inject(ctx, Fault{Kind: Deny}))
 	for want, call := range calls {
 		if err := call(); errorCode(err) != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -443,17 +389,11 @@ func TestRefusalsHaveTheCodeOfTheProtocol(t *testing.T) {
 func TestFaultMatchesParameters(t *testing.T) {
 	ctx := reset(t)
 	spared, err := bed.RunInstance(ctx, InstanceSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused, err := bed.RunInstance(ctx, InstanceSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = bed.Inject(ctx, Fault{Action: "TerminateInstances", Kind: Custom, Code: "IncorrectInstanceState", Params: map[string]string{"InstanceId.*": refused}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := ec2.NewFromConfig(impatient())
 	_, err = client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{refused}})
 	if errorCode(err) != "IncorrectInstanceState" {
@@ -463,9 +403,7 @@ func TestFaultMatchesParameters(t *testing.T) {
 		t.Error(err)
 	}
 	calls, err := bed.Calls(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, want := range []string{refused, spared} {
 		if c := calls[i]; c.Service != "ec2" || c.Action != "TerminateInstances" || c.AccessKeyID != ViewerAccessKeyID || !slices.Contains(c.Resources, want) {
 			t.Errorf("call %d is logged as %+v, want a termination of %s", i, c, want)
@@ -479,18 +417,14 @@ func TestClusterIsTheBedsOwn(t *testing.T) {
 	describe := func() *eks.DescribeClusterOutput {
 		t.Helper()
 		out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(ClusterName)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return out
 	}
 	c := describe().Cluster
 	if aws.ToString(c.Endpoint) != bed.APIServer() || c.Status != "ACTIVE" || c.AccessConfig == nil || c.AccessConfig.AuthenticationMode != "API_AND_CONFIG_MAP" {
 		t.Errorf("cluster is %+v", c)
 	}
-	if err := bed.SetCluster(ctx, ClusterName, ClusterChange{Status: "UPDATING"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.SetCluster(ctx, ClusterName, ClusterChange{Status: "UPDATING"}))
 	if got := describe().Cluster.Status; got != "UPDATING" {
 		t.Errorf("status is %s", got)
 	}
@@ -502,25 +436,19 @@ func TestAccessEntries(t *testing.T) {
 	err := bed.SetAccessEntries(ctx, ClusterName,
 		AccessEntry{PrincipalARN: NodeRoleARN, Type: "EC2_LINUX", Username: "system:node:{{EC2PrivateDNSName}}", KubernetesGroups: []string{"system:nodes"}},
 		AccessEntry{PrincipalARN: ViewerRoleARN})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var listed []string
 	p := eks.NewListAccessEntriesPaginator(client, &eks.ListAccessEntriesInput{ClusterName: aws.String(ClusterName), MaxResults: aws.Int32(1)})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		listed = append(listed, page.AccessEntries...)
 	}
 	if want := []string{NodeRoleARN, ViewerRoleARN}; !slices.Equal(listed, want) {
 		t.Errorf("listed %v, want %v", listed, want)
 	}
 	out, err := client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(ClusterName), PrincipalArn: aws.String(NodeRoleARN)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if e := out.AccessEntry; aws.ToString(e.Type) != "EC2_LINUX" || aws.ToString(e.PrincipalArn) != NodeRoleARN || e.CreatedAt == nil {
 		t.Errorf("described %+v", e)
 	}
@@ -529,9 +457,7 @@ func TestAccessEntries(t *testing.T) {
 		t.Errorf("got %v, want ResourceNotFoundException", err)
 	}
 	calls, err := bed.Calls(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if last := calls[len(calls)-1]; last.Action != "DescribeAccessEntry" || last.Params["principalArn"] != StrangerRoleARN {
 		t.Errorf("last call is logged as %+v", last)
 	}
@@ -540,9 +466,7 @@ func TestAccessEntries(t *testing.T) {
 func TestEmulatorKnowsCallers(t *testing.T) {
 	ctx := reset(t)
 	out, err := sts.NewFromConfig(bed.AWSConfigFor(Stranger)).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := "arn:aws:sts::123456789012:assumed-role/stranger/testbed"; aws.ToString(out.Arn) != want {
 		t.Errorf("caller is %s, want %s", aws.ToString(out.Arn), want)
 	}
@@ -551,20 +475,14 @@ func TestEmulatorKnowsCallers(t *testing.T) {
 func TestTopicDelivers(t *testing.T) {
 	ctx := reset(t)
 	topic, read, err := bed.Topic(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = sns.NewFromConfig(bed.AWSConfig()).Publish(ctx, &sns.PublishInput{
 		TopicArn: aws.String(topic), Subject: aws.String("s"), Message: aws.String("m"),
 		MessageAttributes: map[string]snstypes.MessageAttributeValue{"kind": {DataType: aws.String("String"), StringValue: aws.String("Silent")}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	notices, err := read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(notices) != 1 || notices[0].Subject != "s" || notices[0].Message != "m" || notices[0].Attributes["kind"] != "Silent" {
 		t.Errorf("read %+v", notices)
 	}
@@ -577,16 +495,12 @@ func TestTopicDelivers(t *testing.T) {
 func post(t *testing.T, service, target, body string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bed.AWSEndpoint(), strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/x-amz-json-1.1")
 	req.Header.Set("X-Amz-Target", target)
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+ViewerAccessKeyID+"/20260102/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -599,22 +513,16 @@ func TestStateChangeReachesQueue(t *testing.T) {
 	ctx := reset(t)
 	queues := sqs.NewFromConfig(bed.AWSConfig())
 	queue, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("events")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	post(t, "events", "AWSEvents.PutRule", `{"Name": "launches", "EventPattern":
 		"{\"source\": [\"aws.ec2\"], \"detail\": {\"state\": [\"running\"]}}"}`)
 	post(t, "events", "AWSEvents.PutTargets",
 		`{"Rule": "launches", "Targets": [{"Id": "queue", "Arn": "arn:aws:sqs:eu-west-1:123456789012:events"}]}`)
 	for _, state := range []string{"pending", "running"} {
-		if err := bed.EmitStateChange(ctx, "i-0123456789abcdef0", state); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, bed.EmitStateChange(ctx, "i-0123456789abcdef0", state))
 	}
 	out, err := queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: queue.QueueUrl, MaxNumberOfMessages: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(out.Messages) != 1 {
 		t.Fatalf("%d messages, want the one that the rule matches", len(out.Messages))
 	}
@@ -628,9 +536,7 @@ func TestStateChangeReachesQueue(t *testing.T) {
 			State      string
 		}
 	}
-	if err := json.Unmarshal([]byte(aws.ToString(out.Messages[0].Body)), &event); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(aws.ToString(out.Messages[0].Body)), &event))
 	if event.Account != AccountID || event.Region != Region || event.Source != "aws.ec2" || event.DetailType != "EC2 Instance State-change Notification" ||
 		event.Detail.InstanceID != "i-0123456789abcdef0" || event.Detail.State != "running" || time.Since(event.Time) > time.Minute || len(event.Resources) != 1 {
 		t.Errorf("got %+v", event)
@@ -638,17 +544,13 @@ func TestStateChangeReachesQueue(t *testing.T) {
 }
 
 func TestEmulatorFaultIsRecorded(t *testing.T) {
-	if err := bed.Reset(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, bed.Reset(t.Context()))
 	_, err := ec2.NewFromConfig(bed.AWSConfig()).DescribeMacHosts(t.Context(), &ec2.DescribeMacHostsInput{}) // moto does not implement it
 	if errorCode(err) != "EmulatorFault" {
 		t.Errorf("got %v, want EmulatorFault", err)
 	}
 	unexpected, err := bed.Unexpected(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(unexpected) != 1 || unexpected[0].Action != "DescribeMacHosts" {
 		t.Errorf("recorded %+v, want one call", unexpected)
 	}

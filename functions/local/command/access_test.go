@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 var scope = regexp.MustCompile(`Credential=(\w+)/\d+/([a-z0-9-]+)/`)
@@ -119,12 +121,8 @@ func home(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	t.Setenv("HOME", dir)
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, ".aws/config"))

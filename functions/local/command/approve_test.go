@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var asked = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -36,9 +37,7 @@ func withQuestion(t *testing.T) shelf {
 		Why: "node ip-10-0-0-1 is silent since 11:20", Cause: "MemoryPressurePreceded", At: asked, Until: asked.Add(2 * time.Hour),
 	}
 	put := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Questions: map[string]ledger.ApprovalRequest{q.Order: q}}
-	if err := s.Record(t.Context(), s.clusters[1], ledger.Changes{Put: put}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Record(t.Context(), s.clusters[1], ledger.Changes{Put: put}))
 	return s
 }
 

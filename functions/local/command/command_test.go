@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func rollcall(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -32,9 +33,7 @@ func startedAs(t *testing.T, name string, args ...string) (code int, stdout, std
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -104,9 +103,7 @@ func TestPolicyCheck(t *testing.T) {
 		Valid    bool
 		Settings []struct{ Key, Value, From string }
 	}
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &out))
 	found := false
 	for _, s := range out.Settings {
 		found = found || s.Key == "registration.deadline" && s.Value == "30m" && strings.Contains(s.From, "line 4")

@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // oneStack is a fake CloudFormation with one stack, or an error.
@@ -50,9 +51,7 @@ func stack() types.Stack {
 
 func TestAStackTellsItsDeployment(t *testing.T) {
 	d, err := readDeployment(t.Context(), oneStack{stack: stack()}, "rollcall", "eu-west-1", nobody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := d.settings
 	if d.account != "111122223333" || d.region != "eu-west-1" || s.Table != "rollcall-Ledger-1A2B" || s.PolicyParameter != "/rollcall/policy" || s.EvidenceBucket != "rollcall-evidence" ||
 		s.Mode != policy.Notify || s.WarnAfter != 3*time.Minute || s.Deadline != 20*time.Minute {
@@ -71,9 +70,7 @@ func TestTheVersionsOfToolAndDeployment(t *testing.T) {
 		s := stack()
 		s.Outputs = s.Outputs[:tt.outputs]
 		d, err := readDeployment(t.Context(), oneStack{stack: s}, "rollcall", "eu-west-1", nobody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var got strings.Builder
 		if err := d.printVersions(&got, "1.3.0"); err != nil || got.String() != tt.want {
 			t.Errorf("%s: %q (%v), want %q", name, &got, err, tt.want)
@@ -132,9 +129,7 @@ func TestAnInstanceIsFoundByWhatIsRemembered(t *testing.T) {
 		id := roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: name}
 		s.clusters = append(s.clusters, id)
 		if name != "a" {
-			if err := s.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Missing: map[roll.InstanceID]time.Time{roll.InstanceID("i-0000000" + name): time.Now(), "i-00000000": time.Now()}}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Missing: map[roll.InstanceID]time.Time{roll.InstanceID("i-0000000" + name): time.Now(), "i-00000000": time.Now()}}}))
 		}
 	}
 	for id, want := range map[roll.InstanceID]string{"i-0000000b": "b", "i-00000000": "b c", "i-0000000a": ""} {

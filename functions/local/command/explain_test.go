@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -23,13 +24,9 @@ const (
 func without(t *testing.T, from string, names ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bundle")
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(dir, os.DirFS(from)))
 	for _, name := range names {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -155,17 +152,11 @@ func TestAtMovesTheClock(t *testing.T) {
 // Missing input is reported as not checked, and is never decisive.
 func TestTheLeastBundle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "least")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	for _, name := range []string{"cluster.json", "instances.json", "nodes.json", "at.txt"} {
 		data, err := os.ReadFile(filepath.Join(unmapped, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	d := explained(t, ExitFindings, dir)
 	if len(d.Findings) != 1 {
@@ -211,9 +202,7 @@ func TestCaptureLooksAtItsDirectoryFirst(t *testing.T) {
 func caseOf(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.CopyFS(dir, generate.Named(t, name).FS()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(dir, generate.Named(t, name).FS()))
 	return dir
 }
 

@@ -11,15 +11,14 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func TestAPageThatCannotBeWrittenIsToldBeforeAnythingIsDone(t *testing.T) {
 	noAWS(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	for _, path := range []string{dir, filepath.Join(dir, "none", "page.html"), filepath.Join(file, "page.html")} {
 		code, stdout, stderr := rollcall(t, "check", "--html", path)
 		if code != ExitError || stdout != "" || !strings.Contains(stderr, "--html "+path) {
@@ -41,17 +40,11 @@ func looked() []report.Check {
 func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
 	for _, to := range []output{outputTable, outputJSON} {
 		path := filepath.Join(t.TempDir(), "page.html")
-		if err := os.WriteFile(path, []byte("an older page"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte("an older page"), 0o600))
 		var out bytes.Buffer
-		if err := (checkFlags{html: path, output: form{output: to}}).show(Environment{Stdout: &out}, looked()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, (checkFlags{html: path, output: form{output: to}}).show(Environment{Stdout: &out}, looked()))
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !strings.Contains(out.String(), "i-00000000000000001") || !strings.Contains(string(data), "the node is silent") || !strings.HasPrefix(string(data), "<!doctype html>") {
 			t.Errorf("%s: %s", to, out.String())
 		}
@@ -65,9 +58,7 @@ func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
 // A page that cannot be written leaves the old page, and the error names the flag.
 func TestAPageThatFailsLeavesTheOneBefore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.MkdirAll(filepath.Join(path, "inside"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(path, "inside"), 0o700))
 	var out bytes.Buffer
 	err := (checkFlags{html: path}).show(Environment{Stdout: &out}, looked())
 	if err == nil || !strings.Contains(err.Error(), "--html "+path) || out.Len() == 0 {
@@ -89,28 +80,20 @@ func TestAPageIsOpened(t *testing.T) {
 			t.Errorf("%s without an opener: %v", system, err)
 		}
 		script := "#!/bin/sh\necho \"$@\" > " + seen + "\n"
-		if err := os.WriteFile(filepath.Join(dir, opener), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, opener), []byte(script), 0o700))
 		if err := show(t.Context(), system, "day.html"); err != nil {
 			t.Errorf("%s: %v", system, err)
 		}
 		here, err := filepath.Abs("day.html")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, err := os.ReadFile(seen); err != nil || !strings.HasSuffix(strings.TrimSpace(string(got)), here) {
 			t.Errorf("%s opened %q, %v", system, got, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, opener), []byte("#!/bin/sh\necho no display >&2\nexit 3\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, opener), []byte("#!/bin/sh\necho no display >&2\nexit 3\n"), 0o700))
 		if err := show(t.Context(), system, "day.html"); err == nil || !strings.Contains(err.Error(), "exit status 3: no display") {
 			t.Errorf("%s with an opener that fails: %v", system, err)
 		}
-		if err := os.Remove(filepath.Join(dir, opener)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(filepath.Join(dir, opener)))
 	}
 	if code, _, stderr := rollcall(t, "demo", "--open"); code != ExitError || !strings.Contains(stderr, "--open needs --html FILE") {
 		t.Errorf("--open alone: exit %d: %s", code, stderr)

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 // soon is the maximum time that a command may take after an interruption.
@@ -173,9 +175,7 @@ func TestTheTimeLimitBoundsEveryCommand(t *testing.T) {
 func TestAnEndpointThatRefusesIsAnErrorAtOnce(t *testing.T) {
 	silentAccount(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = l.Close()
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+l.Addr().String())
 	if code, _, stderr := rollcall(t, "check", "--timeout", "1s"); code != ExitError || !strings.Contains(stderr, "eks:ListClusters") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 )
 
 // script joins another cluster.
@@ -20,9 +21,7 @@ const script = "#!/bin/bash\n/etc/eks/bootstrap.sh staging\n"
 func source(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

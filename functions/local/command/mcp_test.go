@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 )
 
 // secret is planted into the console output and the user data of the fake instance.
@@ -124,9 +125,7 @@ func connect(t *testing.T) *mcp.ClientSession {
 		t.Fatal(err)
 	}
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -212,9 +211,7 @@ func TestToolsPrintWhatTheCommandLineDoesAndOnlyRead(t *testing.T) {
 	s := connect(t)
 	calls := toolCalls(t)
 	list, err := s.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tool := range list.Tools {
 		if len(calls[tool.Name]) == 0 {
 			t.Errorf("%s is not called", tool.Name)
@@ -244,9 +241,7 @@ func TestToolsPrintWhatTheCommandLineDoesAndOnlyRead(t *testing.T) {
 func TestWhatToolsTake(t *testing.T) {
 	s := connect(t)
 	list, err := s.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := map[string]string{}
 	for _, tool := range list.Tools {
 		properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // blocks returns the code blocks of a page, which are indented by four, without the indent.
@@ -43,16 +45,12 @@ func shows(excerpt, printed string) bool {
 
 func TestTheExampleOfThePolicyPageIsWhatIsPrinted(t *testing.T) {
 	page, err := os.ReadFile("../../../shared/policy/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Chdir(t.TempDir())
 	ran := 0
 	for _, block := range blocks(string(page)) {
 		if strings.HasPrefix(block, "apiVersion:") { // the last policy before a command is the one it uses
-			if err := os.WriteFile("policy.yaml", []byte(block), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile("policy.yaml", []byte(block), 0o600))
 		}
 		line, want, _ := strings.Cut(block, "\n")
 		for strings.HasSuffix(line, `\`) {
@@ -197,9 +195,7 @@ func TestPolicyCheckSaysWhatItWasAskedFor(t *testing.T) {
 	}
 	_, stdout, _ = rollcall(t, append(args, "--output", "json")...)
 	var got effective
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &got))
 	if got.For.Cluster != "c" || got.For.ClusterMode != "notify" || got.For.Group != "asg/a" || got.For.Preset != "gpu" {
 		t.Errorf("%+v", got.For)
 	}
@@ -242,9 +238,7 @@ func TestPolicyCheckGivesFaultsAsJSON(t *testing.T) {
 			Key, Problem string
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &got))
 	if code != ExitError || stderr != "" || got.Valid || len(got.Faults) != 2 || got.Faults[1].Line != 3 || got.Faults[1].Key != "limits.massSilence" {
 		t.Errorf("exit %d, %q, %+v", code, stderr, got)
 	}
@@ -270,9 +264,7 @@ func TestPolicyWarningsAreShown(t *testing.T) {
 	}
 	_, stdout, _ = rollcall(t, "policy", "check", file, "--output", "json")
 	var got effective
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(stdout), &got))
 	if len(got.Warnings) != 1 || got.Warnings[0].Line != 2 || got.Warnings[0].Key != "ladders.Unknown[0]" {
 		t.Errorf("%+v", got.Warnings)
 	}

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 )
 
 // seed7 records a simulated run with acts, once for all tests.
@@ -67,12 +68,8 @@ func TestAReplayOfBundles(t *testing.T) {
 	noAWS(t)
 	dir := t.TempDir()
 	for name, at := range map[string]string{"a": "2026-03-10T12:00:00Z\n", "b": "2026-03-10T12:05:00Z\n"} {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(unmapped)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name, "at.txt"), []byte(at), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(unmapped)))
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name, "at.txt"), []byte(at), 0o644))
 	}
 	d := replayed(t, "--from", dir)
 	if d.Checks != 2 || d.To.Sub(d.From).Minutes() != 5 || len(d.Policies[1].Holds) == 0 || len(d.Policies[0].Acts) > 0 {
@@ -84,13 +81,9 @@ func TestAReplayOfBundles(t *testing.T) {
 func TestAReplayOfADeployment(t *testing.T) {
 	noAWS(t)
 	data, err := os.ReadFile(seed7(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	checks, err := replay.Read(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	objects := map[string]string{"111122223333/eu-west-1/orders/i-1/findings.json": "evidence"}
 	for _, c := range checks[:4] {
 		var one bytes.Buffer

@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/plan"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 func TestTheSameSeedPrintsTheSame(t *testing.T) {
@@ -141,9 +142,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: asTable, guards: forgetful}
 		env := Environment{Stdout: &out, Now: time.Now}
 		failed, err := f.report(t.Context(), env, f.run(t.Context(), env, seed), &tally{situations: map[sim.Situation]int{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !failed {
 			continue
 		}
@@ -216,9 +215,7 @@ func TestSimulateTriesAPolicyOfOnesOwn(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	const day = "conditions: [{type: Ready, status: Unknown, tolerate: 20m}]\n"

@@ -16,6 +16,7 @@ import (
 
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/policy"
+	"rollcall/tests/harness/must"
 )
 
 // parameters is a fake Systems Manager with one parameter.
@@ -104,9 +105,7 @@ func (p *parameters) turn(t *testing.T, stop bool, permitted policy.Mode) (inFor
 	}
 	now, err := turned(t.Context())
 	var b bytes.Buffer
-	if err := now.print(Environment{Stdout: &b}, form{output: outputTable}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, now.print(Environment{Stdout: &b}, form{output: outputTable}))
 	return now, b.String(), err
 }
 
@@ -262,17 +261,11 @@ func TestAStackWithTheBuiltInPolicyIsNotStoppedByAParameter(t *testing.T) {
 
 func TestWhatIsInForceAsJSON(t *testing.T) {
 	now, _, err := holding("apiVersion: rollcall/v1\n").turn(t, true, policy.Notify)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b bytes.Buffer
-	if err := now.print(Environment{Stdout: &b}, form{output: outputJSON}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, now.print(Environment{Stdout: &b}, form{output: outputJSON}))
 	var got map[string]any
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(b.Bytes(), &got))
 	for key, want := range map[string]any{"parameter": "/rollcall/policy", "region": "eu-west-1", "stack": "rollcall", "version": 4.0, "since": "2026-03-10T12:04:00Z", "stop": true, "mode": "notify", "permitted": "notify", "acts": false, "changed": true} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)

@@ -17,6 +17,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -194,9 +195,7 @@ func TestUninstallSaysWhatItCouldNotReadOrRemove(t *testing.T) {
 	}
 	var b bytes.Buffer
 	got.Stack, got.Region, got.table = "rollcall", "eu-west-1", "table-1"
-	if err := got.print(Environment{Stdout: &b}, asTable); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, got.print(Environment{Stdout: &b}, asTable))
 	for _, want := range []string{"failed   prod: no answer", "removed  tags i-1", "left     accessEntry prod", "delete-stack --region eu-west-1 --stack-name rollcall", "delete-table --region eu-west-1 --table-name table-1"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, b.String())

@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 // played runs the day of the demo once. Its result is used for both results of a page.
@@ -34,9 +35,7 @@ func rendered(t *testing.T) []byte {
 	t.Helper()
 	s, r := played()
 	data, err := s.page(r, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
@@ -235,9 +234,7 @@ func TestTheTerminalAndThePageTellTheSameOfWhatWasHeld(t *testing.T) {
 func TestTheDayHasTheTolerancesOfTheDefaults(t *testing.T) {
 	day := sim.Day()
 	doc, err := policy.Parse([]byte(day.Policy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, c := range day.Clusters {
 		want := policy.Default().For(c.Name, "", roll.Selector{})
 		want.Mode, want.ModeSet = policy.Remediate, true

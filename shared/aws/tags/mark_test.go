@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // tagged is a fake EC2 that stores the tags of its instances.
@@ -70,15 +71,11 @@ func TestWritesAndRemovesItsFiveTagsAndLeavesTheOthers(t *testing.T) {
 	for _, k := range roll.MarkKeys() {
 		set[k] = "value of " + k
 	}
-	if err := m.Tag(t.Context(), []roll.InstanceID{one, two}, set); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Tag(t.Context(), []roll.InstanceID{one, two}, set))
 	if e.calls != 1 || len(e.tags[string(one)]) != 7 || len(e.tags[string(two)]) != 5 || e.tags[string(two)][roll.TagOrder] != "value of rollcall:order" {
 		t.Errorf("after %d calls: %v", e.calls, e.tags)
 	}
-	if err := m.Untag(t.Context(), []roll.InstanceID{one, two}, roll.MarkKeys()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Untag(t.Context(), []roll.InstanceID{one, two}, roll.MarkKeys()))
 	if e.calls != 2 || len(e.tags[string(one)]) != 2 || len(e.tags[string(two)]) != 0 {
 		t.Errorf("after %d calls: %v", e.calls, e.tags)
 	}
@@ -88,9 +85,7 @@ func TestTagsAreSentInOneOrder(t *testing.T) {
 	spy := &keysSeen{}
 	m := New(spy, func(context.Context) string { return "" })
 	for range 20 {
-		if err := m.Tag(t.Context(), []roll.InstanceID{one}, map[string]string{roll.TagSince: "s", roll.TagFinding: "f", roll.TagNext: "n"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Tag(t.Context(), []roll.InstanceID{one}, map[string]string{roll.TagSince: "s", roll.TagFinding: "f", roll.TagNext: "n"}))
 		if !slices.Equal(spy.keys, []string{roll.TagFinding, roll.TagNext, roll.TagSince}) {
 			t.Fatalf("keys %v", spy.keys)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/must"
 )
 
 // keptIn reads every file below a folder.
@@ -29,9 +30,7 @@ func keptIn(t *testing.T, root string) archivetest.Kept {
 		kept[filepath.ToSlash(relative)] = string(content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return kept
 }
 
@@ -52,9 +51,7 @@ func TestContractOfDir(t *testing.T) {
 func TestAFolderIsForItsOwnerOnly(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a", "evidence")
 	link, err := archive.NewDir(root).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "file" || u.Path != filepath.ToSlash(filepath.Join(root, archivetest.Place))+"/" {
 		t.Errorf("kept in %s: %v", link, err)
@@ -86,9 +83,7 @@ func TestAFolderIsForItsOwnerOnly(t *testing.T) {
 func TestARelativeFolderIsSaidInFull(t *testing.T) {
 	t.Chdir(t.TempDir())
 	link, err := archive.NewDir("evidence").Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	u, err := url.Parse(link)
 	if err != nil || !filepath.IsAbs(filepath.FromSlash(u.Path)) {
 		t.Errorf("link %s: %v", link, err)
@@ -115,9 +110,7 @@ func TestAPutThatFailsLeavesNothing(t *testing.T) {
 		t.Errorf("there are %v", kept)
 	}
 	file := filepath.Join(root, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	if _, err := archive.NewDir(file).Put(t.Context(), archivetest.Key(), archivetest.Files("a")); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in the way: %v", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/must"
 )
 
 // bucket is an S3 bucket that belongs to an account and can be set to fail.
@@ -79,9 +80,7 @@ func (b *bucket) kept(t *testing.T) archivetest.Kept {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	kept, err := archivetest.Unpack(b.objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return kept
 }
 
@@ -109,9 +108,7 @@ const (
 func TestEachObjectIsPutOnceCheckedAndIntoItsOwnersBucket(t *testing.T) {
 	b := newBucket()
 	link, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := "s3://evidence/" + archivetest.Place + "/"; link != want {
 		t.Errorf("kept in %s, want %s", link, want)
 	}
@@ -239,9 +236,7 @@ func TestTheBundleUnpacksIntoAFolderForItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := archivetest.Entries(b.objects[packed])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, fmt.Sprintf("%o %s", e.Mode, e.Name))
@@ -300,9 +295,7 @@ func TestARecordedCheckIsAnObject(t *testing.T) {
 	at := time.Date(2026, 3, 2, 12, 30, 0, 500, time.UTC)
 	c := replay.Recorded{Now: at, Snapshot: &roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Account: "123456789012", Region: "eu-west-1", Name: "demo"}}}}
 	for range 2 { // a second delivery changes nothing
-		if err := s.Record(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Record(t.Context(), c))
 	}
 	const name = "checks/123456789012/eu-west-1/demo/20260302T123000Z.rollcall"
 	checks, err := replay.Read(bytes.NewReader(b.objects[name]))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -13,9 +15,7 @@ import (
 func load(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.NewReplacer("␛", "\x1b", "␍", "\r").Replace(string(b))
 }
 

@@ -14,14 +14,13 @@ import (
 
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/hostlog"
+	"rollcall/tests/harness/must"
 )
 
 func load(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }
 
@@ -143,16 +142,12 @@ func TestTheScriptFitsIntoWhatSSMReturns(t *testing.T) {
 	run := func(programs map[string]string) string {
 		dir := t.TempDir()
 		for name, body := range programs {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o700))
 		}
 		c := exec.CommandContext(t.Context(), shell, "-c", script)
 		c.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
 		out, err := c.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(out)
 	}
 	const much = `i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo "Mar 10 11:00:00 ip-10-0-1-5 kubelet[7]: line $i of $*"; done`

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 const apiHost = "EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com"
@@ -18,9 +20,7 @@ func TestMeantForThoughItDoesNotParse(t *testing.T) {
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.Close())
 		return out.String()
 	}
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"rollcall/shared/evidence"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -248,9 +249,7 @@ func TestWhyIsShort(t *testing.T) {
 func TestParsePrintsNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stderr")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stderr, logger := os.Stderr, logrus.StandardLogger().Out
 	os.Stderr = file
 	logrus.SetOutput(file)
@@ -259,9 +258,7 @@ func TestParsePrintsNothing(t *testing.T) {
 	}
 	os.Stderr = stderr
 	logrus.SetOutput(logger)
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, file.Close())
 	if printed, err := os.ReadFile(path); err != nil || len(printed) > 0 {
 		t.Errorf("printed %q, %v", printed, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var now = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -35,18 +36,14 @@ func asked(t *testing.T, order string, until time.Time) two {
 	q := ledger.ApprovalRequest{Order: order, Instance: f.Instance, Node: "ip-10-0-0-1", Group: f.Group, Kind: f.Kind, Acts: []string{"reboot", "terminate"}, At: now, Until: until}
 	id := roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "b"}
 	put := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Questions: map[string]ledger.ApprovalRequest{order: q}}
-	if err := m.Record(t.Context(), id, ledger.Changes{Put: put}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Record(t.Context(), id, ledger.Changes{Put: put}))
 	return m
 }
 
 func (m two) approvals(t *testing.T) map[string]ledger.Approval {
 	t.Helper()
 	s, err := m.Read(t.Context(), roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s.Approvals
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"rollcall/shared/report/emit"
+	"rollcall/tests/harness/must"
 )
 
 // region is a fake of EventBridge.
@@ -48,9 +49,7 @@ func TestEventsGoInBatchesOfTen(t *testing.T) {
 		all = append(all, emit.Event{DetailType: emit.CheckCompleted, Detail: map[string]any{"n": i}})
 	}
 	e := New(r, "default")
-	if err := e.Put(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.Put(t.Context(), all))
 	var sizes []string
 	for _, b := range r.batches {
 		sizes = append(sizes, fmt.Sprint(len(b.Entries)))
@@ -66,9 +65,7 @@ func TestEventsGoInBatchesOfTen(t *testing.T) {
 func TestEventsTellOfWhatTheyAreAbout(t *testing.T) {
 	r := &region{}
 	about := []string{"arn:aws:ec2:eu-west-1:111122223333:instance/i-0a1b2c3d4e5f60718"}
-	if err := New(r, "default").Put(t.Context(), []emit.Event{{DetailType: emit.ActionTaken, Detail: map[string]any{}, Resources: about}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, New(r, "default").Put(t.Context(), []emit.Event{{DetailType: emit.ActionTaken, Detail: map[string]any{}, Resources: about}}))
 	if got := r.batches[0].Entries[0].Resources; !slices.Equal(got, about) {
 		t.Errorf("resources %q", got)
 	}
@@ -83,9 +80,7 @@ func TestEventsGoInBatchesThatFit(t *testing.T) {
 		all = append(all, emit.Event{DetailType: emit.CheckCompleted, Detail: text(kilobytes)})
 	}
 	r := &region{}
-	if err := New(r, "default").Put(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, New(r, "default").Put(t.Context(), all))
 	var sizes []int
 	for _, b := range r.batches {
 		sizes = append(sizes, len(b.Entries))

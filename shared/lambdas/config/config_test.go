@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/policy"
+	"rollcall/tests/harness/must"
 )
 
 func env(pairs ...string) Lookup {
@@ -28,9 +29,7 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 		ChecksQueueURL, "https://sqs.eu-west-1.amazonaws.com/111122223333/checks.fifo", SweepInterval, "5m", VPCs, "vpc-1, vpc-2", WarnAfter, "", EventBus, "default",
 		EvidenceBucket, "rollcall-evidencebucket-1a2b3c4d5e6f", ChatTopic, "",
 	), Mode, PolicyParameter, Table, Topic, ChatTopic, ChecksQueueURL, SweepInterval, VPCs, WarnAfter, Deadline, EvidenceBucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := Settings{
 		Mode: policy.Notify, PolicyParameter: "/rollcall/policy", Table: "t", Topic: "arn:aws:sns:eu-west-1:111122223333:rollcall",
 		ChecksQueueURL: "https://sqs.eu-west-1.amazonaws.com/111122223333/checks.fifo", SweepInterval: 5 * time.Minute, VPCs: []string{"vpc-1", "vpc-2"},

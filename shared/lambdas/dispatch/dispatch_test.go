@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var check = trigger.Check{Cluster: "demo", Due: time.Date(2026, 3, 10, 12, 5, 0, 0, time.UTC)}
@@ -73,17 +74,13 @@ func TestAScheduleIsMadeOnceAndDeletesItself(t *testing.T) {
 
 func TestMessagesAreOrderedByClusterAndDroppedIfTheSame(t *testing.T) {
 	r := &region{}
-	if err := NewChecks(r, "https://queue").Send(t.Context(), check); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, NewChecks(r, "https://queue").Send(t.Context(), check))
 	if m := r.messages[0]; aws.ToString(m.MessageGroupId) != "demo" || m.MessageDeduplicationId != nil || aws.ToString(m.MessageBody) != string(check.Encode()) {
 		t.Errorf("sent %+v, want deduplication by content", m)
 	}
 	at := check.Due
 	o := plan.Order{ID: "3f9a0c5d7e1b2468", ClusterID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Instance: "i-00000000000000001", Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Kind: roll.Unknown, Action: plan.Terminate, FirstSeen: at, Since: at, At: at, Expires: at.Add(time.Minute), Why: "x"}
-	if err := NewOrders(r, "https://queue").Send(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, NewOrders(r, "https://queue").Send(t.Context(), o))
 	if m := r.messages[1]; aws.ToString(m.MessageGroupId) != trigger.OrderGroup(o) || aws.ToString(m.MessageDeduplicationId) != trigger.OrderDeduplicationID(o) {
 		t.Errorf("sent %+v", m)
 	}

@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // captured is a captured cluster. It is observed as by a check, and as by the function that
@@ -30,9 +31,7 @@ type captured struct {
 func open(t *testing.T, fsys fs.FS, doc *policy.Document) captured {
 	t.Helper()
 	b, err := bundle.OpenFS(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return captured{b, observe.New(observe.Options{AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond}), doc}
 }
 
@@ -67,9 +66,7 @@ func (c captured) look(t *testing.T, target roll.InstanceID, now time.Time, memo
 // order as the check, or the order would be given and refused endlessly.
 func TestASecondLookAtOneInstanceComesToTheSameOrder(t *testing.T) {
 	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\nowners: {karpenter: terminate, none: terminate}\nlimits: {causeOutside: tryOnce}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ordered := 0
 	for _, made := range generate.All() {
 		c := open(t, made.FS(), doc)

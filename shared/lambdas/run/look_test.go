@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // A look answers "what if": it orders what a first check would hold only because it was
@@ -71,12 +72,8 @@ func TestALookBelievesTheLedger(t *testing.T) {
 	first := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
 	o := first.Plan.Orders[0]
 	act := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: now.Add(-time.Minute)}
-	if err := s.Begin(t.Context(), cluster, act, ledger.Budget{Max: 5, Since: now.Add(-time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Finish(t.Context(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Minute)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Begin(t.Context(), cluster, act, ledger.Budget{Max: 5, Since: now.Add(-time.Hour)}))
+	must.Succeed(t, s.Finish(t.Context(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Minute)}))
 	c := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
 	if len(c.Plan.Orders) != 0 || !slices.ContainsFunc(c.Plan.Held, func(h plan.Held) bool { return h.Reason == plan.AlreadyBegun }) {
 		t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
@@ -103,16 +100,12 @@ var about = run.Subject{Cluster: cluster, Instance: sick, From: "the ledger of t
 func review(t *testing.T, s *stage, mode policy.Mode, at time.Time) report.Check {
 	t.Helper()
 	before, err := s.Ledger.Read(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.events = nil
 	r := s.runner(mode)
 	r.Clock = func() time.Time { return at }
 	c, err := r.Review(t.Context(), about, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, e := range s.events {
 		if verb, _, _ := strings.Cut(e, " "); verb != "read" && verb != "ask" && verb != "look" {
 			t.Errorf("a review did %q", e)
@@ -167,9 +160,7 @@ func TestAReviewTellsHowThingsStand(t *testing.T) {
 
 func (s *stage) record(t *testing.T, c ledger.Changes) {
 	t.Helper()
-	if err := s.Ledger.Record(t.Context(), cluster, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Ledger.Record(t.Context(), cluster, c))
 }
 
 // acted records acts of half an hour ago on n instances of another group.
@@ -177,12 +168,8 @@ func (s *stage) acted(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		a := ledger.Action{ID: fmt.Sprint(i), Do: "terminate", Instance: roll.InstanceID(fmt.Sprintf("i-0000000%d", i)), Group: "asg/other", Kind: roll.Unknown, At: now.Add(-30 * time.Minute)}
-		if err := s.Begin(t.Context(), cluster, a, ledger.Budget{Max: 10, Since: now.Add(-time.Hour)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Finish(t.Context(), cluster, a.ID, ledger.Outcome{Result: ledger.Done, At: a.At}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Begin(t.Context(), cluster, a, ledger.Budget{Max: 10, Since: now.Add(-time.Hour)}))
+		must.Succeed(t, s.Finish(t.Context(), cluster, a.ID, ledger.Outcome{Result: ledger.Done, At: a.At}))
 	}
 }
 
@@ -190,9 +177,7 @@ func TestAReviewTellsTheLimitsThatTheInstanceMeets(t *testing.T) {
 	s := newStage()
 	r := s.runner(policy.Remediate)
 	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\noverrides:\n  - match: {group: nodegroup/w}\n    limits: {actionsPerHour: 2}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Policy = doc
 	c, err := r.Review(t.Context(), about, now)
 	if want := map[roll.Group]int{"": 5, "nodegroup/w": 2}; err != nil || !maps.Equal(c.Memory.PerHour, want) {

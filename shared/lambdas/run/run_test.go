@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -583,9 +584,7 @@ func TestARefusalThatWasToldIsRemembered(t *testing.T) {
 		})
 		c := r.Check(t.Context(), "demo", now)
 		state, err := s.Ledger.Read(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(state.Refusals) != tt.want || c.Complete() == tt.fail {
 			t.Errorf("%s: the ledger holds %+v, faults %q", name, state.Refusals, c.Faults)
 		}
@@ -626,9 +625,7 @@ func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
 		s := newStage()
 		r := s.runner(policy.Remediate)
 		doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + document + "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Policy, r.Stack = doc, "rollcall-eu"
 		r.Check(t.Context(), "demo", now)
 		if len(s.said) == 0 || !strings.Contains(s.said[0].Text, want) || !strings.Contains(s.said[0].Text, "--stack rollcall-eu") {

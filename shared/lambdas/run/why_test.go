@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const kept = "s3://evidence/x/"
@@ -156,9 +157,7 @@ func TestTheEvidenceIsKeptWhoeverOwnsTheInstance(t *testing.T) {
 
 func TestTheCauseHoldsTheAct(t *testing.T) {
 	s := newStage()
-	if err := s.Ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"nodepool/w": now.Add(-24 * time.Hour)}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"nodepool/w": now.Add(-24 * time.Hour)}}}))
 	flap := roll.Cause{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait, Summary: "its kubelet restarts"}
 	c := s.diagnosing(policy.Remediate, flap).Check(t.Context(), "demo", now)
 	if len(c.Plan.Orders) != 0 || len(c.Plan.Held) != 1 || c.Plan.Held[0].Reason != plan.CausePasses {

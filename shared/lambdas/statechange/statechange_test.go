@@ -23,12 +23,14 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"net/http"
+
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/logtest"
+	"rollcall/tests/harness/must"
 )
 
 // account has instances, schedules and the stack's policy. It pages and fails as the test
@@ -231,9 +233,7 @@ func TestTheSamplesAreServed(t *testing.T) {
 	}
 	for _, name := range samples {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var b events.SQSEvent
 		if err := json.Unmarshal(data, &b); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -289,9 +289,7 @@ func BenchmarkBurst(b *testing.B) {
 func batchSize(tb testing.TB) int {
 	tb.Helper()
 	data, err := os.ReadFile("../../../template.yaml")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	_, after, ok := bytes.Cut(data, []byte("StateChangeFunction:\n"))
 	if !ok {
 		tb.Fatal("the template has no StateChangeFunction")
@@ -425,9 +423,7 @@ func TestCallsAreCounted(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
 	res, err := c.Transport(answer).RoundTrip(&http.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = res.Body.Close()
 	h := newAccount().handler()
 	h.Ambient = around(now, &out)

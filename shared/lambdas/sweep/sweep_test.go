@@ -18,8 +18,10 @@ import (
 
 	"bytes"
 	"net/http"
+
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/observe/apistats"
+	"rollcall/tests/harness/must"
 )
 
 // region has clusters, two to a page, and tags.
@@ -107,9 +109,7 @@ var swept = time.Date(2026, 3, 10, 12, 20, 7, 0, time.UTC)
 func TestOneMessagePerClusterForTheMinuteThatHasBegun(t *testing.T) {
 	r := &region{clusters: []string{"a", "b", "c"}, tags: []string{"kubernetes.io/cluster/gone"}}
 	for range 2 { // the same twice: the queue drops repeated content
-		if err := r.sweep(t, swept); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.sweep(t, swept))
 		want := []string{`{"cluster":"a","due":"2026-03-10T12:20:00Z"}`, `{"cluster":"b","due":"2026-03-10T12:20:00Z"}`, `{"cluster":"c","due":"2026-03-10T12:20:00Z"}`}
 		if !slices.Equal(r.sent, want) {
 			t.Errorf("sent %q", r.sent)
@@ -145,9 +145,7 @@ func TestALargeClusterIsSweptLessOften(t *testing.T) {
 	r := &region{clusters: []string{"huge", "large", "small"}, sizes: map[string]int{"huge": 100_000, "large": 5000}}
 	count := map[string]int{}
 	for i := range 24 { // two hours
-		if err := r.sweep(t, swept.Add(time.Duration(i)*5*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.sweep(t, swept.Add(time.Duration(i)*5*time.Minute)))
 		for _, n := range names(r.sent) {
 			count[n]++
 		}
@@ -180,9 +178,7 @@ func TestCallsAreCounted(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	})
 	res, err := c.Transport(answer).RoundTrip(&http.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = res.Body.Close()
 	r := &region{}
 	h := &Handler{EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute}

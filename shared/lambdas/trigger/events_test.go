@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // record is one record of a batch as Lambda hands it to a function.
@@ -27,9 +29,7 @@ type record struct {
 func sample(t testing.TB, name string) []record {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../../events", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var batch struct{ Records []record }
 	if err := json.Unmarshal(data, &batch); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -77,13 +77,9 @@ func TestSamplesAreBatchesAsLambdaSendsThem(t *testing.T) {
 
 func TestSampleSweepIsAnInvocationByTheScheduler(t *testing.T) {
 	data, err := os.ReadFile("../../../events/sweep.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var e map[string]any
-	if err := json.Unmarshal(data, &e); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &e))
 	if e["source"] != "aws.scheduler" || e["detail-type"] != "Scheduled Event" || e["detail"] != "{}" {
 		t.Errorf("%v", e)
 	}

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func order() plan.Order {
@@ -64,13 +65,9 @@ func TestAnOrderArrivesAsItWasSent(t *testing.T) {
 	o.Why = "a <b> & \"c\"\n é \u2028 \x00 \uFFFF"
 	o.FirstSeen = o.FirstSeen.In(time.FixedZone("", 3600)).Add(time.Nanosecond)
 	body, err := trigger.EncodeOrder(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := trigger.ParseOrder(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	o.FirstSeen = o.FirstSeen.UTC()
 	o.Why = strings.ReplaceAll(o.Why, "\uFFFF", "\uFFFD") // SQS refuses it
 	if got != o {
@@ -109,9 +106,7 @@ func TestEveryActCanBeOrdered(t *testing.T) {
 func body(t *testing.T, o plan.Order) string {
 	t.Helper()
 	data, err := trigger.EncodeOrder(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 

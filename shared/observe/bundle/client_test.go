@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/tests/harness/must"
 )
 
 func filter(name string, values ...string) []types.Filter {
@@ -299,9 +300,7 @@ func TestVPCsUseTheOnlyDHCPOptions(t *testing.T) {
 func TestEKSAnswers(t *testing.T) {
 	k := of(opened(t, small(t))).eks
 	cluster, err := k.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := cluster.Cluster
 	if c.AccessConfig.AuthenticationMode != "API_AND_CONFIG_MAP" || c.Tags["rollcall:mode"] != "notify" || aws.ToString(c.KubernetesNetworkConfig.ServiceIpv4Cidr) != "10.100.0.0/16" || !c.ResourcesVpcConfig.EndpointPublicAccess || c.CreatedAt.UTC().Hour() != 8 {
 		t.Errorf("got %+v", c)
@@ -330,9 +329,7 @@ func TestEKSAnswers(t *testing.T) {
 
 func TestTrustPolicyIsAsIAMGivesIt(t *testing.T) {
 	out, err := of(opened(t, small(t))).iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("demo-node")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	escaped := aws.ToString(out.Role.AssumeRolePolicyDocument)
 	for _, unescape := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} {
 		said, err := unescape(escaped)

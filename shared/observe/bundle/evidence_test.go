@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/observe"
 	"rollcall/shared/observe/collect"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // gather reads with the clients as explain and capture do, and collects the evidence for the
@@ -42,9 +43,7 @@ func TestEvidenceOfARecordingIsThatOfItsSource(t *testing.T) {
 	recorded := of(source).recorded(r)
 	want := gather(t, recorded, remembered)
 	client, err := recorded.kube.Dial(roll.Cluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, q := range []kube.Question{kube.AllNodes(), kube.AllLeases(), kube.NodeClaimsOf("default")} {
 		if _, err := client.Read(t.Context(), q); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/observe"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const node = "ip-10-0-1-6.eu-west-1.compute.internal"
@@ -19,9 +20,7 @@ const node = "ip-10-0-1-6.eu-west-1.compute.internal"
 func client(t *testing.T, b *Bundle) *kube.Client {
 	t.Helper()
 	c, err := b.Kube().Dial(roll.Cluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -34,9 +33,7 @@ func names(t *testing.T, answer []*kube.Item) string {
 			Kind     string
 			Metadata struct{ Name string }
 		}](i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out = append(out, o.Kind+"/"+o.Metadata.Name)
 	}
 	return strings.Join(out, " ")

@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
@@ -29,9 +31,7 @@ func small(t testing.TB) fstest.MapFS {
 		out[name] = &fstest.MapFile{Data: data}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return out
 }
 
@@ -48,17 +48,13 @@ func least(t testing.TB) fstest.MapFS {
 func opened(t testing.TB, fsys fs.FS) *Bundle {
 	t.Helper()
 	b, err := OpenFS(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 
 func TestOpensAHandMadeBundle(t *testing.T) {
 	b, err := Open("testdata/small")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if at, ok := b.At(); !ok || !at.Equal(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)) {
 		t.Errorf("At is %v, %v", at, ok)
 	}
@@ -267,9 +263,7 @@ func TestOpenNamesTheDirectory(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Open(file); err == nil || err.Error() != "open the bundle "+file+": it is a file, and a bundle is a directory" {
 		t.Errorf("got %v", err)
 	}
@@ -290,18 +284,12 @@ func TestRefusesWhatIsNoRegularFile(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, small(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink("/dev/zero", filepath.Join(dir, fileRoles))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(dir, small(t)))
+	must.Succeed(t, errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink("/dev/zero", filepath.Join(dir, fileRoles))))
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), fileRoles) || !strings.Contains(err.Error(), "a device") {
 		t.Errorf("a link to a device: %v", err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink(fileNodes, filepath.Join(dir, fileRoles))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink(fileNodes, filepath.Join(dir, fileRoles))))
 	if _, err := Open(dir); err == nil || strings.Contains(err.Error(), "regular") {
 		t.Errorf("a link to a file is read: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/tests/harness/must"
 )
 
 const poolOfPart = `[{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "of-the-part"}, "spec": {"template": {"spec": {}}}}]`
@@ -16,13 +17,9 @@ const poolOfPart = `[{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "meta
 // A part answers what it has, and never that there is nothing else.
 func TestAPartStandsBeforeTheRest(t *testing.T) {
 	part, err := OpenPart(map[string][]byte{fileNodePools: []byte(poolOfPart)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rest, err := OpenPart(map[string][]byte{fileNodePools: []byte(`[{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "of-the-rest"}, "spec": {"template": {"spec": {}}}}]`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	both := client(t, rest).Behind(client(t, part))
 	for _, name := range []string{"of-the-part", "of-the-rest"} {
 		answer, err := both.Read(t.Context(), kube.ANodePool(name))

@@ -34,6 +34,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // clients are those of a bundle, or of a recorder over them.
@@ -109,9 +110,7 @@ func (c clients) askAll(t *testing.T) map[string]any {
 	put("shifts")(c.arc.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{}))
 
 	k, err := c.kube.Dial(roll.Cluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, q := range []kube.Question{
 		kube.AllNodes(), kube.ANode(node), kube.AllLeases(), kube.AwsAuth(), kube.EventsOfNode(node), kube.EventsOfNodeClaim("default-abc12"), kube.PodsOf(node), kube.PodsLike("shop", map[string]string{"app": "db"}), kube.AllBudgets(), kube.AllVolumes(), kube.ControllerAccounts(), kube.DaemonSets(),
 		kube.NodeClaimsOf("default"), kube.NodeClaimsOf("gpu"), kube.ANodePool("default"), kube.ANodePool("gone"), kube.AnEC2NodeClass("default"), kube.Webhooks(), kube.EndpointSlicesOf("policy", "guard"),
@@ -120,9 +119,7 @@ func (c clients) askAll(t *testing.T) map[string]any {
 		var read []any
 		for _, item := range answer {
 			var o any
-			if err := json.Unmarshal(item.JSON(), &o); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(item.JSON(), &o))
 			read = append(read, o)
 		}
 		put(q.String())(read, err)
@@ -141,9 +138,7 @@ func asFS(files map[string][]byte) fstest.MapFS {
 func written(t *testing.T, r *Recorder) map[string][]byte {
 	t.Helper()
 	files, err := r.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return files
 }
 
@@ -201,13 +196,9 @@ func texts(files map[string][]byte) map[string]string {
 func plainly(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out any
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &out))
 	return withoutEmpty(out)
 }
 
@@ -330,9 +321,7 @@ func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 			files[file] = &fstest.MapFile{Data: text}
 		}
 		client, err := opened(t, files).Kube().Dial(roll.Cluster{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		has, err := client.SilentNode(t.Context(), "n", captured, nil, nil)
 		if want := key + "=" + value; err != nil || has.NotToDisrupt != want {
 			t.Errorf("%s: kept by %q, %v", want, has.NotToDisrupt, err)
@@ -352,9 +341,7 @@ func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 		"i-0f100000000000001": {LeaseRead: roll.Yes, LeaseOf: "ip-10-0-1-6.eu-west-1.compute.internal", LeaseRenewed: renewed},
 		"i-0f100000000000009": {LeaseRead: roll.Yes, LeaseOf: "ip-10-0-1-9.eu-west-1.compute.internal", LeaseRenewed: renewed}, // not in the bundle
 	}
-	if err := r.Snapshot(&roll.Snapshot{Details: details}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Snapshot(&roll.Snapshot{Details: details}))
 	leases := string(written(t, r)["leases.json"])
 	if !strings.Contains(leases, "ip-10-0-1-6.") || !strings.Contains(leases, renewed.UTC().Format("2006-01-02T15:04:05.000000Z")) || strings.Contains(leases, "ip-10-0-1-9.") {
 		t.Errorf("leases.json: %s", leases)
@@ -386,9 +373,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 		for _, o := range []kube.Question{kube.EventsOfNode("n"), kube.AnEC2NodeClass("n"), kube.PodsOf("n"), kube.NodeClaimsOf("n")} {
 			r.note(o, nil, nil) // their files are written
 		}
-		if err := errors.Join(calls...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(calls...))
 		files := written(t, r)
 		for _, file := range []string{"instances.json", "launch-template-versions.json", "user-data/i-0f100000000000001.txt", "console/i-0f100000000000001.txt", "nodes.json", "k8s-events.json", "ec2nodeclasses.json", "pods.json", "nodeclaims.json", "ledger.json"} {
 			if len(files[file]) == 0 {
@@ -594,9 +579,7 @@ func TestUserDataThatNotesMakeTooLongStaysReadable(t *testing.T) {
 func TestWritesPrivately(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "bundle")
 	files := map[string][]byte{"at.txt": []byte("2026-03-02T12:00:00Z\n"), "user-data/i-0f100000000000001.txt": []byte("#!/bin/bash\n")}
-	if err := Write(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(dir, files))
 	for name, mode := range map[string]os.FileMode{".": 0o700, "at.txt": 0o600, "user-data": 0o700, "user-data/i-0f100000000000001.txt": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != mode {

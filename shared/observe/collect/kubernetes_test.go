@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func TestWhatTheKubernetesAPISaysOfANode(t *testing.T) {
@@ -58,9 +59,7 @@ func TestEventsTellTheirTimesInOneOfSeveralWays(t *testing.T) {
 		`{"metadata": {"creationTimestamp": "2026-03-02T11:00:00Z"}, "count": 2}`:                                                        {Count: 2, First: at.Add(-time.Hour), Last: at.Add(-time.Hour)},
 	} {
 		var e kube.Event
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(text), &e))
 		got := event(&e)
 		got.First, got.Last = got.First.Truncate(time.Second), got.Last.Truncate(time.Second)
 		if got != want {
@@ -73,9 +72,7 @@ func TestThePodsTroubleIsTheMostTelling(t *testing.T) {
 	var p podJSON
 	text := `{"status": {"initContainerStatuses": [{"state": {"terminated": {"reason": "Completed"}}}],
 		"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}, {"restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "m"}}}, {"restartCount": 1, "state": {"terminated": {"reason": "Error"}}}]}}`
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text), &p))
 	if got := pod(&p); got.Waiting != "ImagePullBackOff" || got.Terminated != "Error" || got.Message != "m" {
 		t.Errorf("%+v", got)
 	}
@@ -174,9 +171,7 @@ func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
 		"other subresources":               {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["nodes/proxy"]}]}`, nil, false},
 	} {
 		w := printed()
-		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(tt.webhook), &w))
 		got, ok := nodesOnly(w)
 		if ok != (tt.resources != nil) || ok && (!reflect.DeepEqual(got.Resources, tt.resources) || got.Selective != tt.selective || got.FailurePolicy != "Fail") {
 			t.Errorf("%s: got %v, %+v", name, ok, got)
@@ -209,9 +204,7 @@ func TestWebhooksThatAreAskedAboutPods(t *testing.T) {
 		"kube-system alone, by a list": {`{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}]}, ` + pods + `}`, []string{"pods"}, false, "In [kube-system]"},
 	} {
 		w := printed()
-		if err := json.Unmarshal([]byte(tt.webhook), &w); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(tt.webhook), &w))
 		got, ok := podsOnly(w)
 		in := ""
 		for _, r := range got.Namespaces {

@@ -3,6 +3,8 @@ package collect
 import (
 	"encoding/json"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 func TestQuantities(t *testing.T) {
@@ -37,9 +39,7 @@ func TestTheMemoryOfAPod(t *testing.T) {
 		{"killed", `{"status": {"containerStatuses": [{"lastState": {"terminated": {"reason": "Error"}}}, {"lastState": {"terminated": {"reason": "OOMKilled"}}}]}}`, false, 0, 0, true},
 	} {
 		var p podJSON
-		if err := json.Unmarshal([]byte(tt.text), &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(tt.text), &p))
 		if got := pod(&p); got.Unlimited != tt.unlimited || got.MemoryRequest != tt.request || got.MemoryUsed != tt.used || got.OutOfMemory != tt.killed {
 			t.Errorf("%s: %+v", tt.name, got)
 		}

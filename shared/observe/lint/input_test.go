@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func TestWhatAFileHolds(t *testing.T) {
@@ -27,9 +28,7 @@ func TestWhatAFileHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Sources("file", []byte(tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var said []string
 			for _, d := range got {
 				said = append(said, string(d.Content)+" "+d.Name+":"+string(rune('0'+d.line)))

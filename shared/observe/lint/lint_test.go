@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // run judges files, in the bundle of a case, "" for none. lines are the findings and hints with
@@ -20,25 +21,19 @@ func run(t *testing.T, name string, files map[string]string, more ...func(*lint.
 	in := lint.Request{At: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
 	if name != "" {
 		b, err := bundle.OpenFS(generate.Named(t, name).FS())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		in.View, in.Cluster = view.OfBundle(b), b.ClusterID().Name
 	}
 	for file, text := range files {
 		docs, err := lint.Sources(file, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		in.Sources = append(in.Sources, docs...)
 	}
 	for _, change := range more {
 		change(&in)
 	}
 	out, err := lint.Run(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var lines []string
 	for _, f := range out.Findings {
 		lines = append(lines, fmt.Sprintf("%s %s", f.Code, f.LintPlace))
@@ -145,9 +140,7 @@ func TestAnObjectThatIsThereTwiceIsAnError(t *testing.T) {
 	var in lint.Request
 	for _, file := range []string{"blue.yaml", "green.yaml"} {
 		docs, err := lint.Sources(file, []byte(pool+"---\n"+class))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		in.Sources = append(in.Sources, docs...)
 	}
 	_, err := lint.Run(t.Context(), in)

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // world is a captured account: its answers, and its findings.
@@ -33,9 +34,7 @@ type world struct {
 func open(t *testing.T, fsys fs.FS) world {
 	t.Helper()
 	b, err := bundle.OpenFS(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	at, _ := b.At()
 	return world{b, observe.New(observe.Options{
 		AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond,
@@ -121,13 +120,9 @@ func TestTheFindingsStandBesideTheBundle(t *testing.T) {
 	root := t.TempDir()
 	q := w.inquirer(archive.NewDir(root)).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true)
 	link, err := q.Keep(t.Context(), archive.Key{Cluster: s.Cluster.ID, Instance: findings[0].Instance, Kind: findings[0].Kind, At: w.at, Stage: "00000000feed0027"}, map[string]int{"n": len(findings)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	data, err := os.ReadFile(filepath.Join(strings.TrimPrefix(link, "file://"), archive.Findings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got map[string]int
 	if err := json.Unmarshal(data, &got); err != nil || got["n"] != len(findings) {
 		t.Errorf("%s, %v", data, err)

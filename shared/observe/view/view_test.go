@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/must"
 )
 
 // store records the keys under which evidence is put, and the time that was left.
@@ -40,9 +41,7 @@ func (s *store) Put(ctx context.Context, key archive.Key, _ map[string][]byte) (
 func silent(t *testing.T) *bundle.Bundle {
 	t.Helper()
 	b, err := bundle.OpenFS(generate.Named(t, "silent").FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 

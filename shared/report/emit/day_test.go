@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/report/emit"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 // told has the fields of an event that must agree with other events.
@@ -51,17 +52,13 @@ func TestADayOfEvents(t *testing.T) {
 			count := map[string]int{}
 			for _, on := range bus {
 				data, err := json.Marshal(on)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if err := load(t).strict.Validate(parsed(t, data)); err != nil {
 					t.Errorf("%s\n%v", data, err)
 				}
 				count[on.DetailType]++
 				var e told
-				if err := json.Unmarshal(on.Detail.(json.RawMessage), &e); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, json.Unmarshal(on.Detail.(json.RawMessage), &e))
 				if on.DetailType == emit.CheckCompleted || e.Finding == "" {
 					continue
 				}

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var update = flag.Bool("update", false, "write events/samples anew")
@@ -62,9 +63,7 @@ func (w *world) instance(n int) roll.InstanceID { return w.snapshot.Instances[n-
 func kept(t *testing.T, f ledger.Finding, stage string) string {
 	t.Helper()
 	place, err := archive.Key{Cluster: cluster, Instance: f.Instance, Kind: f.Kind, At: f.FirstSeen, Stage: stage}.Path()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return "s3://rollcall-evidencebucket-1a2b3c4d5e6f/" + place + "/"
 }
 
@@ -282,9 +281,7 @@ func at(t *testing.T, e emit.Event) time.Time {
 	if err == nil {
 		err = json.Unmarshal(data, &head)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return head.At
 }
 
@@ -309,14 +306,10 @@ func TestSamplesAreWhatIsEmitted(t *testing.T) {
 		encoder.SetIndent("", "  ")
 		sample := delivered(e)
 		sample.Time = at(t, e)
-		if err := encoder.Encode(sample); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, encoder.Encode(sample))
 		file := filepath.Join(sampleFolder, name+".json")
 		if *update {
-			if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, b.Bytes(), 0o600))
 		}
 		written, err := os.ReadFile(file)
 		if err != nil || !bytes.Equal(written, b.Bytes()) {
@@ -356,9 +349,7 @@ func details(t *testing.T) map[string]any {
 	out := map[string]any{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out[strings.TrimSuffix(filepath.Base(file), ".json")] = parsed(t, data)
 	}
 	return out

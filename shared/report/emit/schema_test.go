@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/plantest"
 )
 
@@ -110,9 +111,7 @@ func definition(detailType string) string { return strings.ReplaceAll(detailType
 func load(t *testing.T) schemas {
 	t.Helper()
 	s, err := published()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -140,18 +139,14 @@ func delivered(e emit.Event) envelope {
 func received(t *testing.T, detailType string, detail any) any {
 	t.Helper()
 	data, err := json.Marshal(delivered(emit.Event{DetailType: detailType, Detail: detail}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return parsed(t, data)
 }
 
 func parsed(t *testing.T, data []byte) any {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 
@@ -160,9 +155,7 @@ func valid(t *testing.T, events []emit.Event) {
 	t.Helper()
 	for _, e := range events {
 		data, err := json.Marshal(delivered(e))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		v := parsed(t, data)
 		if err := load(t).event.Validate(v); err != nil {
 			t.Errorf("%s %+v: %v", e.DetailType, e.Detail, err)
@@ -267,9 +260,7 @@ func TestSchemaRefusesWhatNobodyEmits(t *testing.T) {
 	subject := emit.Subject{Instance: "i-0a1b2c3d4e5f60718", Group: "none", Kind: "Unknown"}
 	message := emit.Message{Severity: report.SeverityInfo, Title: "demo: terminate", Text: "Done."}
 	action := emit.Action{Head: head, Subject: subject, Message: message, Action: "terminate", Order: "3f9a0c5d7e1b2468", Result: remediate.Acted, Detail: "done", Since: noon}
-	if err := s.event.Validate(received(t, emit.ActionTaken, action)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.event.Validate(received(t, emit.ActionTaken, action)))
 	for name, change := range map[string]func(*emit.Action){
 		"another result":       func(a *emit.Action) { a.Result = remediate.Failed },
 		"no order":             func(a *emit.Action) { a.Order = "" },
@@ -350,9 +341,7 @@ func TestSchemasSayWhatEachPropertyMeans(t *testing.T) {
 	}
 	for _, file := range []string{schemaFile, "../../../events/notice.schema.json"} {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		document := parsed(t, data)
 		without := bare(document, document, "")
 		slices.Sort(without)

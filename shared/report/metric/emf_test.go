@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/must"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -31,9 +32,7 @@ func written(t *testing.T, detailed bool, samples ...Sample) (*emftest.Writer, s
 	t.Helper()
 	var b bytes.Buffer
 	w := &emftest.Writer{Next: &b, Now: func() time.Time { return now }}
-	if err := Write(w, now, detailed, samples...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(w, now, detailed, samples...))
 	return w, b.String()
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -16,12 +18,8 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden.html")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll("testdata", 0o755))
+		must.Succeed(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -35,9 +33,7 @@ func golden(t *testing.T, name string, got []byte) {
 func render(t testing.TB, d Document) []byte {
 	t.Helper()
 	b, err := Render(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/must"
+
 	"golang.org/x/net/html"
 )
 
@@ -15,9 +17,7 @@ import (
 func parse(t testing.TB, page []byte) *html.Node {
 	t.Helper()
 	n, err := html.Parse(bytes.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
