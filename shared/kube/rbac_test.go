@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,8 +15,7 @@ import (
 
 // What is applied is what is removed.
 func TestTheManifestIsThatOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../infra/rbac.yaml")
-	must.Succeed(t, err)
+	page := must.Read(t, "../../infra/rbac.yaml")
 	field := func(text, name string) string {
 		if m := regexp.MustCompile(name + `: (\S+)`).FindStringSubmatch(text); m != nil {
 			return m[1]

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -97,8 +96,7 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 	}
 	made := 0
 	for _, file := range []string{"question.go", "capacity.go"} {
-		source, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		source := must.Read(t, file)
 		made += strings.Count(string(source), ") Question {")
 	}
 	if len(asked) != made {

@@ -62,13 +62,11 @@ func TestARefusedIntentLeavesTheFileAsItWas(t *testing.T) {
 	f, err := ledger.OpenFile(path)
 	must.Succeed(t, err)
 	must.Succeed(t, f.Record(context.Background(), ledgertest.Cluster, ledgertest.Changes()))
-	before, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	before := must.Read(t, path)
 	if err := f.Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("bad", "", ledgertest.T0), ledgertest.Wide); err == nil {
 		t.Error("an intent without an instance was taken")
 	}
-	after, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	after := must.Read(t, path)
 	if string(before) != string(after) {
 		t.Error("a refused intent changed the file")
 	}

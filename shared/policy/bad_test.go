@@ -27,8 +27,7 @@ func fixtures(t *testing.T, pattern string) map[string][]byte {
 	}
 	found := make(map[string][]byte)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		data := must.Read(t, file)
 		found[strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))] = data
 	}
 	return found
@@ -40,8 +39,7 @@ func golden(t *testing.T, file, got string) {
 		must.Succeed(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
-	want, err := os.ReadFile(file)
-	must.Succeed(t, err)
+	want := must.Read(t, file)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
@@ -62,8 +60,7 @@ var section = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
 // bad returns the documents that must be refused, by name.
 func bad(t testing.TB) map[string][]byte {
 	t.Helper()
-	text, err := os.ReadFile(badFile)
-	must.Succeed(t, err)
+	text := must.Read(t, badFile)
 	found := make(map[string][]byte)
 	at := section.FindAllSubmatchIndex(text, -1)
 	for i, m := range at {

@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,16 +18,9 @@ import (
 // Values above those of the other levels, so that each test sees which level won.
 func precedence(t *testing.T) *Document {
 	t.Helper()
-	d, err := Parse(fixture(t, "testdata/good/precedence.yaml"))
+	d, err := Parse(must.Read(t, "testdata/good/precedence.yaml"))
 	must.Succeed(t, err)
 	return d
-}
-
-func fixture(t *testing.T, file string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	must.Succeed(t, err)
-	return data
 }
 
 func TestPrecedence(t *testing.T) {
@@ -89,7 +81,7 @@ func TestSectionsMergeKeyByKey(t *testing.T) {
 }
 
 func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
-	d, err := Parse(fixture(t, "testdata/good/stopped.yaml"))
+	d, err := Parse(must.Read(t, "testdata/good/stopped.yaml"))
 	must.Succeed(t, err)
 	if !d.Stopped() {
 		t.Error("the document does not say so")
@@ -239,7 +231,7 @@ func TestExplain(t *testing.T) {
 		"presets-unknown":   {"presets", "a", "none", roll.Selector{Group: "asg/a", Preset: "teapot"}},
 	} {
 		t.Run(page, func(t *testing.T) {
-			d, err := Parse(fixture(t, filepath.Join("testdata/good", args.document+".yaml")))
+			d, err := Parse(must.Read(t, filepath.Join("testdata/good", args.document+".yaml")))
 			must.Succeed(t, err)
 			golden(t, filepath.Join("testdata/good", page+".txt"), explained(d, args.cluster, args.tag, args.of))
 		})
@@ -247,7 +239,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
-	d, err := Parse(fixture(t, "testdata/good/defaults.yaml"))
+	d, err := Parse(must.Read(t, "testdata/good/defaults.yaml"))
 	must.Succeed(t, err)
 	got := d.For("a", "", roll.Selector{})
 	if !got.ModeSet {
@@ -265,7 +257,7 @@ func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 }
 
 func TestJSONIsAPolicyToo(t *testing.T) {
-	d, err := Parse(fixture(t, "testdata/good/policy.json"))
+	d, err := Parse(must.Read(t, "testdata/good/policy.json"))
 	must.Succeed(t, err)
 	if got := d.For("a", "", roll.Selector{}).Mode; got != Remediate {
 		t.Errorf("mode of a: %s", got)

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -11,8 +10,7 @@ import (
 
 func readme(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("README.md")
-	must.Succeed(t, err)
+	data := must.Read(t, "README.md")
 	return string(data)
 }
 

@@ -324,8 +324,7 @@ func TestTheSamplesAreNotices(t *testing.T) {
 		if *update {
 			must.Succeed(t, os.WriteFile(path, []byte(want), 0o644))
 		}
-		got, err := os.ReadFile(path)
-		must.Succeed(t, err)
+		got := must.Read(t, path)
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("%s (-published +sample)\n%s", name, diff)
 		}
@@ -334,8 +333,7 @@ func TestTheSamplesAreNotices(t *testing.T) {
 
 func noticeSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
-	must.Succeed(t, err)
+	data := must.Read(t, filepath.Join("..", "..", "events", "notice.schema.json"))
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	must.Succeed(t, err)
 	c := jsonschema.NewCompiler()
@@ -479,8 +477,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 
 // The schema has the reasons and ends of package plan, and no others.
 func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
-	must.Succeed(t, err)
+	data := must.Read(t, filepath.Join("..", "..", "events", "notice.schema.json"))
 	var d struct {
 		Properties struct {
 			Ordered struct{ Enum []string }

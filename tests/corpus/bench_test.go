@@ -89,8 +89,7 @@ func BenchmarkExplainLarge(b *testing.B) {
 // in memory, since the memory measured for a process includes that of its parent.
 func lines(b testing.TB, dir, file string, n int, row func(i int) string) {
 	path := filepath.Join(dir, file)
-	data, err := os.ReadFile(path)
-	must.Succeed(b, err)
+	data := must.Read(b, path)
 	end := bytes.LastIndexByte(data, ']')
 	f, err := os.Create(path)
 	must.Succeed(b, err)
@@ -119,8 +118,7 @@ func events(b testing.TB, dir string) {
 func nodes(b testing.TB, dir string) {
 	const healthy, sick, name = "i-0e2b0000000000001", "i-0bad0000000000001", "ip-10-0-40-21.eu-west-1.compute.internal"
 	twins := func(file, of string, from, n int) {
-		data, err := os.ReadFile(filepath.Join(dir, file))
-		must.Succeed(b, err)
+		data := must.Read(b, filepath.Join(dir, file))
 		for row := range strings.Lines(string(data)) {
 			if !strings.Contains(row, of) {
 				continue

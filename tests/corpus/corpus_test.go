@@ -20,8 +20,7 @@ import (
 // The committed corpus must be what the generator writes, to the byte: a changed verdict is a
 // changed line of the table.
 func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
-	table, err := os.ReadFile("verdicts.jsonl")
-	must.Succeed(t, err)
+	table := must.Read(t, "verdicts.jsonl")
 	if made := generate.Table(); !bytes.Equal(made, table) {
 		was := slices.Collect(strings.Lines(string(table)))
 		for line := range strings.Lines(string(made)) {

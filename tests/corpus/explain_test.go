@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -42,8 +41,7 @@ func explain(ctx context.Context, c generate.Made) (corpus.Document, error) {
 // verdicts returns the lines of the committed table, by case.
 func verdicts(t *testing.T) map[string]corpus.Verdict {
 	t.Helper()
-	table, err := os.ReadFile("verdicts.jsonl")
-	must.Succeed(t, err)
+	table := must.Read(t, "verdicts.jsonl")
 	out := map[string]corpus.Verdict{}
 	for d := json.NewDecoder(bytes.NewReader(table)); ; {
 		var v corpus.Verdict

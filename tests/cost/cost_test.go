@@ -2,7 +2,6 @@ package cost
 
 import (
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,8 +12,7 @@ import (
 
 // The page has what the functions use today, within a tenth: a call more in a check changes cents.
 func TestThePageHasTheTable(t *testing.T) {
-	page, err := os.ReadFile("../../infra/README.md")
-	must.Succeed(t, err)
+	page := must.Read(t, "../../infra/README.md")
 	table, err := Table()
 	must.Succeed(t, err)
 	_, rest, found := strings.Cut(string(page), Header+"\n")

@@ -16,8 +16,7 @@ const root = "../.."
 
 func page(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, name))
-	must.Succeed(t, err)
+	data := must.Read(t, filepath.Join(root, name))
 	return string(data)
 }
 

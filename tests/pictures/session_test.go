@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,8 +61,7 @@ func frames(t *testing.T, svg []byte) (first, last []string) {
 func TestTheSessionIsWhatTheDemoPrints(t *testing.T) {
 	screen, err := recorded()
 	must.Succeed(t, err)
-	svg, err := os.ReadFile("session.svg")
-	must.Succeed(t, err)
+	svg := must.Read(t, "session.svg")
 	want := words(strings.Split(escape.ReplaceAllString(screen, ""), "\n"))
 	first, last := frames(t, svg)
 	for name, got := range map[string][]string{"first": first, "last": last} {

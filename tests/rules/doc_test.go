@@ -124,16 +124,9 @@ func samples(t *testing.T) map[string]map[string]any {
 	}
 	out := map[string]map[string]any{}
 	for _, file := range files {
-		out[strings.TrimSuffix(filepath.Base(file), ".json")] = object(t, read(t, file))
+		out[strings.TrimSuffix(filepath.Base(file), ".json")] = object(t, must.Read(t, file))
 	}
 	return out
-}
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	must.Succeed(t, err)
-	return data
 }
 
 func object(t *testing.T, data []byte) map[string]any {

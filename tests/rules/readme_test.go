@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // patterns are the patterns of events/README.md in order, with the samples that each
@@ -29,7 +31,7 @@ var pattern = regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\{\"source\".*\\})` \\|$
 // Users copy the patterns and rely on what the page says.
 func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
 	a := emulated()
-	found := pattern.FindAllStringSubmatch(string(read(t, filepath.Join(root, "events", "README.md"))), -1)
+	found := pattern.FindAllStringSubmatch(string(must.Read(t, filepath.Join(root, "events", "README.md"))), -1)
 	if len(found) != len(patterns) {
 		t.Fatalf("the page has %d patterns, known here are %d", len(found), len(patterns))
 	}
@@ -60,8 +62,8 @@ func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
 }
 
 func TestThePageNamesEveryField(t *testing.T) {
-	defs := object(t, read(t, filepath.Join(root, "events", "rollcall-events.schema.json")))["$defs"].(map[string]any)
-	page := string(read(t, filepath.Join(root, "events", "README.md")))
+	defs := object(t, must.Read(t, filepath.Join(root, "events", "rollcall-events.schema.json")))["$defs"].(map[string]any)
+	page := string(must.Read(t, filepath.Join(root, "events", "README.md")))
 	section := page[strings.Index(page, "Fields of a detail"):strings.Index(page, "## Rules")]
 	for _, def := range []string{"finding", "FindingResolved", "action", "CheckCompleted"} {
 		for field := range defs[def].(map[string]any)["properties"].(map[string]any) {

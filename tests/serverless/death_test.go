@@ -2,7 +2,6 @@ package serverless
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,8 +48,7 @@ func rehearsal(t *testing.T, name string) []string {
 // told returns the lines of a file of calls.
 func told(t *testing.T, file string) []string {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	must.Succeed(t, err)
+	data := must.Read(t, file)
 	return strings.Fields(string(data))
 }
 

@@ -56,8 +56,7 @@ func TestSAMBuildsFourFunctions(t *testing.T) {
 		}
 	}
 	// CloudFormation does not support YAML aliases, which template.yaml uses.
-	built, err := os.ReadFile(filepath.Join(dir, "template.yaml"))
-	must.Succeed(t, err)
+	built := must.Read(t, filepath.Join(dir, "template.yaml"))
 	for line := range strings.Lines(string(built)) {
 		value := strings.TrimLeft(line, " -")
 		if _, after, ok := strings.Cut(value, ": "); ok {

@@ -16,8 +16,7 @@ import (
 
 func text(t *testing.T, parts ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(append([]string{root}, parts...)...))
-	must.Succeed(t, err)
+	data := must.Read(t, filepath.Join(append([]string{root}, parts...)...))
 	return string(data)
 }
 
@@ -133,8 +132,7 @@ func TestTheWaysToStopAreThoseThatLoseNothing(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "*", "*.md"))
 	must.Succeed(t, err)
 	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "template.yaml")) {
-		data, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		data := must.Read(t, file)
 		if strings.Contains(string(data), "put-function-concurrency") {
 			t.Errorf("%s stops by concurrency", file)
 		}

@@ -3,7 +3,6 @@ package template
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -99,8 +98,7 @@ func TestEveryRegionKnowsTheTypesOfTheTemplates(t *testing.T) {
 	}
 	lists := map[string]map[string]string{}
 	for _, file := range regions {
-		data, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		data := must.Read(t, file)
 		var known map[string]string
 		must.Succeed(t, json.Unmarshal(data, &known))
 		lists[strings.TrimSuffix(filepath.Base(file), ".json")] = known

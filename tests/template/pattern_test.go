@@ -3,7 +3,6 @@ package template
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -38,8 +37,7 @@ func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 // bodies returns the messages of a sample batch.
 func bodies(t *testing.T, file string) []string {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	must.Succeed(t, err)
+	data := must.Read(t, file)
 	var batch struct{ Records []struct{ Body string } }
 	if err := json.Unmarshal(data, &batch); err != nil || len(batch.Records) == 0 {
 		t.Fatalf("%s is no batch: %v", file, err)

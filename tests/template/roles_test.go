@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -317,8 +316,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("cfn-lint's list of actions: %v, %v", files, err)
 	}
-	data, err := os.ReadFile(files[0])
-	must.Succeed(t, err)
+	data := must.Read(t, files[0])
 	var services map[string]struct {
 		Actions map[string]struct{ Resources []string }
 	}

@@ -25,8 +25,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 		t.Fatalf("found only %v", documents)
 	}
 	for _, doc := range documents {
-		text, err := os.ReadFile(doc)
-		must.Succeed(t, err)
+		text := must.Read(t, doc)
 		for _, m := range link.FindAllSubmatch(text, -1) {
 			target := string(m[1])
 			if strings.Contains(target, "://") {
@@ -41,8 +40,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 
 // The README's policy is what users copy first.
 func TestThePolicyInTheReadmeIsValid(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	must.Succeed(t, err)
+	text := must.Read(t, filepath.Join(root, "README.md"))
 	_, after, ok := bytes.Cut(text, []byte("    apiVersion: rollcall/v1\n"))
 	if !ok {
 		t.Fatal("the README shows no policy")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -199,8 +198,7 @@ func dial(t *testing.T, id Identity) *kube.Client {
 // applyPublished applies infra/rbac.yaml, and revokes its grants when the test ends.
 func applyPublished(t *testing.T, ctx context.Context) {
 	t.Helper()
-	published, err := os.ReadFile(filepath.Join("..", "..", "infra", "rbac.yaml"))
-	must.Succeed(t, err)
+	published := must.Read(t, filepath.Join("..", "..", "infra", "rbac.yaml"))
 	must.Succeed(t, bed.Apply(ctx, string(published)))
 	t.Cleanup(func() {
 		ctx, rbac := context.Background(), bed.Kube().RbacV1()

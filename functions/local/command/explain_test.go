@@ -154,8 +154,7 @@ func TestTheLeastBundle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "least")
 	must.Succeed(t, os.Mkdir(dir, 0o700))
 	for _, name := range []string{"cluster.json", "instances.json", "nodes.json", "at.txt"} {
-		data, err := os.ReadFile(filepath.Join(unmapped, name))
-		must.Succeed(t, err)
+		data := must.Read(t, filepath.Join(unmapped, name))
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	d := explained(t, ExitFindings, dir)

@@ -43,8 +43,7 @@ func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
 		must.Succeed(t, os.WriteFile(path, []byte("an older page"), 0o600))
 		var out bytes.Buffer
 		must.Succeed(t, (checkFlags{html: path, output: form{output: to}}).show(Environment{Stdout: &out}, looked()))
-		data, err := os.ReadFile(path)
-		must.Succeed(t, err)
+		data := must.Read(t, path)
 		if !strings.Contains(out.String(), "i-00000000000000001") || !strings.Contains(string(data), "the node is silent") || !strings.HasPrefix(string(data), "<!doctype html>") {
 			t.Errorf("%s: %s", to, out.String())
 		}

@@ -44,8 +44,7 @@ func shows(excerpt, printed string) bool {
 }
 
 func TestTheExampleOfThePolicyPageIsWhatIsPrinted(t *testing.T) {
-	page, err := os.ReadFile("../../../shared/policy/README.md")
-	must.Succeed(t, err)
+	page := must.Read(t, "../../../shared/policy/README.md")
 	t.Chdir(t.TempDir())
 	ran := 0
 	for _, block := range blocks(string(page)) {

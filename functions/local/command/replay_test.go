@@ -80,8 +80,7 @@ func TestAReplayOfBundles(t *testing.T) {
 // A deployment's bucket has an object for each check.
 func TestAReplayOfADeployment(t *testing.T) {
 	noAWS(t)
-	data, err := os.ReadFile(seed7(t))
-	must.Succeed(t, err)
+	data := must.Read(t, seed7(t))
 	checks, err := replay.Read(bytes.NewReader(data))
 	must.Succeed(t, err)
 	objects := map[string]string{"111122223333/eu-west-1/orders/i-1/findings.json": "evidence"}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,8 +13,7 @@ import (
 // load reads a log of testdata, in which escape and carriage return are written as their symbols.
 func load(t testing.TB, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name + ".txt")
-	must.Succeed(t, err)
+	b := must.Read(t, "testdata/"+name+".txt")
 	return strings.NewReplacer("␛", "\x1b", "␍", "\r").Replace(string(b))
 }
 

@@ -19,8 +19,7 @@ import (
 
 func load(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name + ".txt")
-	must.Succeed(t, err)
+	b := must.Read(t, "testdata/"+name+".txt")
 	return string(b)
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,8 +231,7 @@ func TestTheSamplesAreServed(t *testing.T) {
 		t.Fatal(samples, err)
 	}
 	for _, name := range samples {
-		data, err := os.ReadFile(name)
-		must.Succeed(t, err)
+		data := must.Read(t, name)
 		var b events.SQSEvent
 		if err := json.Unmarshal(data, &b); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -288,8 +286,7 @@ func BenchmarkBurst(b *testing.B) {
 // batchSize returns the batch size in the template.
 func batchSize(tb testing.TB) int {
 	tb.Helper()
-	data, err := os.ReadFile("../../../template.yaml")
-	must.Succeed(tb, err)
+	data := must.Read(tb, "../../../template.yaml")
 	_, after, ok := bytes.Cut(data, []byte("StateChangeFunction:\n"))
 	if !ok {
 		tb.Fatal("the template has no StateChangeFunction")

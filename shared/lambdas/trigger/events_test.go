@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,8 +27,7 @@ type record struct {
 // sample reads the records of a file in events/.
 func sample(t testing.TB, name string) []record {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../events", name))
-	must.Succeed(t, err)
+	data := must.Read(t, filepath.Join("../../../events", name))
 	var batch struct{ Records []record }
 	if err := json.Unmarshal(data, &batch); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -76,8 +74,7 @@ func TestSamplesAreBatchesAsLambdaSendsThem(t *testing.T) {
 }
 
 func TestSampleSweepIsAnInvocationByTheScheduler(t *testing.T) {
-	data, err := os.ReadFile("../../../events/sweep.json")
-	must.Succeed(t, err)
+	data := must.Read(t, "../../../events/sweep.json")
 	var e map[string]any
 	must.Succeed(t, json.Unmarshal(data, &e))
 	if e["source"] != "aws.scheduler" || e["detail-type"] != "Scheduled Event" || e["detail"] != "{}" {

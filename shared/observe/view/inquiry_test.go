@@ -121,8 +121,7 @@ func TestTheFindingsStandBesideTheBundle(t *testing.T) {
 	q := w.inquirer(archive.NewDir(root)).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true)
 	link, err := q.Keep(t.Context(), archive.Key{Cluster: s.Cluster.ID, Instance: findings[0].Instance, Kind: findings[0].Kind, At: w.at, Stage: "00000000feed0027"}, map[string]int{"n": len(findings)})
 	must.Succeed(t, err)
-	data, err := os.ReadFile(filepath.Join(strings.TrimPrefix(link, "file://"), archive.Findings))
-	must.Succeed(t, err)
+	data := must.Read(t, filepath.Join(strings.TrimPrefix(link, "file://"), archive.Findings))
 	var got map[string]int
 	if err := json.Unmarshal(data, &got); err != nil || got["n"] != len(findings) {
 		t.Errorf("%s, %v", data, err)

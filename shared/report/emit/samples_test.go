@@ -348,8 +348,7 @@ func details(t *testing.T) map[string]any {
 	}
 	out := map[string]any{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		data := must.Read(t, file)
 		out[strings.TrimSuffix(filepath.Base(file), ".json")] = parsed(t, data)
 	}
 	return out

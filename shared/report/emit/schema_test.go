@@ -340,8 +340,7 @@ func TestSchemasSayWhatEachPropertyMeans(t *testing.T) {
 		t.Fatalf("without description are %q, want %q", got, want)
 	}
 	for _, file := range []string{schemaFile, "../../../events/notice.schema.json"} {
-		data, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		data := must.Read(t, file)
 		document := parsed(t, data)
 		without := bare(document, document, "")
 		slices.Sort(without)

@@ -1,7 +1,10 @@
 // Package must ends tests that cannot go on.
 package must
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // Succeed ends the test if there is an error.
 func Succeed(t testing.TB, err error) {
@@ -9,4 +12,12 @@ func Succeed(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	Succeed(t, err)
+	return data
 }
