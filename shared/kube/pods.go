@@ -82,18 +82,7 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 		}
 		b.add(one)
 	}
-	var all []*podObject
-	for _, c := range pods {
-		p := &podObject{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels}}
-		if c.Ready {
-			p.Status.Conditions = []podCondition{{Type: conditionReady, Status: conditionTrue}}
-		}
-		if c.Leaving {
-			p.DeletionTimestamp = &metav1.Time{}
-		}
-		all = append(all, p)
-	}
-	return b.of(all), nil
+	return b.of(pods), nil
 }
 
 // KeepsPod returns the annotation with which the owner of a pod keeps Karpenter from draining it, ""
@@ -131,7 +120,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 	}
 	n := nodes[0]
 	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: keepsNode(n), Attached: attached(n)}
-	var counted []*podObject // by budgets
+	var counted []Covered // by budgets
 	claims, waitedFor := map[string]bool{}, volumes.attachedTo(n)
 	for _, p := range pods {
 		for _, claim := range claimsOf(p) {
@@ -149,7 +138,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		}
 		out.Pods = append(out.Pods, one)
 		if !one.Waits {
-			counted = append(counted, p)
+			counted = append(counted, Covered{p.Namespace, p.Name, p.Labels, isReady(p), p.DeletionTimestamp != nil})
 		}
 	}
 	if budgets != nil {
@@ -265,7 +254,7 @@ func isReady(p *podObject) bool {
 // of returns the budgets that count the pods. A pod is healthy for its budget if it is Ready and
 // not being deleted; the control plane marks those of a silent node not Ready.
 // https://kubernetes.io/docs/tasks/run-application/configure-pdb/#healthiness-of-a-pod
-func (b *Budgets) of(pods []*podObject) []roll.Budget {
+func (b *Budgets) of(pods []Covered) []roll.Budget {
 	var out []roll.Budget
 	for _, pdb := range b.all {
 		selects, err := pdb.selects()
@@ -278,7 +267,7 @@ func (b *Budgets) of(pods []*podObject) []roll.Budget {
 				continue
 			}
 			one.Pods = append(one.Pods, p.Namespace+"/"+p.Name)
-			if isReady(p) && p.DeletionTimestamp == nil {
+			if p.Ready && !p.Leaving {
 				one.Ready++
 			}
 		}
