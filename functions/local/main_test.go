@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rollcall/tests/harness/must"
 )
 
 // asCommand makes the test binary the command: the compiled main, in a process of its own.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/tests/harness/must"
 )
 
 // A validation that waits for other conditions says nothing beside them, and what does not decide

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 // planted is in every place of a pod that can hold confidential data.

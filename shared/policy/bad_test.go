@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

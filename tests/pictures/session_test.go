@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 var escape = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 // bucket holds a bucket's properties, as far as the template sets them.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 // parametersOf returns the parameters of a template as written.

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"rollcall/tests/harness/must"
 )
 
 // runOne runs one instance of the cluster.

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -33,6 +31,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
+
+	"rollcall/tests/harness/must"
 )
 
 // bed is the only bed of all tests in this package; each test empties it first.

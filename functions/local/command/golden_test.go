@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.golden anew")

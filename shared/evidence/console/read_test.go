@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 // load reads a log of testdata, in which escape and carriage return are written as their symbols.

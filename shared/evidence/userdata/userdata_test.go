@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 func zip(t testing.TB, s string) string {

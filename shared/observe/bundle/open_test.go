@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/tests/harness/must"
 )
 
 // small returns the handwritten bundle with all files, for tests to change.

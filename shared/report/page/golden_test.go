@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.golden.html anew")

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"rollcall/tests/harness/must"
-
 	"golang.org/x/net/html"
+
+	"rollcall/tests/harness/must"
 )
 
 // parse parses a page as a browser does.
