@@ -1,22 +1,17 @@
 package policy
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 // fixtures returns the files that match, by name without the extension.
 func fixtures(t *testing.T, pattern string) map[string][]byte {
@@ -31,18 +26,6 @@ func fixtures(t *testing.T, pattern string) map[string][]byte {
 		found[strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))] = data
 	}
 	return found
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		must.Succeed(t, os.WriteFile(file, []byte(got), 0o644))
-		return
-	}
-	want := must.Read(t, file)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
 }
 
 // badFile has the bad documents, in the format of golang.org/x/tools/txtar: the files NAME.yaml,
@@ -95,5 +78,5 @@ func TestEveryFaultIsReportedWithItsLineAndKey(t *testing.T) {
 		}
 		fmt.Fprintf(&said, "-- %s.txt --\n%s\n", name, err)
 	}
-	golden(t, badFile, said.String())
+	golden.File(t, badFile, said.String())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
@@ -233,7 +234,7 @@ func TestExplain(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			d, err := Parse(must.Read(t, filepath.Join("testdata/good", args.document+".yaml")))
 			must.Succeed(t, err)
-			golden(t, filepath.Join("testdata/good", page+".txt"), explained(d, args.cluster, args.tag, args.of))
+			golden.File(t, filepath.Join("testdata/good", page+".txt"), explained(d, args.cluster, args.tag, args.of))
 		})
 	}
 }

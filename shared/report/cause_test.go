@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
@@ -73,7 +74,7 @@ func TestExplanations(t *testing.T) {
 	for _, name := range []string{"diagnosed", "healthy", "watching", "incomplete"} {
 		var b bytes.Buffer
 		must.Succeed(t, checks()[name].Explain(&b, Layout{Columns: 80}))
-		golden(t, "explain-"+name, b.String())
+		golden.File(t, "testdata/explain-"+name+".golden", b.String())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
@@ -144,7 +145,7 @@ func TestExplanationsAsThingsStand(t *testing.T) {
 	for name, c := range explanations() {
 		var b bytes.Buffer
 		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
-		golden(t, "explain-"+name, b.String())
+		golden.File(t, "testdata/explain-"+name+".golden", b.String())
 		for line := range strings.Lines(b.String()) {
 			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) && !strings.HasPrefix(strings.TrimSpace(line), "aws ") {
 				t.Errorf("%s: a line of %d columns: %s", name, utf8.RuneCountInString(line), line)
@@ -152,7 +153,7 @@ func TestExplanationsAsThingsStand(t *testing.T) {
 		}
 		data, err := json.Marshal(c.Explanation())
 		must.Succeed(t, err)
-		golden(t, "explanation-"+name, indented(t, data))
+		golden.File(t, "testdata/explanation-"+name+".golden", indented(t, data))
 	}
 }
 

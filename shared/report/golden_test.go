@@ -3,43 +3,13 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/must"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.golden anew")
-
-// golden compares a text with testdata/<name>.golden.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	goldenFile(t, name+".golden", got)
-}
-
-// goldenFile compares a text with testdata/<name>.
-func goldenFile(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must.Succeed(t, os.MkdirAll("testdata", 0o755))
-		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", path, diff)
-	}
-}
 
 func indented(t *testing.T, data []byte) string {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
@@ -34,7 +35,7 @@ func TestWhatLintPrints(t *testing.T) {
 	must.Succeed(t, linted().GitHub(&github))
 	log, err := json.MarshalIndent(linted().SARIF("1.2.3"), "", "  ")
 	must.Succeed(t, err)
-	golden(t, "lint-table", table.String())
-	golden(t, "lint-github", github.String())
-	golden(t, "lint-sarif", string(log)+"\n")
+	golden.File(t, "testdata/lint-table.golden", table.String())
+	golden.File(t, "testdata/lint-github.golden", github.String())
+	golden.File(t, "testdata/lint-sarif.golden", string(log)+"\n")
 }

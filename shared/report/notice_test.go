@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/noticetest"
 	"rollcall/tests/harness/plantest"
@@ -312,7 +312,7 @@ func messages(t *testing.T) map[string]Message {
 
 func TestNoticesAndOutcomes(t *testing.T) {
 	for name, m := range messages(t) {
-		t.Run(name, func(t *testing.T) { golden(t, name, posted(t, m)) })
+		t.Run(name, func(t *testing.T) { golden.File(t, "testdata/"+name+".golden", posted(t, m)) })
 	}
 }
 
@@ -320,14 +320,7 @@ func TestNoticesAndOutcomes(t *testing.T) {
 func TestTheSamplesAreNotices(t *testing.T) {
 	m := messages(t)["notice-grown"]
 	for name, want := range map[string]string{"notice.json": indented(t, m.JSON), "chat.json": indented(t, m.Chat), "notice.txt": "Subject: " + m.Subject + "\n\n" + m.Text} {
-		path := filepath.Join("..", "..", "events", "notices", name)
-		if *update {
-			must.Succeed(t, os.WriteFile(path, []byte(want), 0o644))
-		}
-		got := must.Read(t, path)
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("%s (-published +sample)\n%s", name, diff)
-		}
+		golden.File(t, filepath.Join("..", "..", "events", "notices", name), want)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
@@ -58,13 +59,13 @@ func TestAnOverviewOfAccounts(t *testing.T) {
 	for _, width := range []int{0, 80} {
 		var b bytes.Buffer
 		must.Succeed(t, o.Write(&b, Layout{Columns: width}))
-		golden(t, fmt.Sprintf("overview-%d", width), b.String())
+		golden.File(t, fmt.Sprintf("testdata/overview-%d.golden", width), b.String())
 	}
 	d := o.Document()
 	d.Clusters = nil // those of TestDocuments
 	data, err := json.Marshal(d)
 	must.Succeed(t, err)
-	golden(t, "overview-json", indented(t, data))
+	golden.File(t, "testdata/overview-json.golden", indented(t, data))
 	html, err := page.Render(o.Page())
 	must.Succeed(t, err)
 	for _, want := range []string{"Roll call of 8 clusters in 2 accounts", "RootVolumeFull, ami/ami-0123456789abcdef0: 3 clusters in 2 accounts", "profile c: no AWS credentials", "shop (eu-west-1, account 123456789012)", "Causes that several clusters share"} {

@@ -14,13 +14,14 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
 // goldenPage compares a page with testdata/page-<name>.golden.html.
 func goldenPage(t *testing.T, name string, checks []Check) {
 	t.Helper()
-	goldenFile(t, "page-"+name+".golden.html", rendered(t, checks))
+	golden.File(t, "testdata/page-"+name+".golden.html", rendered(t, checks))
 }
 
 func rendered(t testing.TB, checks []Check) string {

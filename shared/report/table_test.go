@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
 
@@ -190,8 +191,8 @@ func tables(t *testing.T, checks []Check, everything bool) string {
 func TestTables(t *testing.T) {
 	for name, c := range checks() {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "table-"+name, table(t, c))
-			golden(t, "verbose-"+name, tables(t, []Check{c}, true))
+			golden.File(t, "testdata/table-"+name+".golden", table(t, c))
+			golden.File(t, "testdata/verbose-"+name+".golden", tables(t, []Check{c}, true))
 		})
 	}
 }
@@ -229,7 +230,7 @@ func named(c Check, name string) Check {
 }
 
 func TestTheTablesOfAnAccount(t *testing.T) {
-	golden(t, "tables", table(t, account()...))
+	golden.File(t, "testdata/tables.golden", table(t, account()...))
 }
 
 // Clusters that could not be judged come first, then those with overdue findings, by age.
@@ -292,7 +293,7 @@ func TestDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data, err := json.Marshal(c.Document())
 			must.Succeed(t, err)
-			golden(t, "document-"+name, indented(t, data))
+			golden.File(t, "testdata/document-"+name+".golden", indented(t, data))
 		})
 	}
 }
