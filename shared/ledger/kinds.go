@@ -201,6 +201,9 @@ func own[V any](v V) V {
 	switch p := any(&v).(type) {
 	case *Finding:
 		p.Proven, p.Outlives = slices.Clone(p.Proven), slices.Clone(p.Outlives)
+		for i := range p.Proven {
+			p.Proven[i].Evidence = slices.Clone(p.Proven[i].Evidence)
+		}
 	case *[]time.Time:
 		*p = slices.Clone(*p)
 	case *Pressure:
@@ -209,6 +212,8 @@ func own[V any](v V) V {
 		p.Seconds, p.Pressed = slices.Clone(p.Seconds), slices.Clone(p.Pressed)
 	case *Notice:
 		p.Members, p.Incident = maps.Clone(p.Members), p.Incident.Clone()
+	case *ApprovalRequest:
+		p.Acts = slices.Clone(p.Acts)
 	case **Trouble:
 		*p = new(**p)
 	case **Outcome:
