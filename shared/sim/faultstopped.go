@@ -77,6 +77,9 @@ func (m *machine) stop(hibernates bool) {
 	m.booting = false
 	m.boots++ // cancels a boot in progress
 	m.touch()
+	if e := m.event; e != nil && e.over.IsZero() {
+		e.over, e.why = a.Now(), "Completed" // it starts on other hardware, for which the event is not
+	}
 	a.stateChanged(m)
 	m.tell(EventAilment, "is stopped by a person")
 	a.in(m.d.of("stop").nth(m.boots).between(15*time.Second, 90*time.Second), func() {
