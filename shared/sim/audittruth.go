@@ -415,7 +415,8 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"OwnerDidNotAct": func(e excuse) bool { return e.g.owner != nobody },
 	"ReplacementUnavailable": func(e excuse) bool {
-		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) // at any age: nothing shows that the next launch would work
+		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || // at any age: nothing shows that the next launch would work
+			e.u.a.Now().Sub(e.g.launched) <= lag // which the check may not have read
 	},
 	"NoNodeIntent": func(e excuse) bool {
 		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
