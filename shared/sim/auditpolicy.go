@@ -470,6 +470,9 @@ func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 // cures reports whether every ladder for a machine's fault terminates it. It also returns how much longer
 // than by the default policy that may take.
 func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
+	if t.count("limits.replacements") == 0 {
+		return 0, false // nothing is replaced
+	}
 	for ladder := range t.laddersOf(m.found()...) {
 		if len(ladder) == 0 || ladder[len(ladder)-1].Do != "terminate" {
 			return 0, false

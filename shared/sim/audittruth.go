@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type truths struct {
 	last    map[[2]string]time.Time         // when something was last true, by condition and subject
 	trouble map[string]time.Time            // when the cluster as a whole was last in trouble
 	seen    map[string]map[about][]sighting // by cluster
+	doubted map[string]map[withheld]bool    // false reasons of the last check, by cluster
 }
 
 // sighting is a check that found something.
@@ -47,7 +49,7 @@ type sighting struct {
 }
 
 func newTruths() truths {
-	return truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}}
+	return truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}, doubted: map[string]map[withheld]bool{}}
 }
 
 // excuse is a held act, with everything that the auditor knows of it.
@@ -64,7 +66,8 @@ type excuse struct {
 	shares func() shares
 }
 
-// truthful checks the reasons of a check.
+// truthful checks the reasons of a check. A reason is false if it was in the check before, too: what
+// one check reads may change before the auditor looks.
 func (u *auditor) truthful(inv *invocation, k checkup) {
 	c := u.a.byName[k.cluster]
 	if c == nil {
@@ -75,6 +78,10 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	}
 	outage := sync.OnceValue(func() bool { return u.outage(inv, c) })
 	counted := sync.OnceValue(func() shares { return u.shares(inv) })
+	doubted := map[withheld]bool{}
+	if !k.whole {
+		maps.Copy(doubted, u.truths.doubted[c.name]) // of those that it did not look at, too
+	}
 	for _, h := range k.held {
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
@@ -84,10 +91,17 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 		if e.m != nil {
 			e.g = e.m.g
 		}
-		if why := e.false(); why != "" {
+		why, claim := e.false(), withheld{about: h.about, reason: h.reason}
+		switch {
+		case why == "":
+			delete(doubted, claim)
+		case u.truths.doubted[c.name][claim]:
 			u.broken(RuleTruth, "%s: %s of %s is held for %s, and %s", inv.name, h.kind, h.instance, h.reason, why)
+		default:
+			doubted[claim] = true
 		}
 	}
+	u.truths.doubted[c.name] = doubted
 }
 
 // remember records every minute what is true, for reasons that remain valid for a while afterwards.
@@ -445,6 +459,7 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"FoundBeforeRemediate": func(e excuse) bool {
 		first, checked := e.u.verdicts.first[e.c.name]
+		first = e.u.recorded(e.c.name, first.Add(-time.Second)) // the ledger knows of no earlier one
 		found := e.found()
 		before := found
 		if at, ok := e.u.truths.last[[2]string{"vanished", e.m.id}]; ok && at.After(before) {

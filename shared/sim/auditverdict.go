@@ -289,6 +289,9 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	if (m.ail == neverJoins || m.ail == neverReady) && m.since.Equal(m.launched) {
 		since = m.since.Add(15 * time.Minute)
 	}
+	if n := m.node; n != nil && !m.settledAt.IsZero() && m.settledAt.Before(n.created) {
+		since = latest(since, n.created) // made anew: no check could tell in what state it was before
+	}
 	if since.Before(first) {
 		u.broken(RuleBacklog, "%s: %s of %s, %s since %s; the first complete check of %s began at %s", inv.name, what, m.id, m.ail, m.since.Format(time.TimeOnly), m.c.name, first.Format(time.TimeOnly))
 	}
@@ -352,6 +355,10 @@ const toldWithin = 10 * time.Minute
 // knows better.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
+	vanished, ok := u.truths.last[[2]string{"vanished", id}]
+	if ok && u.a.Now().Sub(vanished) <= lag {
+		return true
+	}
 	return m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.g.owner == karpenter && m.claim == nil || m.ail == neverJoins && m.since.After(m.launched))
 }
 
@@ -455,7 +462,7 @@ func (u *auditor) awaits(m *machine) {
 	if tells && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
 		delete(u.verdicts.alone, m)
-	} else if cures && waits > within && (!m.hangs || pol.count("limits.replacements") > 0) { // 0 replaces nothing
+	} else if cures && waits > within {
 		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, since.Format(time.TimeOnly))
 		delete(u.verdicts.alone, m)
 	}

@@ -76,6 +76,9 @@ var silentServing = faultType{
 	shape:  groupsOfFour,
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		a := m.c.a
+		if !m.vanished.IsZero() {
+			return // no list shows its Node, by which its pods are asked for
+		}
 		p := m.serves(f.Value)
 		m.fall(silent, false, d.of("reboots").chance(0.5))
 		n := m.node

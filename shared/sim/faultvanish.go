@@ -19,7 +19,7 @@ var vanishedNode = faultType{
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
 		a := m.c.a
 		n := m.node
-		if n.bare || n.provider != "" || n.name != m.dnsName {
+		if n.bare || n.provider != "" || n.name != m.dnsName || m.serving {
 			return // its Node does not have its id or its name, so without it nothing shows that it works
 		}
 		m.vanished = a.Now()
