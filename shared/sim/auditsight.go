@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,8 +159,9 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 			joined[id] = true
 			inst := running[id]
 			of := groupByLabel(n)
-			if inst != nil {
-				of = groupOf(inst)
+			// One that is being removed counts: the check may have read that after it had counted.
+			if known := cmp.Or(inst, s.looked[id].instance); known != nil {
+				of = groupOf(known)
 			}
 			add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
 		}
