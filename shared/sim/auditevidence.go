@@ -23,10 +23,10 @@ func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]
 		lacks = "the instance"
 	case m.node != nil && !m.node.bare && !m.node.unlisted && m.node.provider == "" && !in("nodes.json", m.node.name):
 		lacks = "its node"
+	case key.Kind == roll.Scheduled: // nothing else shows anything of an event that EC2 announces
 	case m.claim != nil && !in("nodeclaims.json", m.claim.name):
 		lacks = "its NodeClaim"
-	// A console shows nothing of an event that EC2 announces.
-	case m.console() != "" && key.Kind != roll.Scheduled && len(files["console/"+m.id+".txt"]) == 0:
+	case m.console() != "" && len(files["console/"+m.id+".txt"]) == 0:
 		lacks = "its console"
 	case m.node == nil && m.unread == "" && len(files["user-data/"+m.id+".txt"]) == 0:
 		lacks = "its user data"
