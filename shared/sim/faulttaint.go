@@ -18,8 +18,8 @@ var taintReturns = faultType{
 	fits:   func(g GroupSpec, value string) bool { return value != markLost || g.Owner == string(karpenter) },
 	shape:  groupsOfFour,
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
-		if m.settledAt.IsZero() {
-			return // it was not healthy before
+		if m.settledAt.IsZero() || m.c.a.Now().Sub(m.settledAt) < 30*time.Minute {
+			return // it was not healthy before, or no check may have seen it so
 		}
 		if f.Value == markLost {
 			m.loseMark(f)
