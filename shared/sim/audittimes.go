@@ -59,7 +59,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 		return since, 0, false // it is not what was seen
 	default:
 		since, tolerated = u.times.away(n), pol.duration("conditions.Ready="+string(n.ready().Status))
-		if m.settledAt.Before(n.created) { // this Node was never Ready
+		if m.settledAt.IsZero() || m.anew() {
 			since, tolerated = n.created, min(tolerated, pol.duration("initialization.deadline"))
 		}
 	}
@@ -67,6 +67,11 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 		since, tolerated = m.since, till
 	}
 	return since, tolerated, true
+}
+
+// anew reports whether a machine that was in order has a Node that never was: it was made since.
+func (m *machine) anew() bool {
+	return m.node != nil && !m.settledAt.IsZero() && m.settledAt.Before(m.node.created)
 }
 
 // latest returns the latest of several times.

@@ -218,7 +218,7 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 // working checks that a machine that works, and was in order once, is not interrupted: its node was last
 // read as Ready, or is missing while its kubelet renews its lease.
 func (u *auditor) working(inv *invocation, what string, m *machine) {
-	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) {
+	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) || m.anew() {
 		return
 	}
 	if !m.vanished.IsZero() {
@@ -289,8 +289,8 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	if (m.ail == neverJoins || m.ail == neverReady) && m.since.Equal(m.launched) {
 		since = m.since.Add(15 * time.Minute)
 	}
-	if n := m.node; n != nil && !m.settledAt.IsZero() && m.settledAt.Before(n.created) {
-		since = latest(since, n.created) // made anew: no check could tell in what state it was before
+	if m.anew() {
+		since = latest(since, m.node.created) // no check could tell in what state it was before
 	}
 	if since.Before(first) {
 		u.broken(RuleBacklog, "%s: %s of %s, %s since %s; the first complete check of %s began at %s", inv.name, what, m.id, m.ail, m.since.Format(time.TimeOnly), m.c.name, first.Format(time.TimeOnly))

@@ -341,6 +341,9 @@ func (m *machine) meddle(f Fault, p dice) {
 	}
 	switch does {
 	case peopleHold:
+		if _, held := get(m.tags, "rollcall:hold"); held {
+			return
+		}
 		m.tags = append(slices.Clone(m.tags), tag{"rollcall:hold", "true"})
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag("rollcall:hold") })
 	case peopleProtect:

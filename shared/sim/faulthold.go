@@ -40,7 +40,8 @@ var datedHold = faultType{
 			text = until.AddDate(0, 0, -1).Format(time.DateOnly)
 		}
 		a.in(d.of("tagged").between(0, 20*time.Minute), func() {
-			if m.state == running && !a.healedNow() {
+			// An instance has one tag of a key.
+			if _, held := get(m.tags, roll.TagHold); m.state == running && !a.healedNow() && !held {
 				m.holds = &hold{from: a.Now(), until: until}
 				m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, text})
 				m.touch()
