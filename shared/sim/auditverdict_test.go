@@ -210,7 +210,7 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 			c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
 			w := world{m: up(c.groups[0], "node-1"), other: up(c.groups[0], "node-2")}
-			w.m.settledAt, w.other.settledAt = c.a.Now().Add(-time.Hour), c.a.Now().Add(-time.Hour)
+			w.m.settledAt, w.other.settledAt = c.a.Now().Add(-50*time.Minute), c.a.Now().Add(-50*time.Minute)
 			c.groups[0].desired = 2
 			w.m.touch()
 			c.a.until(c.a.Now().Add(time.Minute))
