@@ -48,8 +48,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 	a.impaired(m)
 	a.scheduled(m)
 	if primary {
-		a.keepFlapping(m.Node, returns)
-		a.keepFailed(m)
+		a.keepHidden(m, returns)
 		return
 	}
 	a.conditionFailed(m)
@@ -60,8 +59,7 @@ func (a *assessor) present(m roll.Member, returns []time.Time) {
 // or Standby need not be ready, and is not counted.
 func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 	n, i := m.Node, m.Instance
-	a.keepFlapping(n, returns)
-	a.keepFailed(m)
+	a.keepHidden(m, returns)
 	does, left := serves, time.Time{}
 	if i != nil {
 		does, left = a.rest(i)
@@ -286,12 +284,17 @@ func (a *assessor) conditionFailed(m roll.Member) {
 	a.add(f, m)
 }
 
-// keepFailed keeps the finding of a failed condition that its node still has while another kind of
-// finding comes first: what is hidden is not over.
-func (a *assessor) keepFailed(m roll.Member) {
+// keepHidden keeps the findings that are only about Ready nodes while another kind comes first: that the
+// node flaps, and a failed condition that it still has. What is hidden is not over.
+func (a *assessor) keepHidden(m roll.Member, returns []time.Time) {
+	a.keepFlapping(m.Node, returns)
 	k := roll.FindingKey{Instance: m.Node.Instance, Kind: roll.ConditionFailed}
+	known, ok := a.State.Findings[k]
+	if !ok {
+		return
+	}
 	for _, c := range m.Node.Conditions {
-		if _, ok := a.Policy(m.Selector()).Tolerance(c.Type, string(c.Status)); ok && c.Type == a.State.Findings[k].Condition {
+		if _, fails := a.Policy(m.Selector()).Tolerance(c.Type, string(c.Status)); fails && c.Type == known.Condition {
 			a.keepOne(k)
 		}
 	}

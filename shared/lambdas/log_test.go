@@ -233,7 +233,7 @@ func TestEventsOfActsAreCountedAsWhatTheyAre(t *testing.T) {
 		"held":                   {emit.Event{DetailType: emit.ActionHeld, Detail: action("", "SharedCause")}, metric.Series{}, nil},
 	} {
 		w := newWorld()
-		s := &sums{cluster: "demo", place: map[sampleID]int{}}
+		s := &sums{cluster: "demo"}
 		s.changed(c.event)
 		s.changed(c.event)
 		around(now, &w.metrics).Count(s.samples...)

@@ -3,6 +3,7 @@ package lambdas
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -17,7 +18,7 @@ import (
 // measure returns the samples of a check.
 func measure(before ledger.State, events []emit.Event, result report.Check, took time.Duration) []metric.Sample {
 	cluster := result.Snapshot.Cluster.ID.Name
-	s := &sums{cluster: cluster, place: map[sampleID]int{}}
+	s := &sums{cluster: cluster}
 	s.add(metric.CheckDuration, nil, float64(took.Milliseconds()))
 	if result.Snapshot.Whole() {
 		s.add(metric.ChecksCompleted, nil, 1)
@@ -56,21 +57,16 @@ func unreadFor(before ledger.State, result report.Check) time.Duration {
 type sums struct {
 	cluster string
 	samples []metric.Sample
-	place   map[sampleID]int // index of a sample
 }
-
-// sampleID is the series of a sample with its dimensions besides the cluster.
-type sampleID struct{ series, kind, cause, action, reason string }
 
 func (s *sums) add(of metric.Series, by metric.By, n float64) {
 	all := metric.By{metric.ByCluster: s.cluster}
 	maps.Copy(all, by)
-	key := sampleID{of.Name, by[metric.ByKind], by[metric.ByCause], by[metric.ByAction], by[metric.ByReason]}
-	if i, ok := s.place[key]; ok {
+	same := func(other metric.Sample) bool { return other.Of.Name == of.Name && maps.Equal(other.By, all) }
+	if i := slices.IndexFunc(s.samples, same); i >= 0 {
 		s.samples[i].Value += n
 		return
 	}
-	s.place[key] = len(s.samples)
 	s.samples = append(s.samples, metric.Sample{Of: of, By: all, Value: n})
 }
 

@@ -181,18 +181,18 @@ type parsed struct {
 	err error
 }
 
-// known caches the content of records by their keys and texts: few change from one check to the next.
-var known = memo.Memo[[2]string, parsed]{Most: 4096}
+// contents caches the content of records by their keys and texts: few change from one check to the next.
+var contents = memo.Memo[[2]string, parsed]{Most: 4096}
 
-// knownBytes is the maximum length of a text in the cache. A notice may have megabytes, and changes.
-const knownBytes = 2000
+// contentBytes is the maximum length of a text in the cache. A notice may have megabytes, and changes.
+const contentBytes = 2000
 
 // parsed returns the content of the record, which parse computes if it is not cached.
 func (r record) parsed(parse func() parsed) parsed {
-	if len(r.value) > knownBytes {
+	if len(r.value) > contentBytes {
 		return parse()
 	}
-	return known.Get([2]string{r.key, r.value}, parse)
+	return contents.Get([2]string{r.key, r.value}, parse)
 }
 
 // own returns a copy of a value that shares nothing with it, so that no reader can change what

@@ -155,10 +155,12 @@ func (t *truths) sighted(c checkup, by sighting) {
 }
 
 // lately reports whether the condition is true, or was a short while ago.
-func (e excuse) lately(what, whom string) bool {
-	at, ok := e.u.truths.last[[2]string{what, whom}]
-	return ok && e.u.a.Now().Sub(at) <= lag
+func (u *auditor) lately(what, whom string) bool {
+	at, ok := u.truths.last[[2]string{what, whom}]
+	return ok && u.a.Now().Sub(at) <= lag
 }
+
+func (e excuse) lately(what, whom string) bool { return e.u.lately(what, whom) }
 
 // outage reports whether a zone of the cluster is down, or looks so to the check.
 func (u *auditor) outage(inv *invocation, c *cluster) bool {

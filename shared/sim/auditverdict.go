@@ -355,11 +355,7 @@ const toldWithin = 10 * time.Minute
 // knows better.
 func (u *auditor) nodeless(id string) bool {
 	m := u.a.machines[id]
-	vanished, ok := u.truths.last[[2]string{"vanished", id}]
-	if ok && u.a.Now().Sub(vanished) <= lag {
-		return true
-	}
-	return m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.g.owner == karpenter && m.claim == nil || m.ail == neverJoins && m.since.After(m.launched))
+	return u.lately("vanished", id) || m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.g.owner == karpenter && m.claim == nil || m.ail == neverJoins && m.since.After(m.launched))
 }
 
 // minute audits the account every minute.

@@ -10,7 +10,6 @@ import (
 	"rollcall/shared/diagnose/iam"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
-	"rollcall/shared/roll/memo"
 )
 
 // verdict says whether a trust policy lets EC2 assume the role.
@@ -55,13 +54,6 @@ type statement struct {
 // trusts evaluates a trust policy: a Deny for EC2 takes precedence over an Allow.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
 func trusts(policy, account string) verdict {
-	return trusted.Get(memo.Of(policy, account), func() verdict { return readTrust(policy, account) })
-}
-
-// trusted caches what trust policies say. Few differ, and fewer change.
-var trusted = memo.Memo[memo.Key, verdict]{Most: 256}
-
-func readTrust(policy, account string) verdict {
 	statements, err := iam.Statements[statement](policy)
 	if err != nil {
 		return unclear

@@ -21,17 +21,12 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.
 // cursor of a terminal.
 func Word(text string) string {
 	switch {
-	case text != "" && !strings.ContainsFunc(text, special):
+	case text != "" && strings.Trim(text, plain) == "":
 		return text
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "$'" + escaped(text) + "'"
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// special reports whether a shell does not read the character literally.
-func special(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(plain, r)
 }
 
 // escaped returns the text for use within $'...'.

@@ -178,15 +178,11 @@ func encodeAll[T any](e encoder, all []T) []any {
 }
 
 // printed returns JSON as the CLI and kubectl print it, with sorted keys.
-func printed(v any) []byte { return printedIn("", v) }
-
-// printedIn returns the same as it is printed within something else: each line but the first begins
-// with an indentation.
-func printedIn(indent string, v any) []byte {
+func printed(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent(indent, "    ")
+	e.SetIndent("", "    ")
 	if err := e.Encode(v); err != nil {
 		panic("JSON of maps, arrays and texts cannot fail: " + err.Error())
 	}

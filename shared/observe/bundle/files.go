@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,7 +114,7 @@ func (f *filer) ledger(c *contents) {
 
 func (f *filer) objects(c *contents, file string) {
 	if t := c.objects(file); t.held {
-		var items [][]byte
+		items := []json.RawMessage{}
 		for _, i := range t.sorted() {
 			o, err := kube.Decode[prunedItem](i.object)
 			if err != nil {
@@ -125,9 +124,9 @@ func (f *filer) objects(c *contents, file string) {
 			items = append(items, o.json)
 		}
 		if file == fileAwsAuth && len(items) == 1 {
-			f.write(file, json.RawMessage(items[0]))
-		} else if _, torn := f.torn[file]; !torn {
-			f.out[file] = listPrinted(items)
+			f.write(file, items[0])
+		} else {
+			f.write(file, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items})
 		}
 	}
 	// Without this file there is no bundle, and a cluster whose API server does not answer is worth
@@ -138,19 +137,6 @@ func (f *filer) objects(c *contents, file string) {
 			"reason": reasons[refused.code], "message": f.scrub.text(f.torn[fileNodes]),
 		})
 	}
-}
-
-// listPrinted is printed for a list of objects that are printed.
-func listPrinted(items [][]byte) []byte {
-	var b bytes.Buffer
-	b.WriteString("{\n    \"apiVersion\": \"v1\",\n    \"items\": [")
-	if len(items) > 0 {
-		b.WriteString("\n        ")
-		b.Write(bytes.Join(items, []byte(",\n        ")))
-		b.WriteString("\n    ")
-	}
-	b.WriteString("],\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n")
-	return b.Bytes()
 }
 
 // reasons maps the code of a Status to its reason.

@@ -18,7 +18,7 @@ var keptAnnotations = []string{
 	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
 }
 
-// prunedItem is an object as it is written into a list: without managed fields and without irrelevant fields
+// prunedItem is an object as it is written: without managed fields and without irrelevant fields
 // that may hold a secret. An item that the API server returns again is decoded, and so pruned, only
 // once.
 type prunedItem struct{ json json.RawMessage }
@@ -29,7 +29,7 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	p.json = bytes.TrimSpace(printedIn("        ", o))
+	p.json = json.RawMessage(printed(o))
 	return nil
 }
 
