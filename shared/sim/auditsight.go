@@ -25,20 +25,28 @@ type sight struct {
 	looked    map[string]lookup // instances by id
 	policy    bool              // the policy was read
 	told      bool              // the version of the notices was read
-	notices   int64             // that version
+	raised    bool              // the invocation raised that version itself
+	notices   int64             // that version, before it was raised
 }
 
-// sawNotices records the version of the notices among the items of a cluster, 0 if there is none.
+// sawNotices records the version of the notices among the items of a cluster, 0 if there is none. A
+// version that the invocation raised itself is one that another may read for the first time.
 func (inv *invocation) sawNotices(items []item, first bool) {
+	if inv.seen.raised {
+		return
+	}
 	if first {
 		inv.seen.told, inv.seen.notices = true, 0
 	}
 	for _, it := range items {
-		if n, ok := it["version"].(*dynamotypes.AttributeValueMemberN); ok && dynamo.TextOf(it[dynamo.SortKey]) == "notices" {
+		if n, ok := it["version"].(*dynamotypes.AttributeValueMemberN); ok && isNotices(it) {
 			inv.seen.notices, _ = strconv.ParseInt(n.Value, 10, 64)
 		}
 	}
 }
+
+// isNotices reports whether the item has the version of a cluster's notices.
+func isNotices(it item) bool { return dynamo.TextOf(it[dynamo.SortKey]) == "notices" }
 
 // seenPages is a listing, page by page.
 type seenPages[T any] struct {

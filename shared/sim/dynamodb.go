@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
@@ -128,12 +130,15 @@ func (d dynamoAPI) TransactWriteItems(ctx context.Context, in *dynamodb.Transact
 			token = uid(dice.of("token"))
 		}
 		left := d.v.takes(dice) / 2 // all changes appear before the answer
-		return d.answered(in, d.table().Transact(in, token, func(i int) time.Duration {
+		err := d.table().Transact(in, token, func(i int) time.Duration {
 			if dice.of("commit").nth(i).chance(0.5) {
 				return left / 3
 			}
 			return left * 2 / 3
-		}))
+		})
+		raises := func(w types.TransactWriteItem) bool { return w.Put != nil && isNotices(w.Put.Item) }
+		d.v.inv.seen.raised = d.v.inv.seen.raised || err == nil && slices.ContainsFunc(in.TransactItems, raises)
+		return d.answered(in, err)
 	}
 	err := d.v.callAgain(ctx, name, writes, "", do, do)
 	return answered(&dynamodb.TransactWriteItemsOutput{}, err)

@@ -341,3 +341,28 @@ func TestARecordOfManyMegabytes(t *testing.T) {
 		}
 	}
 }
+
+// Of all invocations that read one version of the notices, one may report. What an invocation reads
+// after it raised the version, another may read first.
+func TestTheVersionOfTheNoticesIsTheOneReadBeforeItWasRaised(t *testing.T) {
+	a := bare(t, false)
+	v := a.environment(inspect)
+	for range 3 {
+		v.within(0, false, func() {
+			l := a.dep.newLedger(v)
+			s, err := l.Read(t.Context(), ledgertest.Cluster)
+			if err == nil {
+				err = l.RaiseNotices(t.Context(), ledgertest.Cluster, s.NoticesVersion)
+			}
+			if err == nil {
+				_, err = l.Read(t.Context(), ledgertest.Cluster)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if v.inv.seen.notices != s.NoticesVersion {
+				t.Errorf("the auditor takes %d for the version that was read, not %d", v.inv.seen.notices, s.NoticesVersion)
+			}
+		})
+	}
+}
