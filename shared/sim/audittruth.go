@@ -465,12 +465,12 @@ var ofMachine = map[string]func(excuse) bool{
 		found := e.found()
 		before := found
 		if at, ok := e.u.truths.last[[2]string{"vanished", e.m.id}]; ok && at.After(before) {
-			before = at // no check could see its Node before
+			before = at // no check could see its Node before: it was found for that, or is found only now
 		}
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
 			return true // its Node was missing then, though it worked
 		}
-		if !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, before) {
+		if !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, found) || e.u.foundLowered(e.g, before) {
 			return true
 		}
 		if ev := e.m.event; ev != nil && roll.Kind(e.kind) == roll.Scheduled {
