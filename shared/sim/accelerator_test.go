@@ -58,3 +58,20 @@ func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
 		}
 	}
 }
+
+// On a new Node of a machine whose GPU failed, the agent starts anew, and sees the fault again.
+func TestTheAgentSeesAFailedGPUOnANewNode(t *testing.T) {
+	c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "g4dn.xlarge"})
+	m := up(c.groups[0], "node-1")
+	m.gpu, m.gpuFailed = gpuReplaced, c.a.Now()
+	m.fall(failedGPU, false, false)
+	c.removeNode(m.node)
+	m.join()
+	if m.node == nil || !failedAt(m.node.conditions).IsZero() {
+		t.Fatalf("a new Node has the conditions %+v", m.node.conditions)
+	}
+	c.a.pass(15 * time.Minute)
+	if failedAt(m.node.conditions).IsZero() {
+		t.Errorf("15 min later it has the conditions %+v", m.node.conditions)
+	}
+}

@@ -125,7 +125,7 @@ func (t *truths) remember(a *account) {
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
 			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || m.node.ready().Status != corev1.ConditionTrue)
-			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil)
+			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil || !m.unnamed.IsZero())
 			guarded := false
 			for _, p := range m.pods() {
 				note(p.keep, m.id, p.keep != "")

@@ -63,8 +63,8 @@ func (m *machine) gpuTold(seen bool) {
 	}
 }
 
-// gpuStarts runs the agent after a boot. Its condition stays the old one until its pod runs, and
-// is then True until it detects the fault.
+// gpuStarts runs the agent after a boot, or on a new Node. Its condition stays the old one until its
+// pod runs, and is then True until it detects the fault.
 func (m *machine) gpuStarts() {
 	if m.gpu == "" {
 		return

@@ -206,6 +206,7 @@ func (m *machine) register() {
 	n.happened("Normal", "Starting", "Starting kubelet.")
 	n.tell(StateRegistered)
 	m.starts(n)
+	m.gpuStarts()
 }
 
 // starts runs the start of a registered node until it is ready for work.

@@ -26,7 +26,7 @@ func (n *node) condition(what corev1.NodeConditionType) corev1.ConditionStatus {
 func settledShop(t *testing.T) (*account, *cluster) {
 	t.Helper()
 	a, c := untended(t)
-	a.passes(time.Hour)
+	a.pass(time.Hour)
 	return a, c
 }
 
@@ -39,17 +39,17 @@ func TestAMachineBootsRegistersAndIsReady(t *testing.T) {
 		if m.state != pending || m.node != nil {
 			t.Errorf("%s: launched as %s", group, m.state)
 		}
-		if a.passes(14 * time.Second); m.state != running || m.node != nil {
+		if a.pass(14 * time.Second); m.state != running || m.node != nil {
 			t.Errorf("%s: then %s with node %v", group, m.state, m.node)
 		}
 		for m.node == nil && a.Now().Before(m.launched.Add(2*time.Minute)) {
-			a.passes(time.Second)
+			a.pass(time.Second)
 		}
 		n := m.node
 		if n == nil || n.ready().Status != corev1.ConditionFalse || !n.tainted("ebs.csi.aws.com/agent-not-ready") || n.tainted("karpenter.sh/unregistered") != (g.owner == karpenter) {
 			t.Fatalf("%s: registers as %+v", group, n)
 		}
-		if a.passes(2 * time.Minute); n.ready().Status != corev1.ConditionTrue || len(n.taints) != 0 || len(n.pods) < 3 {
+		if a.pass(2 * time.Minute); n.ready().Status != corev1.ConditionTrue || len(n.taints) != 0 || len(n.pods) < 3 {
 			t.Errorf("%s: is %+v", group, n)
 		}
 		if well, _ := wellNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.labels}, Spec: corev1.NodeSpec{Taints: n.taints}, Status: corev1.NodeStatus{Conditions: n.conditions}}); !well {
@@ -63,13 +63,13 @@ func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
 	g := c.group("batch")
 	g.template.taints, g.unlucky, g.ill = []string{"node.cilium.io/agent-not-ready=true:NoSchedule"}, 1, neverReady
 	g.grow(1)
-	a.passes(time.Hour)
+	a.pass(time.Hour)
 	m := g.members[len(g.members)-1]
 	if m.node == nil || m.node.ready().Status != corev1.ConditionTrue || !m.node.tainted("node.cilium.io/agent-not-ready") {
 		t.Errorf("%+v", m.node)
 	}
 	m.cure()
-	if a.passes(2 * time.Minute); len(m.node.taints) != 0 {
+	if a.pass(2 * time.Minute); len(m.node.taints) != 0 {
 		t.Errorf("well, with taints %v", m.node.taints)
 	}
 }
@@ -80,10 +80,10 @@ func TestASilentKubelet(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]
 	m.fall(silent, false, false)
-	if a.passes(graceful - time.Second); m.node.ready().Status != corev1.ConditionTrue {
+	if a.pass(graceful - time.Second); m.node.ready().Status != corev1.ConditionTrue {
 		t.Error("it is noticed at once")
 	}
-	if a.passes(12 * time.Second); m.node.ready().Status != corev1.ConditionUnknown || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown || !m.node.tainted("node.kubernetes.io/unreachable") {
+	if a.pass(12 * time.Second); m.node.ready().Status != corev1.ConditionUnknown || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown || !m.node.tainted("node.kubernetes.io/unreachable") {
 		t.Errorf("%+v", m.node)
 	}
 	m.fall(notReady, false, false)
@@ -91,7 +91,7 @@ func TestASilentKubelet(t *testing.T) {
 		t.Errorf("what is ill falls ill of %s too", m.ail)
 	}
 	m.cure()
-	if a.passes(time.Minute); m.node.ready().Status != corev1.ConditionTrue || m.node.tainted("node.kubernetes.io/unreachable") || !m.reporting {
+	if a.pass(time.Minute); m.node.ready().Status != corev1.ConditionTrue || m.node.tainted("node.kubernetes.io/unreachable") || !m.reporting {
 		t.Errorf("well, as %+v", m.node)
 	}
 }
@@ -103,7 +103,7 @@ func TestAShortSilenceIsNotNoticed(t *testing.T) {
 	before := m.node.ready().LastTransitionTime
 	m.mute(true)
 	a.in(10*time.Second, func() { m.muted = false; m.join() })
-	if a.passes(5 * time.Minute); m.node.ready().LastTransitionTime != before || len(m.node.taints) != 0 {
+	if a.pass(5 * time.Minute); m.node.ready().LastTransitionTime != before || len(m.node.taints) != 0 {
 		t.Errorf("%+v", m.node)
 	}
 }
@@ -126,13 +126,13 @@ func TestWhatARebootCures(t *testing.T) {
 		g.suspended = true // otherwise an impaired machine is replaced
 		m := g.members[0]
 		m.fall(tt.ail, false, tt.cures)
-		a.passes(2 * time.Minute)
+		a.pass(2 * time.Minute)
 		boot := m.node.bootID
 		m.reboot()
 		if !m.booting || m.reporting {
 			t.Errorf("%s: it is not down", name)
 		}
-		a.passes(5 * time.Minute)
+		a.pass(5 * time.Minute)
 		if m.node.ready().Status != tt.status || m.ail == well != tt.cures || m.node.bootID == boot {
 			t.Errorf("%s: %s, and its node %s", name, m.ail, m.node.ready().Status)
 		}
@@ -146,11 +146,11 @@ func TestAMachineThatRunsShortOfMemory(t *testing.T) {
 	if m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
 		t.Errorf("%+v", m.node.conditions)
 	}
-	if a.passes(12 * time.Minute); m.ail != silent || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown {
+	if a.pass(12 * time.Minute); m.ail != silent || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown {
 		t.Errorf("%s: %+v", m.ail, m.node.conditions)
 	}
 	m.reboot()
-	if a.passes(5 * time.Minute); m.ail != well || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
+	if a.pass(5 * time.Minute); m.ail != well || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
 		t.Errorf("%s: %+v", m.ail, m.node.conditions)
 	}
 }
@@ -159,11 +159,11 @@ func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]
 	m.fall(short, false, false)
-	if a.passes(2 * time.Hour); m.ail != short || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
+	if a.pass(2 * time.Hour); m.ail != short || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
 		t.Errorf("%s: %+v", m.ail, m.node.conditions)
 	}
 	m.cure()
-	if a.passes(time.Minute); m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
+	if a.pass(time.Minute); m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
 		t.Errorf("%+v", m.node.conditions)
 	}
 }
@@ -177,7 +177,7 @@ func TestAPartThatFailed(t *testing.T) {
 		t.Errorf("%+v", m.node.conditions)
 	}
 	m.cure()
-	if a.passes(time.Minute); m.node.condition("KernelReady") != corev1.ConditionTrue {
+	if a.pass(time.Minute); m.node.condition("KernelReady") != corev1.ConditionTrue {
 		t.Errorf("%+v", m.node.conditions)
 	}
 }
@@ -194,14 +194,14 @@ func TestAFlappingKubeletComesAndGoes(t *testing.T) {
 		tell(e)
 	}
 	m.fall(flapping, false, false)
-	a.passes(time.Hour)
+	a.pass(time.Hour)
 	if states[StateReady] < 4 || states[StateUnknown] < 4 {
 		t.Errorf("in an hour %v", states)
 	}
 	m.cure()
-	a.passes(10 * time.Minute)
+	a.pass(10 * time.Minute)
 	states = map[string]int{}
-	if a.passes(time.Hour); len(states) != 0 || m.node.ready().Status != corev1.ConditionTrue {
+	if a.pass(time.Hour); len(states) != 0 || m.node.ready().Status != corev1.ConditionTrue {
 		t.Errorf("well, and in an hour %v", states)
 	}
 }
@@ -213,7 +213,7 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 	zone := zones[0]
 	a.strike(Fault{ID: 1, Kind: FaultZone, Zone: zone})
 	m := c.group("batch").launch(zone)
-	a.passes(20 * time.Minute)
+	a.pass(20 * time.Minute)
 	if m.state != running || m.node != nil {
 		t.Errorf("a new one is %s with node %v", m.state, m.node)
 	}
@@ -223,7 +223,7 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 		}
 	}
 	a.relent(Fault{ID: 1, Kind: FaultZone, Zone: zone})
-	a.passes(5 * time.Minute)
+	a.pass(5 * time.Minute)
 	for _, n := range c.nodes {
 		if n.ready().Status != corev1.ConditionTrue {
 			t.Errorf("%s in %s is still %s", n.name, n.machine.zone, n.ready().Status)
@@ -246,13 +246,13 @@ func TestTheNodeOfWhatIsGone(t *testing.T) {
 		if m.state != shuttingDown || !slices.Contains(c.nodes, n) {
 			t.Errorf("%s: it is %s at once", name, m.state)
 		}
-		if a.passes(2 * time.Minute); m.state != terminated || slices.Contains(c.nodes, n) != ghosts {
+		if a.pass(2 * time.Minute); m.state != terminated || slices.Contains(c.nodes, n) != ghosts {
 			t.Errorf("%s: it is %s, its node there: %t", name, m.state, slices.Contains(c.nodes, n))
 		}
 		if !ghosts {
 			continue
 		}
-		a.passes(2 * time.Hour)
+		a.pass(2 * time.Hour)
 		if a.machines[m.id] != nil || n.ready().Status != corev1.ConditionUnknown {
 			t.Errorf("%s: the node is %s", name, n.ready().Status)
 		}

@@ -14,9 +14,6 @@ func untended(t *testing.T) (*account, *cluster) {
 	return a, c
 }
 
-// passes advances the account's clock.
-func (a *account) passes(d time.Duration) { a.until(a.Now().Add(d)) }
-
 // endings collects the events of terminated machines.
 func endings(a *account) *[]Event {
 	var ends []Event
@@ -37,7 +34,7 @@ func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
 	g := c.group("general")
 	g.template.breaks = neverJoins
 	g.grow(1)
-	a.passes(time.Minute)
+	a.pass(time.Minute)
 	m := g.members[len(g.members)-1]
 	if len(g.members) != 4 || m.claim == nil || m.node != nil {
 		t.Fatalf("%d machines, the last with claim %v and node %v", len(g.members), m.claim, m.node)
@@ -63,7 +60,7 @@ func TestKarpenterKeepsWhatRegisters(t *testing.T) {
 	ends := endings(a)
 	g := c.group("general")
 	g.grow(1)
-	a.passes(time.Hour)
+	a.pass(time.Hour)
 	m := g.members[len(g.members)-1]
 	if len(*ends) != 0 || m.node == nil || m.node.labels["karpenter.sh/initialized"] != "true" || m.claim.registered.IsZero() {
 		t.Errorf("ended are %v, its node is %+v", *ends, m.node)
@@ -74,19 +71,19 @@ func TestKarpenterKeepsWhatRegisters(t *testing.T) {
 func TestAutoScalingReplacesWhatIsImpaired(t *testing.T) {
 	for name, suspended := range map[string]bool{"it does": false, "it is suspended": true} {
 		a, c := untended(t)
-		a.passes(time.Hour)
+		a.pass(time.Hour)
 		g := c.group("batch")
 		g.suspended = suspended
 		m := g.members[0]
 		m.fall(impaired, false, false)
-		if a.passes(replaceImpaired - time.Minute); m.state != running {
+		if a.pass(replaceImpaired - time.Minute); m.state != running {
 			t.Errorf("%s: it is ended at once", name)
 		}
-		a.passes(3 * time.Minute)
+		a.pass(3 * time.Minute)
 		if m.alive() != suspended {
 			t.Errorf("%s: it is %s", name, m.state)
 		}
-		if a.passes(5 * time.Minute); !suspended && (len(g.members) != 2 || g.members[1].node == nil) {
+		if a.pass(5 * time.Minute); !suspended && (len(g.members) != 2 || g.members[1].node == nil) {
 			t.Errorf("%s: %d machines", name, len(g.members))
 		}
 	}
@@ -111,17 +108,17 @@ func TestNodeRepair(t *testing.T) {
 	}
 	for name, tt := range tests {
 		a, c := untended(t)
-		a.passes(time.Hour)
+		a.pass(time.Hour)
 		g := c.group(tt.group)
 		g.repair = tt.on
 		m := g.members[0]
 		for _, other := range g.members[:tt.ill] {
 			other.fall(tt.ail, false, false)
 		}
-		if a.passes(repairAfter - time.Minute); m.state != running {
+		if a.pass(repairAfter - time.Minute); m.state != running {
 			t.Errorf("%s: it is ended after less than %s", name, repairAfter)
 		}
-		if a.passes(3 * time.Minute); m.alive() == tt.want {
+		if a.pass(3 * time.Minute); m.alive() == tt.want {
 			t.Errorf("%s: it is %s", name, m.state)
 		}
 	}
@@ -131,15 +128,15 @@ func TestGroupsHaveWhatTheyWant(t *testing.T) {
 	a, c := untended(t)
 	g := c.group("batch")
 	g.grow(2)
-	if a.passes(5 * time.Minute); len(g.members) != 4 || len(c.nodes) != 9 {
+	if a.pass(5 * time.Minute); len(g.members) != 4 || len(c.nodes) != 9 {
 		t.Errorf("grown to %d machines, %d nodes", len(g.members), len(c.nodes))
 	}
 	g.grow(-3)
-	if a.passes(5 * time.Minute); len(g.members) != 1 || len(c.nodes) != 6 {
+	if a.pass(5 * time.Minute); len(g.members) != 1 || len(c.nodes) != 6 {
 		t.Errorf("shrunk to %d machines, %d nodes", len(g.members), len(c.nodes))
 	}
 	g.members[0].end("a person")
-	if a.passes(5 * time.Minute); len(g.members) != 1 || g.members[0].node == nil {
+	if a.pass(5 * time.Minute); len(g.members) != 1 || g.members[0].node == nil {
 		t.Errorf("what was ended by hand is not replaced: %d machines", len(g.members))
 	}
 }
@@ -150,12 +147,12 @@ func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
 	g := c.group("batch")
 	g.dry = a.Now().Add(20 * time.Minute)
 	g.grow(1)
-	a.passes(18 * time.Minute)
+	a.pass(18 * time.Minute)
 	last := g.activities[0]
 	if len(g.members) != 2 || last.StatusCode != "Failed" || !strings.Contains(*last.StatusMessage, "InsufficientInstanceCapacity") {
 		t.Errorf("%d machines, %+v", len(g.members), last)
 	}
-	if a.passes(10 * time.Minute); len(g.members) != 3 || g.members[2].node == nil {
+	if a.pass(10 * time.Minute); len(g.members) != 3 || g.members[2].node == nil {
 		t.Errorf("%d machines once there is capacity", len(g.members))
 	}
 }
@@ -169,7 +166,7 @@ func TestWhatNobodyOwnsIsNotReplaced(t *testing.T) {
 	a.founding = false
 	g := c.groups[0]
 	g.members[0].end("a person")
-	if a.passes(time.Hour); len(g.members) != 1 || g.desired != 1 || len(c.nodes) != 1 {
+	if a.pass(time.Hour); len(g.members) != 1 || g.desired != 1 || len(c.nodes) != 1 {
 		t.Errorf("%d machines, %d wanted, %d nodes", len(g.members), g.desired, len(c.nodes))
 	}
 }
@@ -179,7 +176,7 @@ func TestMachinesAreSpreadOverTheZonesThatAreUp(t *testing.T) {
 	a, c := untended(t)
 	g := c.group("batch")
 	g.grow(4)
-	a.passes(5 * time.Minute)
+	a.pass(5 * time.Minute)
 	in := map[string]int{}
 	for _, m := range g.members {
 		in[m.zone]++
@@ -189,7 +186,7 @@ func TestMachinesAreSpreadOverTheZonesThatAreUp(t *testing.T) {
 	}
 	a.silenced[zones[1]], c.shifted = true, zones[2]
 	g.grow(3)
-	a.passes(5 * time.Minute)
+	a.pass(5 * time.Minute)
 	for _, m := range g.members[6:] {
 		if m.zone != zones[0] {
 			t.Errorf("%s is launched in %s", m.id, m.zone)
@@ -203,7 +200,7 @@ func TestKarpenterEndsWhatItsClaimIsDeletedOf(t *testing.T) {
 	ends := endings(a)
 	m := c.group("general").members[0]
 	c.claimDeleted(m.claim)
-	if a.passes(5 * time.Minute); m.alive() || m.claim != nil || len(*ends) != 1 || len(c.claims) != 3 {
+	if a.pass(5 * time.Minute); m.alive() || m.claim != nil || len(*ends) != 1 || len(c.claims) != 3 {
 		t.Errorf("it is %s with claim %v; ended are %v, claims %d", m.state, m.claim, *ends, len(c.claims))
 	}
 }
