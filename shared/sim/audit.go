@@ -405,7 +405,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 		return
 	}
 	u.checkedWhole(inv, c.cluster)
-	u.sightings(c, inv.seen.nodes.at)
+	u.sightings(c, inv.begun, inv.seen.nodes.at)
 	u.truths.sighted(c, sighting{u.a.Now(), inv})
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
@@ -447,7 +447,7 @@ type foundThen struct{ first, gone time.Time }
 
 // sightings records what a check found, and drops what it no longer finds. seen is when it had read
 // the nodes: the diagnosis and the notices may take a minute after that.
-func (u *auditor) sightings(c checkup, seen time.Time) {
+func (u *auditor) sightings(c checkup, begun, seen time.Time) {
 	at := u.a.Now()
 	before, now := u.firstSeen[c.cluster], map[about]foundThen{}
 	for _, key := range c.found {
@@ -457,6 +457,8 @@ func (u *auditor) sightings(c checkup, seen time.Time) {
 		switch _, found := now[key]; {
 		case was.gone.IsZero() && (found || c.kept[key]):
 			now[key] = was
+		case found && was.gone.After(begun): // another check has ended it since
+			now[key] = foundThen{first: was.first}
 		case !found && was.gone.IsZero():
 			now[key] = foundThen{was.first, at}
 		case !found && at.Sub(was.gone) < slack:
