@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/ledger"
@@ -410,6 +411,9 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
 		l.heldBack[h.about] = h
+		if h.reason == "ModeNotify" || h.reason == "ModeObserve" {
+			u.heldByMode(inv, c.cluster, h.about)
+		}
 		if !passes[h.reason] {
 			delete(u.since, h.about)
 		} else if _, ok := u.since[h.about]; !ok {
@@ -516,6 +520,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		u.outcome(inv, d)
 	case d.Action == "resolved":
 		u.explained(inv, d)
+		u.recovered(inv, d)
 		for key := range u.said {
 			if key.cluster == d.Cluster && key.group == d.Group && key.kind == d.Kind {
 				delete(u.said, key)
@@ -532,6 +537,22 @@ func (u *auditor) explained(inv *invocation, d noticed) {
 		m := u.a.machines[e.Instance]
 		if m != nil && m.taken && e.How == "gone" && e.Spot != string(roll.SpotInterruption) && !u.verdicts.forgotten.After(m.ended.Add(-spotWarning)) {
 			u.broken(RuleReport, "%s: %s is told to be gone, and not that EC2 took it back at %s", inv.name, m.id, m.ended.Format(time.TimeOnly))
+		}
+	}
+}
+
+// recovered checks that a node that is told to have recovered has not had the same trouble all the time.
+func (u *auditor) recovered(inv *invocation, d noticed) {
+	status := map[roll.Kind]corev1.ConditionStatus{roll.Unknown: corev1.ConditionUnknown, roll.NotReady: corev1.ConditionFalse}[roll.Kind(d.Kind)]
+	for _, e := range d.Ended {
+		m := u.a.machines[e.Instance]
+		if status == "" || e.How != "recovered" || m == nil || m.node == nil || m.state != running {
+			continue
+		}
+		r := m.node.ready()
+		within := u.policyOf(inv, m).duration("conditions.Ready="+string(status)) + 2*lag // ill again, and not reported again
+		if r.Status == status && u.a.Now().Sub(r.LastTransitionTime.Time) > within {
+			u.broken(RuleEnd, "%s: %s is told to have recovered, and its node is %s since %s", inv.name, m.id, d.Kind, r.LastTransitionTime.Format(time.TimeOnly))
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"rollcall/shared/roll"
 )
 
@@ -104,6 +107,33 @@ func TestAPodOfADaemonSetIsNotEvicted(t *testing.T) {
 		n := up(c.groups[0], "node-1").node
 		if c.a.audit.evicted(&invocation{name: "remediate#1"}, n, &pod{name: "p", daemon: daemon}); c.a.audit.broke(RuleKept) != daemon {
 			t.Errorf("of a DaemonSet %v: broken are %+v", daemon, c.a.audit.violations)
+		}
+	}
+}
+
+// A node that is told to have recovered has not had the same trouble all the time.
+func TestWhatIsToldToHaveRecoveredDid(t *testing.T) {
+	for _, tt := range []struct {
+		what   string
+		kind   roll.Kind
+		status corev1.ConditionStatus
+		since  time.Duration
+		broken bool
+	}{
+		{"it is in order", roll.Unknown, corev1.ConditionTrue, 2 * time.Hour, false},
+		{"it has been silent all the time", roll.Unknown, corev1.ConditionUnknown, 2 * time.Hour, true},
+		{"it is silent again", roll.Unknown, corev1.ConditionUnknown, 10 * time.Minute, false},
+		{"it is silent, and was not ready", roll.NotReady, corev1.ConditionUnknown, 2 * time.Hour, false},
+		{"it has not been ready all the time", roll.NotReady, corev1.ConditionFalse, 2 * time.Hour, true},
+	} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		m := up(c.groups[0], "node-1")
+		*m.node.ready() = corev1.NodeCondition{Type: corev1.NodeReady, Status: tt.status, LastTransitionTime: metav1.NewTime(c.a.Now().Add(-tt.since))}
+		inside(t, c.a, inspect, func(v *env) {
+			c.a.audit.recovered(v.inv, noticed{Cluster: c.name, Kind: string(tt.kind), Ended: []noticedEnded{{Instance: m.id, How: "recovered"}}})
+		})
+		if c.a.audit.broke(RuleEnd) != tt.broken {
+			t.Errorf("%s: broken are %+v", tt.what, c.a.audit.violations)
 		}
 	}
 }

@@ -146,6 +146,9 @@ func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 	if read := inv.seen.looked[id].at; now.Sub(read) > bound {
 		u.broken(RuleFresh, "%s: %s of %s %s after EC2 was asked about it", inv.name, what, id, now.Sub(read).Round(time.Second))
 	}
+	if read := inv.seen.nodes.at; read.Before(inv.diagnosed) {
+		u.broken(RuleFresh, "%s: %s of %s, whose node was read before the diagnosis and not after it", inv.name, what, id)
+	}
 	if v := inv.v; v != nil && !v.policy.at.IsZero() && v.policy.at.Before(inv.seen.nodes.at) {
 		u.broken(RuleFresh, "%s: %s of %s by the policy of %s, which was read before its node", inv.name, what, id, v.policy.at.Format(time.TimeOnly))
 	}

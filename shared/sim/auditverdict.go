@@ -17,7 +17,8 @@ const (
 	RuleGroup Rule = "group"
 	// RuleStopped forbids acts after a person stopped Rollcall, or removed the policy.
 	RuleStopped Rule = "stopped"
-	// RuleBacklog requires that what was ill before the first complete check is reported and left alone.
+	// RuleBacklog requires that what was ill before the first complete check, or was found while the mode
+	// allowed no acts, is reported and left alone.
 	RuleBacklog Rule = "backlog"
 	// RuleForeign forbids acts on what is no node of the cluster.
 	RuleForeign Rule = "foreign"
@@ -53,12 +54,22 @@ type verdicts struct {
 	tried map[launchedFrom]bool
 	// lowered is when the mode allowed no acts in a group.
 	lowered map[*group][]span
+	// meanwhile has what was found only then, by the first check that held an act for the mode.
+	meanwhile map[about]meanwhile
+	// unusable is when the policy was last one that does not validate.
+	unusable time.Time
 	// quiet is when the mode last allowed no notices for a group.
 	quiet map[*group]time.Time
 	// blind is when the cluster last could not be judged.
 	blind map[*cluster]time.Time
 	// alone is since when nothing prevents the cure of a machine.
 	alone map[*machine]time.Time
+}
+
+// meanwhile is a trouble that began and was found while the mode allowed no acts.
+type meanwhile struct {
+	inv     *invocation
+	trouble time.Time // when it began
 }
 
 // span is a period in which something was true.
@@ -110,7 +121,7 @@ type launchedFrom struct {
 }
 
 func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
+	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
 }
 
 // forget handles a recreated ledger. It drops what Rollcall can no longer know.
@@ -209,6 +220,7 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 		u.working(inv, "order to "+o.Action, m)
 	}
 	u.backlog(inv, "order to "+o.Action, m)
+	u.foundBeforehand(inv, o, m)
 	u.tolerable(inv, "order to "+o.Action, m)
 	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
 		u.broken(RuleZone, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
@@ -297,6 +309,40 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	}
 }
 
+// heldByMode remembers what a check of a cluster holds only for the mode, if all checks that found
+// anything of its instance found it in that mode.
+func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
+	m := u.a.machines[key.instance]
+	if m == nil || m.ail == well || !inv.v.policy.read || len(u.verdicts.lowered[m.g]) == 0 {
+		return
+	}
+	if known, ok := u.verdicts.meanwhile[key]; ok && known.trouble.Equal(m.since) {
+		return
+	}
+	all := u.verdicts.lowered[m.g]
+	lowered := latest(all[len(all)-1].from, u.verdicts.unusable).Add(2 * step)
+	for other, found := range u.firstSeen[cluster] {
+		if other.instance == key.instance && found.first.Before(lowered) {
+			return
+		}
+	}
+	u.verdicts.meanwhile[key] = meanwhile{inv, m.since}
+}
+
+// foundBeforehand checks an order about what was found before mode remediate was on: to turn it on must not
+// begin with a wave of acts.
+func (u *auditor) foundBeforehand(inv *invocation, o order, m *machine) {
+	key := about{o.Instance, o.Kind}
+	known, ok := u.verdicts.meanwhile[key]
+	found := u.firstSeen[o.Cluster][key]
+	if !ok || !known.trouble.Equal(m.since) || !known.inv.known(inv) || known.inv.overtaken || known.inv.begun.Before(u.verdicts.forgotten) {
+		return
+	}
+	if found.first.Before(known.inv.ended) && found.gone.IsZero() { // it was never over since
+		u.broken(RuleBacklog, "%s: ordered to %s %s, %s since %s, which %s held because mode remediate was off", inv.name, o.Action, m.id, m.ail, m.since.Format(time.TimeOnly), known.inv.name)
+	}
+}
+
 // vain checks that no machine is terminated that fails because of its template, if that is evident, or
 // if another one that fails because of it cannot be read.
 func (u *auditor) vain(inv *invocation, what act, m *machine) {
@@ -368,6 +414,10 @@ func (u *auditor) minute() {
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
 	}
+	usable := u.policies.document(u.a.dep.parameters.policy) != nil // what does not validate turns nothing off
+	if !usable {
+		u.verdicts.unusable = u.a.Now()
+	}
 	for _, c := range u.a.clusters {
 		if c.unjudged() {
 			u.verdicts.blind[c] = u.a.Now()
@@ -378,7 +428,7 @@ func (u *auditor) minute() {
 			u.toldOfKept(c, cl)
 		}
 		for _, g := range c.groups {
-			if u.policyNow(c, g).mode < mayRemediate {
+			if usable && u.policyNow(c, g).mode < mayRemediate {
 				all := u.verdicts.lowered[g]
 				if n := len(all); n > 0 && u.a.Now().Sub(all[n-1].to) <= step {
 					all[n-1].to = u.a.Now()

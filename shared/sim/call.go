@@ -60,8 +60,9 @@ type invocation struct {
 	missed bool // any call failed
 	// overtaken: another invocation had written the same items, and it did not write its own afterwards.
 	overtaken bool
-	slow      bool  // any call hung, or was retried
-	seen      sight // what it has read, for the auditor
+	slow      bool      // any call hung, or was retried
+	seen      sight     // what it has read, for the auditor
+	diagnosed time.Time // when it last read what only a diagnosis needs
 	events    putAway
 }
 
@@ -99,6 +100,9 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	if err := ctx.Err(); err != nil {
 		inv.missed = true
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if name == "ec2:GetConsoleOutput" || strings.HasPrefix(name, "iam:") {
+		inv.diagnosed = v.a.Now()
 	}
 	took := v.takes(d)
 	inv.wait(took / 2)

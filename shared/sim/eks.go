@@ -20,7 +20,8 @@ type eksAPI struct{ v *env }
 // kubernetesVersion is the version of every cluster.
 const kubernetesVersion = "1.33"
 
-// clustersOnPage is the default page size of ListClusters.
+// clustersOnPage is the default page size of ListClusters. Some accounts have pages of one cluster, so
+// that a few clusters need several.
 const clustersOnPage = 100
 
 // ListClusters lists the names of the region's clusters.
@@ -32,7 +33,10 @@ func (e eksAPI) ListClusters(in *eks.ListClustersInput, out *eks.ListClustersOut
 		}
 	}
 	size := in.MaxResults
-	if size == nil {
+	switch {
+	case !e.v.a.sc.Quiet && e.v.a.d.of("clusters on a page").chance(0.25):
+		size = aws.Int32(1)
+	case size == nil:
 		size = aws.Int32(clustersOnPage)
 	}
 	out.Clusters, out.NextToken = cut(names, in.NextToken, size)

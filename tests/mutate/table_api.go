@@ -248,7 +248,7 @@ func handled() []Mutation {
 			Name: "a policy that could not be read lowers nothing", File: inspect,
 			Old: "permitted != h.Permitted\n", New: "false\n",
 			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultBadPolicy),
-			Missed: "no rule asks yet whether what was found while it could not be read is acted on afterwards",
+			Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "a schedule may be for a moment that has passed", File: inspect,
@@ -265,8 +265,8 @@ func handled() []Mutation {
 		{
 			Name: "the sweep takes the first page of clusters", File: sweep,
 			Old: "\t\tnames = append(names, page.Clusters...)\n\t}\n", New: "\t\tnames = append(names, page.Clusters...)\n\t\tbreak\n\t}\n",
-			Harm:   "clusters of later pages are never checked",
-			Missed: "pages are for more than 100 clusters; the rule checked asks",
+			Harm:  "clusters of later pages are never checked",
+			Rules: rules(sim.RuleChecked),
 		},
 		{
 			Name: "clusters that EKS does not list are never swept", File: sweep,

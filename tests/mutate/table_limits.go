@@ -28,7 +28,7 @@ func limited() []Mutation {
 			Name: "two sightings may be at the same moment", File: limits,
 			Old: "age < assess.Confirmation {", New: "age < 0 {",
 			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultNotReady, sim.FaultMessages+"=0.5"),
-			Missed: "a check records what it found, and the next one of the cluster comes a minute later at the earliest; the rule seen-twice asks",
+			Rules: rules(sim.RuleTwice),
 		},
 		{
 			Name: "a sighting of an earlier trouble counts", File: "shared/ledger/ledger.go",
@@ -44,8 +44,8 @@ func limited() []Mutation {
 		{
 			Name: "what was found in mode notify is acted on at once in mode remediate", File: limits,
 			Old: "!known.Opened.Before(remediateSince)", New: "known.Opened.Before(remediateSince)",
-			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch+"=notify", sim.FaultNotReady+"=2"),
-			Missed: "no rule asks yet whether what was found before remediate was turned on is acted on; the rule backlog asks of the first check",
+			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultMode+"=notify", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleBacklog), Sample: true,
 		},
 		{
 			Name: "a zone that is down is not noticed", File: object,

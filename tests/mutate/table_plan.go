@@ -99,7 +99,7 @@ func climbed() []Mutation {
 			Name: "acts without an outcome are settled at once", File: resolve,
 			Old: "if a.Outcome == nil && (p.Now.Sub(a.At) >= settleAfter || a.Do == string(Drain)) {", New: "if a.Outcome == nil {",
 			Harm: "an act that is just being carried out is repeated", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2"),
-			Missed: "a check would have to look within the second in which an act is carried out; the rules once and record ask",
+			Rules: rules(sim.RuleIntent),
 		},
 		{
 			Name: "an instance that is not listed is taken for ended", File: resolve,
@@ -277,7 +277,7 @@ func told() []Mutation {
 			Name: "what could not be read again is over", File: ended,
 			Old: "|| p.mayLast(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
 			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Missed: "no rule asks yet whether what is told to be over is",
+			Missed: "nothing is hidden or unread for as long as a word about an end waits; the rule end-told asks of nodes whether they recovered",
 		},
 		{
 			Name: "each reason to hold is news each time", File: news,
@@ -359,8 +359,8 @@ func remembered() []Mutation {
 		{
 			Name: "remediate is on since ever", File: remember,
 			Old: "\tp.since[g] = p.Now\n", New: "\tp.since[g] = p.Snapshot.Cluster.Created\n",
-			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultKillSwitch),
-			Missed: "the rule backlog asks only of what was ill before the first check, and not before remediate was turned on",
+			Harm: "turning remediate on begins with a wave of acts", Faults: faults(sim.FaultMode+"=notify", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleBacklog),
 		},
 		{
 			Name: "the order is not written on the instance", File: tags,
@@ -394,7 +394,7 @@ func carriedOut() []Mutation {
 			Name: "there is no second look after the diagnosis", File: verify,
 			Old: "l.Diagnoses, l.keep = r.Why(ctx, l.Snapshot, l.Assessment.Findings, l.state)\n\t\tif no = r.look(ctx, &l, doc, o, now); no != nil {\n\t\t\treturn l, no\n\t\t}\n", New: "l.Diagnoses, l.keep = r.Why(ctx, l.Snapshot, l.Assessment.Findings, l.state)\n",
 			Harm: "a node that came back meanwhile is ended", Faults: faults(sim.FaultOutageBetween),
-			Missed: "a node has to come back within the seconds of the diagnosis; the rule fresh asks how old a look is, and this one is young enough",
+			Rules: rules(sim.RuleFresh), Sample: true,
 		},
 		{
 			Name: "the policy is read once before an act, not again after the diagnosis", File: verify,
