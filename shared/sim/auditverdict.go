@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"rollcall/shared/roll"
 )
 
@@ -309,8 +311,8 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	}
 }
 
-// heldByMode remembers what a check of a cluster holds only for the mode, if all checks that found
-// anything of its instance found it in that mode.
+// heldByMode remembers what a check of a cluster holds only for the mode, if its trouble began in that
+// mode, and all checks that found anything of its instance found it in that mode.
 func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 	m := u.a.machines[key.instance]
 	if m == nil || m.ail == well || !inv.v.policy.read || len(u.verdicts.lowered[m.g]) == 0 {
@@ -320,7 +322,12 @@ func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 		return
 	}
 	all := u.verdicts.lowered[m.g]
-	lowered := latest(all[len(all)-1].from, u.verdicts.unusable).Add(2 * step)
+	from := latest(all[len(all)-1].from, u.verdicts.unusable)
+	away := m.node != nil && m.node.ready().Status != corev1.ConditionTrue
+	if m.since.Before(from) || away && u.times.away(m.node).Before(from) { // it may have been found before as another kind
+		return
+	}
+	lowered := from.Add(2 * step)
 	for other, found := range u.firstSeen[cluster] {
 		if other.instance == key.instance && found.first.Before(lowered) {
 			return
