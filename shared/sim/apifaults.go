@@ -78,11 +78,14 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 	return callFault{}
 }
 
-// alsoDenied holds the forms of FaultDenied that deny further calls: the acts, or the storing of
-// evidence.
+// alsoDenied holds the forms of FaultDenied that deny further calls: the acts, the storing of evidence,
+// or what an act depends on.
 var alsoDenied = map[string]func(call string) bool{
-	"acts":     actsOnMachines,
-	"evidence": func(call string) bool { return call == "s3:PutObject" },
+	"acts":       actsOnMachines,
+	"evidence":   func(call string) bool { return call == "s3:PutObject" },
+	"attributes": func(call string) bool { return call == "ec2:DescribeInstanceAttribute" },
+	"pods":       func(call string) bool { return call == "kubernetes:list pods" },
+	"claims":     func(call string) bool { return strings.HasSuffix(call, " nodeclaims") },
 }
 
 func actsOnMachines(name string) bool {

@@ -84,8 +84,8 @@ func limited() []Mutation {
 		{
 			Name: "unreadable termination protection is ignored", File: limits,
 			Old: "case roll.NotAsked, roll.Unreadable:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute", New: "case roll.NotAsked:\n\t\treturn unread(s, ProtectionUnknown, roll.CallInstanceAttribute",
-			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultErrors+"=0.3", sim.FaultNotReady+"=2"),
-			Missed: "the calls that fail are others here; the rule held-by-a-person asks for protection before every act",
+			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultDenied+"=attributes", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "termination protection is ignored", File: limits,
@@ -142,8 +142,8 @@ func limited() []Mutation {
 		{
 			Name: "pods of a silent node that could not be read are no pods", File: pods,
 			Old: "(part.read == roll.NotAsked || part.read == roll.Unreadable)", New: "part.read == roll.NotAsked",
-			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing+"=do-not-disrupt", sim.FaultAPIErrors+"=0.4"),
-			Missed: "the API server of the cluster would have to refuse this listing and no other",
+			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing+"=do-not-disrupt", sim.FaultDenied+"=pods"),
+			Rules: rules(sim.RuleServing),
 		},
 		{
 			Name: "do-not-disrupt is ignored", File: pods,
