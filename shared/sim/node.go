@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 // stamp returns the time as the cluster's machines write it, in whole seconds.
 func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
 
-// ready returns the node's condition Ready.
+// ready returns the node's condition Ready, which is mostly the last.
 func (n *node) ready() *corev1.NodeCondition {
-	for i := range n.conditions {
+	for i := range slices.Backward(n.conditions) {
 		if c := &n.conditions[i]; c.Type == corev1.NodeReady {
 			return c
 		}

@@ -209,8 +209,18 @@ type tag struct{ key, value string }
 
 // machine is an EC2 instance with what runs on it.
 type machine struct {
-	c        *cluster
-	g        *group
+	// What is read of all machines every minute comes first, so that it is near each other in
+	// memory.
+	c             *cluster
+	g             *group
+	node          *node  // its Node, nil if there is none
+	claim         *claim // its NodeClaim, nil if there is none
+	state         machineState
+	ail           ailment
+	muted         bool // its zone has no network, so it reaches nobody
+	protected     bool // termination protection
+	machinePlight      // the machine's state from situations
+
 	d        dice
 	id       string
 	dnsName  string // private
@@ -218,14 +228,12 @@ type machine struct {
 	zone     string
 	launched time.Time
 	template template
-	state    machineState
 	ended    time.Time // when it stopped running for good
 	taken    bool      // EC2 reclaimed it
 	tags     []tag
 	// brokenOff is why EC2 terminated it at launch, nil if it did not.
 	brokenOff *types.StateReason
 
-	ail     ailment
 	since   time.Time // start of the ailment
 	cured   time.Time // end of the last one
 	stays   bool      // a replacement would have the same ailment: the machine is not its cause
@@ -233,13 +241,9 @@ type machine struct {
 	reboots bool      // a reboot cures the ailment
 	boots   int       // number of boots
 	booting bool
-	// muted: its zone has no network, so it reaches nobody.
-	muted   bool
 	silence int // counts the times it went silent, so that delayed effects apply only to their own silence
 
-	node      *node  // its Node, nil if there is none
-	claim     *claim // its NodeClaim, nil if there is none
-	reporting bool   // its kubelet reports
+	reporting bool // its kubelet reports
 	renewed   time.Time
 	pressure  time.Time // start of its memory shortage; zero if none
 
@@ -252,33 +256,30 @@ type machine struct {
 	tagsBefore  []tag
 	tagsChanged time.Duration
 
-	protected   bool // termination protection
 	protectedAt time.Time
-
-	machinePlight // the machine's state from situations
 }
 
 // node is a Node object.
 type node struct {
 	c           *cluster
-	name        string
-	uid         string
-	version     int
-	created     time.Time
 	machine     *machine
+	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
+	pods        []*pod
+	name        string
+	deleting    time.Time // when it was deleted, zero if it was not
+	cordoned    bool
+	unlisted    bool // lists omit it
+	version     int
+	uid         string
+	created     time.Time
 	labels      map[string]string
 	annotations map[string]string
 	taints      []corev1.Taint
-	cordoned    bool
-	lifted      time.Time              // when a person lifted their cordon, zero if none did
-	deleting    time.Time              // when it was deleted, zero if it was not
-	unlisted    bool                   // lists omit it
-	bare        bool                   // it has no provider ID
-	provider    string                 // a provider ID that replaces its machine's, "" if none
-	guest       string                 // what it represents if it runs on no EC2 instance; "" if it does
-	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
+	lifted      time.Time // when a person lifted their cordon, zero if none did
+	bare        bool      // it has no provider ID
+	provider    string    // a provider ID that replaces its machine's, "" if none
+	guest       string    // what it represents if it runs on no EC2 instance; "" if it does
 	bootID      string
-	pods        []*pod
 	events      []occurrence
 
 	listed   corev1.Node      // as lists return it
