@@ -211,15 +211,18 @@ type tag struct{ key, value string }
 type machine struct {
 	// What is read of all machines every minute comes first, so that it is near each other in
 	// memory.
-	c             *cluster
-	g             *group
-	node          *node  // its Node, nil if there is none
-	claim         *claim // its NodeClaim, nil if there is none
-	state         machineState
-	ail           ailment
-	muted         bool // its zone has no network, so it reaches nobody
-	protected     bool // termination protection
-	machinePlight      // the machine's state from situations
+	c         *cluster
+	g         *group
+	node      *node  // its Node, nil if there is none
+	claim     *claim // its NodeClaim, nil if there is none
+	state     machineState
+	ail       ailment
+	muted     bool // its zone has no network, so it reaches nobody
+	protected bool // termination protection
+	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
+	// the instance.
+	shown         *types.Instance
+	machinePlight // the machine's state from situations
 
 	d        dice
 	id       string
@@ -247,9 +250,6 @@ type machine struct {
 	renewed   time.Time
 	pressure  time.Time // start of its memory shortage; zero if none
 
-	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
-	// the instance.
-	shown     *types.Instance
 	shownTags []tag // as the permission check and EC2's answers use them
 	shownAt   time.Duration
 	// tagsBefore are the tags before tagsChanged, which DescribeTags shows a while longer.
