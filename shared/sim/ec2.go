@@ -451,11 +451,12 @@ func rollOf(filters []types.Filter) (cluster string, ok bool) {
 // enrolled returns the machines of which DescribeTags shows the cluster's tag. An answer may omit
 // one that has had it for long.
 func (c *cluster) enrolled(d dice) (all []*machine) {
+	key := roll.ClusterTagPrefix + c.name
 	for i, m := range c.machines {
 		if m.shown == nil || !c.a.sc.Quiet && d.nth(i).chance(0.002) {
 			continue
 		}
-		if _, ok := get(m.tagsTold(), roll.ClusterTagPrefix+c.name); ok {
+		if _, ok := get(m.tagsTold(), key); ok {
 			all = append(all, m)
 		}
 	}
@@ -466,7 +467,8 @@ func (c *cluster) enrolled(d dice) (all []*machine) {
 // after DescribeInstances shows a change.
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 func (m *machine) tagsTold() []tag {
-	if !m.c.a.sc.Quiet && m.c.a.now-m.tagsChanged < m.d.of("tags").nth(int(m.tagsChanged)).between(0, 30*time.Second) {
+	const longest = 30 * time.Second
+	if age := m.c.a.now - m.tagsChanged; !m.c.a.sc.Quiet && age < longest && age < m.d.of("tags").nth(int(m.tagsChanged)).between(0, longest) {
 		return m.tagsBefore
 	}
 	return m.shownTags

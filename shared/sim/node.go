@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +14,7 @@ func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time
 
 // ready returns the node's condition Ready, which is mostly the last.
 func (n *node) ready() *corev1.NodeCondition {
-	for i := range slices.Backward(n.conditions) {
+	for i := len(n.conditions) - 1; i >= 0; i-- {
 		if c := &n.conditions[i]; c.Type == corev1.NodeReady {
 			return c
 		}

@@ -290,11 +290,11 @@ type node struct {
 
 // pod is a Pod bound to a node.
 type pod struct {
-	namespace, name, uid string
+	keep                 string // why it must not be terminated; "" if it may be
+	guarded              bool   // its disruption budget allows no eviction
 	daemon               bool
-	guarded              bool      // its disruption budget allows no eviction
+	namespace, name, uid string
 	leaving              time.Time // when it was deleted, zero if it was not
-	keep                 string    // why it must not be terminated; "" if it may be
 	made                 made[podState]
 	budget               made[time.Time] // its disruption budget, keyed by its node's creation time
 }
