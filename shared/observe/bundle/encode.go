@@ -179,12 +179,15 @@ func encodeAll[T any](e encoder, all []T) []any {
 
 // printed returns JSON as the CLI and kubectl print it, with sorted keys.
 func printed(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	var compact, out bytes.Buffer
+	e := json.NewEncoder(&compact)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "    ")
-	if err := e.Encode(v); err != nil {
+	err := e.Encode(v)
+	if err == nil {
+		err = json.Indent(&out, compact.Bytes(), "", "    ") // knows its size, unlike an encoder that indents
+	}
+	if err != nil {
 		panic("JSON of maps, arrays and texts cannot fail: " + err.Error())
 	}
-	return b.Bytes()
+	return out.Bytes()
 }
