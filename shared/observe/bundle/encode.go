@@ -179,14 +179,19 @@ func encodeAll[T any](e encoder, all []T) []any {
 
 // printed returns JSON as the CLI and kubectl print it, with sorted keys.
 func printed(v any) []byte {
-	var compact, out bytes.Buffer
-	e := json.NewEncoder(&compact)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	if err == nil {
-		err = json.Indent(&out, compact.Bytes(), "", "    ") // knows its size, unlike an encoder that indents
+	var out bytes.Buffer
+	if err := json.Indent(&out, compact(v), "", "    "); err != nil {
+		panic("JSON that was just written is valid: " + err.Error())
 	}
-	if err != nil {
+	return out.Bytes()
+}
+
+// compact returns JSON on one line, with sorted keys.
+func compact(v any) []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		panic("JSON of maps, arrays and texts cannot fail: " + err.Error())
 	}
 	return out.Bytes()
