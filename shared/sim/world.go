@@ -261,14 +261,18 @@ type machine struct {
 
 // node is a Node object.
 type node struct {
-	c           *cluster
-	machine     *machine
-	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
+	// What is read of all nodes every minute comes first, as in machine.
+	c        *cluster
+	machine  *machine
+	name     string
+	deleting time.Time // when it was deleted, zero if it was not
+	cordoned bool
+	unlisted bool // lists omit it
+	works    bool // its machine's kubelet last reported that it is Ready: see set
+	keeps    bool // it has, or had, pods that must not be terminated or have a budget
+
+	conditions  []corev1.NodeCondition // Ready last, as kubelets list them; changed by set only
 	pods        []*pod
-	name        string
-	deleting    time.Time // when it was deleted, zero if it was not
-	cordoned    bool
-	unlisted    bool // lists omit it
 	version     int
 	uid         string
 	created     time.Time
