@@ -268,10 +268,10 @@ type node struct {
 	deleting time.Time // when it was deleted, zero if it was not
 	cordoned bool
 	unlisted bool // lists omit it
-	works    bool // its machine's kubelet last reported that it is Ready: see set
+	works    bool // its condition Ready is True
 	keeps    bool // it has, or had, pods that must not be terminated or have a budget
 
-	conditions  []corev1.NodeCondition // Ready last, as kubelets list them; changed by set only
+	conditions  []corev1.NodeCondition // Ready last, as kubelets list them; set changes them
 	pods        []*pod
 	version     int
 	uid         string
