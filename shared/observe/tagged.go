@@ -122,7 +122,7 @@ func (o *Observer) readTags(ctx context.Context, cluster string) (*tagged, error
 		},
 		MaxResults: aws.Int32(pageSize),
 	}
-	out := &tagged{marked: map[roll.InstanceID]bool{}}
+	out := &tagged{marked: make(map[roll.InstanceID]bool, o.progress.of(cluster).size)}
 	rollcalls := map[roll.InstanceID]bool{}
 	err := project.EachPage(ctx, limited(o, o.ec2.DescribeTags), in, func(page *ec2.DescribeTagsOutput) {
 		for i := range page.Tags {

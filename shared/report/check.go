@@ -6,6 +6,7 @@ package report
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"rollcall/shared/assess"
@@ -58,9 +59,10 @@ func (c Check) Findings() []roll.Finding { return c.staged(false) }
 func (c Check) Watching() []roll.Finding { return c.staged(true) }
 
 func (c Check) staged(watching bool) (out []roll.Finding) {
-	for i := range c.Assessment.Findings {
-		if f := &c.Assessment.Findings[i]; (f.Stage == roll.Watching) == watching {
-			out = append(out, *f)
+	all := c.Assessment.Findings
+	for i := range all {
+		if f := &all[i]; (f.Stage == roll.Watching) == watching {
+			out = append(slices.Grow(out, len(all)-i), *f)
 		}
 	}
 	return out

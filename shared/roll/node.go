@@ -178,19 +178,19 @@ func (n *Node) ReadLabels(labels, annotations map[string]string) {
 	n.Zone, n.ZoneID = labels[labelZone], labels[labelZoneID]
 	n.Registered, n.Initialized = labels[labelRegistered] == "true", labels[labelInitialized] == "true"
 	n.Owner, n.Group = OwnerNone, GroupNone
-	pool := labels[labelKarpenterPool]
+	pool, nodeGroup, compute := labels[labelKarpenterPool], labels[labelNodeGroup], labels[labelComputeType]
 	switch {
-	case labels[labelComputeType] == computeTypeAuto && pool != "":
+	case compute == computeTypeAuto && pool != "":
 		n.Owner, n.Group = OwnerAutoMode, NodePoolGroup(pool)
 	case pool != "":
 		n.Owner, n.Group = OwnerKarpenter, NodePoolGroup(pool)
-	case labels[labelNodeGroup] != "":
-		n.Owner, n.Group = OwnerManagedNodeGroup, NodeGroupGroup(labels[labelNodeGroup])
+	case nodeGroup != "":
+		n.Owner, n.Group = OwnerManagedNodeGroup, NodeGroupGroup(nodeGroup)
 	case annotations[annotationMachine] != "":
 		n.Owner = OwnerClusterAPI
 	}
 	if n.Compute == ComputeUnknown {
-		switch labels[labelComputeType] {
+		switch compute {
 		case computeTypeFargate:
 			n.Compute = ComputeFargate
 		case computeTypeHybrid:

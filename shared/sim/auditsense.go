@@ -157,8 +157,8 @@ func (u *auditor) sawReady(inv *invocation) {
 	for _, page := range inv.seen.nodes.pages {
 		for i := range page {
 			n := &page[i]
-			if readyNode(n) {
-				u.sense.shown[instanceOf(n)] = true
+			if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) {
+				u.sense.shown[id] = true
 			}
 		}
 	}

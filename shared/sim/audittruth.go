@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -124,8 +125,11 @@ func (t *truths) remember(a *account) {
 		}
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
-			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || m.node.ready().Status != corev1.ConditionTrue)
+			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || !m.node.works)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil || !m.unnamed.IsZero())
+			if n := cmp.Or(m.node, m.lost); n == nil || !n.keeps {
+				continue
+			}
 			guarded := false
 			for _, p := range m.pods() {
 				note(p.keep, m.id, p.keep != "")

@@ -76,12 +76,20 @@ func (g *group) scaling() types.AutoScalingGroup {
 		AvailabilityZones: zones, VPCZoneIdentifier: aws.String(strings.Join(c.subnets(), ",")), LaunchTemplate: g.template.specification(),
 	}
 	for _, m := range c.machines {
-		if m.g == g && m.state != terminated && !m.inPool() {
-			out.Instances = append(out.Instances, types.Instance{
-				InstanceId: &m.id, AvailabilityZone: &m.zone, HealthStatus: aws.String(m.health()), LifecycleState: m.lifecycle(),
-				LaunchTemplate: m.template.specification(), ProtectedFromScaleIn: aws.Bool(!m.shielded.IsZero()),
-			})
+		if m.g != g || m.state == terminated || m.inPool() {
+			continue
 		}
+		launchedWith := out.LaunchTemplate // most have it: they share it
+		if m.template.version != g.template.version || m.template.id != g.template.id {
+			launchedWith = m.template.specification()
+		}
+		if out.Instances == nil {
+			out.Instances = make([]types.Instance, 0, len(g.members))
+		}
+		out.Instances = append(out.Instances, types.Instance{
+			InstanceId: &m.id, AvailabilityZone: &m.zone, HealthStatus: aws.String(m.health()), LifecycleState: m.lifecycle(),
+			LaunchTemplate: launchedWith, ProtectedFromScaleIn: aws.Bool(!m.shielded.IsZero()),
+		})
 	}
 	out.Tags = []types.TagDescription{{Key: aws.String("kubernetes.io/cluster/" + c.name), Value: aws.String("owned")}}
 	if g.owner == nodeGroup {

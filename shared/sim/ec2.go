@@ -220,8 +220,14 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 // statusFilters holds the status filters by name. Volumes and applications always pass their
 // checks.
 var statusFilters = map[string]func(m *machine, value string) bool{
-	"instance-status.status":     func(m *machine, v string) bool { return v == string(m.checks()) },
-	"system-status.status":       func(m *machine, v string) bool { return v == string(m.systemChecks()) },
+	"instance-status.status": func(m *machine, v string) bool {
+		instance, _ := m.checks()
+		return v == string(instance)
+	},
+	"system-status.status": func(m *machine, v string) bool {
+		_, system := m.checks()
+		return v == string(system)
+	},
 	"attached-ebs-status.status": func(_ *machine, v string) bool { return v == "ok" },
 	"application-status.status":  func(_ *machine, v string) bool { return v == "ok" },
 	"event.code":                 func(m *machine, v string) bool { return m.event != nil && string(m.event.told().Code) == v },
@@ -314,42 +320,39 @@ var (
 	volumesWork      = &types.EbsStatusSummary{Status: types.SummaryStatusOk}
 	applicationWorks = &types.ApplicationStatusSummary{Status: types.SummaryStatusOk}
 	performs         = &types.PerformanceStatusSummary{Status: types.SummaryStatusOk}
-	summaries        = map[types.SummaryStatus]*types.InstanceStatusSummary{
-		types.SummaryStatusOk:           reachability(types.SummaryStatusOk, types.StatusTypePassed),
-		types.SummaryStatusInitializing: reachability(types.SummaryStatusInitializing, types.StatusTypeInitializing),
-	}
+	passed           = reachability(types.SummaryStatusOk, types.StatusTypePassed)
+	started          = reachability(types.SummaryStatusInitializing, types.StatusTypeInitializing)
 )
 
 func reachability(s types.SummaryStatus, d types.StatusType) *types.InstanceStatusSummary {
 	return &types.InstanceStatusSummary{Status: s, Details: []types.InstanceStatusDetails{{Name: types.StatusNameReachability, Status: d}}}
 }
 
-// checks returns the result of a running instance's instance status checks.
-func (m *machine) checks() types.SummaryStatus {
+// checks returns the results of a running instance's instance and system status checks.
+func (m *machine) checks() (instance, system types.SummaryStatus) {
+	const ok, failed = types.SummaryStatusOk, types.SummaryStatusImpaired
+	first := ok
+	if now := m.c.a.Now(); now.Sub(m.launched) < checking || now.Sub(m.started) < checking {
+		first = types.SummaryStatusInitializing
+	}
 	switch {
-	case m.failsCheck() && m.checkFails != checksSystem:
-		return types.SummaryStatusImpaired
-	case m.c.a.Now().Sub(m.launched) < checking || m.c.a.Now().Sub(m.started) < checking:
-		return types.SummaryStatusInitializing
+	case !m.failsCheck():
+		return first, first
+	case m.checkFails == checksSystem:
+		return first, failed
+	case m.checkFails == checksBoth:
+		return failed, failed
 	}
-	return types.SummaryStatusOk
-}
-
-// systemChecks returns the result of a running instance's system status checks.
-func (m *machine) systemChecks() types.SummaryStatus {
-	switch s := m.checks(); {
-	case m.failsCheck() && (m.checkFails == checksSystem || m.checkFails == checksBoth):
-		return types.SummaryStatusImpaired
-	case s == types.SummaryStatusInitializing:
-		return s
-	}
-	return types.SummaryStatusOk
+	return failed, ok
 }
 
 // summary returns a status check summary. A failing check is impaired since the ailment began.
 func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
-	if s != types.SummaryStatusImpaired {
-		return summaries[s]
+	switch s {
+	case types.SummaryStatusOk:
+		return passed
+	case types.SummaryStatusInitializing:
+		return started
 	}
 	failed := reachability(s, types.StatusTypeFailed)
 	failed.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
@@ -360,18 +363,17 @@ func (m *machine) status() types.InstanceStatus {
 	out := types.InstanceStatus{
 		InstanceId: m.shown.InstanceId, InstanceState: m.shown.State, AvailabilityZone: m.shown.Placement.AvailabilityZone, AvailabilityZoneId: m.shown.Placement.AvailabilityZoneId,
 	}
-	if m.shown.State.Name == types.InstanceStateNameRunning { // other states have none of these
-		out.AttachedEbsStatus, out.ApplicationStatus, out.PerformanceStatus = volumesWork, applicationWorks, performs
-	}
-	if m.event != nil && m.shown.State.Name == types.InstanceStateNameRunning {
-		out.Events = []types.InstanceStatusEvent{m.event.told()}
-	}
-	if m.shown.State.Name != types.InstanceStateNameRunning {
+	if !m.runs() {
 		none := &types.InstanceStatusSummary{Status: types.SummaryStatusNotApplicable}
 		out.InstanceStatus, out.SystemStatus = none, none
 		return out
 	}
-	out.InstanceStatus, out.SystemStatus = m.summary(m.checks()), m.summary(m.systemChecks())
+	out.AttachedEbsStatus, out.ApplicationStatus, out.PerformanceStatus = volumesWork, applicationWorks, performs
+	if m.event != nil {
+		out.Events = []types.InstanceStatusEvent{m.event.told()}
+	}
+	instance, system := m.checks()
+	out.InstanceStatus, out.SystemStatus = m.summary(instance), m.summary(system)
 	return out
 }
 
@@ -449,11 +451,12 @@ func rollOf(filters []types.Filter) (cluster string, ok bool) {
 // enrolled returns the machines of which DescribeTags shows the cluster's tag. An answer may omit
 // one that has had it for long.
 func (c *cluster) enrolled(d dice) (all []*machine) {
+	key := roll.ClusterTagPrefix + c.name
 	for i, m := range c.machines {
 		if m.shown == nil || !c.a.sc.Quiet && d.nth(i).chance(0.002) {
 			continue
 		}
-		if _, ok := get(m.tagsTold(), roll.ClusterTagPrefix+c.name); ok {
+		if _, ok := get(m.tagsTold(), key); ok {
 			all = append(all, m)
 		}
 	}
@@ -464,7 +467,8 @@ func (c *cluster) enrolled(d dice) (all []*machine) {
 // after DescribeInstances shows a change.
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 func (m *machine) tagsTold() []tag {
-	if !m.c.a.sc.Quiet && m.c.a.now-m.tagsChanged < m.d.of("tags").nth(int(m.tagsChanged)).between(0, 30*time.Second) {
+	const longest = 30 * time.Second
+	if age := m.c.a.now - m.tagsChanged; !m.c.a.sc.Quiet && age < longest && age < m.d.of("tags").nth(int(m.tagsChanged)).between(0, longest) {
 		return m.tagsBefore
 	}
 	return m.shownTags

@@ -119,8 +119,11 @@ func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVer
 func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	out := map[string]types.LaunchTemplateVersion{}
 	a.templates(func(g *group, t *template) bool {
+		if t.id != id {
+			return true
+		}
 		number := fmt.Sprint(t.version)
-		if _, ok := out[number]; t.id != id || ok {
+		if _, ok := out[number]; ok {
 			return true
 		}
 		out[number] = types.LaunchTemplateVersion{

@@ -119,7 +119,7 @@ func (c *cluster) guest(f Fault, d dice) {
 		delete(n.labels, "topology.k8s.aws/zone-id")
 		delete(n.labels, "topology.kubernetes.io/zone")
 	}
-	n.conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: metav1.NewTime(n.created)}}
+	n.conditions, n.works = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: metav1.NewTime(n.created)}}, true
 	c.nodes = append(c.nodes, n)
 	c.byNode[n.name] = n
 	n.version = c.changed()

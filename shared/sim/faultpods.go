@@ -113,7 +113,7 @@ func (m *machine) serves(why string) *pod {
 func (m *machine) keeps(why string) *pod {
 	n, d := m.node, m.d.of("serves").nth(m.silence)
 	p := &pod{namespace: "shop", name: "db-" + shortID(d, 5), uid: uid(d), keep: why, guarded: why == keptBudget}
-	n.pods = append(n.pods, p)
+	n.pods, n.keeps = append(n.pods, p), true
 	switch why {
 	case keptNode:
 		n.annotate("karpenter.sh/do-not-disrupt", "true")

@@ -162,8 +162,10 @@ func init() { // set in init because the functions of a fault use this table
 
 // faultType returns the type of the fault; nil if there is none of that name.
 func (k FaultKind) faultType() *faultType {
-	if i := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == k }); i >= 0 {
-		return &faultTypes[i]
+	for i := range faultTypes {
+		if t := &faultTypes[i]; t.kind == k {
+			return t
+		}
 	}
 	return nil
 }

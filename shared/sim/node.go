@@ -12,9 +12,9 @@ import (
 // stamp returns the time as the cluster's machines write it, in whole seconds.
 func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
 
-// ready returns the node's condition Ready.
+// ready returns the node's condition Ready, which is mostly the last.
 func (n *node) ready() *corev1.NodeCondition {
-	for i := range n.conditions {
+	for i := len(n.conditions) - 1; i >= 0; i-- {
 		if c := &n.conditions[i]; c.Type == corev1.NodeReady {
 			return c
 		}
@@ -24,6 +24,9 @@ func (n *node) ready() *corev1.NodeCondition {
 
 // set changes or adds a condition, and reports whether its status or reason changed.
 func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) bool {
+	if what == corev1.NodeReady {
+		n.works = status == corev1.ConditionTrue
+	}
 	now := metav1.NewTime(n.c.stamp())
 	changed := corev1.NodeCondition{Type: what, Status: status, LastTransitionTime: now, LastHeartbeatTime: now, Reason: reason, Message: message}
 	for i, c := range n.conditions {
@@ -170,7 +173,8 @@ func (n *node) daemons() []*pod {
 func (n *node) schedule() {
 	d := n.machine.d.of("pods").nth(n.machine.boots)
 	for i := range 1 + d.below(3) {
-		p := d.nth(i)
-		n.pods = append(n.pods, &pod{namespace: "shop", name: fmt.Sprintf("web-%s", shortID(p, 10)), uid: uid(p), guarded: p.of("guarded").chance(0.08)})
+		d := d.nth(i)
+		p := &pod{namespace: "shop", name: fmt.Sprintf("web-%s", shortID(d, 10)), uid: uid(d), guarded: d.of("guarded").chance(0.08)}
+		n.pods, n.keeps = append(n.pods, p), n.keeps || p.guarded
 	}
 }

@@ -218,8 +218,10 @@ func (g *group) tends(m *machine) bool {
 	if !m.alive() || !g.c.exists() {
 		return false
 	}
-	a := g.c.a
-	ill := a.Now().Sub(m.since)
+	if m.ail == well {
+		return true
+	}
+	ill := g.c.a.Now().Sub(m.since)
 	switch {
 	case g.idle && m.unacted, m.aside != "", m.claim != nil && !m.claim.deleting.IsZero():
 	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended && !g.halts():

@@ -143,9 +143,13 @@ func (g *group) atEase() {
 
 // machinePlight is the part of a machine's state that situations change.
 type machinePlight struct {
-	settledAt time.Time // since when it is healthy; zero if it never was
 	// elsewhere says what the machine is if it is not a node of its cluster, "" if it is one.
 	elsewhere string
+	// lost is its Node if that disappeared while its kubelet works. vanished is when that
+	// happened, or when lists began to omit the Node.
+	lost      *node
+	vanished  time.Time
+	settledAt time.Time // since when it is healthy; zero if it never was
 	// hangs: its container runtime is dead, and its pods never stop.
 	hangs bool
 	// serving: its kubelet is dead, and its workload must not be terminated.
@@ -153,11 +157,7 @@ type machinePlight struct {
 	// unacted: its owner should repair it but does not.
 	unacted bool
 	unread  string // the result of reading its user data; see groupPlight
-	// lost is its Node if that disappeared while its kubelet works. vanished is when that
-	// happened, or when lists began to omit the Node.
-	lost     *node
-	vanished time.Time
-	mutedAt  time.Time
+	mutedAt time.Time
 	// checkFails names the status checks that fail while it is impaired; "" means the instance's.
 	checkFails string
 	// event is the event that EC2 scheduled for it, also a past one; nil if none.

@@ -209,8 +209,21 @@ type tag struct{ key, value string }
 
 // machine is an EC2 instance with what runs on it.
 type machine struct {
-	c        *cluster
-	g        *group
+	// What is read of all machines every minute comes first, so that it is near each other in
+	// memory.
+	c         *cluster
+	g         *group
+	node      *node  // its Node, nil if there is none
+	claim     *claim // its NodeClaim, nil if there is none
+	state     machineState
+	ail       ailment
+	muted     bool // its zone has no network, so it reaches nobody
+	protected bool // termination protection
+	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
+	// the instance.
+	shown         *types.Instance
+	machinePlight // the machine's state from situations
+
 	d        dice
 	id       string
 	dnsName  string // private
@@ -218,14 +231,12 @@ type machine struct {
 	zone     string
 	launched time.Time
 	template template
-	state    machineState
 	ended    time.Time // when it stopped running for good
 	taken    bool      // EC2 reclaimed it
 	tags     []tag
 	// brokenOff is why EC2 terminated it at launch, nil if it did not.
 	brokenOff *types.StateReason
 
-	ail     ailment
 	since   time.Time // start of the ailment
 	cured   time.Time // end of the last one
 	stays   bool      // a replacement would have the same ailment: the machine is not its cause
@@ -233,52 +244,46 @@ type machine struct {
 	reboots bool      // a reboot cures the ailment
 	boots   int       // number of boots
 	booting bool
-	// muted: its zone has no network, so it reaches nobody.
-	muted   bool
 	silence int // counts the times it went silent, so that delayed effects apply only to their own silence
 
-	node      *node  // its Node, nil if there is none
-	claim     *claim // its NodeClaim, nil if there is none
-	reporting bool   // its kubelet reports
+	reporting bool // its kubelet reports
 	renewed   time.Time
 	pressure  time.Time // start of its memory shortage; zero if none
 
-	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
-	// the instance.
-	shown     *types.Instance
 	shownTags []tag // as the permission check and EC2's answers use them
 	shownAt   time.Duration
 	// tagsBefore are the tags before tagsChanged, which DescribeTags shows a while longer.
 	tagsBefore  []tag
 	tagsChanged time.Duration
 
-	protected   bool // termination protection
 	protectedAt time.Time
-
-	machinePlight // the machine's state from situations
 }
 
 // node is a Node object.
 type node struct {
-	c           *cluster
-	name        string
-	uid         string
+	// What is read of all nodes every minute comes first, as in machine.
+	c        *cluster
+	machine  *machine
+	name     string
+	deleting time.Time // when it was deleted, zero if it was not
+	cordoned bool
+	unlisted bool // lists omit it
+	works    bool // its condition Ready is True
+	keeps    bool // it has, or had, pods that must not be terminated or have a budget
+
+	conditions  []corev1.NodeCondition // Ready last, as kubelets list them; set changes them
+	pods        []*pod
 	version     int
+	uid         string
 	created     time.Time
-	machine     *machine
 	labels      map[string]string
 	annotations map[string]string
 	taints      []corev1.Taint
-	cordoned    bool
-	lifted      time.Time              // when a person lifted their cordon, zero if none did
-	deleting    time.Time              // when it was deleted, zero if it was not
-	unlisted    bool                   // lists omit it
-	bare        bool                   // it has no provider ID
-	provider    string                 // a provider ID that replaces its machine's, "" if none
-	guest       string                 // what it represents if it runs on no EC2 instance; "" if it does
-	conditions  []corev1.NodeCondition // Ready last, as kubelets list them
+	lifted      time.Time // when a person lifted their cordon, zero if none did
+	bare        bool      // it has no provider ID
+	provider    string    // a provider ID that replaces its machine's, "" if none
+	guest       string    // what it represents if it runs on no EC2 instance; "" if it does
 	bootID      string
-	pods        []*pod
 	events      []occurrence
 
 	listed   corev1.Node      // as lists return it
@@ -289,11 +294,11 @@ type node struct {
 
 // pod is a Pod bound to a node.
 type pod struct {
-	namespace, name, uid string
+	keep                 string // why it must not be terminated; "" if it may be
+	guarded              bool   // its disruption budget allows no eviction
 	daemon               bool
-	guarded              bool      // its disruption budget allows no eviction
+	namespace, name, uid string
 	leaving              time.Time // when it was deleted, zero if it was not
-	keep                 string    // why it must not be terminated; "" if it may be
 	made                 made[podState]
 	budget               made[time.Time] // its disruption budget, keyed by its node's creation time
 }

@@ -76,9 +76,8 @@ func (l *look) duplicates() cause.Verdict {
 // found nothing wrong with it except flapping.
 func (l *look) inOrder(claim evidence.NodeClaim) bool {
 	c, ok := claim.Condition("Initialized")
-	return ok && c.Status == string(roll.ConditionTrue) && !slices.ContainsFunc(append([]roll.Finding{l.Finding}, l.Findings...), func(f roll.Finding) bool {
-		return f.Instance == claim.Instance && f.Kind != roll.Flapping
-	})
+	wrong := func(f roll.Finding) bool { return f.Instance == claim.Instance && f.Kind != roll.Flapping }
+	return ok && c.Status == string(roll.ConditionTrue) && !wrong(l.Finding) && !slices.ContainsFunc(l.Findings, wrong)
 }
 
 // pair is two NodeClaims, the older one first.

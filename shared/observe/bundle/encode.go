@@ -179,12 +179,20 @@ func encodeAll[T any](e encoder, all []T) []any {
 
 // printed returns JSON as the CLI and kubectl print it, with sorted keys.
 func printed(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	var out bytes.Buffer
+	if err := json.Indent(&out, compact(v), "", "    "); err != nil {
+		panic("JSON that was just written is valid: " + err.Error())
+	}
+	return out.Bytes()
+}
+
+// compact returns JSON on one line, with sorted keys.
+func compact(v any) []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "    ")
 	if err := e.Encode(v); err != nil {
 		panic("JSON of maps, arrays and texts cannot fail: " + err.Error())
 	}
-	return b.Bytes()
+	return out.Bytes()
 }

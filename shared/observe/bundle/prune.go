@@ -29,7 +29,7 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	p.json = json.RawMessage(printed(o))
+	p.json = compact(o)
 	return nil
 }
 

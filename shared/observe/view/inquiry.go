@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"rollcall/shared/diagnose"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/archive"
@@ -32,19 +34,22 @@ type Inquiry struct {
 // Inquire reads the evidence for the input's findings and diagnoses them. record reports whether it
 // may be kept afterwards; the answers are then held in memory.
 func (v *View) Inquire(ctx context.Context, in collect.Input, record bool) *Inquiry {
-	out := &Inquiry{}
-	o := collect.Options{AWS: v.aws, Kube: v.kube, Principal: v.options.Principal, Free: v.options.Free, Serial: v.options.Serial, WithoutSecrets: v.options.WithoutSecrets, HostLogs: v.options.HostLogs}
+	out, from := &Inquiry{}, v.collector
 	if record && v.options.Store != nil {
 		out.recorder, out.store = bundle.NewRecorder(in.Snapshot.At), v.options.Store
-		o.AWS, o.Kube = out.recorder.AWS(v.aws), out.recorder.Kube(v.kube)
+		from = collecting(out.recorder.AWS(v.aws), out.recorder.Kube(v.kube), v.options)
 	}
-	out.Evidence = collect.New(o).Collect(ctx, in)
+	out.Evidence = from.Collect(ctx, in)
 	out.Diagnoses = diagnose.Diagnose(out.Evidence)
 	if out.recorder != nil {
 		out.recorder.Remember(out.Evidence.Remembered())
 		out.fault = out.recorder.Snapshot(in.Snapshot)
 	}
 	return out
+}
+
+func collecting(cfg aws.Config, dialer bundle.Dialer, o Options) *collect.Collector {
+	return collect.New(collect.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, Free: o.Free, Serial: o.Serial, WithoutSecrets: o.WithoutSecrets, HostLogs: o.HostLogs})
 }
 
 // ErrNotRecorded means that the answers of an inquiry were not recorded.

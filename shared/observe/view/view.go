@@ -73,6 +73,8 @@ type View struct {
 	aws      aws.Config
 	kube     bundle.Dialer
 	options  Options
+	// collector reads evidence that will not be kept.
+	collector *collect.Collector
 	// remembered is what a bundle holds of earlier checks; nil for an account.
 	remembered map[string]evidence.Remembered
 }
@@ -81,7 +83,7 @@ type View struct {
 func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	return &View{
 		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst, RollFrom: o.RollFrom, WithoutUserData: o.WithoutSecrets}),
-		aws:      cfg, kube: dialer, options: o,
+		aws:      cfg, kube: dialer, options: o, collector: collecting(cfg, dialer, o),
 	}
 }
 
