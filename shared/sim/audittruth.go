@@ -497,10 +497,18 @@ var ofMachine = map[string]func(excuse) bool{
 		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
 	},
 	"ReplacementRepeats": func(e excuse) bool {
-		open := e.actions(func(a ledger.Action) bool { // its outcome is unknown: it may have taken effect
-			return a.Outcome == nil && string(a.Group) == e.group && (a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim])
+		replaced := e.u.sense.replaced[e.g]
+		more := e.actions(func(a ledger.Action) bool {
+			if string(a.Group) != e.group || a.Do != acts[actTerminate] && a.Do != acts[actDeleteClaim] {
+				return false
+			}
+			if a.Outcome == nil { // it may have taken effect
+				return true
+			}
+			// Its owner ended it while the act was begun, which looks the same.
+			return a.Outcome.Result == ledger.Done && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) || r.at.After(a.At) })
 		})
-		return len(e.u.sense.replaced[e.g])+len(open) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
+		return len(replaced)+len(more) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
 	"ReplacementPending": func(e excuse) bool {
 		// The owner of a machine without a NodeClaim does not know it, and launches for its pods.

@@ -58,7 +58,7 @@ type verdicts struct {
 	lowered map[*group][]span
 	// meanwhile has what was found only then, by the first check that held an act for the mode.
 	meanwhile map[about]meanwhile
-	// unusable is when the policy was last one that does not validate.
+	// unusable is when the policy was last one that does not validate, which turns nothing off.
 	unusable time.Time
 	// quiet is when the mode last allowed no notices for a group.
 	quiet map[*group]time.Time
@@ -421,8 +421,7 @@ func (u *auditor) minute() {
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
 	}
-	usable := u.policies.document(u.a.dep.parameters.policy) != nil // what does not validate turns nothing off
-	if !usable {
+	if u.policies.document(u.a.dep.parameters.policy) == nil {
 		u.verdicts.unusable = u.a.Now()
 	}
 	for _, c := range u.a.clusters {
@@ -435,7 +434,7 @@ func (u *auditor) minute() {
 			u.toldOfKept(c, cl)
 		}
 		for _, g := range c.groups {
-			if usable && u.policyNow(c, g).mode < mayRemediate {
+			if u.policyNow(c, g).mode < mayRemediate {
 				all := u.verdicts.lowered[g]
 				if n := len(all); n > 0 && u.a.Now().Sub(all[n-1].to) <= step {
 					all[n-1].to = u.a.Now()

@@ -248,7 +248,7 @@ func handled() []Mutation {
 			Name: "a policy that could not be read lowers nothing", File: inspect,
 			Old: "permitted != h.Permitted\n", New: "false\n",
 			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultBadPolicy),
-			Rules: rules(sim.RuleTruth),
+			Missed: "a group without findings has no record of remediate before it, and what is found in it meanwhile is held too; the rule truth excuses both",
 		},
 		{
 			Name: "a schedule may be for a moment that has passed", File: inspect,
