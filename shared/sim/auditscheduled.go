@@ -17,7 +17,7 @@ const (
 // moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
 // there is such an event.
 func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
-	if m == nil || m.event == nil || m.ail == failedGPU && !m.event.over.IsZero() { // then the act is about its GPU
+	if m == nil || m.event == nil || m.ail == failedGPU { // then the act may be about its GPU
 		return false
 	}
 	e, now := m.event, u.a.Now()
