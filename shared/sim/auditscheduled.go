@@ -17,13 +17,17 @@ const (
 // moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
 // there is such an event.
 func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
-	if m == nil || m.event == nil || m.ail == failedGPU { // then the act may be about its GPU
+	if m == nil || m.event == nil {
 		return false
 	}
 	e, now := m.event, u.a.Now()
 	lead := u.policy(inv, m.c, m.g.groupName()).duration("scheduled.lead")
+	interrupts := what != actCordon && what != actEvict
+	if m.ail == failedGPU && (interrupts || !e.over.IsZero() || now.Before(e.notBefore.Add(-lead))) {
+		return false // it is about its GPU
+	}
 	switch {
-	case what != actCordon && what != actEvict:
+	case interrupts:
 		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it is scheduled, and EC2 does that itself", inv.name, what, m.id, e.code)
 	case !e.over.IsZero() && e.over.Before(inv.begun):
 		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it was %s at %s", inv.name, what, m.id, e.code, e.why, e.over.Format(time.TimeOnly))
