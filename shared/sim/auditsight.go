@@ -134,9 +134,10 @@ func startupTaint(key string) bool {
 // in one group. An instance for which unsure returns true never counts as past its tolerance. pol returns
 // the policy for an instance of a group.
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
-	running := map[string]*types.Instance{}
+	running, listed := map[string]*types.Instance{}, map[string]*types.Instance{}
 	for _, page := range s.instances.pages {
 		for _, i := range page {
+			listed[*i.InstanceId] = i
 			if i.State != nil && i.State.Name == types.InstanceStateNameRunning {
 				running[*i.InstanceId] = i
 			}
@@ -167,8 +168,9 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 			joined[id] = true
 			inst := running[id]
 			of := groupByLabel(n)
-			// One that is being removed counts: the check may have read that after it had counted.
-			if known := cmp.Or(inst, s.looked[id].instance); known != nil {
+			// One that is being removed counts: the check may have read that after it had counted. So does
+			// one that is stopped.
+			if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
 				of = groupOf(known)
 			}
 			add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
