@@ -82,15 +82,12 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 // or what an act depends on.
 var alsoDenied = map[string]func(call string) bool{
 	"acts":       actsOnMachines,
-	"evidence":   func(call string) bool { return call == "s3:PutObject" },
-	"attributes": func(call string) bool { return call == "ec2:DescribeInstanceAttribute" },
-	"pods":       func(call string) bool { return call == "kubernetes:list pods" },
-	"claims":     func(call string) bool { return strings.HasSuffix(call, " nodeclaims") },
+	"evidence":   callsOf("s3:PutObject"),
+	"attributes": callsOf("ec2:DescribeInstanceAttribute"),
+	"pods":       callsOf("kubernetes:list pods"),
 }
 
-func actsOnMachines(name string) bool {
-	return name == "ec2:TerminateInstances" || name == "ec2:RebootInstances"
-}
+var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 
 // err returns the error of a call that meets the fault.
 func (f callFault) err(name string) error {

@@ -315,13 +315,13 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 // mode, and all checks that found anything of its instance found it in that mode.
 func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 	m := u.a.machines[key.instance]
-	if m == nil || m.ail == well || !inv.v.policy.read || len(u.verdicts.lowered[m.g]) == 0 {
-		return
-	}
-	if known, ok := u.verdicts.meanwhile[key]; ok && known.trouble.Equal(m.since) {
+	if m == nil || m.ail == well || !inv.v.policy.read {
 		return
 	}
 	all := u.verdicts.lowered[m.g]
+	if known, ok := u.verdicts.meanwhile[key]; len(all) == 0 || ok && known.trouble.Equal(m.since) {
+		return
+	}
 	from := latest(all[len(all)-1].from, u.verdicts.unusable)
 	away := m.node != nil && m.node.ready().Status != corev1.ConditionTrue
 	if m.since.Before(from) || away && u.times.away(m.node).Before(from) { // it may have been found before as another kind

@@ -101,7 +101,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		inv.missed = true
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if name == "ec2:GetConsoleOutput" || strings.HasPrefix(name, "iam:") {
+	if diagnoses(name) {
 		inv.diagnosed = v.a.Now()
 	}
 	took := v.takes(d)
@@ -153,6 +153,9 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	}
 	return err
 }
+
+// diagnoses reports whether only a diagnosis makes such a call.
+var diagnoses = callsOf("ec2:GetConsoleOutput", "iam:")
 
 // met reports whether the call conflicted with another writer of DynamoDB, which is not a failure.
 func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) }

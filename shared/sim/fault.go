@@ -341,11 +341,10 @@ func (m *machine) meddle(f Fault, p dice) {
 	}
 	switch does {
 	case peopleHold:
-		if _, held := get(m.tags, "rollcall:hold"); held {
+		if !m.tagHold("true") {
 			return
 		}
-		m.tags = append(slices.Clone(m.tags), tag{"rollcall:hold", "true"})
-		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag("rollcall:hold") })
+		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
 	case peopleProtect:
 		m.protected, m.protectedAt = true, a.Now()
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
@@ -361,6 +360,17 @@ func (m *machine) meddle(f Fault, p dice) {
 		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when an act would be due
 	}
 	m.touch()
+}
+
+// tagHold tags the machine with rollcall:hold, and reports whether it was not held: an instance has one tag
+// of a key.
+func (m *machine) tagHold(value string) bool {
+	if _, held := get(m.tags, roll.TagHold); held {
+		return false
+	}
+	m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, value})
+	m.touch()
+	return true
 }
 
 // untag removes a tag, as a person would.
@@ -393,7 +403,7 @@ func (a *account) heal() {
 				m.setAtEase()
 				m.restore()
 				m.rename()
-				m.untag("rollcall:hold")
+				m.untag(roll.TagHold)
 				m.untag(roll.TagApprove)
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():

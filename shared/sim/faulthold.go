@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"rollcall/shared/roll"
@@ -40,11 +39,8 @@ var datedHold = faultType{
 			text = until.AddDate(0, 0, -1).Format(time.DateOnly)
 		}
 		a.in(d.of("tagged").between(0, 20*time.Minute), func() {
-			// An instance has one tag of a key.
-			if _, held := get(m.tags, roll.TagHold); m.state == running && !a.healedNow() && !held {
+			if m.state == running && !a.healedNow() && m.tagHold(text) {
 				m.holds = &hold{from: a.Now(), until: until}
-				m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, text})
-				m.touch()
 				m.arose(f, roll.TagHold+"="+text)
 			}
 		})
