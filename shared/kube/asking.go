@@ -54,7 +54,6 @@ type asking struct {
 	fields     string                              // the field selector of a list; %s is the name in the question
 	labels     string                              // the label selector of a list, the same
 	thing      string                              // in words; %s is the name in the question
-	trim       *trimming                           // removes from each object what must not leave the package
 	newest     int                                 // how many events are kept; 0 for other objects, which are all kept
 	largest    int64                               // bytes; 0 is maxAnswer
 	nameable   func(name string) (faults []string) // returns what is wrong with a name; nil if the question has no name
@@ -88,17 +87,17 @@ var (
 	askNodeClaimEvents = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
 	askNoCapacity      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents}
 	askPodEvents       = &asking{of: []resource{resourceEvent}, namespaced: true, fields: "involvedObject.kind=Pod,involvedObject.name=%s", thing: "events of pod %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
-	askPods            = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", trim: trimPod, nameable: rest.IsValidPathSegmentName}
-	askPodsLike        = &asking{of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", trim: trimPod, nameable: selector}
-	askBudgets         = &asking{of: []resource{resourceBudget}, thing: "disruption budgets", trim: trimBudget, largest: maxVolumes}
-	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", trim: trimVolume, largest: maxVolumes}
+	askPods            = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", nameable: rest.IsValidPathSegmentName}
+	askPodsLike        = &asking{of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", nameable: selector}
+	askBudgets         = &asking{of: []resource{resourceBudget}, thing: "disruption budgets", largest: maxVolumes}
+	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", largest: maxVolumes}
 	askNodeClaims      = &asking{of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue}
 	askNodePool        = &asking{of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: rest.IsValidPathSegmentName}
 	askNodePools       = &asking{of: []resource{resourceNodePool}, thing: "node pools"}
 	askEC2NodeClass    = &asking{of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: rest.IsValidPathSegmentName}
-	askAccounts        = &asking{of: []resource{resourceAccount}, fields: metav1.ObjectNameField + "=%s", thing: "service accounts called %s", trim: trimAccount, nameable: rest.IsValidPathSegmentName}
+	askAccounts        = &asking{of: []resource{resourceAccount}, fields: metav1.ObjectNameField + "=%s", thing: "service accounts called %s", nameable: rest.IsValidPathSegmentName}
 	askWebhooks        = &asking{of: []resource{resourceMutating, resourceValidating}, thing: "webhook configurations"}
-	askDaemonSets      = &asking{of: []resource{resourceDaemonSet}, thing: "DaemonSets", trim: trimDaemonSet}
+	askDaemonSets      = &asking{of: []resource{resourceDaemonSet}, thing: "DaemonSets"}
 	askEndpointSlices  = &asking{of: []resource{resourceSlice}, namespaced: true, labels: labelServiceName + "=%s", thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue}
 )
 

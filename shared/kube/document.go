@@ -1,16 +1,31 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// object is a Kubernetes object whose fields are kept unchanged, including numbers.
-type object map[string]json.RawMessage
+// object is a Kubernetes object, or one inside of it, as [unmarshal] decodes it.
+type object = map[string]any
+
+// unmarshal is [json.Unmarshal], but keeps the numbers of an object as they are written.
+func unmarshal(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more follows after its end")
+	}
+	return nil
+}
 
 // annotationLastApplied is where kubectl apply keeps the object that it applied.
 const annotationLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -48,7 +63,7 @@ func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListO
 // must not count as an empty list.
 func listOf[T any](data []byte, r resource) (items []T, next string, err error) {
 	var page listObject[T]
-	if err = json.Unmarshal(data, &page); err == nil && page.Kind != kindList && page.Kind != r.kind+kindList {
+	if err = unmarshal(data, &page); err == nil && page.Kind != kindList && page.Kind != r.kind+kindList {
 		err = fmt.Errorf("it is a %q, not a list of %s", page.Kind, r.plural)
 	}
 	if err != nil {
@@ -58,7 +73,7 @@ func listOf[T any](data []byte, r resource) (items []T, next string, err error) 
 }
 
 // readPage reads one page of a list and returns the token of the next.
-func readPage(data []byte, r resource, trim *trimming) (items []*Item, next string, err error) {
+func readPage(data []byte, r resource) (items []*Item, next string, err error) {
 	page, next, err := listOf[object](data, r)
 	if err != nil {
 		return nil, "", err
@@ -67,7 +82,7 @@ func readPage(data []byte, r resource, trim *trimming) (items []*Item, next stri
 		if o == nil {
 			return nil, "", errors.New("one of its items is null")
 		}
-		if err := o.tidy(r, trim); err != nil {
+		if err := tidy(o, r); err != nil {
 			return nil, "", err
 		}
 		item, err := json.Marshal(o)
@@ -79,61 +94,18 @@ func readPage(data []byte, r resource, trim *trimming) (items []*Item, next stri
 	return items, next, nil
 }
 
-// tidy gives the object the form that kubectl prints. It adds the kind, which the API server leaves
-// out in lists of its own types, and removes the managed fields. It also removes the last applied
-// configuration, which repeats the object, including whatever trim removes.
-func (o object) tidy(r resource, trim *trimming) error {
-	if err := o.mustSay("apiVersion", r.apiVersion()); err != nil {
+// tidy gives the object the form that kubectl prints, without what never leaves the package. It adds
+// the kind, which the API server leaves out in lists of its own types, and removes the managed fields.
+// It also removes the last applied configuration, which repeats the object.
+func tidy(o object, r resource) error {
+	for _, must := range [][2]string{{"apiVersion", r.apiVersion()}, {"kind", r.kind}} {
+		if said, has := o[must[0]]; has && said != must[1] {
+			return fmt.Errorf("%s is %v, not %q", must[0], said, must[1])
+		}
+		o[must[0]] = must[1]
+	}
+	if err := trimTidy.object(o); err != nil {
 		return err
 	}
-	if err := o.mustSay("kind", r.kind); err != nil {
-		return err
-	}
-	err := alter(o, "metadata", func(m object) error {
-		delete(m, "managedFields")
-		return alter(m, "annotations", func(a object) error {
-			delete(a, annotationLastApplied)
-			return nil
-		})
-	})
-	if err != nil || trim == nil {
-		return err
-	}
-	return trim.object(o)
-}
-
-// mustSay sets the field if it is missing.
-func (o object) mustSay(field, value string) error {
-	raw, has := o[field]
-	if !has {
-		raw, err := json.Marshal(value)
-		o[field] = raw
-		return err
-	}
-	var said string
-	if err := json.Unmarshal(raw, &said); err != nil || said != value {
-		return fmt.Errorf("%s is %s, not %q", field, raw, value)
-	}
-	return nil
-}
-
-// alter changes a field of the object in place. A missing field stays missing.
-func alter[T any](o object, field string, change func(T) error) error {
-	raw, has := o[field]
-	if !has || string(raw) == "null" {
-		return nil
-	}
-	var value T
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	if err := change(value); err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	o[field] = raw
-	return nil
+	return trimmings[r.kind].object(o)
 }

@@ -204,7 +204,7 @@ func unanswered(err error, request *rest.Request) error {
 
 // pageInMemory reads one object, or one page of a list, without a request, and subtracts its length
 // from the budget.
-func (c *Client) pageInMemory(ctx context.Context, r resource, namespace, name string, o *metav1.ListOptions, trim *trimming, budget *int64) (items []*Item, next string, err error) {
+func (c *Client) pageInMemory(ctx context.Context, r resource, namespace, name string, o *metav1.ListOptions, budget *int64) (items []*Item, next string, err error) {
 	path := r.path(namespace, name)
 	if err = ctx.Err(); err == nil {
 		items, next, err = c.items(ctx, r, namespace, name, *o)
@@ -217,7 +217,8 @@ func (c *Client) pageInMemory(ctx context.Context, r resource, namespace, name s
 			return nil, "", errTooLarge
 		}
 	}
-	if trim == nil {
+	trim, some := trimmings[r.kind]
+	if !some {
 		return items, next, nil
 	}
 	trimmed := make([]*Item, len(items))
@@ -232,7 +233,7 @@ func (c *Client) pageInMemory(ctx context.Context, r resource, namespace, name s
 // itemsAs reads one page of a list without a request, and decodes its items.
 func itemsAs[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (out []*T, next string, err error) {
 	budget := int64(math.MaxInt64)
-	items, next, err := c.pageInMemory(ctx, r, "", "", o, nil, &budget)
+	items, next, err := c.pageInMemory(ctx, r, "", "", o, &budget)
 	for _, item := range items {
 		one, bad := Decode[T](item)
 		if bad != nil {

@@ -40,13 +40,20 @@ func Decode[T any](i *Item) (*T, error) {
 }
 
 // trim returns the item without what must not leave the package.
-func (i *Item) trim(t *trimming) (*Item, error) {
+func (i *Item) trim(t trimming) (*Item, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.trimmed != nil {
 		return i.trimmed, nil
 	}
-	data, err := t.trimmed(i.json)
+	var o object
+	if err := unmarshal(i.json, &o); err != nil {
+		return nil, err
+	}
+	if err := t.object(o); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
 	}

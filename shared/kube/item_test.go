@@ -20,7 +20,7 @@ func TestWhatAnItemWasDecodedIntoIsRemembered(t *testing.T) {
 	if again, err := Decode[named](i); again != one || err != nil {
 		t.Errorf("decoded once more: %+v, %v", again, err)
 	}
-	if other, err := Decode[object](i); err != nil || string((*other)["kind"]) != `"Pod"` {
+	if other, err := Decode[object](i); err != nil || (*other)["kind"] != "Pod" {
 		t.Errorf("as another type: %v, %v", other, err)
 	}
 	for range 2 {

@@ -69,7 +69,7 @@ func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (*Item, error) {
 	path := r.path(a.namespace, q.name)
 	if c.items != nil {
-		items, _, err := c.pageInMemory(ctx, r, a.namespace, q.name, &metav1.ListOptions{}, a.trim, budget)
+		items, _, err := c.pageInMemory(ctx, r, a.namespace, q.name, &metav1.ListOptions{}, budget)
 		if err != nil {
 			return nil, c.whyAbsent(ctx, r, err)
 		}
@@ -80,13 +80,13 @@ func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, 
 		return nil, c.whyAbsent(ctx, r, err)
 	}
 	var o object
-	if err := json.Unmarshal(data, &o); err != nil {
+	if err := unmarshal(data, &o); err != nil {
 		return nil, unexpected(path, err)
 	}
-	if string(o["kind"]) == "" {
+	if o["kind"] == nil {
 		return nil, unexpected(path, errors.New("it has no kind"))
 	}
-	if err := o.tidy(r, a.trim); err != nil {
+	if err := tidy(o, r); err != nil {
 		return nil, unexpected(path, err)
 	}
 	if data, err = json.Marshal(o); err != nil {
@@ -117,14 +117,14 @@ func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, 
 // readPage requests one page of a list.
 func (c *Client) readPage(ctx context.Context, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []*Item, next string, err error) {
 	if c.items != nil {
-		return c.pageInMemory(ctx, r, a.namespace, "", o, a.trim, budget)
+		return c.pageInMemory(ctx, r, a.namespace, "", o, budget)
 	}
 	path := r.path(a.namespace, "")
 	data, err := c.fetch(ctx, path, o, budget)
 	if err != nil {
 		return nil, "", err
 	}
-	if items, next, err = readPage(data, r, a.trim); err != nil {
+	if items, next, err = readPage(data, r); err != nil {
 		return nil, "", unexpected(path, err)
 	}
 	return items, next, nil

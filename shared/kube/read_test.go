@@ -434,7 +434,7 @@ func TestWhatOwnsAFieldAndWhatWasAppliedLastAreLeftOut(t *testing.T) {
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"userData\":\"x\"}}","karpenter.k8s.aws/ec2nodeclass-hash":"1"}},
 		"spec":{"share":1.50,"none":null}}`))
 	got, err := c.printed(t.Context(), AnEC2NodeClass("default"))
-	want := `{"apiVersion":"karpenter.k8s.aws/v1","kind":"EC2NodeClass","metadata":{"annotations":{"karpenter.k8s.aws/ec2nodeclass-hash":"1"},"generation":12345678901234567890,"name":"default"},"spec":{"share":1.50,"none":null}}`
+	want := `{"apiVersion":"karpenter.k8s.aws/v1","kind":"EC2NodeClass","metadata":{"annotations":{"karpenter.k8s.aws/ec2nodeclass-hash":"1"},"generation":12345678901234567890,"name":"default"},"spec":{"none":null,"share":1.50}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -17,19 +18,21 @@ type trimming struct {
 
 func (t trimming) object(o object) error {
 	if t.only != nil {
-		maps.DeleteFunc(o, func(field string, _ json.RawMessage) bool { return !slices.Contains(t.only, field) })
+		maps.DeleteFunc(o, func(field string, _ any) bool { return !slices.Contains(t.only, field) })
 	}
-	if t.drop != "" {
-		delete(o, t.drop)
-	}
+	delete(o, t.drop) // no field is called ""
 	for _, field := range slices.Sorted(maps.Keys(t.in)) {
-		if err := alter(o, field, t.in[field].object); err != nil {
-			return err
+		inner, err := as[object](o[field])
+		if err == nil {
+			err = t.in[field].object(inner)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", field, err)
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(t.each)) {
-		if err := alter(o, field, t.each[field].list); err != nil {
-			return err
+		if err := eachObject(o[field], t.each[field].object); err != nil {
+			return fmt.Errorf("%s: %w", field, err)
 		}
 	}
 	if t.also == nil {
@@ -38,49 +41,62 @@ func (t trimming) object(o object) error {
 	return t.also(o)
 }
 
-func (t trimming) list(all []object) error {
-	for _, o := range all {
-		if err := t.object(o); err != nil {
+// eachObject calls change for each object of a list.
+func eachObject(list any, change func(object) error) error {
+	all, err := as[[]any](list)
+	for i := range all {
+		one, err := as[object](all[i])
+		if err == nil {
+			err = change(one)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
-// trimmed returns an object, as JSON, without what the trimming removes.
-func (t trimming) trimmed(data json.RawMessage) (json.RawMessage, error) {
+// as returns the value as a T, empty for null. A value of another type might hold what is to be
+// removed.
+func as[T any](value any) (T, error) {
+	v, ok := value.(T)
+	if !ok && value != nil {
+		return v, fmt.Errorf("it is a %T, not a %T", value, v)
+	}
+	return v, nil
+}
+
+// Trim returns an object, given as JSON, without what never leaves this package: see [Client.Read].
+// Objects of most kinds stay unchanged. Numbers are [json.Number].
+func Trim(data json.RawMessage) (map[string]any, error) {
 	var o object
-	if err := json.Unmarshal(data, &o); err != nil {
+	if err := unmarshal(data, &o); err != nil {
 		return nil, err
 	}
-	if err := t.object(o); err != nil {
-		return nil, err
-	}
-	return json.Marshal(o)
-}
-
-// Trim removes from an object of a kind, as JSON, what never leaves this package: see
-// [Client.Read]. Objects of most kinds stay unchanged.
-func Trim(kind string, data json.RawMessage) (json.RawMessage, error) {
-	t := map[string]*trimming{resourcePod.kind: trimPod, resourceDaemonSet.kind: trimDaemonSet, resourceBudget.kind: trimBudget, resourceVolume.kind: trimVolume}[kind]
-	if t == nil {
-		return data, nil
-	}
-	return t.trimmed(data)
+	kind, _ := o["kind"].(string)
+	return o, trimmings[kind].object(o)
 }
 
 // AnnotationRoleARN is the annotation of a service account with the IAM role that its pods assume.
 // https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html
 const AnnotationRoleARN = "eks.amazonaws.com/role-arn"
 
+// trimmings are what is removed from objects of a kind.
+var trimmings = map[string]trimming{
+	resourcePod.kind: trimPod, resourceDaemonSet.kind: trimDaemonSet, resourceBudget.kind: trimBudget, resourceVolume.kind: trimVolume, resourceAccount.kind: trimAccount,
+}
+
 var (
+	// trimTidy removes what says how an object was written.
+	trimTidy = trimming{in: map[string]trimming{"metadata": {drop: "managedFields", in: map[string]trimming{"annotations": {drop: annotationLastApplied}}}}}
+
 	// unannotated is metadata without annotations.
 	unannotated = trimming{drop: "annotations"}
 
-	trimBudget = &trimming{in: map[string]trimming{"metadata": unannotated}}
+	trimBudget = trimming{in: map[string]trimming{"metadata": unannotated}}
 
 	// Of a service account only the role that its pods assume is kept: it also names secrets.
-	trimAccount = &trimming{
+	trimAccount = trimming{
 		only: []string{"apiVersion", "kind", "metadata"},
 		in:   map[string]trimming{"metadata": {in: map[string]trimming{"annotations": {only: []string{AnnotationRoleARN}}}}},
 	}
@@ -88,7 +104,7 @@ var (
 	// Of a PersistentVolume its claim is kept, and where it can be used. Sources name secrets and
 	// servers, so of these only that the volume is a disk of a node is kept, or the name under which
 	// it is attached.
-	trimVolume = &trimming{in: map[string]trimming{
+	trimVolume = trimming{in: map[string]trimming{
 		"metadata": unannotated,
 		"spec": {
 			only: []string{"local", "hostPath", "csi", "awsElasticBlockStore", "claimRef", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName"},
@@ -99,7 +115,7 @@ var (
 
 	// Of a DaemonSet its name is kept, what its pods run, on which nodes, and what of the host they
 	// mount.
-	trimDaemonSet = &trimming{in: map[string]trimming{
+	trimDaemonSet = trimming{in: map[string]trimming{
 		"metadata": unannotated,
 		"spec": {only: []string{"selector", "template"}, in: map[string]trimming{
 			"template": {only: []string{"spec"}, in: map[string]trimming{
@@ -119,7 +135,7 @@ var (
 	podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, annotationMirror}
 
 	// Of a pod what may hold a secret and does not concern its node is removed.
-	trimPod = &trimming{in: map[string]trimming{
+	trimPod = trimming{in: map[string]trimming{
 		"metadata": {in: map[string]trimming{"annotations": {only: podAnnotations}}, also: withoutEmptyAnnotations},
 		"spec":     {each: map[string]trimming{"containers": trimContainer, "initContainers": trimContainer, "ephemeralContainers": trimContainer}, also: trimVolumes},
 		"status":   {each: map[string]trimming{"containerStatuses": trimStatus, "initContainerStatuses": trimStatus, "ephemeralContainerStatuses": trimStatus}},
@@ -133,7 +149,7 @@ var (
 )
 
 func withoutEmptyAnnotations(metadata object) error {
-	if string(metadata["annotations"]) == "{}" {
+	if a, ok := metadata["annotations"].(object); ok && len(a) == 0 {
 		delete(metadata, "annotations")
 	}
 	return nil
@@ -147,23 +163,20 @@ const RoleToken = "aws-iam-token"
 // trimVolumes keeps only the claims of a pod, and that it has the token for a role: the attributes of
 // a CSI or flex volume can be anything.
 func trimVolumes(spec object) error {
-	var claims []object
-	err := alter(spec, "volumes", func(all []object) error {
-		for _, v := range all {
-			if _, made := v["ephemeral"]; made {
-				v["ephemeral"] = json.RawMessage("{}") // the claim has the pod's name and its own
-			} else if _, claimed := v["persistentVolumeClaim"]; !claimed && string(v["name"]) != `"`+RoleToken+`"` {
-				continue
-			}
+	volumes, claims := spec["volumes"], []any{}
+	delete(spec, "volumes")
+	err := eachObject(volumes, func(v object) error {
+		_, made := v["ephemeral"]
+		if made {
+			v["ephemeral"] = object{} // the claim has the pod's name and its own
+		}
+		if _, claimed := v["persistentVolumeClaim"]; made || claimed || v["name"] == RoleToken {
 			claims = append(claims, v)
 		}
-		return trimming{only: []string{"name", "persistentVolumeClaim", "ephemeral"}}.list(claims)
+		return trimming{only: []string{"name", "persistentVolumeClaim", "ephemeral"}}.object(v)
 	})
-	delete(spec, "volumes")
-	if err != nil || len(claims) == 0 {
-		return err
+	if len(claims) > 0 {
+		spec["volumes"] = claims
 	}
-	raw, err := json.Marshal(claims)
-	spec["volumes"] = raw
 	return err
 }

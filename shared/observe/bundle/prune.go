@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -34,34 +33,22 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 }
 
 func (s *scrubber) pruned(data json.RawMessage) (any, error) {
-	var i item
-	if err := json.Unmarshal(data, &i); err != nil {
-		return nil, err
-	}
-	raw, err := kube.Trim(i.Kind, data)
+	o, err := kube.Trim(data)
 	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var o map[string]any
-	if err := d.Decode(&o); err != nil {
 		return nil, err
 	}
 	within(o, "metadata", func(m map[string]any) {
 		delete(m, "managedFields")
 		within(m, "annotations", func(a map[string]any) {
 			maps.DeleteFunc(a, func(key string, _ any) bool {
-				return i.Kind != "Pod" && !slices.ContainsFunc(keptAnnotations, func(kept string) bool { return strings.HasPrefix(key, kept) })
+				return o["kind"] != "Pod" && !slices.ContainsFunc(keptAnnotations, func(kept string) bool { return strings.HasPrefix(key, kept) })
 			})
 			if len(a) == 0 {
 				delete(m, "annotations")
 			}
 		})
 	})
-	switch i.Kind {
-	case "ServiceAccount":
-		maps.DeleteFunc(o, func(key string, _ any) bool { return key != "apiVersion" && key != "kind" && key != "metadata" })
+	switch o["kind"] {
 	case "Node":
 		// The names of all images on the node are most of its size and are not needed.
 		within(o, "status", func(status map[string]any) { delete(status, "images") })
