@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"time"
+
+	"rollcall/shared/roll"
 )
 
 // NoCapacity is a failed launch reported by Karpenter: EC2 had no capacity, a quota was
@@ -25,17 +27,8 @@ func LaunchesWithoutCapacity() Question { return Question{ask: askNoCapacity} }
 
 // NoCapacity lists those events, the newest last.
 func (c *Client) NoCapacity(ctx context.Context) ([]NoCapacity, error) {
-	items, err := c.Read(ctx, LaunchesWithoutCapacity())
-	if err != nil {
-		return nil, err
-	}
-	out := make([]NoCapacity, 0, len(items))
-	for _, item := range items {
-		e, err := Decode[Event](item)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, NoCapacity{Claim: e.InvolvedObject.Name, First: e.First(), Last: e.Last(), Message: e.Message})
-	}
-	return out, nil
+	events, err := decoded[Event](ctx, c, LaunchesWithoutCapacity())
+	return roll.Map(events, func(e *Event) NoCapacity {
+		return NoCapacity{Claim: e.InvolvedObject.Name, First: e.First(), Last: e.Last(), Message: e.Message}
+	}), err
 }

@@ -7,24 +7,14 @@ import (
 
 // newestEvents returns the newest events, at most that many, in the order of their time.
 func newestEvents(events []*Item, most int) []*Item {
-	type dated struct {
-		event *Item
-		at    time.Time
-	}
-	all := make([]dated, len(events))
-	for i, e := range events {
-		all[i].event = e
+	at := make(map[*Item]time.Time, len(events))
+	for _, e := range events {
 		if read, err := Decode[Event](e); err == nil {
-			all[i].at = read.Last()
+			at[e] = read.Last()
 		}
 	}
-	slices.SortStableFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
-	all = all[max(0, len(all)-most):]
-	out := make([]*Item, len(all))
-	for i := range all {
-		out[i] = all[i].event
-	}
-	return out
+	slices.SortStableFunc(events, func(a, b *Item) int { return at[a].Compare(at[b]) })
+	return events[max(0, len(events)-most):]
 }
 
 // Event is an Event of the core API. Which of its times and counts are set depends on the library

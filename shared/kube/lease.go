@@ -9,20 +9,16 @@ import (
 // LeaseRenewed returns when the kubelet of a node last renewed its Lease. The error is [ErrGone] if
 // there is no Lease.
 func (c *Client) LeaseRenewed(ctx context.Context, node string) (time.Time, error) {
-	items, err := c.Read(ctx, LeaseOf(node))
-	if err != nil {
-		return time.Time{}, err
-	}
-	lease, err := Decode[struct {
+	leases, err := decoded[struct {
 		Spec struct {
 			RenewTime time.Time `json:"renewTime"`
 		} `json:"spec"`
-	}](items[0])
-	if err == nil && lease.Spec.RenewTime.IsZero() {
-		err = errors.New("it has no renewTime")
+	}](ctx, c, LeaseOf(node))
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case leases[0].Spec.RenewTime.IsZero():
+		return time.Time{}, LeaseOf(node).unexpected(errors.New("it has no renewTime"))
 	}
-	if err != nil {
-		return time.Time{}, LeaseOf(node).unexpected(err)
-	}
-	return lease.Spec.RenewTime.UTC(), nil
+	return leases[0].Spec.RenewTime.UTC(), nil
 }

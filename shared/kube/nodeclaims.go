@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -88,7 +89,7 @@ func (n NodeClaims) later(pool string, l Launch) {
 // wait adds the claim to those of its pool that are not launched, or records its launch.
 func (n NodeClaims) wait(pool string, c *nodeClaim, waiting *[]*nodeClaim) {
 	switch {
-	case c.launched():
+	case meta.IsStatusConditionTrue(c.Status.Conditions, claimLaunched):
 		if at := c.Metadata.CreationTimestamp.UTC(); at.After(n.Launched[pool]) {
 			n.Launched[pool] = at
 		}
@@ -240,10 +241,8 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	if !out.DeletedAt.IsZero() {
 		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
 	}
-	for _, c := range n.Status.Conditions {
-		if c.Type == claimInitialized {
-			out.Initialized = roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
-		}
+	if c := meta.FindStatusCondition(n.Status.Conditions, claimInitialized); c != nil {
+		out.Initialized = roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
 	}
 	return id, out
 }
@@ -262,24 +261,15 @@ func (n *nodeClaim) placed() roll.NodeClaim {
 // launch leaves the condition Unknown, with a reason. If EC2 lacks capacity, Karpenter deletes the
 // claim at once.
 func (n *nodeClaim) launch() (Launch, bool) {
-	for _, c := range n.Status.Conditions {
-		if c.Type != claimLaunched || c.Status == metav1.ConditionUnknown && c.Reason == reasonAwaiting {
-			continue
-		}
-		l := Launch{Created: n.Metadata.CreationTimestamp.UTC()}
-		if c.Status != metav1.ConditionTrue {
-			l.Failed, l.Message = c.LastTransitionTime.UTC(), c.Reason+": "+c.Message
-		}
-		return l, true
+	c := meta.FindStatusCondition(n.Status.Conditions, claimLaunched)
+	if c == nil || c.Status == metav1.ConditionUnknown && c.Reason == reasonAwaiting {
+		return Launch{}, false
 	}
-	return Launch{}, false
-}
-
-// launched reports whether Karpenter has launched an instance for the claim.
-func (n *nodeClaim) launched() bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == claimLaunched && c.Status == metav1.ConditionTrue
-	})
+	l := Launch{Created: n.Metadata.CreationTimestamp.UTC()}
+	if c.Status != metav1.ConditionTrue {
+		l.Failed, l.Message = c.LastTransitionTime.UTC(), c.Reason+": "+c.Message
+	}
+	return l, true
 }
 
 // reasonAwaiting is the reason of a condition that Karpenter has not processed yet.
