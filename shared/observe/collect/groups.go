@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,32 +23,44 @@ const (
 	scalingSize = 50
 )
 
-const whyGroups = "10 groups are read per check, the most urgent first"
+// groupsOf returns the groups of findings that have such a name, the most urgent first.
+func (l *look) groupsOf(name func(roll.Group) (string, bool)) []roll.Group {
+	var groups []roll.Group
+	for _, f := range l.needing(needOwner) {
+		if _, ok := name(f.Group); ok {
+			groups = append(groups, f.Group)
+		}
+	}
+	return distinct(groups)
+}
+
+// ofGroups reads one fact of each of the groups, of which total are read per check.
+func ofGroups[V any](l *look, groups []roll.Group, total int, what string, read func(roll.Group) evidence.Fact[V], place func(*evidence.Group) *evidence.Fact[V]) {
+	set := func(group roll.Group, fact evidence.Fact[V]) {
+		l.group(group, func(g *evidence.Group) { *place(g) = fact })
+	}
+	groups, left := first(groups, l.most(total))
+	for _, group := range groups {
+		set(group, read(group))
+	}
+	for _, group := range left {
+		set(group, evidence.Skipped[V](fmt.Sprintf("%d %s are read per check, the most urgent first", total, what)))
+	}
+}
 
 // readNodeGroups describes the managed node groups of findings.
 func (l *look) readNodeGroups() {
 	a := l.action("eks:DescribeNodegroup")
-	var groups []roll.Group
-	for _, f := range l.needing(needOwner) {
-		if _, ok := f.Group.NodeGroup(); ok {
-			groups = append(groups, f.Group)
-		}
-	}
-	groups, left := first(distinct(groups), l.most(groupsTotal))
-	for _, group := range groups {
+	ofGroups(l, l.groupsOf(roll.Group.NodeGroup), groupsTotal, "groups", func(group roll.Group) evidence.Fact[evidence.NodeGroup] {
 		name, _ := group.NodeGroup()
 		in := &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)}
-		fact := one(a, l.eks.DescribeNodegroup, in, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
+		return one(a, l.eks.DescribeNodegroup, in, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
 			if out.Nodegroup == nil {
 				return hollow[evidence.NodeGroup](l, "eks:DescribeNodegroup of "+name+": the answer holds none")
 			}
 			return evidence.Read(project.NodeGroup(out.Nodegroup))
 		})
-		l.group(group, func(g *evidence.Group) { g.NodeGroup = fact })
-	}
-	for _, group := range left {
-		l.group(group, func(g *evidence.Group) { g.NodeGroup = evidence.Skipped[evidence.NodeGroup](whyGroups) })
-	}
+	}, func(g *evidence.Group) *evidence.Fact[evidence.NodeGroup] { return &g.NodeGroup })
 }
 
 // scaled returns the groups of findings that Auto Scaling manages, the most urgent first, and the
@@ -77,8 +90,8 @@ func (l *look) asg(id roll.InstanceID) string {
 // readAutoScaling describes the Auto Scaling groups of findings.
 func (l *look) readAutoScaling() {
 	groups, names := l.scaled()
-	groups, left := first(groups, l.most(groupsTotal))
-	wanted := roll.Map(groups, func(g roll.Group) string { return names[g] })
+	described, _ := first(groups, l.most(groupsTotal))
+	wanted := roll.Map(described, func(g roll.Group) string { return names[g] })
 	facts := byID(l.action("autoscaling:DescribeAutoScalingGroups"), distinct(wanted), scalingSize, l.autoScaling.DescribeAutoScalingGroups,
 		func(names []string) *autoscaling.DescribeAutoScalingGroupsInput {
 			return &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names}
@@ -89,14 +102,11 @@ func (l *look) readAutoScaling() {
 			}
 		})
 	listed := map[roll.InstanceID]string{}
-	for _, group := range groups {
+	ofGroups(l, groups, groupsTotal, "groups", func(group roll.Group) evidence.Fact[evidence.AutoScalingGroup] {
 		fact := facts[names[group]]
 		maps.Copy(listed, fact.Value.Lifecycles)
-		l.group(group, func(g *evidence.Group) { g.AutoScaling = fact })
-	}
-	for _, group := range left {
-		l.group(group, func(g *evidence.Group) { g.AutoScaling = evidence.Skipped[evidence.AutoScalingGroup](whyGroups) })
-	}
+		return fact
+	}, func(g *evidence.Group) *evidence.Fact[evidence.AutoScalingGroup] { return &g.AutoScaling })
 	l.readScalingInstances(listed)
 }
 
@@ -123,15 +133,10 @@ func (l *look) readScalingInstances(listed map[roll.InstanceID]string) {
 func (l *look) readActivities() {
 	a := l.action("autoscaling:DescribeScalingActivities")
 	groups, names := l.scaled()
-	groups, left := first(groups, l.most(groupsTotal))
-	for _, group := range groups {
+	ofGroups(l, groups, groupsTotal, "groups", func(group roll.Group) evidence.Fact[[]evidence.Activity] {
 		in := &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(names[group]), MaxRecords: aws.Int32(activitiesEach), IncludeDeletedGroups: aws.Bool(true)}
-		fact := one(a, l.autoScaling.DescribeScalingActivities, in, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
+		return one(a, l.autoScaling.DescribeScalingActivities, in, func(out *autoscaling.DescribeScalingActivitiesOutput) evidence.Fact[[]evidence.Activity] {
 			return evidence.Read(project.Activities(out.Activities))
 		})
-		l.group(group, func(g *evidence.Group) { g.Activities = fact })
-	}
-	for _, group := range left {
-		l.group(group, func(g *evidence.Group) { g.Activities = evidence.Skipped[[]evidence.Activity](whyGroups) })
-	}
+	}, func(g *evidence.Group) *evidence.Fact[[]evidence.Activity] { return &g.Activities })
 }

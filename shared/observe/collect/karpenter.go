@@ -10,53 +10,34 @@ import (
 	"rollcall/shared/roll"
 )
 
-// eachPool calls read for the node pools of findings, and skipped with the reason for those beyond
-// the limit.
-func (l *look) eachPool(read func(group roll.Group, pool string), skipped func(group roll.Group, why string)) {
-	var groups []roll.Group
-	for _, f := range l.needing(needOwner) {
-		if _, ok := f.Group.NodePool(); ok {
-			groups = append(groups, f.Group)
+// ofPools reads one fact of each node pool of findings.
+func ofPools[V any](l *look, read func(pool string) evidence.Fact[V], place func(*evidence.Group) *evidence.Fact[V]) {
+	ofGroups(l, l.groupsOf(roll.Group.NodePool), poolsTotal, "node pools", func(group roll.Group) evidence.Fact[V] {
+		pool, _ := group.NodePool()
+		if !kube.ValidPool(pool) {
+			return evidence.Skipped[V](fmt.Sprintf("no node pool can have the name %q", pool))
 		}
-	}
-	groups, left := first(distinct(groups), l.most(poolsTotal))
-	for _, g := range groups {
-		if pool, _ := g.NodePool(); kube.ValidPool(pool) {
-			read(g, pool)
-		} else {
-			skipped(g, fmt.Sprintf("no node pool can have the name %q", pool))
-		}
-	}
-	for _, g := range left {
-		skipped(g, fmt.Sprintf("%d node pools are read per check, the most urgent first", poolsTotal))
-	}
+		return read(pool)
+	}, place)
 }
 
 func (l *look) readNodePools() {
 	t := l.kube.topic()
-	l.eachPool(func(group roll.Group, pool string) {
-		fact := object(t, kube.ANodePool(pool), nodePool)
-		l.group(group, func(g *evidence.Group) { g.NodePool = fact })
-	}, func(group roll.Group, why string) {
-		l.group(group, func(g *evidence.Group) {
-			g.NodePool, g.NodeClass = evidence.Skipped[evidence.NodePool](why), evidence.Skipped[evidence.NodeClass](why)
-		})
-	})
+	ofPools(l, func(pool string) evidence.Fact[evidence.NodePool] { return object(t, kube.ANodePool(pool), nodePool) },
+		func(g *evidence.Group) *evidence.Fact[evidence.NodePool] { return &g.NodePool })
 }
 
 // readNodeClaims lists the NodeClaims of the node pools. A cluster that does not serve NodeClaims
 // has none.
 func (l *look) readNodeClaims() {
 	t := l.kube.topic()
-	l.eachPool(func(group roll.Group, pool string) {
+	ofPools(l, func(pool string) evidence.Fact[[]evidence.NodeClaim] {
 		fact := items(t, kube.NodeClaimsOf(pool), nodeClaim)
 		if fact.State == evidence.Absent {
 			fact = evidence.Read([]evidence.NodeClaim{})
 		}
-		l.group(group, func(g *evidence.Group) { g.NodeClaims = fact })
-	}, func(group roll.Group, why string) {
-		l.group(group, func(g *evidence.Group) { g.NodeClaims = evidence.Skipped[[]evidence.NodeClaim](why) })
-	})
+		return fact
+	}, func(g *evidence.Group) *evidence.Fact[[]evidence.NodeClaim] { return &g.NodeClaims })
 }
 
 // readNodeClasses reads the EC2NodeClasses that the node pools name, each once. Auto Mode's
@@ -64,11 +45,12 @@ func (l *look) readNodeClaims() {
 func (l *look) readNodeClasses() {
 	t := l.kube.topic()
 	known := map[string]evidence.Fact[evidence.NodeClass]{}
-	l.eachPool(func(group roll.Group, _ string) {
-		kind, name, _ := strings.Cut(l.groupOf(group).NodePool.Value.NodeClass, "/")
-		fact := evidence.Then(l.groupOf(group).NodePool, func(evidence.NodePool) evidence.Fact[evidence.NodeClass] { return l.nodeClass(t, known, kind, name) })
+	for _, group := range l.groupsOf(roll.Group.NodePool) {
+		pool := l.groupOf(group).NodePool
+		kind, name, _ := strings.Cut(pool.Value.NodeClass, "/")
+		fact := evidence.Then(pool, func(evidence.NodePool) evidence.Fact[evidence.NodeClass] { return l.nodeClass(t, known, kind, name) })
 		l.group(group, func(g *evidence.Group) { g.NodePool.Value.NodeClass, g.NodeClass = name, fact })
-	}, func(roll.Group, string) {})
+	}
 }
 
 func (l *look) nodeClass(t *topic, known map[string]evidence.Fact[evidence.NodeClass], kind, name string) evidence.Fact[evidence.NodeClass] {
