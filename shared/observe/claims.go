@@ -27,15 +27,14 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 		}
 	}
 	if unclear > 0 {
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallNodeClaims, Detail: fmt.Sprintf("the node pool of %d %s of Karpenter's is not known, so neither is whether a NodeClaim has %s", unclear, roll.Plural(unclear, "instance", "instances"), roll.Plural(unclear, "it", "them"))})
+		unknown(s, roll.CallNodeClaims, roll.GapFailed, fmt.Sprintf("the node pool of %d %s of Karpenter's is not known, so neither is whether a NodeClaim has %s", unclear, roll.Plural(unclear, "instance", "instances"), roll.Plural(unclear, "it", "them")))
 	}
 	if len(pools) == 0 {
 		return
 	}
 	claims, err := o.nodeClaims(ctx, s.Cluster, slices.Compact(slices.Sorted(maps.Values(pools))))
 	if err != nil && !errors.Is(err, kube.ErrNoNodeClaims) {
-		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-		unknown(s, roll.CallNodeClaims, kind, detail)
+		o.fail(ctx, s, roll.ScopeDetail, roll.CallNodeClaims, err)
 		return
 	}
 	for id := range pools {

@@ -46,7 +46,7 @@ func (o *Observer) describeCluster(ctx context.Context, name string) (cluster ro
 	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}}
 	out, err := direct(o, o.eks.DescribeCluster)(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if err != nil {
-		gap := o.gap(ctx, roll.ScopeCluster, callDescribeCluster, err)
+		gap := o.gap(ctx, unknown, roll.ScopeCluster, callDescribeCluster, err)
 		if awserr.IsNotFound(err) {
 			unknown.ID.Region = o.aws.Region // a deleted cluster does not report its own
 			gap.Kind = roll.GapClusterGone

@@ -56,7 +56,7 @@ func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions 
 	answer := roll.Yes
 	if err := o.readWhole(ctx, s, ids); err != nil {
 		answer = roll.Unreadable
-		addGap(s, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
+		o.fail(ctx, s, roll.ScopeDetail, callDescribeInstances, err)
 	}
 	for _, id := range ids {
 		setDetail(s, id, func(d *roll.Detail) { d.WholeRead = answer })
@@ -71,30 +71,16 @@ func setDetail(s *roll.Snapshot, id roll.InstanceID, change func(*roll.Detail)) 
 }
 
 func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	var ids []string
-	for _, q := range questions {
-		if q.AutoScaling {
-			ids = append(ids, string(q.Instance))
-		}
+	ids := roll.Map(wanting(questions, func(q roll.Question) bool { return q.AutoScaling }), func(q roll.Question) string { return string(q.Instance) })
+	for _, id := range ids {
+		setDetail(s, roll.InstanceID(id), func(d *roll.Detail) { d.LifecycleRead, d.ScaleInProtected = roll.Unreadable, roll.Unreadable })
 	}
-	calls, failed := 0, false
-	for batch := range slices.Chunk(ids, autoScalingBatch) {
-		for _, id := range batch {
-			setDetail(s, roll.InstanceID(id), func(d *roll.Detail) { d.LifecycleRead, d.ScaleInProtected = roll.Unreadable, roll.Unreadable })
-		}
-		if failed {
-			continue
-		}
-		if calls++; calls > autoScalingReads {
-			failed = true
-			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: roll.CallAutoScalingInstances, Detail: fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), autoScalingReads*autoScalingBatch)})
-			continue
-		}
+	const most = autoScalingReads * autoScalingBatch
+	for batch := range slices.Chunk(ids[:min(len(ids), most)], autoScalingBatch) {
 		known, err := o.autoScalingInstances(ctx, batch)
 		if err != nil {
-			failed = true
-			s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingInstances, err))
-			continue
+			o.fail(ctx, s, roll.ScopeDetail, roll.CallAutoScalingInstances, err)
+			return
 		}
 		for _, id := range batch {
 			i, ok := known[id]
@@ -102,6 +88,9 @@ func (o *Observer) readAutoScaling(ctx context.Context, s *roll.Snapshot, questi
 				d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = answer(ok), aws.ToString(i.LifecycleState), answer(aws.ToBool(i.ProtectedFromScaleIn))
 			})
 		}
+	}
+	if len(ids) > most {
+		unknown(s, roll.CallAutoScalingInstances, roll.GapLater, fmt.Sprintf("%d suspects, of which the first %d were looked up in their Auto Scaling groups; the rest is not acted on", len(ids), most))
 	}
 }
 
@@ -177,7 +166,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		s.Details[q.Instance] = d
 	}
 	if !f.over && asked > attributeReads {
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: roll.CallInstanceAttribute, Detail: fmt.Sprintf("%d attributes of suspects were wanted and %d read, those of the most urgent and others in turn; what is not known is not acted on", asked, attributeReads)})
+		unknown(s, roll.CallInstanceAttribute, roll.GapLater, fmt.Sprintf("%d attributes of suspects were wanted and %d read, those of the most urgent and others in turn; what is not known is not acted on", asked, attributeReads))
 	}
 }
 

@@ -46,7 +46,7 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 	}
 	if all := len(groups); all > groupReads {
 		groups = groups[:groupReads]
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads)})
+		unknown(s, roll.CallAutoScalingGroups, roll.GapLater, fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads))
 	}
 	o.readNodeGroups(ctx, s, groups)
 	o.readSuspensions(ctx, s, groups)
@@ -153,14 +153,14 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 	for batch := range slices.Chunk(names, autoScalingBatch) {
 		err := o.scalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch}, func(g evidence.AutoScalingGroup) { read[g.Name] = g })
 		if err != nil {
-			addGap(s, o.gap(ctx, roll.ScopeDetail, roll.CallAutoScalingGroups, err))
+			o.fail(ctx, s, roll.ScopeDetail, roll.CallAutoScalingGroups, err)
 			return
 		}
 	}
 	for _, g := range groups {
 		missing := slices.IndexFunc(g.asgs, func(asg string) bool { _, ok := read[asg]; return !ok })
 		if missing >= 0 {
-			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallAutoScalingGroups, Detail: fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group)})
+			unknown(s, roll.CallAutoScalingGroups, roll.GapFailed, fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group))
 			continue
 		}
 		launch, desired, standby := false, 0, 0

@@ -56,7 +56,7 @@ func (o *Observer) listSome(ctx context.Context, s *roll.Snapshot, in *ec2.Descr
 	for page := 1; ; page++ {
 		out, err := describe(ctx, in)
 		if err != nil {
-			g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
+			g := o.gap(ctx, s.Cluster, roll.ScopeInstances, callDescribeInstances, err)
 			if page > 1 {
 				g.Detail = fmt.Sprintf("page %d of the instances of %s: %s", page, s.Cluster.ID.Name, g.Detail)
 			}
@@ -126,7 +126,7 @@ func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 	slices.Sort(missed)
 	missed = slices.Compact(missed)
 	if err := o.lookUpInto(ctx, s, missed); err != nil {
-		g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
+		g := o.gap(ctx, s.Cluster, roll.ScopeInstances, callDescribeInstances, err)
 		g.Detail = fmt.Sprintf("%d %s of %s that do not carry its tag: %s", len(missed), roll.Plural(len(missed), "node's instance", "nodes' instances"), s.Cluster.ID.Name, g.Detail)
 		s.Gaps = append(s.Gaps, g)
 	}
@@ -145,7 +145,7 @@ func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.Inst
 		}
 	}
 	if err := o.readWhole(ctx, s, slices.Collect(maps.Keys(wanted))); err != nil {
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callDescribeInstances, err))
+		o.fail(ctx, s, roll.ScopeDetail, callDescribeInstances, err)
 	}
 }
 

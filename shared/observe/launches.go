@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
-	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/redact"
 	"rollcall/shared/kube"
@@ -242,19 +241,4 @@ func harmless(message string) string {
 		message = strings.ToValidUTF8(message[:messageLength], "") + "..."
 	}
 	return message
-}
-
-// unlaunchedGap reports what could not be read, unless an earlier call of the check reported it. A
-// bundle without an answer shows nothing about launches, which is not a fault of the bundle.
-func (o *Observer) unlaunchedGap(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
-	var missing *awserr.NotCaptured
-	if errors.As(err, &missing) || errors.Is(err, kube.ErrNotCaptured) {
-		return roll.Unreadable
-	}
-	g := o.gap(ctx, roll.ScopeDetail, call, err)
-	if strings.HasPrefix(call, "kubernetes:") {
-		g.Kind, g.Detail = kube.Fault(s.Cluster, err, o.principal(ctx))
-	}
-	addGap(s, g)
-	return roll.Unreadable
 }

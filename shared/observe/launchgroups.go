@@ -65,7 +65,7 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 	answer := roll.Yes
 	if all := len(names); all > nodeGroupReads {
 		names, answer = names[:nodeGroupReads], roll.Unreadable
-		addGap(s, roll.Gap{Scope: roll.ScopeDetail, Kind: roll.GapFailed, Call: roll.CallNodegroup, Detail: fmt.Sprintf("there are %d managed node groups, of which %d were described; the health of the others is unknown", all, nodeGroupReads)})
+		unknown(s, roll.CallNodegroup, roll.GapFailed, fmt.Sprintf("there are %d managed node groups, of which %d were described; the health of the others is unknown", all, nodeGroupReads))
 	}
 	for _, name := range names {
 		out, err := direct(o, o.eks.DescribeNodegroup)(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})

@@ -54,12 +54,12 @@ func (o *Observer) Left(ctx context.Context, s *roll.Snapshot, subjects []roll.I
 	s.Left, s.LeftRead = map[roll.InstanceID]roll.Leftover{}, map[roll.InstanceID]roll.Answer{}
 	free, err := o.freeVolumes(ctx, volumes)
 	if err != nil {
-		addGap(s, o.gap(ctx, roll.ScopeDetail, callVolumes, err))
+		o.fail(ctx, s, roll.ScopeDetail, callVolumes, err)
 	} else {
 		o.unclaimed(ctx, s, volumes, free)
 	}
 	if free, err = o.freeInterfaces(ctx, s.Cluster.ID.Account, interfaces); err != nil {
-		addGap(s, o.gap(ctx, roll.ScopeDetail, callInterfaces, err))
+		o.fail(ctx, s, roll.ScopeDetail, callInterfaces, err)
 		return
 	}
 	answerLeft(s, interfaces, free)

@@ -13,10 +13,8 @@ package observe
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,7 +24,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"golang.org/x/time/rate"
 
-	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/project"
@@ -167,7 +164,7 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 		o.readTargetStatus(ctx, s)
 	}
 	if err := o.lookUpInto(ctx, s, []string{string(id)}); err != nil {
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err))
+		o.fail(ctx, s, roll.ScopeInstances, callDescribeInstances, err)
 	}
 	return s
 }
@@ -177,15 +174,13 @@ func inOrder(n *roll.Node) bool {
 	return n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" && n.CordonedBy == "" && len(n.Conditions) == 0 && !n.Unschedulable && n.DeletedAt.IsZero()
 }
 
+const callNodes = "kubernetes: list nodes"
+
 // readNodes lists the nodes. trim removes what is not needed of each.
 func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.Watch, trim func(*roll.Node)) {
-	fail := func(err error) {
-		kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: kind, Call: "kubernetes: list nodes", Detail: detail})
-	}
 	client, err := o.kube.Dial(s.Cluster)
 	if err != nil {
-		fail(err)
+		o.fail(ctx, s, roll.ScopeNodes, callNodes, err)
 		return
 	}
 	// There are about as many nodes as instances, or as last time. Growing the slice in steps costs
@@ -198,50 +193,8 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.W
 		},
 		func() { s.Nodes = s.Nodes[:0] })
 	if err != nil {
-		fail(err)
+		o.fail(ctx, s, roll.ScopeNodes, callNodes, err)
 	}
-}
-
-// gap describes a failed AWS call.
-func (o *Observer) gap(ctx context.Context, scope roll.Scope, call string, err error) roll.Gap {
-	g := roll.Gap{Scope: scope, Call: call, Kind: roll.GapFailed, Detail: awserr.Describe(err, call, o.principal(ctx))}
-	switch {
-	case awserr.IsDenied(err):
-		g.Kind = roll.GapDenied
-	case awserr.IsThrottled(err):
-		g.Kind = roll.GapThrottled
-	case awserr.IsTimeout(err), errors.Is(err, context.Canceled):
-		g.Kind = roll.GapTimeout
-	case awserr.IsUnavailable(err):
-		g.Kind = roll.GapUnavailable
-	}
-	return g
-}
-
-// addGap adds a gap, unless an earlier call of the check left the same.
-func addGap(s *roll.Snapshot, g roll.Gap) {
-	if !slices.Contains(s.Gaps, g) {
-		s.Gaps = append(s.Gaps, g)
-	}
-}
-
-// faults notes the failures of one call that is made repeatedly. The first failure becomes a gap.
-// After a missing permission, a throttle or a timeout, which would affect every call, over is set
-// and no further call is made.
-type faults struct {
-	o    *Observer
-	s    *roll.Snapshot
-	call string
-	told bool
-	over bool
-}
-
-func (f *faults) note(ctx context.Context, err error) {
-	g := f.o.gap(ctx, roll.ScopeDetail, f.call, err)
-	if !f.told {
-		addGap(f.s, g)
-	}
-	f.told, f.over = true, g.Kind != roll.GapFailed && g.Kind != roll.GapUnavailable
 }
 
 // direct returns a method of a client of the observer, as apistats.Direct does.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"time"
 
-	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
 
@@ -87,29 +85,4 @@ func whole[T any](ctx context.Context, o *Observer, s *roll.Snapshot, call strin
 		return nil, o.unread(ctx, s, call, err)
 	}
 	return all, roll.Yes
-}
-
-// unread notes why something could not be read. For data that was not captured it answers No
-// without a note, because whoever acts reads it again.
-func (o *Observer) unread(ctx context.Context, s *roll.Snapshot, call string, err error) roll.Answer {
-	if errors.Is(err, kube.ErrNotCaptured) {
-		return roll.No
-	}
-	kind, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
-	unknown(s, call, kind, detail)
-	return roll.Unreadable
-}
-
-// unknown notes once what is unknown of a suspect.
-func unknown(s *roll.Snapshot, call string, kind roll.GapKind, detail string) {
-	addGap(s, roll.Gap{Scope: roll.ScopeDetail, Kind: kind, Call: call, Detail: detail})
-}
-
-// meetsAll reports whether the API server would fail for any other object, too.
-func meetsAll(c roll.Cluster, err error) bool {
-	switch kind, _ := kube.Fault(c, err, ""); kind {
-	case roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout:
-		return true
-	}
-	return false
 }

@@ -32,7 +32,7 @@ func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string)
 	out, err := direct(o, o.zonalShift.GetManagedResource)(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
 	if err != nil {
 		s.ShiftsRead = roll.Unreadable
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, roll.CallZonalShift, err))
+		o.fail(ctx, s, roll.ScopeDetail, roll.CallZonalShift, err)
 		return
 	}
 	s.ShiftsRead = roll.Yes

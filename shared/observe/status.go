@@ -55,7 +55,7 @@ func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuse
 		return
 	}
 	if err != nil {
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
+		o.fail(ctx, s, roll.ScopeDetail, callInstanceStatus, err)
 		return
 	}
 	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}
@@ -101,7 +101,7 @@ func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
 	err := project.EachPage(ctx, limited(o, o.ec2.DescribeInstanceStatus), in, func(out *ec2.DescribeInstanceStatusOutput) { said.add(out, true) })
 	if err != nil && !awserr.IsNotFound(err) { // an instance that does not exist fails no check
 		s.StatusRead = roll.Unreadable
-		s.Gaps = append(s.Gaps, o.gap(ctx, roll.ScopeDetail, callInstanceStatus, err))
+		o.fail(ctx, s, roll.ScopeDetail, callInstanceStatus, err)
 		return
 	}
 	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, said.failing, said.scheduled

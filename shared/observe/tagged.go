@@ -171,7 +171,7 @@ func (o *Observer) begins(ctx context.Context, s *roll.Snapshot) *tagged {
 	}
 	t, err := o.readTags(ctx, name)
 	if err != nil {
-		o.relist(s, o.gap(ctx, roll.ScopeInstances, callDescribeTags, err).Detail)
+		o.relist(s, o.gap(ctx, s.Cluster, roll.ScopeInstances, callDescribeTags, err).Detail)
 		o.listInstances(ctx, s, instancesOf(name), nil)
 		return nil
 	}
@@ -243,7 +243,7 @@ func (o *Observer) readRest(ctx context.Context, s *roll.Snapshot, t *tagged, wa
 		o.readMissed(ctx, s)
 	} else {
 		if err := o.lookUpInto(ctx, s, wanted); err != nil {
-			g := o.gap(ctx, roll.ScopeInstances, callDescribeInstances, err)
+			g := o.gap(ctx, s.Cluster, roll.ScopeInstances, callDescribeInstances, err)
 			g.Detail = fmt.Sprintf("%d instances of %s that had to be read in full: %s", len(wanted), s.Cluster.ID.Name, g.Detail)
 			s.Gaps = append(s.Gaps, g)
 		}

@@ -41,8 +41,8 @@ func instancesSpec(command string) spec {
 				}
 			}),
 			on("", nil, func(c *contents, in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
-				encoded, err := c.document(folderConsole, in.InstanceId)
-				return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded}, err
+				text, err := c.document(folderConsole, in.InstanceId)
+				return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded(text)}, err
 			}, func(c *contents, in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) {
 				c.putDocument(folderConsole, in.InstanceId, out.Output)
 			}),
@@ -156,8 +156,8 @@ func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*e
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
 	switch in.Attribute {
 	case types.InstanceAttributeNameUserData:
-		encoded, err := c.document(folderUserData, in.InstanceId)
-		out.UserData = &types.AttributeValue{Value: encoded}
+		text, err := c.document(folderUserData, in.InstanceId)
+		out.UserData = &types.AttributeValue{Value: encoded(text)}
 		return out, err
 	case types.InstanceAttributeNameDisableApiTermination:
 		if err := c.unknown(aws.ToString(in.InstanceId)); err != nil {
@@ -190,8 +190,8 @@ func (c *contents) recordAttribute(in *ec2.DescribeInstanceAttributeInput, out *
 	}
 }
 
-// document returns the text of an instance, in base64; nil for an empty one.
-func (c *contents) document(folder string, id *string) (*string, error) {
+// document returns the text of an instance.
+func (c *contents) document(folder string, id *string) ([]byte, error) {
 	if err := c.unknown(aws.ToString(id)); err != nil {
 		return nil, err
 	}
@@ -200,10 +200,15 @@ func (c *contents) document(folder string, id *string) (*string, error) {
 	if !ok {
 		return nil, &awserr.NotCaptured{What: documentName(folder, aws.ToString(id))}
 	}
-	if len(t.rows[at]) == 0 {
-		return nil, nil
+	return t.rows[at], nil
+}
+
+// encoded returns a text in base64, as the API does; nil for an empty one.
+func encoded(text []byte) *string {
+	if len(text) == 0 {
+		return nil
 	}
-	return aws.String(base64.StdEncoding.EncodeToString(t.rows[at])), nil
+	return aws.String(base64.StdEncoding.EncodeToString(text))
 }
 
 // putDocument records a text that the API returns in base64; nil is an empty one. Text that is not

@@ -5,7 +5,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"rollcall/shared/aws/awserr"
 	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/evidence/redact"
 )
@@ -13,21 +12,9 @@ import (
 // HasHostLogs reports whether the bundle has the logs of any host.
 func (b *Bundle) HasHostLogs() bool { return tableOf[[]byte](b.c, folderHostLogs).held }
 
-func (c *contents) hostLogs(id *string) ([]byte, error) {
-	if err := c.unknown(aws.ToString(id)); err != nil {
-		return nil, err
-	}
-	t := tableOf[[]byte](c, folderHostLogs)
-	at, ok := t.at[aws.ToString(id)]
-	if !ok {
-		return nil, &awserr.NotCaptured{What: documentName(folderHostLogs, aws.ToString(id))}
-	}
-	return t.rows[at], nil
-}
-
 // commandInvocations returns the command that printed the logs of a host.
 func (c *contents) commandInvocations(in *ssm.ListCommandInvocationsInput) (*ssm.ListCommandInvocationsOutput, error) {
-	if _, err := c.hostLogs(in.InstanceId); err != nil {
+	if _, err := c.document(folderHostLogs, in.InstanceId); err != nil {
 		return nil, err
 	}
 	return &ssm.ListCommandInvocationsOutput{CommandInvocations: []types.CommandInvocation{{
@@ -36,7 +23,7 @@ func (c *contents) commandInvocations(in *ssm.ListCommandInvocationsInput) (*ssm
 }
 
 func (c *contents) commandOutput(in *ssm.GetCommandInvocationInput) (*ssm.GetCommandInvocationOutput, error) {
-	text, err := c.hostLogs(in.InstanceId)
+	text, err := c.document(folderHostLogs, in.InstanceId)
 	return &ssm.GetCommandInvocationOutput{
 		CommandId: in.CommandId, InstanceId: in.InstanceId, Comment: aws.String(hostlog.Comment), Status: types.CommandInvocationStatusSuccess,
 		StandardOutputContent: aws.String(string(text)),
