@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -106,10 +107,13 @@ const (
 	namespaceNodeLease = "kube-node-lease"
 )
 
+// inNamespace returns the namespace of the objects, "" for all.
+func (q Question) inNamespace() string { return cmp.Or(q.ask.namespace, q.namespace) }
+
 // selects sets the selectors of a listing.
-func (a asking) selects(name string, o *metav1.ListOptions) {
-	o.FieldSelector = strings.ReplaceAll(a.fields, "%s", fields.EscapeValue(name))
-	o.LabelSelector = strings.ReplaceAll(a.labels, "%s", name)
+func (q Question) selects(o *metav1.ListOptions) {
+	o.FieldSelector = strings.ReplaceAll(q.ask.fields, "%s", fields.EscapeValue(q.name))
+	o.LabelSelector = strings.ReplaceAll(q.ask.labels, "%s", q.name)
 }
 
 // selector returns what is wrong with a name as a label selector.
@@ -127,45 +131,31 @@ func (a asking) verb() string {
 	return "list"
 }
 
-// limit returns the maximum size of an answer, in bytes.
-func (a asking) limit() int64 {
-	if a.largest > 0 {
-		return a.largest
-	}
-	return maxAnswer
-}
-
 // errNothingAsked is the error for the zero Question.
 var errNothingAsked = errors.New("the question asks nothing: make one by a function of this package")
 
-// asking checks the question and returns how it is requested.
-func (q Question) asking() (asking, error) {
+// check returns an error for a question that must not be asked.
+func (q Question) check() error {
 	if q.ask == nil {
-		return asking{}, operation{what: "read nothing", noun: "reading of nothing"}.failed(errNothingAsked)
+		return operation{what: "read nothing", noun: "reading of nothing"}.failed(errNothingAsked)
 	}
-	a := *q.ask
-	if a.namespaced {
-		a.namespace = q.namespace
-	}
-	return a, q.operation(a, a.of[0]).failed(q.misnames(a))
+	return q.unexpected(q.misnames())
 }
 
 // unexpected returns the error for an answer that is not what was requested.
-func (q Question) unexpected(err error) error {
-	return q.operation(*q.ask, q.ask.of[0]).failed(err)
-}
+func (q Question) unexpected(err error) error { return q.operation(q.ask.of[0]).failed(err) }
 
 // misnames returns an error if a name in the question is invalid. An empty one would request
 // something else: all objects, or the pods of no node.
-func (q Question) misnames(a asking) error {
-	if a.nameable == nil {
+func (q Question) misnames() error {
+	if q.ask.nameable == nil {
 		return nil
 	}
 	if q.name == "" {
 		return errors.New("the name is missing")
 	}
-	faults := a.nameable(q.name)
-	if a.namespaced {
+	faults := q.ask.nameable(q.name)
+	if q.ask.namespaced {
 		faults = append(faults, validation.IsDNS1123Label(q.namespace)...)
 	}
 	if len(faults) > 0 {
@@ -175,17 +165,17 @@ func (q Question) misnames(a asking) error {
 }
 
 // operation returns the operation of requesting one resource, for errors.
-func (q Question) operation(a asking, r resource) operation {
+func (q Question) operation(r resource) operation {
 	thing := q.thing()
-	if len(a.of) > 1 {
+	if len(q.ask.of) > 1 {
 		thing = r.kind + "s"
 	}
-	op := operation{what: "list " + thing, noun: "listing of " + thing, verb: a.verb(), target: strings.TrimSuffix(r.plural+"."+r.group, ".")}
-	if a.byName {
+	op := operation{what: "list " + thing, noun: "listing of " + thing, verb: q.ask.verb(), target: strings.TrimSuffix(r.plural+"."+r.group, ".")}
+	if q.ask.byName {
 		op.what, op.noun = "read "+thing, "reading of "+thing
 	}
-	if a.namespace != "" {
-		op.target += " in " + a.namespace
+	if in := q.inNamespace(); in != "" {
+		op.target += " in " + in
 	}
 	return op
 }

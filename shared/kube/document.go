@@ -72,13 +72,18 @@ func listOf[T any](data []byte, r resource) (items []T, next string, err error) 
 	return page.Items, page.Metadata.Continue, nil
 }
 
-// readPage reads one page of a list and returns the token of the next.
-func readPage(data []byte, r resource) (items []*Item, next string, err error) {
-	page, next, err := listOf[object](data, r)
+// itemsOf returns the items of one page of a list, with the token of the next, or one object.
+func itemsOf(data []byte, r resource, list bool) (items []*Item, next string, err error) {
+	objects := make([]object, 1)
+	if list {
+		objects, next, err = listOf[object](data, r)
+	} else if err = unmarshal(data, &objects[0]); err == nil && objects[0]["kind"] == nil {
+		err = errors.New("it has no kind")
+	}
 	if err != nil {
 		return nil, "", err
 	}
-	for _, o := range page {
+	for _, o := range objects {
 		if o == nil {
 			return nil, "", errors.New("one of its items is null")
 		}

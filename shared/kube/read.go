@@ -1,8 +1,8 @@
 package kube
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,92 +39,54 @@ func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 			return objects, err
 		}
 	}
-	a, err := q.asking()
-	if err != nil {
+	if err := q.check(); err != nil {
 		return nil, err
 	}
-	budget := a.limit()
-	if a.byName {
-		r := a.of[0]
-		one, err := c.readOne(ctx, q, a, r, &budget)
-		if err != nil {
-			return nil, q.operation(a, r).failed(err)
-		}
-		return []*Item{one}, nil
-	}
+	budget := cmp.Or(q.ask.largest, maxAnswer)
 	var all []*Item
-	for _, r := range a.of {
-		items, err := c.readAll(ctx, q, a, r, &budget)
+	for _, r := range q.ask.of {
+		items, err := c.readSome(ctx, q, r, &budget)
 		if err != nil {
-			return nil, q.operation(a, r).failed(err)
+			return nil, q.operation(r).failed(c.whyAbsent(ctx, r, err))
 		}
 		all = append(all, items...)
 	}
-	if a.newest > 0 {
-		all = newestEvents(all, a.newest)
+	if q.ask.newest > 0 {
+		all = newestEvents(all, q.ask.newest)
 	}
 	return all, nil
 }
 
-func (c *Client) readOne(ctx context.Context, q Question, a asking, r resource, budget *int64) (*Item, error) {
-	path := r.path(a.namespace, q.name)
-	if c.items != nil {
-		items, _, err := c.pageInMemory(ctx, r, a.namespace, q.name, &metav1.ListOptions{}, budget)
-		if err != nil {
-			return nil, c.whyAbsent(ctx, r, err)
-		}
-		return items[0], nil
+// readSome reads the object of a resource that a question names, or lists all that it selects. If the
+// server drops the listing, it starts once more, and earlier pages do not count.
+func (c *Client) readSome(ctx context.Context, q Question, r resource, budget *int64) (all []*Item, err error) {
+	if q.ask.byName {
+		all, _, err = c.page(ctx, r, q.inNamespace(), q.name, &metav1.ListOptions{}, budget)
+		return all, err
 	}
-	data, err := c.fetch(ctx, path, nil, budget)
-	if err != nil {
-		return nil, c.whyAbsent(ctx, r, err)
-	}
-	var o object
-	if err := unmarshal(data, &o); err != nil {
-		return nil, unexpected(path, err)
-	}
-	if o["kind"] == nil {
-		return nil, unexpected(path, errors.New("it has no kind"))
-	}
-	if err := tidy(o, r); err != nil {
-		return nil, unexpected(path, err)
-	}
-	if data, err = json.Marshal(o); err != nil {
-		return nil, err
-	}
-	return NewItem(data), nil
-}
-
-// readAll lists all pages. If the server drops the listing, it starts once more, and earlier pages
-// do not count.
-func (c *Client) readAll(ctx context.Context, q Question, a asking, r resource, budget *int64) ([]*Item, error) {
-	var all []*Item
 	before := *budget
-	err := again(func() { all, *budget = nil, before }, func() error {
+	err = again(func() { all, *budget = nil, before }, func() error {
 		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			a.selects(q.name, o)
-			items, next, err := c.readPage(ctx, o, a, r, budget)
+			q.selects(o)
+			items, next, err := c.page(ctx, r, q.inNamespace(), "", o, budget)
 			all = append(all, items...)
 			return next, err
 		})
 	})
-	if err != nil {
-		return nil, c.whyAbsent(ctx, r, err)
-	}
-	return all, nil
+	return all, err
 }
 
-// readPage requests one page of a list.
-func (c *Client) readPage(ctx context.Context, o *metav1.ListOptions, a asking, r resource, budget *int64) (items []*Item, next string, err error) {
+// page requests one object, or one page of a list if the name is "", and returns the token of the next.
+func (c *Client) page(ctx context.Context, r resource, namespace, name string, o *metav1.ListOptions, budget *int64) (items []*Item, next string, err error) {
 	if c.items != nil {
-		return c.pageInMemory(ctx, r, a.namespace, "", o, budget)
+		return c.pageInMemory(ctx, r, namespace, name, o, budget)
 	}
-	path := r.path(a.namespace, "")
+	path := r.path(namespace, name)
 	data, err := c.fetch(ctx, path, o, budget)
 	if err != nil {
 		return nil, "", err
 	}
-	if items, next, err = readPage(data, r); err != nil {
+	if items, next, err = itemsOf(data, r, name == ""); err != nil {
 		return nil, "", unexpected(path, err)
 	}
 	return items, next, nil
@@ -153,11 +115,7 @@ func (c *Client) get(ctx context.Context, path string, options *metav1.ListOptio
 // fetch reads the answer of a path, and subtracts its length from the budget. Do would read an
 // answer of any length; Stream lets the caller limit it.
 func (c *Client) fetch(ctx context.Context, path string, options *metav1.ListOptions, budget *int64) ([]byte, error) {
-	request := c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON)
-	if options != nil {
-		request = request.VersionedParams(options, parameterCodec)
-	}
-	body, err := open(ctx, request)
+	body, err := open(ctx, c.rest.Get().AbsPath(path).SetHeader("Accept", applicationJSON).VersionedParams(options, parameterCodec))
 	if err != nil {
 		return nil, err
 	}
