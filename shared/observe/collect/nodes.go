@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,34 +10,6 @@ import (
 	"rollcall/shared/kube"
 )
 
-// eachNode calls read for the nodes of the sample whose findings have the need, and
-// skipped with the reason for the others.
-func (l *look) eachNode(n need, read func(name string), skipped func(name, why string)) {
-	var names []string
-	others := map[string]string{}
-	for _, f := range l.needing(n) {
-		if f.Node == "" {
-			continue
-		}
-		if l.samples.has(f) {
-			names = append(names, f.Node)
-		} else {
-			others[f.Node] = l.samples.why(f)
-		}
-	}
-	names, left := first(distinct(names), l.most(nodesTotal))
-	for _, name := range left {
-		others[name] = fmt.Sprintf("sampled: %d nodes are read per check, the most urgent first", nodesTotal)
-	}
-	for _, name := range names {
-		delete(others, name)
-		read(name)
-	}
-	for name, why := range others {
-		skipped(name, why)
-	}
-}
-
 // ofNodes returns the task that reads one fact of each node of the sample.
 func ofNodes[V any](l *look, n need, read func(t *topic, name string) evidence.Fact[V], place func(*evidence.Node) *evidence.Fact[V]) func() {
 	set := func(name string, fact evidence.Fact[V]) {
@@ -46,7 +17,13 @@ func ofNodes[V any](l *look, n need, read func(t *topic, name string) evidence.F
 	}
 	return func() {
 		t := l.kube.topic()
-		l.eachNode(n, func(name string) { set(name, read(t, name)) }, func(name, why string) { set(name, evidence.Skipped[V](why)) })
+		names, skipped := l.sampledNodes(n)
+		for _, name := range names {
+			set(name, read(t, name))
+		}
+		for name, why := range skipped {
+			set(name, evidence.Skipped[V](why))
+		}
 	}
 }
 

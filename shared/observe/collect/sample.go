@@ -68,20 +68,35 @@ func (s samples) why(f *roll.Finding) string {
 // sampledOf splits the instances of findings with the need into those in the sample and the others,
 // with the reason why nothing is read of them.
 func (l *look) sampledOf(n need) (ids []roll.InstanceID, skipped map[roll.InstanceID]string) {
-	skipped = map[roll.InstanceID]string{}
+	return split(l, n, func(f *roll.Finding) (roll.InstanceID, bool) { return f.Instance, f.Instance.IsInstance() })
+}
+
+// sampledNodes does the same for the nodes of findings.
+func (l *look) sampledNodes(n need) (names []string, skipped map[string]string) {
+	names, skipped = split(l, n, func(f *roll.Finding) (string, bool) { return f.Node, f.Node != "" })
+	names, left := first(names, l.most(nodesTotal))
+	for _, name := range left {
+		skipped[name] = fmt.Sprintf("sampled: %d nodes are read per check, the most urgent first", nodesTotal)
+	}
+	return names, skipped
+}
+
+func split[K comparable](l *look, n need, key func(*roll.Finding) (K, bool)) (keys []K, skipped map[K]string) {
+	skipped = map[K]string{}
 	for _, f := range l.needing(n) {
-		if !f.Instance.IsInstance() {
+		k, ok := key(f)
+		if !ok {
 			continue
 		}
 		if l.samples.has(f) {
-			ids = append(ids, f.Instance)
-		} else if _, ok := skipped[f.Instance]; !ok {
-			skipped[f.Instance] = l.samples.why(f)
+			keys = append(keys, k)
+		} else if _, ok := skipped[k]; !ok {
+			skipped[k] = l.samples.why(f)
 		}
 	}
-	ids = distinct(ids)
-	for _, id := range ids {
-		delete(skipped, id) // another finding of the instance is in the sample
+	keys = distinct(keys)
+	for _, k := range keys {
+		delete(skipped, k) // another finding of it is in the sample
 	}
-	return ids, skipped
+	return keys, skipped
 }
