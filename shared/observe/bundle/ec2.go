@@ -20,10 +20,8 @@ func instancesSpec(command string) spec {
 		table: func() filed {
 			return newTable(fileInstances, func(i *instance) string { return aws.ToString(i.InstanceId) })
 		},
-		write: func(f *filer, c *contents) {
-			if all := c.instances(); all.held {
-				f.write(fileInstances, map[string]any{"Reservations": encodeAll(f.upper(), reservations(all.sorted()))})
-			}
+		write: func(c *contents, scrub *scrubber) (any, error) {
+			return map[string]any{"Reservations": encodeAll(encoder{scrub: scrub}, reservations(c.instances().sorted()))}, nil
 		},
 		calls: []operation{
 			on(fileInstances, asksAll, func(c *contents, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {

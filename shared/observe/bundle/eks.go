@@ -13,10 +13,8 @@ func clusterSpec() spec {
 	return spec{
 		name: fileCluster, required: true, command: "aws eks describe-cluster --name CLUSTER --output json", read: readCluster,
 		table: func() filed { return newTable(fileCluster, keyed[types.Cluster]("Name")) },
-		write: func(f *filer, c *contents) {
-			if all := c.cluster(); all.held {
-				f.write(fileCluster, map[string]any{"cluster": f.one(f.lower(), &all.rows[0])})
-			}
+		write: func(c *contents, scrub *scrubber) (any, error) {
+			return map[string]any{"cluster": scrub.lower().one(&c.cluster().rows[0])}, nil
 		},
 		calls: []operation{
 			on("", nil, func(c *contents, _ *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
@@ -72,7 +70,7 @@ func notFound(format string, args ...any) error {
 
 func accessEntriesSpec() spec {
 	return spec{
-		name: fileAccessEntries, command: "aws eks describe-access-entry, once for each, --output json", read: readAccessEntries, write: (*filer).accessEntries,
+		name: fileAccessEntries, command: "aws eks describe-access-entry, once for each, --output json", read: readAccessEntries, write: writeAccessEntries,
 		table: func() filed {
 			return newTable(fileAccessEntries, func(e *accessEntry) string { return aws.ToString(e.PrincipalArn) })
 		},
@@ -124,10 +122,8 @@ func shiftsSpec() spec {
 			in.decode(v, &out)
 			tableOf[output](c, fileShifts).put(out)
 		},
-		write: func(f *filer, c *contents) {
-			if shifts := tableOf[output](c, fileShifts); shifts.held {
-				f.write(fileShifts, f.one(f.lower(), &shifts.rows[0]))
-			}
+		write: func(c *contents, scrub *scrubber) (any, error) {
+			return scrub.lower().one(&tableOf[output](c, fileShifts).rows[0]), nil
 		},
 		calls: []operation{on("", nil, func(c *contents, _ *arczonalshift.GetManagedResourceInput) (*output, error) {
 			// No other file of a bundle can show a shift, so without zonal-shifts.json there counts

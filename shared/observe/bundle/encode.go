@@ -21,6 +21,22 @@ type encoder struct {
 	lower bool
 }
 
+func (s *scrubber) lower() encoder { return encoder{scrub: s, lower: true} }
+
+// like returns the encoder whose names begin with a letter of the same case as the name.
+func (s *scrubber) like(name string) encoder {
+	return encoder{scrub: s, lower: unicode.IsLower(rune(name[0]))}
+}
+
+// one converts a value, which may be empty.
+func (e encoder) one(v any) any {
+	out, ok := e.value(reflect.ValueOf(v), "")
+	if !ok {
+		return map[string]any{}
+	}
+	return out
+}
+
 // value converts a value. ok is false for one that is empty.
 func (e encoder) value(v reflect.Value, name string) (out any, ok bool) {
 	switch v.Kind() {

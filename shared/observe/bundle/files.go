@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"time"
-	"unicode"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/redact"
@@ -22,121 +20,92 @@ import (
 func (r *Recorder) Files() (map[string][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := &filer{out: map[string][]byte{}, torn: r.torn, scrub: newScrubber()}
+	out, scrub := map[string][]byte{}, newScrubber()
+	var faults []error
 	for i := range specs {
-		specs[i].write(f, r.c)
+		name := specs[i].name
+		if _, torn := r.torn[name]; torn || !r.c.files[name].itself().held {
+			continue
+		}
+		switch document, err := specs[i].write(r.c, scrub); {
+		case err != nil:
+			faults = append(faults, err)
+		case document != nil:
+			out[name] = printed(document)
+		}
 	}
-	f.documents(r.c)
-	if f.err != nil {
-		return nil, f.err
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	// Without this file there is no bundle, and a cluster whose API server does not answer is worth
+	// one.
+	if refused, ok := r.c.refused[fileNodes]; ok {
+		out[fileNodes] = printed(map[string]any{
+			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
+			"reason": reasons[refused.code], "message": scrub.text(r.torn[fileNodes]),
+		})
+	}
+	data := tableOf[[]byte](r.c, folderUserData)
+	for i, id := range data.keys {
+		if clean, ok := scrub.userData(data.rows[i]); ok {
+			out[documentName(folderUserData, id)] = clean
+		}
+	}
+	for _, folder := range []string{folderConsole, folderHostLogs} {
+		texts := tableOf[[]byte](r.c, folder)
+		for i, id := range texts.keys {
+			out[documentName(folder, id)] = []byte(redact.Log(string(texts.rows[i])))
+		}
 	}
 	if !r.c.at.IsZero() {
-		f.out[fileAt] = []byte(r.c.at.Format(time.RFC3339) + "\n")
+		out[fileAt] = []byte(r.c.at.Format(time.RFC3339) + "\n")
 	}
-	return f.out, nil
+	return out, nil
 }
 
-type filer struct {
-	out   map[string][]byte
-	torn  map[string]string
-	scrub *scrubber
-	err   error // of an object that cannot be written
-}
-
-func (f *filer) upper() encoder { return encoder{scrub: f.scrub} }
-func (f *filer) lower() encoder { return encoder{scrub: f.scrub, lower: true} }
-
-// like returns the encoder whose names begin with a letter of the same case as the name.
-func (f *filer) like(name string) encoder {
-	return encoder{scrub: f.scrub, lower: unicode.IsLower(rune(name[0]))}
-}
-
-func (f *filer) write(file string, v any) {
-	if _, torn := f.torn[file]; !torn {
-		f.out[file] = printed(v)
-	}
-}
-
-func (f *filer) one(e encoder, v any) any {
-	out, ok := e.value(reflect.ValueOf(v), "")
-	if !ok {
-		return map[string]any{}
-	}
-	return out
-}
-
-// accessEntries writes the entries, if all were listed: those of which no more was read as their ARNs.
-func (f *filer) accessEntries(c *contents) {
+// writeAccessEntries writes the entries, if all were listed: those of which no more was read as their
+// ARNs.
+func writeAccessEntries(c *contents, scrub *scrubber) (any, error) {
 	if !c.entries {
-		return
+		return nil, nil
 	}
 	all := []any{}
 	for _, e := range c.accessEntries().sorted() {
 		if e.listed {
-			all = append(all, f.scrub.text(*e.PrincipalArn))
+			all = append(all, scrub.text(*e.PrincipalArn))
 			continue
 		}
-		all = append(all, f.one(f.lower(), &e.AccessEntry))
+		all = append(all, scrub.lower().one(&e.AccessEntry))
 	}
-	f.write(fileAccessEntries, map[string]any{"accessEntries": all})
+	return map[string]any{"accessEntries": all}, nil
 }
 
-func (f *filer) documents(c *contents) {
-	data := tableOf[[]byte](c, folderUserData)
-	for i, id := range data.keys {
-		if clean, ok := f.scrub.userData(data.rows[i]); ok {
-			f.out[documentName(folderUserData, id)] = clean
-		}
-	}
-	for _, folder := range []string{folderConsole, folderHostLogs} {
-		texts := tableOf[[]byte](c, folder)
-		for i, id := range texts.keys {
-			f.out[documentName(folder, id)] = []byte(redact.Log(string(texts.rows[i])))
-		}
-	}
-}
-
-func (f *filer) ledger(c *contents) {
-	known := tableOf[evidence.Remembered](c, fileLedger)
-	if !known.held {
-		return
-	}
+func writeLedger(c *contents, scrub *scrubber) (any, error) {
 	nodes := map[string]any{}
+	known := tableOf[evidence.Remembered](c, fileLedger)
 	for i, r := range known.rows {
 		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips, GroupPressures: r.GroupPressures}
 		for _, k := range r.Conditions {
 			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since})
 		}
-		nodes[known.keys[i]] = f.one(f.lower(), &n)
+		nodes[known.keys[i]] = scrub.lower().one(&n)
 	}
-	f.write(fileLedger, map[string]any{"nodes": nodes})
+	return map[string]any{"nodes": nodes}, nil
 }
 
-func (f *filer) objects(c *contents, file string) {
-	if t := c.objects(file); t.held {
-		items := []json.RawMessage{}
-		for _, i := range t.sorted() {
-			o, err := kube.Decode[prunedItem](i.object)
-			if err != nil {
-				f.err = errors.Join(f.err, fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err))
-				return
-			}
-			items = append(items, o.json)
+func writeObjects(c *contents, file string) (any, error) {
+	items := []json.RawMessage{}
+	for _, i := range c.objects(file).sorted() {
+		o, err := kube.Decode[prunedItem](i.object)
+		if err != nil {
+			return nil, fmt.Errorf("write %s %s into %s: %w", i.Kind, i.Metadata.Name, file, err)
 		}
-		if file == fileAwsAuth && len(items) == 1 {
-			f.write(file, items[0])
-		} else {
-			f.write(file, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items})
-		}
+		items = append(items, o.json)
 	}
-	// Without this file there is no bundle, and a cluster whose API server does not answer is worth
-	// one.
-	if refused, ok := c.refused[file]; ok && file == fileNodes {
-		f.out[fileNodes] = printed(map[string]any{
-			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
-			"reason": reasons[refused.code], "message": f.scrub.text(f.torn[fileNodes]),
-		})
+	if file == fileAwsAuth && len(items) == 1 {
+		return items[0], nil
 	}
+	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}, nil
 }
 
 // reasons maps the code of a Status to its reason.

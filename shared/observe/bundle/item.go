@@ -49,7 +49,7 @@ func kubernetesSpecs() []spec {
 			// would take a gigabyte.
 			read: readObjects, folded: true,
 			table: func() filed { return newTable(r.file, (*item).key) },
-			write: func(f *filer, c *contents) { f.objects(c, r.file) },
+			write: func(c *contents, _ *scrubber) (any, error) { return writeObjects(c, r.file) },
 		})
 	}
 	return out
@@ -102,7 +102,6 @@ func newItem(raw json.RawMessage, r *resource) (item, error) {
 // object.
 func readObjects(c *contents, in *input, v *value) {
 	t := c.objects(in.spec.name)
-	t.held = true
 	if r, ok := in.refused(v); ok {
 		c.refused[in.spec.name] = r
 		return

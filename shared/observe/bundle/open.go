@@ -121,10 +121,11 @@ func (b *Bundle) take(s *spec, data []byte) Faults {
 			return Faults{{File: s.name, Problem: "it is empty: the command that was to write it failed; write it again with: " + s.command}}
 		}
 		// A failed answer has no data, so it counts as not read.
-		b.c.files[s.name].blank()
+		b.c.files[s.name].itself().empty = true
 		return nil
 	}
 	if v, ok := in.parse(); ok {
+		b.c.files[s.name].itself().held = true
 		s.read(b.c, in, &v)
 	}
 	return in.told()

@@ -39,7 +39,6 @@ func readCluster(c *contents, in *input, v *value) {
 // readInstances reads reservations with instances, or bare instances, as --query
 // 'Reservations[].Instances[]' prints them.
 func readInstances(c *contents, in *input, v *value) {
-	c.instances().held = true
 	for _, row := range in.rows(v, shape{list: "Reservations", id: "InstanceId", other: "Instances"}) {
 		if !row.has("Instances") {
 			var i types.Instance
@@ -74,7 +73,6 @@ func readAccessEntries(c *contents, in *input, v *value) {
 		in.fail(v.from, "this is one access entry, and nothing would tell of the others: put all of them into {\"accessEntries\": [...]}")
 		return
 	}
-	c.accessEntries().held = true
 	list := v
 	if v.kind == object && v.has("accessEntries") {
 		in.whole(v)
@@ -128,7 +126,6 @@ type rememberedCondition struct {
 
 func readLedger(c *contents, in *input, v *value) {
 	known := tableOf[evidence.Remembered](c, fileLedger)
-	known.held = true
 	if v.kind != object || !v.has("nodes") || v.get("nodes").kind != object {
 		in.fail(v.from, "there is no object \"nodes\" in this: it should be {\"nodes\": {\"NODE\": {\"conditions\": [...], \"at\": \"...\", \"readyFlips\": [...]}}}")
 		return

@@ -25,7 +25,6 @@ func listing[T any](s shape) spec {
 		table: func() filed { return newTable(s.file, keyed[T](cmp.Or(s.key, exported(s.id)))) },
 		read: func(c *contents, in *input, v *value) {
 			t := tableOf[T](c, s.file)
-			t.held = true
 			t.single = v.kind == object && !v.has(s.list)
 			for _, row := range in.rows(v, s) {
 				var thing T
@@ -38,10 +37,8 @@ func listing[T any](s shape) spec {
 				t.trim(t.key(&thing), in.trimmed(row))
 			}
 		},
-		write: func(f *filer, c *contents) {
-			if t := tableOf[T](c, s.file); t.held {
-				f.write(s.file, map[string]any{s.list: encodeAll(f.like(s.list), t.sorted())})
-			}
+		write: func(c *contents, scrub *scrubber) (any, error) {
+			return map[string]any{s.list: encodeAll(scrub.like(s.list), tableOf[T](c, s.file).sorted())}, nil
 		},
 	}
 }
@@ -153,7 +150,6 @@ func perName[O any](file, command, telling string) spec {
 		table: func() filed { return newTable[O](file, nil) },
 		read: func(c *contents, in *input, v *value) {
 			t := tableOf[O](c, file)
-			t.held = true
 			switch {
 			case v.kind != object:
 				in.fail(v.from, "this is %s, not an object with an answer for each name", v.kind)
@@ -175,16 +171,12 @@ func perName[O any](file, command, telling string) spec {
 		},
 		// Fields without a value are left out, even if these are all fields: an empty answer is an
 		// answer.
-		write: func(f *filer, c *contents) {
-			t := tableOf[O](c, file)
-			if !t.held {
-				return
-			}
-			out := map[string]any{}
+		write: func(c *contents, scrub *scrubber) (any, error) {
+			t, out := tableOf[O](c, file), map[string]any{}
 			for i := range t.rows {
-				out[t.keys[i]] = f.one(f.like(telling), &t.rows[i])
+				out[t.keys[i]] = scrub.like(telling).one(&t.rows[i])
 			}
-			f.write(file, out)
+			return out, nil
 		},
 	}
 }

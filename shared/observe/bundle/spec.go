@@ -76,8 +76,9 @@ type spec struct {
 	folded   bool // levels below the second are folded: see reader.value
 	table    func() filed
 	read     func(*contents, *input, *value)
-	write    func(*filer, *contents)
-	calls    []operation
+	// write returns what the file holds; nil to leave it out.
+	write func(*contents, *scrubber) (any, error)
+	calls []operation
 }
 
 // specs are all JSON files of a bundle.
@@ -110,7 +111,7 @@ func awsSpecs() []spec {
 		answers[iam.GetPolicyVersionInput, iam.GetPolicyVersionOutput](filePolicyTexts, "aws iam get-policy-version", "PolicyVersion", "PolicyArn"),
 		inlineTextsSpec(), vpcAttributesSpec(), attributesSpec(), shiftsSpec(),
 		{
-			name: fileLedger, command: "rollcall capture", read: readLedger, write: (*filer).ledger,
+			name: fileLedger, command: "rollcall capture", read: readLedger, write: writeLedger,
 			table: func() filed { return newTable[evidence.Remembered](fileLedger, nil) },
 		},
 	}

@@ -16,14 +16,7 @@ import (
 
 // table is the content of one file, by key.
 type table[T any] struct {
-	file string
-	// held reports whether the file exists and is not empty. Only then does a missing row count as
-	// absent.
-	held  bool
-	empty bool // the file is empty: the command that writes it failed
-	// single reports whether the file holds one object by itself, where the CLI prints a list.
-	// Somebody requested that one, so nothing is known of others.
-	single bool
+	presence
 	// trimmed are the incomplete rows, with the missing field that the tool always prints.
 	trimmed map[string]string
 	rows    []T
@@ -34,14 +27,25 @@ type table[T any] struct {
 
 // newTable returns an empty table. key returns the key of a row; nil if the rows do not contain it.
 func newTable[T any](file string, key func(*T) string) *table[T] {
-	return &table[T]{file: file, at: map[string]int{}, key: key}
+	return &table[T]{presence: presence{file: file}, at: map[string]int{}, key: key}
 }
 
-// filed is a table of any rows.
-type filed interface{ blank() }
+// presence is what is known of a file itself.
+type presence struct {
+	file string
+	// held reports whether the file exists and is not empty. Only then does a missing row count as
+	// absent.
+	held  bool
+	empty bool // the file is empty: the command that writes it failed
+	// single reports whether the file holds one object by itself, where the CLI prints a list.
+	// Somebody requested that one, so nothing is known of others.
+	single bool
+}
 
-// blank records that the file exists and is empty.
-func (t *table[T]) blank() { t.empty = true }
+func (p *presence) itself() *presence { return p }
+
+// filed is a table of any rows.
+type filed interface{ itself() *presence }
 
 // keyed returns the key of a row: the fields that the pattern names, separated by : or /.
 func keyed[T any](pattern string) func(*T) string {
