@@ -19,12 +19,7 @@ import (
 // Fields that are not in the type are ignored: the CLI may be newer than the SDK. Values that do
 // not fit are faults.
 func (in *input) decode(v *value, into any) {
-	d := decoder{in: in}
-	d.into(v, reflect.ValueOf(into).Elem(), "")
-}
-
-type decoder struct {
-	in *input
+	in.into(v, reflect.ValueOf(into).Elem(), "")
 }
 
 var (
@@ -32,37 +27,37 @@ var (
 	byteType = reflect.TypeFor[[]byte]()
 )
 
-func (d *decoder) into(v *value, target reflect.Value, path string) {
+func (in *input) into(v *value, target reflect.Value, path string) {
 	if v.kind == null {
 		return
 	}
 	switch {
 	case target.Type() == timeType:
-		if at, ok := d.time(v, path); ok {
+		if at, ok := in.time(v, path); ok {
 			target.Set(reflect.ValueOf(at))
 		}
 		return
 	case target.Type() == byteType:
-		d.bytes(v, target, path)
+		in.bytes(v, target, path)
 		return
 	}
 	switch target.Kind() {
 	case reflect.Pointer:
 		target.Set(reflect.New(target.Type().Elem()))
-		d.into(v, target.Elem(), path)
+		in.into(v, target.Elem(), path)
 	case reflect.Struct:
-		d.object(v, target, path)
+		in.object(v, target, path)
 	case reflect.Slice:
-		d.array(v, target, path)
+		in.array(v, target, path)
 	case reflect.Map:
-		d.mapping(v, target, path)
+		in.mapping(v, target, path)
 	default:
-		d.scalar(v, target, path)
+		in.scalar(v, target, path)
 	}
 }
 
-func (d *decoder) object(v *value, target reflect.Value, path string) {
-	if !d.is(v, object, path) {
+func (in *input) object(v *value, target reflect.Value, path string) {
+	if !in.is(v, object, path) {
 		return
 	}
 	for i := range target.NumField() {
@@ -76,11 +71,11 @@ func (d *decoder) object(v *value, target reflect.Value, path string) {
 		}
 		inner := strings.TrimPrefix(path+"."+f.Name, ".")
 		if slices.Contains(policyFields, f.Name) && member.kind == object {
-			escaped := escapePolicy(d.in.data[member.from:member.to])
+			escaped := escapePolicy(in.data[member.from:member.to])
 			target.Field(i).Set(reflect.ValueOf(&escaped))
 			continue
 		}
-		d.into(member, target.Field(i), inner)
+		in.into(member, target.Field(i), inner)
 	}
 }
 
@@ -91,86 +86,84 @@ var policyFields = []string{"AssumeRolePolicyDocument", "PolicyDocument", "Docum
 
 func escapePolicy(raw []byte) string {
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, raw); err != nil {
-		return url.PathEscape(string(raw))
-	}
+	_ = json.Compact(&compact, raw) // which is valid: see parse
 	return strings.ReplaceAll(url.QueryEscape(compact.String()), "+", "%20")
 }
 
-func (d *decoder) array(v *value, target reflect.Value, path string) {
-	if !d.is(v, array, path) {
+func (in *input) array(v *value, target reflect.Value, path string) {
+	if !in.is(v, array, path) {
 		return
 	}
 	target.Set(reflect.MakeSlice(target.Type(), len(v.items), len(v.items)))
 	for i := range v.items {
-		d.into(&v.items[i], target.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		in.into(&v.items[i], target.Index(i), fmt.Sprintf("%s[%d]", path, i))
 	}
 }
 
-func (d *decoder) mapping(v *value, target reflect.Value, path string) {
-	if !d.is(v, object, path) {
+func (in *input) mapping(v *value, target reflect.Value, path string) {
+	if !in.is(v, object, path) {
 		return
 	}
 	target.Set(reflect.MakeMapWithSize(target.Type(), len(v.fields)))
 	for i := range v.fields {
 		f := &v.fields[i]
 		item := reflect.New(target.Type().Elem()).Elem()
-		d.into(&f.value, item, path+"."+f.name)
+		in.into(&f.value, item, path+"."+f.name)
 		target.SetMapIndex(reflect.ValueOf(f.name).Convert(target.Type().Key()), item)
 	}
 }
 
-func (d *decoder) scalar(v *value, target reflect.Value, path string) {
+func (in *input) scalar(v *value, target reflect.Value, path string) {
 	switch target.Kind() {
 	case reflect.String:
 		if v.kind == number { // a version that was not quoted
 			target.SetString(v.text)
-		} else if d.is(v, text, path) {
+		} else if in.is(v, text, path) {
 			target.SetString(v.text)
 		}
 	case reflect.Bool:
-		if d.is(v, boolean, path) {
+		if in.is(v, boolean, path) {
 			target.SetBool(v.text == "true")
 		}
 	case reflect.Int32, reflect.Int64, reflect.Int:
-		if !d.is(v, number, path) {
+		if !in.is(v, number, path) {
 			return
 		}
 		n, err := strconv.ParseInt(v.text, 10, target.Type().Bits())
 		if err != nil {
-			d.in.fail(v.from, "%s: %s is no whole number of %d bits", path, v.text, target.Type().Bits())
+			in.fail(v.from, "%s: %s is no whole number of %d bits", path, v.text, target.Type().Bits())
 			return
 		}
 		target.SetInt(n)
 	case reflect.Float32, reflect.Float64:
-		if !d.is(v, number, path) {
+		if !in.is(v, number, path) {
 			return
 		}
 		n, err := strconv.ParseFloat(v.text, target.Type().Bits())
 		if err != nil {
-			d.in.fail(v.from, "%s: %s is no number that fits", path, v.text)
+			in.fail(v.from, "%s: %s is no number that fits", path, v.text)
 			return
 		}
 		target.SetFloat(n)
 	}
 }
 
-func (d *decoder) bytes(v *value, target reflect.Value, path string) {
-	if !d.is(v, text, path) {
+func (in *input) bytes(v *value, target reflect.Value, path string) {
+	if !in.is(v, text, path) {
 		return
 	}
 	data, err := base64.StdEncoding.DecodeString(v.text)
 	if err != nil {
-		d.in.fail(v.from, "%s is not base64: %v", path, err)
+		in.fail(v.from, "%s is not base64: %v", path, err)
 		return
 	}
 	target.SetBytes(data)
 }
 
 // is reports whether a value is of the kind, and adds a fault if not.
-func (d *decoder) is(v *value, want kind, path string) bool {
+func (in *input) is(v *value, want kind, path string) bool {
 	if v.kind != want {
-		d.in.fail(v.from, "%s is %s, not %s", subject(path), v.kind, want)
+		in.fail(v.from, "%s is %s, not %s", subject(path), v.kind, want)
 	}
 	return v.kind == want
 }
@@ -185,22 +178,22 @@ func subject(path string) string {
 // time reads the time formats of the CLI: RFC 3339, with or without fractions of a second, and,
 // where version 1 passes on the service's answer unchanged, seconds since 1970 with fractions.
 // https://docs.aws.amazon.com/cli/latest/userguide/cliv2-migration-changes.html#cliv2-migration-timestamp
-func (d *decoder) time(v *value, path string) (time.Time, bool) {
+func (in *input) time(v *value, path string) (time.Time, bool) {
 	switch v.kind {
 	case text:
 		if at, err := time.Parse(time.RFC3339, v.text); err == nil {
 			return at.UTC(), true
 		}
-		d.in.fail(v.from, "%s: %q is no time with its zone, such as 2026-01-02T15:04:05Z", path, cut(v.text, 40))
+		in.fail(v.from, "%s: %q is no time with its zone, such as 2026-01-02T15:04:05Z", path, cut(v.text, 40))
 	case number:
 		if seconds, err := strconv.ParseFloat(v.text, 64); err == nil && seconds >= 0 && seconds < maxSeconds {
 			whole, fraction := math.Modf(seconds)
 			// A float holds only microseconds of these times.
 			return time.Unix(int64(whole), int64(math.Round(fraction*1e6))*1e3).UTC(), true
 		}
-		d.in.fail(v.from, "%s: %s is no time in seconds since 1970", path, v.text)
+		in.fail(v.from, "%s: %s is no time in seconds since 1970", path, v.text)
 	default:
-		d.in.fail(v.from, "%s is %s, not a time", path, v.kind)
+		in.fail(v.from, "%s is %s, not a time", path, v.kind)
 	}
 	return time.Time{}, false
 }
