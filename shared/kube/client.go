@@ -145,7 +145,7 @@ func (c *Client) nodePage(ctx context.Context, o *metav1.ListOptions, p *project
 		return next, err
 	}
 	if c.items != nil {
-		page, next, err := itemsAs[NodeObject](ctx, c, resourceNode, o)
+		page, next, err := readList[NodeObject](ctx, c, resourceNode, o)
 		for _, n := range page {
 			yield(p.node(n))
 		}

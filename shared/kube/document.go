@@ -44,19 +44,31 @@ type listObject[T any] struct {
 }
 
 // readList requests one page of a list in all namespaces, and returns the token of the next.
-func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (items []*T, next string, err error) {
-	data, err := c.get(ctx, r.path("", ""), o)
+func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (all []*T, next string, err error) {
+	path, budget := r.path("", ""), int64(maxCapture)
+	if c.items != nil {
+		items, next, err := c.pageInMemory(ctx, r, "", "", o, &budget)
+		for _, item := range items {
+			one, bad := Decode[T](item)
+			if bad != nil {
+				return nil, "", unexpected(path, bad)
+			}
+			all = append(all, one)
+		}
+		return all, next, err
+	}
+	data, err := c.fetch(ctx, path, o, &budget)
 	if err != nil {
 		return nil, "", err
 	}
 	page, next, err := listOf[T](data, r)
 	if err != nil {
-		return nil, "", unexpected(r.path("", ""), err)
+		return nil, "", unexpected(path, err)
 	}
 	for i := range page {
-		items = append(items, &page[i])
+		all = append(all, &page[i])
 	}
-	return items, next, nil
+	return all, next, nil
 }
 
 // listOf decodes one page of a list. An answer that is not a list of the resource is an error: it

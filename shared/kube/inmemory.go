@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -228,18 +227,4 @@ func (c *Client) pageInMemory(ctx context.Context, r resource, namespace, name s
 		}
 	}
 	return trimmed, next, nil
-}
-
-// itemsAs reads one page of a list without a request, and decodes its items.
-func itemsAs[T any](ctx context.Context, c *Client, r resource, o *metav1.ListOptions) (out []*T, next string, err error) {
-	budget := int64(math.MaxInt64)
-	items, next, err := c.pageInMemory(ctx, r, "", "", o, &budget)
-	for _, item := range items {
-		one, bad := Decode[T](item)
-		if bad != nil {
-			return nil, "", unexpected(r.path("", ""), bad)
-		}
-		out = append(out, one)
-	}
-	return out, next, err
 }

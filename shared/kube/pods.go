@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,13 +28,13 @@ type Budgets struct {
 // budget is one of them. Its selector is parsed once for all silent nodes of a check.
 type budget struct {
 	*budgetObject
-	selects func() (labels.Selector, error)
+	selects labels.Selector
+	err     error // of the selector
 }
 
 func (b *Budgets) add(pdb *budgetObject) {
-	b.all = append(b.all, budget{pdb, sync.OnceValues(func() (labels.Selector, error) {
-		return metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
-	})})
+	selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
+	b.all = append(b.all, budget{pdb, selects, err})
 }
 
 // Volumes are the PersistentVolumes of a cluster that hold data: those that are bound, and those
@@ -257,13 +256,12 @@ func isReady(p *podObject) bool {
 func (b *Budgets) of(pods []Covered) []roll.Budget {
 	var out []roll.Budget
 	for _, pdb := range b.all {
-		selects, err := pdb.selects()
 		one := roll.Budget{
 			Name: pdb.Namespace + "/" + pdb.Name, Healthy: int(pdb.Status.CurrentHealthy), Desired: int(pdb.Status.DesiredHealthy), AlwaysAllow: pdb.alwaysAllows(),
-			Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
+			Unknown: pdb.err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),
 		}
 		for _, p := range pods {
-			if p.Namespace != pdb.Namespace || err == nil && !selects.Matches(labels.Set(p.Labels)) {
+			if p.Namespace != pdb.Namespace || pdb.err == nil && !pdb.selects.Matches(labels.Set(p.Labels)) {
 				continue
 			}
 			one.Pods = append(one.Pods, p.Namespace+"/"+p.Name)
