@@ -57,17 +57,10 @@ type NodeClaims struct {
 	// Unlaunched holds, by node pool, the NodeClaims that Karpenter has not launched since the
 	// latest launch of the pool that succeeded. Launched is the creation time of that launch's
 	// NodeClaim.
-	Unlaunched map[string]Unlaunched
+	Unlaunched map[string]roll.Launch
 	Launched   map[string]time.Time
 	// Deleting are the NodeClaims that are being deleted and still exist.
 	Deleting []roll.NodeClaim
-}
-
-// Unlaunched are the NodeClaims of a node pool that wait for their launch.
-type Unlaunched struct {
-	Since   time.Time // creation of the first
-	Failed  time.Time // when the latest failure was reported, zero if none was
-	Message string    // that failure, with its reason; "" if none was reported
 }
 
 // Launch is the result of Karpenter's launch for a NodeClaim.
@@ -106,6 +99,7 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 			continue
 		}
 		u := n.Unlaunched[pool]
+		u.Owner, u.Source, u.Field = roll.OwnerKarpenter, resourceNodeClaim.kind, claimLaunched
 		u.Since = roll.Earlier(u.Since, created)
 		if l, tried := c.launch(); tried && !l.Failed.Before(u.Failed) {
 			u.Failed, u.Message = l.Failed, l.Message
@@ -125,7 +119,7 @@ func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, er
 		}
 		selector = labels.NewSelector().Add(*pool).String()
 	}
-	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}, Unlaunched: map[string]Unlaunched{}, Launched: map[string]time.Time{}}
+	claims := NodeClaims{Of: map[roll.InstanceID]roll.NodeClaim{}, Latest: map[string]Launch{}, Unlaunched: map[string]roll.Launch{}, Launched: map[string]time.Time{}}
 	var waiting []*nodeClaim
 	err := c.eachNodeClaim(ctx, selector, func() {
 		clear(claims.Of)

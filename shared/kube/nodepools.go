@@ -13,18 +13,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// UnreadyPool is a node pool for which Karpenter launches nothing: a condition of it, or of its
-// NodeClass, says that it is not ready.
-// https://karpenter.sh/docs/concepts/nodepools/#statusconditions
-// https://karpenter.sh/docs/concepts/nodeclasses/#statusconditions
-type UnreadyPool struct {
-	Name    string
-	Since   time.Time
-	Object  string // whose conditions they are, such as "EC2NodeClass default"
-	Field   string // the first of them
-	Message string // what they say
-}
-
 const (
 	conditionNodeClass  = "NodeClassReady"
 	conditionValidation = "ValidationSucceeded"
@@ -61,35 +49,39 @@ func (p *nodePoolState) condition(what string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// UnreadyPools returns the node pools that are not ready. Those that are being deleted do not count.
-// A NodeClass that cannot be read leaves what its node pool says of it. For a cluster without
-// Karpenter the error is ErrNoNodeClaims.
-func (c *Client) UnreadyPools(ctx context.Context) ([]UnreadyPool, error) {
+// UnreadyPools returns the node pools for which Karpenter launches nothing, by name: a condition of the
+// node pool, or of its NodeClass, says that it is not ready. The message quotes the conditions. Those
+// that are being deleted do not count. A NodeClass that cannot be read leaves what its node pool says
+// of it. For a cluster without Karpenter the error is ErrNoNodeClaims.
+// https://karpenter.sh/docs/concepts/nodepools/#statusconditions
+// https://karpenter.sh/docs/concepts/nodeclasses/#statusconditions
+func (c *Client) UnreadyPools(ctx context.Context) (map[string]roll.Launch, error) {
 	pools, err := decoded[nodePoolState](ctx, c, AllNodePools())
 	if err != nil {
 		return nil, err
 	}
-	var out []UnreadyPool
+	out := map[string]roll.Launch{}
 	for _, p := range pools {
 		ready := p.condition(conditionReady)
 		if ready.Status != metav1.ConditionFalse || !p.Metadata.DeletionTimestamp.IsZero() || ready.LastTransitionTime.IsZero() {
 			continue
 		}
-		u := UnreadyPool{Name: p.Metadata.Name, Since: ready.LastTransitionTime.UTC(), Object: "NodePool " + p.Metadata.Name}
+		source, since := "NodePool "+p.Metadata.Name, ready.LastTransitionTime.UTC()
 		says := unmet(p, conditionNodeClass, conditionValidation)
 		if class := p.Spec.Template.Spec.NodeClassRef; p.condition(conditionNodeClass).Status == metav1.ConditionFalse && class.Kind == kindEC2NodeClass {
 			if of, err := decoded[nodePoolState](ctx, c, AnEC2NodeClass(class.Name)); err == nil && len(of) == 1 {
 				if more := unmet(of[0]); len(more) > 0 {
-					u.Object, says = kindEC2NodeClass+" "+class.Name, more
+					source, says = kindEC2NodeClass+" "+class.Name, more
 				}
 			}
 		}
 		if len(says) == 0 {
 			says = []metav1.Condition{ready}
 		}
-		u.Field = "status.conditions[" + says[0].Type + "]"
-		u.Message = quoted(says)
-		out = append(out, u)
+		out[p.Metadata.Name] = roll.Launch{
+			Owner: roll.OwnerKarpenter, Since: since, Failed: since, Unready: true,
+			Message: quoted(says), Source: source, Field: "status.conditions[" + says[0].Type + "]",
+		}
 	}
 	return out, nil
 }

@@ -23,9 +23,6 @@ import (
 // https://github.com/aws/karpenter-provider-aws/blob/main/pkg/cache/cache.go
 const quietAfter = 15 * time.Minute
 
-// sourceNodeClaim is the source of launch results that Karpenter reports.
-const sourceNodeClaim = "NodeClaim"
-
 // messageLength bounds the length of a kept message. A fleet request repeats one for each offering.
 const messageLength = 1500
 
@@ -53,9 +50,13 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 	case unread != nil:
 		return roll.Unreadable
 	}
-	for pool, u := range claims.Unlaunched {
-		s.Launches[roll.NodePoolGroup(pool)] = roll.Launch{Owner: roll.OwnerKarpenter, Since: u.Since, Failed: u.Failed, Message: harmless(u.Message), Source: sourceNodeClaim, Field: "Launched"}
+	add := func(launches map[string]roll.Launch) {
+		for pool, l := range launches {
+			l.Message = harmless(l.Message)
+			s.Launches[roll.NodePoolGroup(pool)] = l
+		}
 	}
+	add(claims.Unlaunched)
 	client, err := o.kube.Dial(s.Cluster)
 	if err != nil {
 		return o.unlaunchedGap(ctx, s, roll.CallEvents, err)
@@ -71,48 +72,39 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 	case err != nil:
 		answer = o.unlaunchedGap(ctx, s, roll.CallNodePools, err)
 	default:
-		addUnready(s, pools)
+		// Karpenter launches nothing for these, and deletes the NodeClaims that it created before, so
+		// that what those said is over.
+		// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/provisioning/provisioner.go
+		add(pools)
 	}
 	return answer
 }
 
-// addUnready adds the node pools that are not ready. Karpenter launches nothing for them, and deletes
-// the NodeClaims that it created before, so that what these said is over.
-// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/provisioning/provisioner.go
-func addUnready(s *roll.Snapshot, pools []kube.UnreadyPool) {
-	for _, p := range pools {
-		s.Launches[roll.NodePoolGroup(p.Name)] = roll.Launch{
-			Owner: roll.OwnerKarpenter, Since: p.Since, Failed: p.Since, Unready: true,
-			Message: harmless(p.Message), Source: p.Object, Field: p.Field,
-		}
-	}
-}
-
 // addNoCapacity adds failed launches of NodeClaims that have been deleted since. A NodeClaim's name
 // is that of its node pool with a suffix of five more characters.
-func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []kube.NoCapacity) {
+func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []*kube.Event) {
 	latest := map[string]time.Time{}
 	for _, e := range events {
-		pool, _ := poolOfClaim(e.Claim)
-		if e.Last.After(latest[pool]) {
-			latest[pool] = e.Last
+		pool, _ := poolOfClaim(e.InvolvedObject.Name)
+		if e.Last().After(latest[pool]) {
+			latest[pool] = e.Last()
 		}
 	}
 	for _, e := range events {
-		pool, ok := poolOfClaim(e.Claim)
-		if !ok || e.Last.Before(claims.Launched[pool]) || s.At.Sub(latest[pool]) > quietAfter {
+		pool, ok := poolOfClaim(e.InvolvedObject.Name)
+		if !ok || e.Last().Before(claims.Launched[pool]) || s.At.Sub(latest[pool]) > quietAfter {
 			continue
 		}
 		group := roll.NodePoolGroup(pool)
 		l, known := s.Launches[group]
 		if !known {
-			l = roll.Launch{Owner: roll.OwnerKarpenter, Since: e.First}
+			l = roll.Launch{Owner: roll.OwnerKarpenter, Since: e.First()}
 		}
-		if e.First.Before(l.Since) && !e.First.Before(claims.Launched[pool]) {
-			l.Since = e.First
+		if e.First().Before(l.Since) && !e.First().Before(claims.Launched[pool]) {
+			l.Since = e.First()
 		}
-		if e.Last.After(l.Failed) {
-			l.Failed, l.Message, l.Source, l.Field = e.Last, harmless(e.Message), sourceNodeClaim, "Event InsufficientCapacityError"
+		if e.Last().After(l.Failed) {
+			l.Failed, l.Message, l.Source, l.Field = e.Last(), harmless(e.Message), "NodeClaim", "Event InsufficientCapacityError"
 		}
 		s.Launches[group] = l
 	}

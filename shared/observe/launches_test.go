@@ -91,19 +91,21 @@ func TestLaunchesThatCannotBeRead(t *testing.T) {
 
 // Karpenter deletes a NodeClaim without capacity at once. The events remain.
 func TestNodeClaimsWithoutCapacity(t *testing.T) {
-	event := func(claim string, ago time.Duration) kube.NoCapacity {
-		return kube.NoCapacity{Claim: claim, First: at.Add(-ago), Last: at.Add(-ago), Message: "InsufficientInstanceCapacity"}
+	event := func(claim string, ago time.Duration) *kube.Event {
+		e := &kube.Event{LastTimestamp: at.Add(-ago), Message: "InsufficientInstanceCapacity"}
+		e.InvolvedObject.Name = claim
+		return e
 	}
 	for name, tt := range map[string]struct {
-		events   []kube.NoCapacity
+		events   []*kube.Event
 		launched time.Duration // the latest of the pool that succeeded, ago
 		since    time.Duration // 0 if nothing is found
 	}{
-		"again and again":                  {[]kube.NoCapacity{event("general-abcde", 30*time.Minute), event("general-bcdef", 2*time.Minute)}, time.Hour, 30 * time.Minute},
-		"a launch succeeded after it":      {[]kube.NoCapacity{event("general-abcde", 5*time.Minute)}, time.Minute, 0},
-		"a launch succeeded between":       {[]kube.NoCapacity{event("general-abcde", 40*time.Minute), event("general-bcdef", 2*time.Minute)}, 30 * time.Minute, 2 * time.Minute},
-		"none for a quarter of an hour":    {[]kube.NoCapacity{event("general-abcde", 16*time.Minute)}, time.Hour, 0},
-		"a claim that no pool is named in": {[]kube.NoCapacity{event("general", time.Minute)}, time.Hour, 0},
+		"again and again":                  {[]*kube.Event{event("general-abcde", 30*time.Minute), event("general-bcdef", 2*time.Minute)}, time.Hour, 30 * time.Minute},
+		"a launch succeeded after it":      {[]*kube.Event{event("general-abcde", 5*time.Minute)}, time.Minute, 0},
+		"a launch succeeded between":       {[]*kube.Event{event("general-abcde", 40*time.Minute), event("general-bcdef", 2*time.Minute)}, 30 * time.Minute, 2 * time.Minute},
+		"none for a quarter of an hour":    {[]*kube.Event{event("general-abcde", 16*time.Minute)}, time.Hour, 0},
+		"a claim that no pool is named in": {[]*kube.Event{event("general", time.Minute)}, time.Hour, 0},
 	} {
 		s := &roll.Snapshot{At: at, Launches: map[roll.Group]roll.Launch{}}
 		addNoCapacity(s, kube.NodeClaims{Launched: map[string]time.Time{"general": at.Add(-tt.launched)}}, tt.events)
