@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -65,11 +66,11 @@ func (in *input) object(v *value, target reflect.Value, path string) {
 		if !f.IsExported() || f.Type.Kind() == reflect.Interface {
 			continue
 		}
-		member := v.get(f.Name)
+		member := v.get(fieldName(f))
 		if member == nil {
 			continue
 		}
-		inner := strings.TrimPrefix(path+"."+f.Name, ".")
+		inner := strings.TrimPrefix(path+"."+fieldName(f), ".")
 		if slices.Contains(policyFields, f.Name) && member.kind == object {
 			escaped := escapePolicy(in.data[member.from:member.to])
 			target.Field(i).Set(reflect.ValueOf(&escaped))
@@ -78,6 +79,9 @@ func (in *input) object(v *value, target reflect.Value, path string) {
 		in.into(member, target.Field(i), inner)
 	}
 }
+
+// fieldName returns the name of a field in a file: Go's own, as in the SDK, or that of its tag.
+func fieldName(f reflect.StructField) string { return cmp.Or(f.Tag.Get("json"), f.Name) }
 
 // policyFields hold a policy, which the CLI prints as an object and the API returns as JSON in
 // percent-encoding.

@@ -108,7 +108,7 @@ func (e encoder) members(v reflect.Value) map[string]any {
 		if said, isText := v.Field(i).Interface().(*string); pair && isText && f.Name == "Value" {
 			value = e.scrub.named(key, *said)
 		}
-		out[e.name(f.Name)] = value
+		out[e.name(fieldName(f))] = value
 	}
 	return out
 }

@@ -83,12 +83,8 @@ func writeAccessEntries(c *contents, scrub *scrubber) (any, error) {
 func writeLedger(c *contents, scrub *scrubber) (any, error) {
 	nodes := map[string]any{}
 	known := tableOf[evidence.Remembered](c, fileLedger)
-	for i, r := range known.rows {
-		n := rememberedNode{At: r.At, ReadyFlips: r.ReadyFlips, GroupPressures: r.GroupPressures}
-		for _, k := range r.Conditions {
-			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since})
-		}
-		nodes[known.keys[i]] = scrub.lower().one(&n)
+	for i := range known.rows {
+		nodes[known.keys[i]] = scrub.lower().one(&known.rows[i])
 	}
 	return map[string]any{"nodes": nodes}, nil
 }

@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"time"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -110,20 +108,6 @@ func (c *contents) putAccessEntry(in *input, v *value) {
 	}
 }
 
-// rememberedNode is a node in ledger.json. The conditions are named as in a Node.
-type rememberedNode struct {
-	At         time.Time
-	Conditions []rememberedCondition
-	ReadyFlips []time.Time
-
-	GroupPressures []evidence.Pressure
-}
-
-type rememberedCondition struct {
-	Type, Status, Reason, Message string
-	LastTransitionTime            time.Time
-}
-
 func readLedger(c *contents, in *input, v *value) {
 	known := tableOf[evidence.Remembered](c, fileLedger)
 	if v.kind != object || !v.has("nodes") || v.get("nodes").kind != object {
@@ -132,12 +116,8 @@ func readLedger(c *contents, in *input, v *value) {
 	}
 	nodes := v.get("nodes")
 	for i := range nodes.fields {
-		var n rememberedNode
-		in.decode(&nodes.fields[i].value, &n)
-		r := evidence.Remembered{At: n.At, ReadyFlips: n.ReadyFlips, GroupPressures: n.GroupPressures}
-		for _, k := range n.Conditions {
-			r.Conditions = append(r.Conditions, evidence.Condition{Type: k.Type, Status: k.Status, Reason: k.Reason, Message: k.Message, Since: k.LastTransitionTime})
-		}
+		var r evidence.Remembered
+		in.decode(&nodes.fields[i].value, &r)
 		known.set(nodes.fields[i].name, r)
 	}
 }
