@@ -25,7 +25,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "a page of nodes that fails ends the listing", File: observe,
-			Old: "\tif err != nil {\n\t\tfail(err)\n\t}\n}", New: "\tif err != nil && len(s.Nodes) == 0 {\n\t\tfail(err)\n\t}\n}",
+			Old: "\tif err != nil {\n\t\to.fail(ctx, s, roll.ScopeNodes, callNodes, err)\n\t}\n}", New: "\tif err != nil && len(s.Nodes) == 0 {\n\t\to.fail(ctx, s, roll.ScopeNodes, callNodes, err)\n\t}\n}",
 			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors+"=0.5", sim.FaultNotReady+"=1"),
 			Rules: rules(sim.RuleWhole),
 		},
@@ -119,7 +119,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "a budget without a word counts for nothing", File: pods,
-			Old: "Unknown: err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),", New: "",
+			Old: "Unknown: pdb.err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),", New: "",
 			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing + "=budget"),
 			Missed: "every disruption budget here says how it is",
 		},
