@@ -320,7 +320,11 @@ func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 	if known, ok := u.verdicts.meanwhile[key]; len(all) == 0 || ok && known.trouble.Equal(m.since) {
 		return
 	}
-	from := latest(all[len(all)-1].from, u.verdicts.unusable)
+	mode := all[len(all)-1]
+	if u.a.Now().Sub(mode.to) > step {
+		return // it was lowered less than a minute ago, and the trouble is older
+	}
+	from := latest(mode.from, u.verdicts.unusable)
 	away := m.node != nil && m.node.ready().Status != corev1.ConditionTrue
 	if m.since.Before(from) || away && u.times.away(m.node).Before(from) { // it may have been found before as another kind
 		return
