@@ -22,7 +22,7 @@ func instancesSpec(command string) spec {
 		},
 		write: func(f *filer, c *contents) {
 			if all := c.instances(); all.held {
-				f.write(fileInstances, map[string]any{"Reservations": encodeAll(f.upper(), reservations(all.sorted()))})
+				f.write(fileInstances, map[string]any{"Reservations": encodeAll(encoder{}, reservations(all.sorted()))})
 			}
 		},
 		calls: []operation{

@@ -15,7 +15,7 @@ func clusterSpec() spec {
 		table: func() filed { return newTable(fileCluster, keyed[types.Cluster]("Name")) },
 		write: func(f *filer, c *contents) {
 			if all := c.cluster(); all.held {
-				f.write(fileCluster, map[string]any{"cluster": f.one(f.lower(), &all.rows[0])})
+				f.write(fileCluster, map[string]any{"cluster": f.one(encoder{lower: true}, &all.rows[0])})
 			}
 		},
 		calls: []operation{
@@ -126,7 +126,7 @@ func shiftsSpec() spec {
 		},
 		write: func(f *filer, c *contents) {
 			if shifts := tableOf[output](c, fileShifts); shifts.held {
-				f.write(fileShifts, f.one(f.lower(), &shifts.rows[0]))
+				f.write(fileShifts, f.one(encoder{lower: true}, &shifts.rows[0]))
 			}
 		},
 		calls: []operation{on("", nil, func(c *contents, _ *arczonalshift.GetManagedResourceInput) (*output, error) {

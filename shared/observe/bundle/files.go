@@ -22,7 +22,7 @@ import (
 func (r *Recorder) Files() (map[string][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := &filer{out: map[string][]byte{}, torn: r.torn, scrub: newScrubber()}
+	f := &filer{out: map[string][]byte{}, torn: r.torn}
 	for i := range specs {
 		specs[i].write(f, r.c)
 	}
@@ -37,19 +37,13 @@ func (r *Recorder) Files() (map[string][]byte, error) {
 }
 
 type filer struct {
-	out   map[string][]byte
-	torn  map[string]string
-	scrub *scrubber
-	err   error // of an object that cannot be written
+	out  map[string][]byte
+	torn map[string]string
+	err  error // of an object that cannot be written
 }
-
-func (f *filer) upper() encoder { return encoder{scrub: f.scrub} }
-func (f *filer) lower() encoder { return encoder{scrub: f.scrub, lower: true} }
 
 // like returns the encoder whose names begin with a letter of the same case as the name.
-func (f *filer) like(name string) encoder {
-	return encoder{scrub: f.scrub, lower: unicode.IsLower(rune(name[0]))}
-}
+func like(name string) encoder { return encoder{lower: unicode.IsLower(rune(name[0]))} }
 
 func (f *filer) write(file string, v any) {
 	if _, torn := f.torn[file]; !torn {
@@ -73,10 +67,10 @@ func (f *filer) accessEntries(c *contents) {
 	all := []any{}
 	for _, e := range c.accessEntries().sorted() {
 		if e.listed {
-			all = append(all, f.scrub.text(*e.PrincipalArn))
+			all = append(all, redact.Text(*e.PrincipalArn))
 			continue
 		}
-		all = append(all, f.one(f.lower(), &e.AccessEntry))
+		all = append(all, f.one(encoder{lower: true}, &e.AccessEntry))
 	}
 	f.write(fileAccessEntries, map[string]any{"accessEntries": all})
 }
@@ -84,7 +78,7 @@ func (f *filer) accessEntries(c *contents) {
 func (f *filer) documents(c *contents) {
 	data := tableOf[[]byte](c, folderUserData)
 	for i, id := range data.keys {
-		if clean, ok := f.scrub.userData(data.rows[i]); ok {
+		if clean, ok := scrubbed(data.rows[i]); ok {
 			f.out[documentName(folderUserData, id)] = clean
 		}
 	}
@@ -107,7 +101,7 @@ func (f *filer) ledger(c *contents) {
 		for _, k := range r.Conditions {
 			n.Conditions = append(n.Conditions, rememberedCondition{k.Type, k.Status, k.Reason, k.Message, k.Since})
 		}
-		nodes[known.keys[i]] = f.one(f.lower(), &n)
+		nodes[known.keys[i]] = f.one(encoder{lower: true}, &n)
 	}
 	f.write(fileLedger, map[string]any{"nodes": nodes})
 }
@@ -134,7 +128,7 @@ func (f *filer) objects(c *contents, file string) {
 	if refused, ok := c.refused[file]; ok && file == fileNodes {
 		f.out[fileNodes] = printed(map[string]any{
 			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
-			"reason": reasons[refused.code], "message": f.scrub.text(f.torn[fileNodes]),
+			"reason": reasons[refused.code], "message": redact.Text(f.torn[fileNodes]),
 		})
 	}
 }

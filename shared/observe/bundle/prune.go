@@ -25,7 +25,7 @@ type prunedItem struct{ json json.RawMessage }
 
 // UnmarshalJSON prunes the object.
 func (p *prunedItem) UnmarshalJSON(data []byte) error {
-	o, err := newScrubber().pruned(data)
+	o, err := pruned(data)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (s *scrubber) pruned(data json.RawMessage) (any, error) {
+func pruned(data json.RawMessage) (any, error) {
 	var i item
 	if err := json.Unmarshal(data, &i); err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func (s *scrubber) pruned(data json.RawMessage) (any, error) {
 	case "EC2NodeClass":
 		within(o, "spec", func(spec map[string]any) {
 			if said, ok := spec["userData"].(string); ok {
-				spec["userData"] = s.encoded(said)
+				spec["userData"] = encoded(said)
 			}
 		})
 	}
-	return s.tree("", o), nil
+	return cleared("", o), nil
 }
 
 func within(o map[string]any, field string, change func(map[string]any)) {

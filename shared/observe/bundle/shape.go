@@ -40,7 +40,7 @@ func listing[T any](s shape) spec {
 		},
 		write: func(f *filer, c *contents) {
 			if t := tableOf[T](c, s.file); t.held {
-				f.write(s.file, map[string]any{s.list: encodeAll(f.like(s.list), t.sorted())})
+				f.write(s.file, map[string]any{s.list: encodeAll(like(s.list), t.sorted())})
 			}
 		},
 	}
@@ -182,7 +182,7 @@ func perName[O any](file, command, telling string) spec {
 			}
 			out := map[string]any{}
 			for i := range t.rows {
-				out[t.keys[i]] = f.one(f.like(telling), &t.rows[i])
+				out[t.keys[i]] = f.one(like(telling), &t.rows[i])
 			}
 			f.write(file, out)
 		},
