@@ -210,7 +210,7 @@ func harmlessInTest(secret string) bool {
 
 // survivor returns a piece of eight characters of a secret that is left, or nothing.
 func survivor(text, clean, secret string) string {
-	left := stripNotes(clean)
+	left := note.ReplaceAllString(clean, "")
 	for i := 0; i+8 <= len(secret); i++ {
 		if piece := secret[i : i+8]; strings.Contains(left, piece) {
 			return piece

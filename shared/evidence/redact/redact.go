@@ -1,9 +1,11 @@
 package redact
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/memo"
 	"rollcall/shared/roll/pattern"
 )
@@ -98,7 +100,8 @@ func Named(name, value string) string {
 	return clean
 }
 
-var note = pattern.New(`\[redacted: [a-z-]+\]`)
+// note matches a note.
+var note = pattern.New(regexp.QuoteMeta(noteOpen) + "(?:" + strings.Join(roll.Map(Kinds, func(k Kind) string { return string(k) }), "|") + ")" + regexp.QuoteMeta(noteClose))
 
 func scrubbed(s string) string {
 	for range maxPasses {
@@ -188,35 +191,13 @@ func replace(text string, spans []span) string {
 	return b.String()
 }
 
-// noteAt returns the length of the note that begins at i, or 0.
-func noteAt(text string, i int) int {
-	if i >= len(text) || text[i] != '[' || !strings.HasPrefix(text[i:], noteOpen) {
-		return 0
-	}
-	rest := text[i+len(noteOpen):]
-	end := strings.Index(rest[:min(len(rest), 32)], noteClose)
-	if end < 0 {
-		return 0
-	}
-	if _, ok := rank[Kind(rest[:end])]; !ok {
-		return 0
-	}
-	return len(noteOpen) + end + len(noteClose)
+// masked returns the text with its notes replaced by as many marks, which are no part of any secret.
+func masked(text string) string {
+	return note.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat(mark, len(n)) })
 }
 
-// spent reports whether nothing is left to remove from a text: it is white space, quotes and notes.
-func spent(v string) bool {
-	for i := 0; i < len(v); {
-		if n := noteAt(v, i); n > 0 {
-			i += n
-			continue
-		}
-		switch v[i] {
-		case ' ', '\t', '\r', '\n', '"', '\'', '\\', '`':
-			i++
-		default:
-			return false
-		}
-	}
-	return true
-}
+const mark = "\x01"
+
+// spent reports whether nothing is left to remove from a masked text: it is white space, quotes and
+// notes.
+func spent(v string) bool { return strings.Trim(v, " \t\r\n\"'\\`"+mark) == "" }

@@ -197,7 +197,7 @@ func TestSecretsGoAndTheOtherLinesStay(t *testing.T) {
 			if clean == text {
 				t.Fatalf("nothing is gone from %q", text)
 			}
-			left := stripNotes(clean)
+			left := note.ReplaceAllString(clean, "")
 			for rest := tc.text; ; {
 				_, after, ok := strings.Cut(rest, "«")
 				if !ok {
@@ -226,19 +226,6 @@ func TestSecretsGoAndTheOtherLinesStay(t *testing.T) {
 	}
 }
 
-func stripNotes(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if n := noteAt(s, i); n > 0 {
-			i += n
-			continue
-		}
-		b.WriteByte(s[i])
-		i++
-	}
-	return b.String()
-}
-
 // stable checks what must hold for every text.
 func stable(t *testing.T, text, clean string) {
 	t.Helper()
@@ -260,7 +247,7 @@ func TestSaysTheKind(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, k := range Kinds {
-		if noteAt(k.note(), 0) != len(k.note()) || note.FindString(k.note()) != k.note() {
+		if note.FindString(k.note()) != k.note() {
 			t.Errorf("%s is not known as a note", k.note())
 		}
 	}
