@@ -79,7 +79,7 @@ const nodeConfigGroup = "node.eks.aws/"
 func (r *reader) nodeConfig(text, part string, misplaced bool) {
 	doc := r.nodeDocument(text, part, !misplaced, true)
 	if doc.meant != "" {
-		r.merged, r.mergedPart = doc.meant, part
+		r.merged = doc.meant
 	}
 	r.merge(doc)
 }
@@ -118,7 +118,7 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 			line = 0
 		}
 		if judged {
-			r.fault(Fault{Problem{part, NodeConfig, why}, line, field, ByNodeadm, effect})
+			r.fault(Fault{part, NodeConfig, why, line, field, ByNodeadm, effect})
 		}
 	}
 	if len(text) > maxYAML || !r.spend(len(text)) {
@@ -127,7 +127,7 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 	}
 	roots, err := yamlDocuments(text)
 	if err != nil {
-		r.unread(part, NodeConfig, Unparseable)
+		r.boot.Unclear = true
 	}
 	doc.meant = clusterIn(roots)
 	switch {
@@ -355,7 +355,7 @@ func (w *walk) nodeadm(args []field) {
 			docs = append(docs, doc)
 		}
 		if doc.meant != "" {
-			w.cluster(doc.meant, w.part, NodeConfig)
+			w.cluster(doc.meant)
 		}
 	}
 	if len(docs) > 0 {
