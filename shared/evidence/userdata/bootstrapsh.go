@@ -60,9 +60,7 @@ func (w *walk) bootstrap(args []field) {
 		j.Endpoint, j.CA = Setting{State: Dynamic}.over(j.Endpoint), Setting{State: Dynamic}.over(j.CA)
 	}
 	j.Kubelet.Loss = loss
-	if j.Cluster.State == Absent {
-		j.Missing = []string{"<cluster-name>"}
-	}
+	j.needs("<cluster-name>", j.Cluster.State != Absent)
 	w.join(j)
 	w.meant(c)
 }

@@ -105,10 +105,9 @@ func (b bottlerocketReader) kubernetes(k map[string]any) Join {
 	j.Kubelet.Taints = b.taints(typed[map[string]any](b, k, kubernetesPath, "node-taints"))
 	// The variants for Kubernetes on AWS require these (Bottlerocket, settings.kubernetes,
 	// "Settings needed for aws-k8s-* variants").
-	j.Missing = absent([]need{
-		{kubernetesPath + "api-server", j.Endpoint.State != Absent}, {kubernetesPath + "cluster-certificate", j.CA.State != Absent},
-		{kubernetesPath + "cluster-name", j.Cluster.State != Absent},
-	})
+	j.needs(kubernetesPath+"api-server", j.Endpoint.State != Absent)
+	j.needs(kubernetesPath+"cluster-certificate", j.CA.State != Absent)
+	j.needs(kubernetesPath+"cluster-name", j.Cluster.State != Absent)
 	return j
 }
 

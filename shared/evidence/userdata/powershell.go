@@ -201,7 +201,7 @@ func (p *powershell) bootstrap(args []string) {
 	// The script puts the text on the kubelet's command line, where Windows recognizes double
 	// quotes only.
 	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), kubeletConfig{}, p.part)
-	j.Missing = absent([]need{{"-EKSClusterName", j.Cluster.State != Absent}})
+	j.needs("-EKSClusterName", j.Cluster.State != Absent)
 	p.join(j)
 	p.cluster(values["-eksclustername"])
 }
