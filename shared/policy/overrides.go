@@ -213,15 +213,15 @@ func (r *reader) drains(d *Document) {
 		layers = append(layers, part(o.settings, "drain."))
 	}
 	forced := slices.ContainsFunc(slices.Concat(layers...), func(s setting) bool {
-		return s.key == keyForce && s.value == string(ForceAfterBudgetTimeout)
+		return s.key == keyForce && s.value == afterBudget
 	})
 	under := slices.Concat(part(defaults(), "drain."), root)
 	for _, layer := range layers {
 		p, told := merge(slices.Concat(under, layer))
 		if at, ok := place(layer, keyBudgetTimeout); ok && !forced {
-			r.warnings = append(r.warnings, at.fault("has no effect: "+keyForce+" is nowhere "+string(ForceAfterBudgetTimeout)))
+			r.warnings = append(r.warnings, at.fault("has no effect: "+keyForce+" is nowhere "+afterBudget))
 		}
-		if p.Drain.Force != ForceAfterBudgetTimeout || p.Drain.BudgetTimeout >= p.Drain.Timeout {
+		if !p.Drain.Force || p.Drain.BudgetTimeout >= p.Drain.Timeout {
 			continue
 		}
 		if at, ok := place(layer, keyBudgetTimeout, keyDrainTimeout, keyForce); ok {
