@@ -9,7 +9,7 @@ import (
 )
 
 // Document is a valid policy document. It is immutable, so any number of goroutines may read it.
-// The zero value is an empty document.
+// Default, Parse and Source.Document make one.
 type Document struct {
 	deployed  []setting // the deployment's settings where the document has none
 	settings  []setting
@@ -17,7 +17,7 @@ type Document struct {
 	overrides []override
 	warnings  []Fault
 	source    Source
-	known     *cache // nil for none
+	known     *cache
 }
 
 // override is one entry of a document's overrides.
@@ -129,9 +129,6 @@ func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
 // but Ready, and each startup taint, that any part of the document names, for any cluster or group.
 // A node's own policy may name fewer. The document caches the result, so it must not be changed.
 func (d *Document) Watch() roll.Watch {
-	if d.known == nil {
-		return d.watched()
-	}
 	d.known.once.Do(func() { d.known.watch = d.watched() })
 	return d.known.watch
 }
