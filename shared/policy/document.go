@@ -22,18 +22,21 @@ type Document struct {
 
 // override is one entry of a document's overrides.
 type override struct {
-	cluster, group string // patterns, "" when the match does not name it
-	preset         string // a name; "" if the match does not name it
-	settings       []setting
+	match
+	settings []setting
 }
+
+// match is what an override applies to: patterns, and the name of a preset. What it does not name
+// is "".
+type match struct{ cluster, group, preset string }
 
 // matches reports whether the override applies to the instances of a preset in the cluster and
 // group. Overrides with a group do not apply at cluster level, where group is "". Overrides with a
 // preset do not apply if preset is "".
-func (o override) matches(cluster string, group roll.Group, preset string) bool {
-	return (o.cluster == "" || glob(o.cluster, cluster)) &&
-		(o.group == "" || group != "" && glob(o.group, string(group))) &&
-		(o.preset == "" || o.preset == preset)
+func (m match) matches(cluster string, group roll.Group, preset string) bool {
+	return (m.cluster == "" || glob(m.cluster, cluster)) &&
+		(m.group == "" || group != "" && glob(m.group, string(group))) &&
+		(m.preset == "" || m.preset == preset)
 }
 
 // glob is path.Match for a validated pattern.
