@@ -91,6 +91,9 @@ const longest = 4 << 10
 // replaces the whole value.
 func Named(name, value string) string {
 	clean := Text(value)
+	if !announces(asciiLower(name)) { // as most
+		return clean
+	}
 	alone := note.FindAllString(Text(name)+clean, -1)
 	for _, sign := range []string{"=", ": "} {
 		if notes := note.FindAllString(Text(name+sign+value), -1); len(notes) > len(alone) {
