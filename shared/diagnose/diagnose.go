@@ -52,7 +52,6 @@ func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 	for _, f := range e.Findings {
 		byInstance[f.Instance] = append(byInstance[f.Instance], f)
 	}
-	secrets := newScrubber()
 	for id, findings := range byInstance {
 		sheets := make([]*cause.Sheet, len(findings))
 		for i, f := range findings {
@@ -62,7 +61,7 @@ func Diagnose(e *evidence.Evidence) map[roll.FindingKey]roll.Diagnosis {
 			cause.Share(sheets)
 		}
 		for i, f := range findings {
-			out[f.Key()] = conclude(e, f, sheets[i], secrets)
+			out[f.Key()] = conclude(e, f, sheets[i])
 		}
 	}
 	return out
@@ -88,12 +87,12 @@ func judge(e *evidence.Evidence, f roll.Finding) *cause.Sheet {
 	return s
 }
 
-func conclude(e *evidence.Evidence, f roll.Finding, s *cause.Sheet, secrets *scrubber) roll.Diagnosis {
+func conclude(e *evidence.Evidence, f roll.Finding, s *cause.Sheet) roll.Diagnosis {
 	d := roll.Diagnosis{Causes: s.Causes(), RuledOut: s.Clear(), NotChecked: s.Open()}
 	unexplained(&d, &evidence.Case{Evidence: e, Finding: f})
 	unread(&d, e.Unread)
 	doubted(&d)
-	secrets.scrub(&d)
+	scrub(&d)
 	return d
 }
 

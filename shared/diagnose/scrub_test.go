@@ -26,7 +26,7 @@ func TestScrubTakesSecretsOutOfEverythingThatIsSaid(t *testing.T) {
 		}},
 		NotChecked: []roll.NotChecked{{Code: "X", Reason: said}},
 	}
-	newScrubber().scrub(&d)
+	scrub(&d)
 	if text := fmt.Sprintf("%+v", d); strings.Contains(text, secret) {
 		t.Errorf("there is a secret left in %s", text)
 	}

@@ -90,8 +90,7 @@ func message(err error) string {
 			}
 		}
 		if next == nil {
-			clean, _ := redact.Text(err.Error())
-			return clean
+			return redact.Text(err.Error())
 		}
 		err = next
 	}

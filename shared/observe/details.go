@@ -208,7 +208,7 @@ func bootstraps(given *types.AttributeValue, cluster roll.Cluster) (ours roll.An
 	switch {
 	case found.For(cluster.ID.Name), found.Reaches(cluster.Endpoint), userdata.MeantFor(data, found, cluster.ID.Name, cluster.Endpoint):
 		return roll.Yes, ""
-	case len(found.Unreadable) > 0:
+	case found.Unclear:
 		return roll.Unreadable, ""
 	case len(found.Clusters) > 0:
 		return roll.No, found.Clusters[0]

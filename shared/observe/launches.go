@@ -228,7 +228,7 @@ func failedRun(newestFirst []evidence.Activity) (roll.Launch, bool) {
 
 // harmless returns a message without secrets and of limited length.
 func harmless(message string) string {
-	message, _ = redact.Text(message)
+	message = redact.Text(message)
 	if len(message) > messageLength {
 		message = strings.ToValidUTF8(message[:messageLength], "") + "..."
 	}

@@ -43,9 +43,9 @@ func (p *planner) approved(f roll.Finding, ladder []policy.Step, asks policy.App
 		return nil, &q, refuse(ApprovalPending, "%s is approved by the tag %s: the next check acts on it", act, roll.TagApprove)
 	case p.Now.Before(q.Until):
 		return nil, &q, p.refuseUntil(q.Until, ApprovalPending, "%s needs a person's approval until %s, which a notice asked for at %s", act, roll.Clock(q.Until), roll.Clock(q.At))
-	case asks.Then == policy.ThenGo && ok:
+	case asks.ThenGo && ok:
 		return &approval, nil, nil
-	case asks.Then == policy.ThenGo:
+	case asks.ThenGo:
 		return nil, nil, nil
 	case ok:
 		return nil, &q, refuse(ApprovalMissing, "%s was approved (%s), but could not begin before %s", act, approval, roll.Clock(q.Until))

@@ -210,14 +210,14 @@ func (p *planner) afterAct(f roll.Finding, step policy.Step, act Action, pol pol
 func (p *planner) unfinished(f roll.Finding, last ledger.Action, pol policy.Drain) (ended time.Time, stop bool) {
 	again := last.Outcome.At.Add(drainAgain)
 	forced := firstBegun(p.State.Actions, last.ID).Add(pol.BudgetTimeout)
-	force := pol.Force == policy.ForceAfterBudgetTimeout
+	force := pol.Force
 	switch {
 	case force && !p.Now.Before(forced):
 		return roll.Later(forced, last.Outcome.At), false
 	case !p.Now.Before(again):
 		return time.Time{}, false
 	}
-	no := p.refuseUntil(again, DrainUnfinished, "%s; it needs a person: have these pods go, or set drain.force to %s; the drain is tried again at %s", last.Outcome.Detail, policy.ForceAfterBudgetTimeout, roll.Clock(again))
+	no := p.refuseUntil(again, DrainUnfinished, "%s; it needs a person: have these pods go, or set drain.force to afterBudgetTimeout; the drain is tried again at %s", last.Outcome.Detail, roll.Clock(again))
 	if force {
 		no = p.refuseUntil(forced, DrainUnfinished, "%s; the next step is taken at %s, when drain.budgetTimeout is over, whatever is left then", last.Outcome.Detail, roll.Clock(forced))
 		if again.Before(forced) {

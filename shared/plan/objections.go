@@ -133,7 +133,7 @@ func causeOutside(actions []ledger.Action, f roll.Finding, why roll.Diagnosis, p
 			continue
 		}
 		told := fmt.Sprintf("the cause %s lies in %s, not in the instance: a replacement would have it too", c.Code, c.Subject)
-		if pol.Limits.CauseOutside != policy.CauseOutsideTryOnce {
+		if !pol.Limits.TryOnce {
 			return refuse(CauseOutside, "%s", told)
 		}
 		if tried, ok := triedFor(actions, f, c.Code); ok {
@@ -172,7 +172,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 	switch tried, ok := triedFor(p.State.Actions, f, first); {
 	case n.Passing:
 		return refuse(NotReadYet, "%s", told)
-	case pol.Limits.CauseOutside != policy.CauseOutsideTryOnce:
+	case !pol.Limits.TryOnce:
 		return refuse(CauseNotChecked, "%s", told)
 	case ok:
 		return refuse(CauseNotChecked, "%s; %s was ended at %s", told, tried.Instance, roll.Clock(tried.At))

@@ -175,7 +175,7 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 // replaced.
 func (p *planner) lossAccepted(f roll.Finding) bool {
 	i := p.instances[f.Instance]
-	return i != nil && i.Replace || p.Policy(f.Selector).Limits.WithoutReplacement == policy.WithoutReplacementProceed
+	return i != nil && i.Replace || p.Policy(f.Selector).Limits.WithoutReplacement
 }
 
 // karpenterActs returns until when a finding is left to Karpenter, and what Karpenter does; zero if

@@ -26,7 +26,7 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 		return nil
 	}
 	rules, has := pol.SilentNode, podsOf(p.Snapshot, f.Instance)
-	kept, budgets, disks := rules.DoNotDisrupt != policy.GuardIgnore, rules.Budgets != policy.GuardIgnore, rules.LocalVolumes != policy.GuardIgnore
+	kept, budgets, disks := !rules.IgnoreDoNotDisrupt, !rules.IgnoreBudgets, !rules.IgnoreLocalVolumes
 	if !kept && !budgets && !disks {
 		return nil
 	}

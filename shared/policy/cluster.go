@@ -24,15 +24,6 @@ type cache struct {
 
 func remembering() *cache { return &cache{Memo: memo.Memo[asked, Policy]{Most: 1000}} }
 
-// remembered is For with a cache, if the document has one.
-func (d *Document) remembered(a asked) Policy {
-	effective := func() Policy { return d.For(a.cluster, a.clusterTag, a.of) }
-	if d.known == nil {
-		return effective()
-	}
-	return d.known.Get(a, effective)
-}
-
 // Cluster returns a function that returns the effective policy of a cluster's groups and instances,
 // for callers that need it once per node. clusterTag is the value of the EKS cluster tag
 // rollcall:mode. permitted is the mode of the caller. The mode of a policy is the lowest of
@@ -46,7 +37,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 	return func(of roll.Selector) Policy {
 		p, ok := known[of]
 		if !ok {
-			p = d.remembered(asked{name, clusterTag, of})
+			p = d.known.Get(asked{name, clusterTag, of}, func() Policy { return d.For(name, clusterTag, of) })
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {

@@ -10,7 +10,7 @@ import (
 
 // Default returns an empty document: all its policies are the defaults. They are safe: Rollcall
 // only observes.
-func Default() *Document { return &Document{} }
+func Default() *Document { return &Document{known: remembering()} }
 
 // defaults are the settings under every document. They are created once and never changed: a policy
 // copies what it takes from a setting.

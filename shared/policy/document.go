@@ -9,7 +9,7 @@ import (
 )
 
 // Document is a valid policy document. It is immutable, so any number of goroutines may read it.
-// The zero value is an empty document.
+// Default, Parse and Source.Document make one.
 type Document struct {
 	deployed  []setting // the deployment's settings where the document has none
 	settings  []setting
@@ -17,23 +17,26 @@ type Document struct {
 	overrides []override
 	warnings  []Fault
 	source    Source
-	known     *cache // nil for none
+	known     *cache
 }
 
 // override is one entry of a document's overrides.
 type override struct {
-	cluster, group string // patterns, "" when the match does not name it
-	preset         string // a name; "" if the match does not name it
-	settings       []setting
+	match
+	settings []setting
 }
+
+// match is what an override applies to: patterns, and the name of a preset. What it does not name
+// is "".
+type match struct{ cluster, group, preset string }
 
 // matches reports whether the override applies to the instances of a preset in the cluster and
 // group. Overrides with a group do not apply at cluster level, where group is "". Overrides with a
 // preset do not apply if preset is "".
-func (o override) matches(cluster string, group roll.Group, preset string) bool {
-	return (o.cluster == "" || glob(o.cluster, cluster)) &&
-		(o.group == "" || group != "" && glob(o.group, string(group))) &&
-		(o.preset == "" || o.preset == preset)
+func (m match) matches(cluster string, group roll.Group, preset string) bool {
+	return (m.cluster == "" || glob(m.cluster, cluster)) &&
+		(m.group == "" || group != "" && glob(m.group, string(group))) &&
+		(m.preset == "" || m.preset == preset)
 }
 
 // glob is path.Match for a validated pattern.
@@ -129,9 +132,6 @@ func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
 // but Ready, and each startup taint, that any part of the document names, for any cluster or group.
 // A node's own policy may name fewer. The document caches the result, so it must not be changed.
 func (d *Document) Watch() roll.Watch {
-	if d.known == nil {
-		return d.watched()
-	}
 	d.known.once.Do(func() { d.known.watch = d.watched() })
 	return d.known.watch
 }

@@ -119,7 +119,7 @@ func checkPolicy(t *testing.T, p Policy) {
 	if l := p.Limits; l.ActionsPerCheck < 0 || l.ActionsPerHour < 0 || l.Replacements < 0 || l.StormCooldown <= 0 || l.ReplacementWait <= 0 {
 		t.Errorf("limits %+v", l)
 	}
-	if p.Drain.Timeout <= 0 || p.Drain.BudgetTimeout <= 0 || p.Drain.Force != ForceNever && p.Drain.Force != ForceAfterBudgetTimeout {
+	if p.Drain.Timeout <= 0 || p.Drain.BudgetTimeout <= 0 {
 		t.Errorf("drain %+v", p.Drain)
 	}
 	checkLadders(t, p)

@@ -45,12 +45,12 @@ var keys = []key{
 	tolerance("orphaned.tolerate", 15*time.Minute, roll.Orphaned),
 	tolerance("stuck.after", time.Hour, roll.Stuck),
 	duration(keyDrainTimeout, 10*time.Minute, func(p *Policy) *time.Duration { return &p.Drain.Timeout }),
-	choice(keyForce, "a value of drain.force", forces, func(p *Policy) *Force { return &p.Drain.Force }),
+	choice(keyForce, "a value of drain.force", "never", afterBudget, func(p *Policy) *bool { return &p.Drain.Force }),
 	duration(keyBudgetTimeout, time.Hour, func(p *Policy) *time.Duration { return &p.Drain.BudgetTimeout }),
 	duration(keyRebootWait, 10*time.Minute, func(p *Policy) *time.Duration { return &p.Reboot.Wait }),
-	choice("silentNode.doNotDisrupt", aGuard, guards, func(p *Policy) *Guard { return &p.SilentNode.DoNotDisrupt }),
-	choice("silentNode.budgets", aGuard, guards, func(p *Policy) *Guard { return &p.SilentNode.Budgets }),
-	choice("silentNode.localVolumes", aGuard, guards, func(p *Policy) *Guard { return &p.SilentNode.LocalVolumes }),
+	choice("silentNode.doNotDisrupt", aGuard, "hold", "ignore", func(p *Policy) *bool { return &p.SilentNode.IgnoreDoNotDisrupt }),
+	choice("silentNode.budgets", aGuard, "hold", "ignore", func(p *Policy) *bool { return &p.SilentNode.IgnoreBudgets }),
+	choice("silentNode.localVolumes", aGuard, "hold", "ignore", func(p *Policy) *bool { return &p.SilentNode.IgnoreLocalVolumes }),
 	pointed("silentNode.outOfServiceTaint", false, (*reader).boolean, func(p *Policy) *bool { return &p.SilentNode.OutOfServiceTaint }),
 	pointed("limits.unhealthy", 20, (*reader).percent, func(p *Policy) *Percent { return &p.Limits.Unhealthy }),
 	pointed("limits.zone", 55, (*reader).percent, func(p *Policy) *Percent { return &p.Limits.Zone }),
@@ -58,14 +58,17 @@ var keys = []key{
 	duration("limits.stormCooldown", 15*time.Minute, func(p *Policy) *time.Duration { return &p.Limits.StormCooldown }),
 	pointed("limits.replacements", 2, (*reader).count, func(p *Policy) *int { return &p.Limits.Replacements }),
 	duration("limits.provenAfter", time.Hour, func(p *Policy) *time.Duration { return &p.Limits.ProvenAfter }),
-	choice("limits.withoutReplacement", "what may happen without a replacement", withoutReplacement, func(p *Policy) *WithoutReplacement { return &p.Limits.WithoutReplacement }),
-	choice("limits.causeOutside", "what may happen to an instance whose cause lies outside of it", causesOutside, func(p *Policy) *CauseOutside { return &p.Limits.CauseOutside }),
+	choice("limits.withoutReplacement", "what may happen without a replacement", "hold", "proceed", func(p *Policy) *bool { return &p.Limits.WithoutReplacement }),
+	choice("limits.causeOutside", "what may happen to an instance whose cause lies outside of it", "hold", "tryOnce", func(p *Policy) *bool { return &p.Limits.TryOnce }),
 	duration("limits.replacementWait", 30*time.Minute, func(p *Policy) *time.Duration { return &p.Limits.ReplacementWait }),
 	pointed("limits.actionsPerCheck", 1, (*reader).count, func(p *Policy) *int { return &p.Limits.ActionsPerCheck }),
 	pointed("limits.actionsPerHour", 5, (*reader).count, func(p *Policy) *int { return &p.Limits.ActionsPerHour }),
 }
 
-const aGuard = "what a guard does"
+const (
+	aGuard      = "what a guard does"
+	afterBudget = "afterBudgetTimeout" // of keyForce
+)
 
 // keyOf returns a key with the way to read and store its value.
 func keyOf[T any](name string, builtIn T, read func(*reader, field) (T, bool), set func(*Policy, T)) key {
@@ -81,9 +84,10 @@ func pointed[T any](name string, builtIn T, read func(*reader, field) (T, bool),
 	return keyOf(name, builtIn, read, func(p *Policy, v T) { *at(p) = v })
 }
 
-// choice returns a key with one of a few words, the first of which is the default.
-func choice[S ~string](name, noun string, words []S, at func(*Policy) *S) key {
-	return pointed(name, words[0], func(r *reader, f field) (S, bool) { return word(r, f, noun, words) }, at)
+// choice returns a key with one of two words. The first is the default, the second sets the field.
+func choice(name, noun, off, on string, at func(*Policy) *bool) key {
+	read := func(r *reader, f field) (string, bool) { return word(r, f, noun, []string{off, on}) }
+	return keyOf(name, off, read, func(p *Policy, v string) { *at(p) = v == on })
 }
 
 func duration(name string, builtIn time.Duration, at func(*Policy) *time.Duration) key {

@@ -60,19 +60,10 @@ type Approve struct {
 	// Rung counts the rungs that ask in a ladder, from 1. Acts with one number are approved together.
 	Rung int
 	For  time.Duration // how long the question stands; always positive
-	Then Then
+	// ThenGo: if nobody approves in time, the ladder continues as if it had not asked. Otherwise the
+	// acts are held.
+	ThenGo bool
 }
-
-// Then is what follows if nobody approves in time.
-type Then string
-
-// The values of Then. Anything else, including the zero value, must be read as hold.
-const (
-	ThenHold Then = "hold" // the acts are held
-	ThenGo   Then = "go"   // the ladder continues as if it had not asked
-)
-
-var thens = []Then{ThenHold, ThenGo}
 
 // Needed reports whether acts need an approval.
 func (a Approve) Needed() bool { return a.Rung > 0 }
@@ -86,9 +77,7 @@ func (a Approve) with(other Approve) Approve {
 		return other
 	}
 	a.For = min(a.For, other.For)
-	if other.Then != ThenGo {
-		a.Then = ThenHold
-	}
+	a.ThenGo = a.ThenGo && other.ThenGo
 	return a
 }
 
@@ -112,7 +101,11 @@ func ladderText(steps []Step) string {
 	for _, s := range steps {
 		if s.Approve.Rung > asked {
 			asked = s.Approve.Rung
-			words = append(words, fmt.Sprintf("approve within %s or %s", roll.Span(s.Approve.For), s.Approve.Then))
+			then := thenHold
+			if s.Approve.ThenGo {
+				then = thenGo
+			}
+			words = append(words, fmt.Sprintf("approve within %s or %s", roll.Span(s.Approve.For), then))
 		}
 		word := string(s.Do)
 		if s.Once {

@@ -62,8 +62,8 @@ func TestLadderText(t *testing.T) {
 		"nothing": nil,
 		"notify, reboot once, terminate after 10m": {{Do: DoNotify}, {Do: DoReboot, Once: true}, {Do: DoTerminate, After: 10 * time.Minute}},
 		"tag, approve within 2h or hold, cordon, drain, notify, approve within 30m or go, terminate after 10m": {
-			{Do: DoTag}, {Do: DoCordon, Approve: Approve{1, 2 * time.Hour, ThenHold}}, {Do: DoDrain, Approve: Approve{1, 2 * time.Hour, ThenHold}},
-			{Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute, Approve: Approve{2, 30 * time.Minute, ThenGo}},
+			{Do: DoTag}, {Do: DoCordon, Approve: Approve{1, 2 * time.Hour, false}}, {Do: DoDrain, Approve: Approve{1, 2 * time.Hour, false}},
+			{Do: DoNotify}, {Do: DoTerminate, After: 10 * time.Minute, Approve: Approve{2, 30 * time.Minute, true}},
 		},
 		"reboot once after 1h30m": {{Do: DoReboot, Once: true, After: 90 * time.Minute}},
 	} {

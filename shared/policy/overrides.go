@@ -16,7 +16,6 @@ import (
 func (r *reader) overrides(list field, base, doc []setting, presets referable) []override {
 	var overrides []override
 	items, _ := r.items(list)
-	type match struct{ cluster, group, preset string }
 	first := make(map[match]int)
 	for _, item := range items {
 		before := len(r.faults)
@@ -24,12 +23,11 @@ func (r *reader) overrides(list field, base, doc []setting, presets referable) [
 		if len(r.faults) > before {
 			continue
 		}
-		m := match{o.cluster, o.group, o.preset}
-		if earlier, again := first[m]; again {
+		if earlier, again := first[o.match]; again {
 			r.fault(item.key, item.path, "the override at line %d has the same match: merge the two", earlier)
 			continue
 		}
-		first[m] = line(item.key)
+		first[o.match] = line(item.key)
 		if len(base) > 0 {
 			r.deadlines(base, o.settings)
 		}
@@ -65,7 +63,7 @@ func (r *reader) override(item field, presets referable) override {
 	for i, f := range found {
 		switch f.name {
 		case "match":
-			o.cluster, o.group, o.preset = r.match(f, presets)
+			o.match = r.match(f, presets)
 		case "preset":
 			if name, ok := r.presetNamed(f, presets); ok {
 				applied = apply(name, presets.settings[name], f)
@@ -105,7 +103,7 @@ func apply(name string, settings []setting, at field) []setting {
 }
 
 // match reads what an override matches.
-func (r *reader) match(f field, presets referable) (cluster, group, preset string) {
+func (r *reader) match(f field, presets referable) (m match) {
 	found, ok := fields(r, f, []string{"cluster", "group", "preset"})
 	if ok && len(f.value.Content) == 0 {
 		r.fault(f.value, f.path, "is empty: give cluster, group, preset or several of them")
@@ -113,14 +111,14 @@ func (r *reader) match(f field, presets referable) (cluster, group, preset strin
 	for _, f := range found {
 		switch f.name {
 		case "cluster":
-			cluster = r.clusterPattern(f)
+			m.cluster = r.clusterPattern(f)
 		case "group":
-			group = r.groupPattern(f)
+			m.group = r.groupPattern(f)
 		case "preset":
-			preset, _ = r.presetNamed(f, presets)
+			m.preset, _ = r.presetNamed(f, presets)
 		}
 	}
-	return cluster, group, preset
+	return m
 }
 
 // pattern reads a pattern for path.Match, "" if it is invalid.
@@ -213,15 +211,15 @@ func (r *reader) drains(d *Document) {
 		layers = append(layers, part(o.settings, "drain."))
 	}
 	forced := slices.ContainsFunc(slices.Concat(layers...), func(s setting) bool {
-		return s.key == keyForce && s.value == string(ForceAfterBudgetTimeout)
+		return s.key == keyForce && s.value == afterBudget
 	})
 	under := slices.Concat(part(defaults(), "drain."), root)
 	for _, layer := range layers {
 		p, told := merge(slices.Concat(under, layer))
 		if at, ok := place(layer, keyBudgetTimeout); ok && !forced {
-			r.warnings = append(r.warnings, at.fault("has no effect: "+keyForce+" is nowhere "+string(ForceAfterBudgetTimeout)))
+			r.warnings = append(r.warnings, at.fault("has no effect: "+keyForce+" is nowhere "+afterBudget))
 		}
-		if p.Drain.Force != ForceAfterBudgetTimeout || p.Drain.BudgetTimeout >= p.Drain.Timeout {
+		if !p.Drain.Force || p.Drain.BudgetTimeout >= p.Drain.Timeout {
 			continue
 		}
 		if at, ok := place(layer, keyBudgetTimeout, keyDrainTimeout, keyForce); ok {

@@ -315,7 +315,7 @@ func (r *reader) ladder(f field, kind roll.Kind) ([]Step, bool) {
 	return steps, len(r.faults) == before
 }
 
-const keyApprove = "approve"
+const keyApprove, thenHold, thenGo = "approve", "hold", "go"
 
 // asks reports whether an item of a ladder asks for an approval.
 func (r *reader) asks(item field) bool {
@@ -336,7 +336,7 @@ func (r *reader) before(rung *field) {
 
 // approve reads a rung that asks for an approval.
 func (r *reader) approve(item field) (Approve, bool) {
-	a := Approve{Then: ThenHold}
+	var a Approve
 	found, ok := fields(r, item, []string{keyApprove})
 	if !ok || len(found) != 1 {
 		return a, false
@@ -351,7 +351,8 @@ func (r *reader) approve(item field) (Approve, bool) {
 		case "for":
 			a.For, _ = r.duration(f, false)
 		case "then":
-			a.Then, _ = word(r, f, "what follows without an approval", thens)
+			then, _ := word(r, f, "what follows without an approval", []string{thenHold, thenGo})
+			a.ThenGo = then == thenGo
 		}
 	}
 	r.required(found[0], "for", ": 2h")

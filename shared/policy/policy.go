@@ -76,47 +76,22 @@ type Launch struct {
 // Drain is how a node is drained before its instance is terminated.
 type Drain struct {
 	Timeout time.Duration // always positive
-	// Force is whether the instance may ever be terminated with pods left on its node.
-	Force Force
-	// BudgetTimeout is how long after its first try an unfinished drain is forced, if Force allows
-	// it; always positive.
-	BudgetTimeout time.Duration
+	// Force is whether the instance may be terminated with pods left on its node, whatever blocks
+	// them, once the drain has been unfinished for BudgetTimeout since its first try. Otherwise the
+	// ladder stops, and a person has to decide.
+	Force         bool
+	BudgetTimeout time.Duration // always positive
 }
-
-// Force is what follows a drain that stays unfinished.
-type Force string
-
-// The values of Force. Anything else, including the zero value, must be read as never.
-const (
-	// ForceNever: the ladder stops, and a person has to decide.
-	ForceNever Force = "never"
-	// ForceAfterBudgetTimeout: the next step is taken once the drain has been unfinished for
-	// BudgetTimeout since its first try, whatever blocks the pods.
-	ForceAfterBudgetTimeout Force = "afterBudgetTimeout"
-)
-
-var forces = []Force{ForceNever, ForceAfterBudgetTimeout}
 
 // SilentNode is what may prevent a reboot or termination of a silent node, since its pods may still
 // work. It also has what follows its termination.
 type SilentNode struct {
-	DoNotDisrupt Guard // the node, or its pods, annotated as not to be disrupted
-	Budgets      Guard // PodDisruptionBudgets that would be violated
-	LocalVolumes Guard // persistent volumes on the node's own disks
+	IgnoreDoNotDisrupt bool // the node, or its pods, annotated as not to be disrupted
+	IgnoreBudgets      bool // PodDisruptionBudgets that would be violated
+	IgnoreLocalVolumes bool // persistent volumes on the node's own disks
 	// OutOfServiceTaint: the node of a terminated instance gets the out-of-service taint.
 	OutOfServiceTaint bool
 }
-
-// Guard is whether something holds an act.
-type Guard string
-
-// The guards. Anything else, including the zero value, must be read as hold.
-const (
-	GuardHold   Guard = "hold"
-	GuardIgnore Guard = "ignore"
-)
-
-var guards = []Guard{GuardHold, GuardIgnore}
 
 // Condition is how long a node condition may have a status before it is a finding.
 type Condition struct {
@@ -142,12 +117,12 @@ type Limits struct {
 	// for ProvenAfter.
 	Replacements int
 	ProvenAfter  time.Duration
-	// WithoutReplacement is what happens while the replacement of the last instance terminated in a
-	// group is not Ready, or the group's latest launch failed.
-	WithoutReplacement WithoutReplacement
-	// CauseOutside is what happens to an instance with a decisive cause that a replacement would
-	// have too.
-	CauseOutside CauseOutside
+	// WithoutReplacement is whether a further instance of a group may be terminated while the
+	// replacement of the last one is not Ready, or the group's latest launch failed.
+	WithoutReplacement bool
+	// TryOnce is whether one instance of a group may be terminated although its decisive cause lies in
+	// a role, template, subnet or cluster, so that its replacement would have it too.
+	TryOnce bool
 	// ReplacementWait is how long an instance that was cordoned, drained or rebooted blocks the
 	// others of its group.
 	ReplacementWait time.Duration
@@ -155,30 +130,6 @@ type Limits struct {
 	ActionsPerCheck int
 	ActionsPerHour  int
 }
-
-// WithoutReplacement is what happens if nothing shows that a group replaces the instance to
-// terminate.
-type WithoutReplacement string
-
-// The values of WithoutReplacement. Anything else, including the zero value, must be read as hold.
-const (
-	WithoutReplacementHold    WithoutReplacement = "hold"    // no further instance is terminated
-	WithoutReplacementProceed WithoutReplacement = "proceed" // it is terminated anyway
-)
-
-var withoutReplacement = []WithoutReplacement{WithoutReplacementHold, WithoutReplacementProceed}
-
-// CauseOutside is what happens to an instance whose cause lies in a role, template, subnet or
-// cluster, so that its replacement would have it too.
-type CauseOutside string
-
-// The values of CauseOutside. Anything else, including the zero value, must be read as hold.
-const (
-	CauseOutsideHold    CauseOutside = "hold"    // no act before the cause is fixed
-	CauseOutsideTryOnce CauseOutside = "tryOnce" // one instance of the group is terminated anyway
-)
-
-var causesOutside = []CauseOutside{CauseOutsideHold, CauseOutsideTryOnce}
 
 // Reboot is the time that a reboot gets before the next step.
 type Reboot struct {

@@ -46,10 +46,10 @@ func defaultPolicy() Policy {
 			roll.Unlaunched:      {{Do: DoNotify}},
 		},
 		Reboot: Reboot{Wait: 10 * time.Minute}, Scheduled: Scheduled{Lead: 24 * time.Hour}, Launch: Launch{Tolerance: 5 * time.Minute, Pending: 10 * time.Minute},
-		Drain: Drain{Timeout: 10 * time.Minute, Force: ForceNever, BudgetTimeout: time.Hour}, SilentNode: SilentNode{DoNotDisrupt: GuardHold, Budgets: GuardHold, LocalVolumes: GuardHold},
+		Drain: Drain{Timeout: 10 * time.Minute, BudgetTimeout: time.Hour},
 		Limits: Limits{
 			Unhealthy: 20, Zone: 55, MassSilence: 10, StormCooldown: 15 * time.Minute,
-			Replacements: 2, ProvenAfter: time.Hour, WithoutReplacement: WithoutReplacementHold, CauseOutside: CauseOutsideHold, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
+			Replacements: 2, ProvenAfter: time.Hour, ReplacementWait: 30 * time.Minute, ActionsPerCheck: 1, ActionsPerHour: 5,
 		},
 		Owners: map[roll.Owner]OwnerRule{
 			roll.OwnerNone:             OwnerNotify,

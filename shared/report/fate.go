@@ -72,7 +72,7 @@ func (x fate) byItself(mode policy.Mode) string {
 		return pausedInWords(x.held.Reason)
 	case x.held != nil:
 		return ""
-	case x.step.Approve.Needed() && x.step.Approve.Then != policy.ThenGo:
+	case x.step.Approve.Needed() && !x.step.Approve.ThenGo:
 		return ""
 	case coming[x.step.Do] != "" && mode == policy.Remediate:
 		return string(x.step.Do) + " at " + x.step.At.UTC().Format("15:04Z")

@@ -31,40 +31,16 @@ type Asked struct {
 	Instance roll.Instance
 }
 
-// The values of HistoryDocument.What.
-const (
-	PastBegan       = "began"        // the fault began, according to its source
-	PastNotReady    = "not-ready"    // its node left Ready
-	PastReadyAgain  = "ready-again"  // its node became Ready again
-	PastPressed     = "pressed"      // its node reported a pressure condition
-	PastRelieved    = "relieved"     // its node stopped reporting it
-	PastRested      = "rested"       // it left a warm pool or Standby
-	PastAnnounced   = "announced"    // EC2 reclaims the Spot Instance, or may
-	PastMissed      = "missed"       // EC2 did not know it any more
-	PastSeen        = "seen"         // a check first observed the fault
-	PastOpened      = "opened"       // the finding was past its warning time
-	PastTold        = "told"         // the last notice of an incident that named it
-	PastJoined      = "joined"       // the first notice of an incident that it joined without being named
-	PastOver        = "over"         // its incident was first observed to be over
-	PastAsked       = "asked"        // a notice asked to approve acts
-	PastApproved    = "approved"     // a person approved them
-	PastIntended    = "intended"     // an act was begun
-	PastEnded       = "ended"        // an act had its outcome
-	PastRefused     = "refused"      // an order was refused, and that was reported
-	PastRemediateOn = "remediate-on" // mode remediate was on for its group
-	PastGroupAct    = "group-act"    // an act on another instance of its group
-	PastGroupGood   = "group-good"   // the latest launch of its group that became a working node
-	PastTrouble     = "cluster"      // the cluster as a whole could not be judged
-	PastChecked     = "checked"      // a check read the whole cluster
-)
-
 // HistoryDocument is one entry of the history of an instance, its group or its cluster, in
 // JSON.
 type HistoryDocument struct {
-	At     time.Time `json:"at"`
-	What   string    `json:"what"`
-	Detail string    `json:"detail"` // a sentence for a person
-	Kind   string    `json:"kind,omitempty"`
+	At time.Time `json:"at"`
+	// What is, in the order of a usual life: began, not-ready, ready-again, pressed, relieved, rested,
+	// announced, missed, seen, opened, told, joined, asked, approved, intended, ended, refused, over;
+	// of the group remediate-on, group-good or group-act; of the cluster "cluster" or checked.
+	What   string `json:"what"`
+	Detail string `json:"detail"` // the same, a sentence for a person
+	Kind   string `json:"kind,omitempty"`
 	// Instance is another instance of the group, in entries about the group.
 	Instance string `json:"instance,omitempty"`
 	Action   string `json:"action,omitempty"`
@@ -137,20 +113,20 @@ func (h *history) add(at time.Time, e HistoryDocument, format string, args ...an
 func (h *history) node() {
 	s := h.m.State
 	if n, ok := s.NotReady[h.id]; ok {
-		h.add(n.Since, HistoryDocument{What: PastNotReady}, "its node left Ready; it was %s when it was last written down", n.Status)
+		h.add(n.Since, HistoryDocument{What: "not-ready"}, "its node left Ready; it was %s when it was last written down", n.Status)
 	}
 	for _, t := range s.Flips[h.id] {
-		h.add(t, HistoryDocument{What: PastReadyAgain}, "its node left Ready and came back")
+		h.add(t, HistoryDocument{What: "ready-again"}, "its node left Ready and came back")
 	}
 	if p, ok := s.Pressures[h.id]; ok {
-		h.add(p.Since, HistoryDocument{What: PastPressed}, "its node told of %s", strings.Join(p.Types, ", "))
-		h.add(p.Until, HistoryDocument{What: PastRelieved}, "its node told of %s no more", strings.Join(p.Types, ", "))
+		h.add(p.Since, HistoryDocument{What: "pressed"}, "its node told of %s", strings.Join(p.Types, ", "))
+		h.add(p.Until, HistoryDocument{What: "relieved"}, "its node told of %s no more", strings.Join(p.Types, ", "))
 	}
-	h.add(s.Rests[h.id].Left, HistoryDocument{What: PastRested}, "it left the warm pool, or Standby")
+	h.add(s.Rests[h.id].Left, HistoryDocument{What: "rested"}, "it left the warm pool, or Standby")
 	if event, at := s.Announced(h.id); event != "" {
-		h.add(at, HistoryDocument{What: PastAnnounced}, "EC2 announced of the Spot Instance: %s", event)
+		h.add(at, HistoryDocument{What: "announced"}, "EC2 announced of the Spot Instance: %s", event)
 	}
-	h.add(s.Missing[h.id], HistoryDocument{What: PastMissed}, "EC2 knew it no more, or called it gone while its node was Ready")
+	h.add(s.Missing[h.id], HistoryDocument{What: "missed"}, "EC2 knew it no more, or called it gone while its node was Ready")
 }
 
 func (h *history) findings() {
@@ -162,11 +138,11 @@ func (h *history) findings() {
 		}
 		what := string(k.Kind) + inBrackets(f.Condition)
 		e := HistoryDocument{Kind: string(k.Kind)}
-		e.What = PastBegan
+		e.What = "began"
 		h.add(f.Since, e, "the trouble began: %s", what)
-		e.What = PastSeen
+		e.What = "seen"
 		h.add(f.FirstSeen, e, "a check saw it first: %s", what)
-		e.What, e.Evidence, e.Console = PastOpened, f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
+		e.What, e.Evidence, e.Console = "opened", f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
 		h.add(f.Opened, e, "the finding was opened: %s; it is %s", what, f.Stage)
 	}
 }
@@ -180,15 +156,15 @@ func (h *history) notices() {
 			continue
 		}
 		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, roll.Behind(", ", k.Cause))
-		e := HistoryDocument{What: PastTold, Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
+		e := HistoryDocument{What: "told", Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
 		if told := memory.Told; told != (ledger.Statement{}) {
 			e.Reason = told.Held
 			h.add(n.SentAt, e, "the latest notice of %s, which said of it: %s", of, statementWords(told))
 		} else {
-			e.What = PastJoined
+			e.What = "joined"
 			h.add(n.Incident.First, e, "the first notice of %s; none has named this instance, it joined a trouble that is known (%s)", of, statementWords(memory.Last))
 		}
-		e.What, e.Reason = PastOver, ""
+		e.What, e.Reason = "over", ""
 		h.add(n.Over, e, "%s was first seen to be over for all that the notices named", of)
 	}
 }
@@ -216,10 +192,10 @@ func (h *history) questions() {
 			continue
 		}
 		acts := strings.Join(q.Acts, ", ")
-		e := HistoryDocument{What: PastAsked, Kind: string(q.Kind), Action: q.Acts[0], Order: order, Cause: q.Cause}
+		e := HistoryDocument{What: "asked", Kind: string(q.Kind), Action: q.Acts[0], Order: order, Cause: q.Cause}
 		h.add(q.At, e, "a notice asked to approve %s until %s, order %s", acts, roll.Clock(q.Until), order)
 		if a, ok := s.Approvals[order]; ok {
-			e.What = PastApproved
+			e.What = "approved"
 			h.add(a.At, e, "%s approved by %s, by %s", acts, a.By, a.How)
 		}
 	}
@@ -231,7 +207,7 @@ func (h *history) acts() {
 			continue
 		}
 		e := HistoryDocument{
-			What: PastIntended, Kind: string(a.Kind), Action: a.Do, Order: a.ID,
+			What: "intended", Kind: string(a.Kind), Action: a.Do, Order: a.ID,
 			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.m.Cluster.Region, a.Evidence),
 		}
 		by := ""
@@ -240,7 +216,7 @@ func (h *history) acts() {
 		}
 		h.add(a.At, e, "%s was begun, order %s%s%s", a.Do, a.ID, by, roll.Behind(": ", a.Why))
 		if o := a.Outcome; o != nil {
-			e = HistoryDocument{What: PastEnded, Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
+			e = HistoryDocument{What: "ended", Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
 			h.add(o.At, e, "%s %s%s", a.Do, o.Result, roll.Behind(": ", o.Detail))
 		}
 	}
@@ -253,7 +229,7 @@ func (h *history) refusals() {
 		if r.Instance != h.id {
 			continue
 		}
-		e := HistoryDocument{What: PastRefused, Kind: string(r.Kind), Action: r.Do, Order: k.Order, Reason: k.Reason}
+		e := HistoryDocument{What: "refused", Kind: string(r.Kind), Action: r.Do, Order: k.Order, Reason: k.Reason}
 		h.add(r.At, e, "the order to %s was refused when the instance was looked at again: %s", r.Do, k.Reason)
 	}
 }
@@ -263,16 +239,16 @@ func (h *history) group(g roll.Group, now time.Time) {
 	if g == "" {
 		return
 	}
-	h.add(s.RemediateSince[g], HistoryDocument{What: PastRemediateOn}, "a check first found mode remediate on for %s", g)
+	h.add(s.RemediateSince[g], HistoryDocument{What: "remediate-on"}, "a check first found mode remediate on for %s", g)
 	if g == roll.GroupNone {
 		return
 	}
-	h.add(s.Groups[g].Good, HistoryDocument{What: PastGroupGood}, "the latest launch of %s that became a Ready node", g)
+	h.add(s.Groups[g].Good, HistoryDocument{What: "group-good"}, "the latest launch of %s that became a Ready node", g)
 	for _, a := range s.ActsOf(g, now.Add(-groupMemory)) {
 		if a.Instance == h.id {
 			continue
 		}
-		e := HistoryDocument{What: PastGroupAct, Kind: string(a.Kind), Instance: string(a.Instance), Action: a.Do, Order: a.ID, Cause: a.Cause}
+		e := HistoryDocument{What: "group-act", Kind: string(a.Kind), Instance: string(a.Instance), Action: a.Do, Order: a.ID, Cause: a.Cause}
 		became := "no outcome yet"
 		if a.Outcome != nil {
 			e.Result = string(a.Outcome.Result)
@@ -284,10 +260,10 @@ func (h *history) group(g roll.Group, now time.Time) {
 
 func (h *history) cluster() {
 	if t := h.m.State.Trouble; t != nil {
-		e := HistoryDocument{What: PastTrouble, Reason: t.Reason}
+		e := HistoryDocument{What: "cluster", Reason: t.Reason}
 		h.add(t.Since, e, "the cluster as a whole was in trouble, %s, last at %s", t.Reason, roll.Clock(t.Last))
 	}
-	h.add(h.m.State.Checked, HistoryDocument{What: PastChecked}, "the last check that saw the whole cluster, to the minute")
+	h.add(h.m.State.Checked, HistoryDocument{What: "checked"}, "the last check that saw the whole cluster, to the minute")
 }
 
 // checkedLate is how long ago the last complete check of a cluster may be before Unchecked

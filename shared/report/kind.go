@@ -9,97 +9,92 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
-// kindWords are the words for a kind of finding. Each number is written as %d.
+// kindWords are the words for a kind of finding, about one instance or node or several; see numbered.
 type kindWords struct {
-	one, many   string // the headline, of one instance or node and of several
-	means, mean string // what it means as a sentence, of one and of several
-	state       string // said of one instance, before the duration; "" names the kind
-	head, heads string // the subject of a notice, of one and of several
-	whatOnly    bool   // the kind implies the cause, so none is searched for
+	name     string // the headline
+	means    string // what it means, a sentence
+	state    string // said of one instance, before the duration; "" names the kind
+	head     string // the subject of a notice
+	whatOnly bool   // the kind implies the cause, so none is searched for
+}
+
+var either = pattern.New(`\(([^|()]*)\|([^|()]*)\)`)
+
+// numbered returns a text about n things: of each (one|several) the words that fit, and n for %d.
+func numbered(text string, n int) string {
+	return strings.Replace(either.ReplaceAllString(text, roll.Plural(n, "$1", "$2")), "%d", strconv.Itoa(n), 1)
 }
 
 var kindTable = map[roll.Kind]kindWords{
 	roll.Unregistered: {
-		one: "instance not joined", many: "instances not joined", state: "has not joined CLUSTER",
-		head: "node has not joined", heads: "nodes have not joined",
-		means: "%d instance was launched for this cluster and has not registered as a node.",
-		mean:  "%d instances were launched for this cluster and have not registered as nodes.",
+		name: "(instance|instances) not joined", state: "has not joined CLUSTER",
+		head:  "(node has|nodes have) not joined",
+		means: "%d (instance was|instances were) launched for this cluster and (has|have) not registered as (a node|nodes).",
 	},
 	roll.Uninitialized: {
-		one: "node never ready", many: "nodes never ready", state: "registered and has not become ready for work",
-		head: "node never became ready", heads: "nodes never became ready",
-		means: "%d node has registered and has not become ready for work: a startup taint remains, or it was never Ready, or Karpenter has not marked it as registered and initialized.",
-		mean:  "%d nodes have registered and have not become ready for work: a startup taint remains, or they were never Ready, or Karpenter has not marked them as registered and initialized.",
+		name: "(node|nodes) never ready", state: "registered and has not become ready for work",
+		head:  "(node|nodes) never became ready",
+		means: "%d (node has|nodes have) registered and (has|have) not become ready for work: a startup taint remains, or (it was|they were) never Ready, or Karpenter has not marked (it|them) as registered and initialized.",
 	},
 	roll.NotReady: {
-		one: "node not ready", many: "nodes not ready", state: "has not been ready",
-		head: "node is not ready", heads: "nodes are not ready",
-		means: "%d node reports that it is not ready (Ready=False).",
-		mean:  "%d nodes report that they are not ready (Ready=False).",
+		name: "(node|nodes) not ready", state: "has not been ready",
+		head:  "(node is|nodes are) not ready",
+		means: "%d (node reports|nodes report) that (it is|they are) not ready (Ready=False).",
 	},
 	roll.Unknown: {
-		one: "node silent", many: "nodes silent", state: "has been silent",
-		head: "node stopped reporting", heads: "nodes stopped reporting",
-		means: "%d node has stopped reporting (Ready=Unknown).",
-		mean:  "%d nodes have stopped reporting (Ready=Unknown).",
+		name: "(node|nodes) silent", state: "has been silent",
+		head:  "(node|nodes) stopped reporting",
+		means: "%d (node has|nodes have) stopped reporting (Ready=Unknown).",
 	},
 	roll.ConditionFailed: {
-		one: "node with a failed condition", many: "nodes with a failed condition", whatOnly: true,
-		head: "node has a failed condition", heads: "nodes have a failed condition",
-		means: "%d node reports a failed condition, beside Ready, that the policy does not tolerate.",
-		mean:  "%d nodes report a failed condition, beside Ready, that the policy does not tolerate.",
+		name: "(node|nodes) with a failed condition", whatOnly: true,
+		head:  "(node has|nodes have) a failed condition",
+		means: "%d (node reports|nodes report) a failed condition, beside Ready, that the policy does not tolerate.",
 	},
 	roll.Impaired: {
-		one: "instance impaired", many: "instances impaired", state: "has failed a status check of EC2",
-		head: "instance fails its EC2 status checks", heads: "instances fail their EC2 status checks",
-		means: "%d instance fails a status check of EC2.",
-		mean:  "%d instances fail a status check of EC2.",
+		name: "(instance|instances) impaired", state: "has failed a status check of EC2",
+		head:  "(instance fails its|instances fail their) EC2 status checks",
+		means: "%d (instance fails|instances fail) a status check of EC2.",
 	},
 	roll.Scheduled: {
-		one: "instance with a scheduled event", many: "instances with a scheduled event", whatOnly: true,
-		head: "instance has a scheduled event", heads: "instances have a scheduled event",
-		means: "EC2 has scheduled an event, such as a reboot or a retirement, for %d instance.",
-		mean:  "EC2 has scheduled an event, such as a reboot or a retirement, for %d instances.",
+		name: "(instance|instances) with a scheduled event", whatOnly: true,
+		head:  "(instance has|instances have) a scheduled event",
+		means: "EC2 has scheduled an event, such as a reboot or a retirement, for %d (instance|instances).",
 	},
 	roll.Flapping: {
-		one: "node flapping", many: "nodes flapping",
-		head: "node is flapping", heads: "nodes are flapping",
-		means: "%d node left Ready and came back " + flaps + " times or more within an hour.",
-		mean:  "%d nodes left Ready and came back " + flaps + " times or more within an hour.",
+		name:  "(node|nodes) flapping",
+		head:  "(node is|nodes are) flapping",
+		means: "%d (node|nodes) left Ready and came back " + flaps + " times or more within an hour.",
 	},
 	roll.Ghost: {
-		one: "node without its instance", many: "nodes without their instances", whatOnly: true,
-		head: "node has lost its instance", heads: "nodes have lost their instances",
-		means: "%d node is not ready, and EC2 says that the instance is gone.",
-		mean:  "%d nodes are not ready, and EC2 says that the instances are gone.",
+		name: "(node|nodes) without (its instance|their instances)", whatOnly: true,
+		head:  "(node has|nodes have) lost (its instance|their instances)",
+		means: "%d (node is|nodes are) not ready, and EC2 says that the (instance is|instances are) gone.",
 	},
 	roll.Orphaned: {
-		one: "instance orphaned", many: "instances orphaned", whatOnly: true,
-		head: "instance is orphaned", heads: "instances are orphaned",
-		means: "%d instance runs on, and nothing owns it any more: the EKS cluster is gone, or no NodeClaim of Karpenter has it.",
-		mean:  "%d instances run on, and nothing owns them any more: the EKS cluster is gone, or no NodeClaim of Karpenter has them.",
+		name: "(instance|instances) orphaned", whatOnly: true,
+		head:  "(instance is|instances are) orphaned",
+		means: "%d (instance runs|instances run) on, and nothing owns (it|them) any more: the EKS cluster is gone, or no NodeClaim of Karpenter has (it|them).",
 	},
 	roll.Stuck: {
-		one: "removal stuck", many: "removals stuck",
-		head: "removal is stuck", heads: "removals are stuck",
-		means: "%d Node or NodeClaim was deleted, and is still there: finalizers keep it.",
-		mean:  "%d Nodes or NodeClaims were deleted, and are still there: finalizers keep them.",
+		name:  "(removal|removals) stuck",
+		head:  "(removal is|removals are) stuck",
+		means: "%d (Node|Nodes) or (NodeClaim was|NodeClaims were) deleted, and (is|are) still there: finalizers keep (it|them).",
 	},
 	roll.Unlaunched: {
-		one: "launch failing", many: "launches failing",
-		head: "launch fails", heads: "launches fail",
+		name:  "(launch|launches) failing",
+		head:  "(launch fails|launches fail)",
 		means: "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
-		mean:  "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
 	},
 }
 
 // contradicted are the words for contradicted findings of any kind.
 var contradicted = kindWords{
-	head: "instance is described in two ways", heads: "instances are described in two ways",
-	means: "Two sources contradict each other about %d instance: one of them is wrong, so nothing is done.",
-	mean:  "Two sources contradict each other about %d instances: one of them is wrong, so nothing is done.",
+	head:  "(instance is|instances are) described in two ways",
+	means: "Two sources contradict each other about %d (instance|instances): one of them is wrong, so nothing is done.",
 }
 
 var flaps = strconv.Itoa(roll.FlapCount)
@@ -110,7 +105,7 @@ func troubled(k roll.Kind, n int) string {
 	if !ok {
 		return fmt.Sprintf("%d %s", n, k)
 	}
-	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.one, words.many))
+	return numbered("%d "+words.name, n)
 }
 
 // headlined returns the subject of a notice: what is wrong with its instances or nodes. Only with
@@ -124,22 +119,18 @@ func headlined(k roll.Kind, entries []plan.Entry, cause string) string {
 	case disputed(entries) == n:
 		words = contradicted
 	case k == roll.Unregistered && cause != "":
-		return fmt.Sprintf("%d %s", n, roll.Plural(n, "node can't join", "nodes can't join"))
+		return numbered("%d (node|nodes) can't join", n)
 	}
-	return fmt.Sprintf("%d %s", n, roll.Plural(n, words.head, words.heads))
+	return numbered("%d "+words.head, n)
 }
 
 // explain returns a sentence that says what a kind of finding means, of n instances.
 func explain(k roll.Kind, n int) string {
 	words, ok := kindTable[k]
 	if !ok {
-		return fmt.Sprintf("%d %s %s.", n, roll.Plural(n, "instance is", "instances are"), k)
+		return numbered("%d (instance is|instances are) "+string(k)+".", n)
 	}
-	return words.explain(n)
-}
-
-func (w kindWords) explain(n int) string {
-	return strings.Replace(roll.Plural(n, w.means, w.mean), "%d", strconv.Itoa(n), 1)
+	return numbered(words.means, n)
 }
 
 // disputed counts the entries with contradicted findings.
@@ -158,9 +149,9 @@ func explainOf(k roll.Kind, entries []plan.Entry) string {
 	switch n := disputed(entries); n {
 	case 0:
 	case len(entries):
-		return contradicted.explain(n)
+		return numbered(contradicted.means, n)
 	default:
-		return explain(k, len(entries)-n) + " " + contradicted.explain(n)
+		return explain(k, len(entries)-n) + " " + numbered(contradicted.means, n)
 	}
 	left := 0
 	for _, e := range entries {
@@ -171,7 +162,7 @@ func explainOf(k roll.Kind, entries []plan.Entry) string {
 	if left == 0 {
 		return explain(k, len(entries))
 	}
-	s := fmt.Sprintf("%d %s %s, and %s attached to nothing.", left, roll.Plural(left, "volume or network interface", "volumes or network interfaces"), roll.Plural(left, "outlived its instance", "outlived their instances"), roll.Plural(left, "is", "are"))
+	s := numbered("%d (volume or network interface outlived its instance, and is|volumes or network interfaces outlived their instances, and are) attached to nothing.", left)
 	if others := len(entries) - left; others > 0 {
 		s += " " + explain(k, others)
 	}

@@ -41,7 +41,7 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 		l.against(id, recipe{"To see which pods are left", podsLeft(o.Order.Node)[:1]})
 		l.rest = &explain
 	}
-	return d.message(subject(id.Name, outcomeInWords(o), kindTable[o.Order.Kind].one, o.Order.Group, ""), l)
+	return d.message(subject(id.Name, outcomeInWords(o), numbered(kindTable[o.Order.Kind].name, 1), o.Order.Group, ""), l)
 }
 
 // detailed labels the detail of an outcome.

@@ -43,7 +43,7 @@ func halt(recipes []recipe) *recipe {
 // anything.
 func acting(entries []plan.Entry, mode policy.Mode, at time.Time) bool {
 	return slices.ContainsFunc(entries, func(e plan.Entry) bool {
-		waits := e.Step.Approve.Needed() && e.Step.Approve.Then != policy.ThenGo
+		waits := e.Step.Approve.Needed() && !e.Step.Approve.ThenGo
 		return e.Order != nil || follows(e, mode, at) && coming[e.Step.Do] != "" && !waits
 	})
 }

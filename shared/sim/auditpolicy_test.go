@@ -102,7 +102,7 @@ func said(t *terms) string {
 	for _, owner := range roll.Owners() {
 		out = append(out, t.values["owners."+string(owner)])
 	}
-	out = append(out, t.values["limits.withoutReplacement"], t.values["limits.causeOutside"], t.values["silentNode.budgets"], t.values["drain.force"], fmt.Sprint(t.repairs("NvidiaXID79Error"), t.repairs("DCGMError")))
+	out = append(out, fmt.Sprint(t.values["limits.withoutReplacement"] == "proceed", t.values["limits.causeOutside"] == "tryOnce", t.values["silentNode.budgets"] == "ignore", t.values["drain.force"] == "afterBudgetTimeout", t.repairs("NvidiaXID79Error"), t.repairs("DCGMError")))
 	for _, kind := range roll.Kinds() {
 		var ladder []string
 		asks := ""
@@ -143,13 +143,13 @@ func wanted(p policy.Policy) string {
 		}
 		return r != roll.RepairHold
 	}
-	out = append(out, string(l.WithoutReplacement), string(l.CauseOutside), string(p.SilentNode.Budgets), string(p.Drain.Force), fmt.Sprint(repairs("NvidiaXID79Error"), repairs("DCGMError")))
+	out = append(out, fmt.Sprint(l.WithoutReplacement, l.TryOnce, p.SilentNode.IgnoreBudgets, p.Drain.Force, repairs("NvidiaXID79Error"), repairs("DCGMError")))
 	for _, kind := range roll.Kinds() {
 		var ladder []string
 		for _, s := range p.Ladders[kind] {
 			do := string(s.Do)
 			if a := s.Approve; a.Needed() {
-				do += fmt.Sprintf(" asks for %s, then %s", a.For, a.Then)
+				do += fmt.Sprintf(" asks for %s, then %s", a.For, map[bool]string{true: "go", false: "hold"}[a.ThenGo])
 			}
 			ladder = append(ladder, fmt.Sprint(do, s.After, s.Once))
 		}

@@ -255,11 +255,9 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 	}
 }
 
-// boots checks that a rebooted machine has come up, or had enough time to boot.
+// boots checks that a rebooted machine has come up, or had enough time to boot. How long a machine may
+// take from its launch is the policy's to say: the rule tolerance asks.
 func (u *auditor) boots(inv *invocation, what act, m *machine) {
-	if m.g.beside == besideWindows && m.booting && m.node == nil && (what == actTerminate || what == actDeleteClaim) {
-		u.broken(RuleBooting, "%s: %s of %s, a Windows machine that boots since %s", inv.name, what, m.id, m.launched.Format(time.TimeOnly))
-	}
 	if last, ok := u.reboots[m.id]; ok && m.booting && (what == actTerminate || what == actDeleteClaim) {
 		u.broken(RuleBooting, "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
 	}
@@ -322,7 +320,11 @@ func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 	if known, ok := u.verdicts.meanwhile[key]; len(all) == 0 || ok && known.trouble.Equal(m.since) {
 		return
 	}
-	from := latest(all[len(all)-1].from, u.verdicts.unusable)
+	mode := all[len(all)-1]
+	if u.a.Now().Sub(mode.to) > step {
+		return // it was lowered less than a minute ago, and the trouble is older
+	}
+	from := latest(mode.from, u.verdicts.unusable)
 	away := m.node != nil && m.node.ready().Status != corev1.ConditionTrue
 	if m.since.Before(from) || away && u.times.away(m.node).Before(from) { // it may have been found before as another kind
 		return

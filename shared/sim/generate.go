@@ -93,12 +93,19 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 	}
 	for _, g := range oneOf(d.of("shape"), shapes...) {
 		g.Desired = max(1, g.Desired*nodes/100)
-		if i > 0 && g.Owner == "autoscaling-group" {
-			g.Name = c.Name + "-" + g.Name // an account has one Auto Scaling group of a name
-		}
 		c.Groups = append(c.Groups, g)
 	}
+	c.nameGroups(i)
 	return c
+}
+
+// nameGroups names the Auto Scaling groups of the i-th cluster: an account has one of a name.
+func (c ClusterSpec) nameGroups(i int) {
+	for j, g := range c.Groups {
+		if i > 0 && g.Owner == "autoscaling-group" {
+			c.Groups[j].Name = c.Name + "-" + g.Name
+		}
+	}
 }
 
 // randomFault returns the n-th fault of the scenario.

@@ -25,7 +25,7 @@ func sound(t *testing.T, o Options) {
 	if len(sc.Clusters) != max(o.Clusters, 1) || o.Faults > 0 && len(sc.Faults) != o.Faults {
 		t.Errorf("%+v: %d clusters, %d faults", o, len(sc.Clusters), len(sc.Faults))
 	}
-	names := map[string]bool{}
+	names, scaling := map[string]bool{}, map[string]bool{}
 	for _, c := range sc.Clusters {
 		if names[c.Name] {
 			t.Errorf("%+v: two clusters %s", o, c.Name)
@@ -35,6 +35,10 @@ func sound(t *testing.T, o Options) {
 			if g.Desired < 1 || kindOf(g.Type).Price == 0 {
 				t.Errorf("%+v: %+v", o, g)
 			}
+			if scaling[g.Name] && g.Owner == string(autoScaling) {
+				t.Errorf("%+v: two Auto Scaling groups %s", o, g.Name)
+			}
+			scaling[g.Name] = scaling[g.Name] || g.Owner == string(autoScaling)
 		}
 	}
 	for i, f := range sc.Faults {
@@ -65,6 +69,7 @@ func TestRandomScenariosAreSound(t *testing.T) {
 	for seed := range uint64(500) {
 		sound(t, Options{Seed: seed, Hours: 6 + int(seed%40), Clusters: 1 + int(seed%9), Nodes: 4 + int(seed%200), Faults: int(seed % 3 * 20)})
 	}
+	sound(t, Options{Certain: []FaultKind{FaultNoReplacement, FaultNoReplacement, FaultAccelerator, FaultScheduled}, Hours: CertainHours, Clusters: 4})
 	sound(t, Options{})
 	sound(t, Options{Hours: -1, Clusters: -1, Nodes: -1})
 }

@@ -493,13 +493,13 @@ func mutantsOfSense() []mutant {
 		{
 			name: "replacements that repeat are not noticed", sc: broken, rules: []Rule{RuleRepeats, RulePace},
 			guards: func() Guards {
-				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements, l.WithoutReplacement = 100, policy.WithoutReplacementProceed }))}
+				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements, l.WithoutReplacement = 100, true }))}
 			},
 		},
 		{
 			name: "the replacement is not waited for", sc: dry, rules: []Rule{RulePace},
 			guards: func() Guards {
-				return Guards{Plan: planning(limits(func(l *policy.Limits) { l.WithoutReplacement = policy.WithoutReplacementProceed }))}
+				return Guards{Plan: planning(limits(func(l *policy.Limits) { l.WithoutReplacement = true }))}
 			},
 		},
 		{

@@ -56,6 +56,7 @@ func (s *Scenario) certainly(kinds []FaultKind) {
 		if i < len(kinds) {
 			if t := kinds[i].faultType(); t.isSituation() {
 				s.Clusters[i].Groups = slices.Clone(t.shape)
+				s.Clusters[i].nameGroups(i)
 			}
 		}
 	}

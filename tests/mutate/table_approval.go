@@ -20,7 +20,7 @@ func approved() []Mutation {
 		},
 		{
 			Name: "a ladder goes on whatever follows without an approval", File: approval,
-			Old: "case asks.Then == policy.ThenGo:", New: "case asks.For > 0:",
+			Old: "case asks.ThenGo:", New: "case asks.For > 0:",
 			Harm: "machines are ended although nobody approved",
 		},
 		{

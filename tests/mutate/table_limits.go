@@ -187,7 +187,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "a cause outside of the instance does not hold", File: object,
-			Old: "if pol.Limits.CauseOutside != policy.CauseOutsideTryOnce {", New: "if pol.Limits.CauseOutside == policy.CauseOutsideTryOnce {",
+			Old: "if !pol.Limits.TryOnce {", New: "if pol.Limits.TryOnce {",
 			Harm: "a machine is replaced by one from the same broken template", Faults: faults(sim.FaultLoneCause), Rules: rules(sim.RuleVain), Sample: true,
 		},
 		{

@@ -75,9 +75,9 @@ func (b *start) newImage(family, version string) string {
 	g := b.Group().NodeGroup
 	ofEKS := managed && g.Known() && familyOf(g.Value.AMIType) != ""
 	switch {
-	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "" && aliases[family] != "":
+	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "" && families[family].alias != "":
 		return paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
-			"kubectl patch ec2nodeclass %[1]s --type merge -p %[2]s   # or pin a version; its user data must be for that AMI", i.NodeClass, `{"spec":{"amiFamily":null,"amiSelectorTerms":[{"alias":"`+aliases[family]+`"}]}}`)
+			"kubectl patch ec2nodeclass %[1]s --type merge -p %[2]s   # or pin a version; its user data must be for that AMI", i.NodeClass, `{"spec":{"amiFamily":null,"amiSelectorTerms":[{"alias":"`+families[family].alias+`"}]}}`)
 	case ofEKS && familyOf(g.Value.AMIType) == family:
 		return paste.Format("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, name)
 	case ofEKS:
@@ -86,10 +86,6 @@ func (b *start) newImage(family, version string) string {
 	}
 	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
 }
-
-// aliases are Karpenter's aliases for the families.
-// https://karpenter.sh/docs/concepts/nodeclasses/#alias
-var aliases = map[string]string{al2023: "al2023@latest", bottlerocket: "bottlerocket@latest"}
 
 // findImage returns the command that finds a family's AMI for a version.
 //
@@ -128,12 +124,12 @@ const flagTaints = "register-with-taints"
 // tool returns what joins the instance, by its system, or by its user data if the system is
 // unknown. It returns "" if neither shows it.
 func (b *start) tool() userdata.Tool {
-	joins := b.joins()
+	joins, tools := b.joins(), b.os.of().tools
 	switch {
 	case len(joins) > 0:
 		return joins[0].Tool
-	case len(tools[b.os.family]) > 0:
-		return tools[b.os.family][0]
+	case len(tools) > 0:
+		return tools[0]
 	}
 	return ""
 }

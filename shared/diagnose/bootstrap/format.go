@@ -12,34 +12,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// foreign maps a system to the forms of user data that nothing on it reads. User data that has
-// only these was written for another system.
-//
-// - Amazon Linux 2023 has nodeadm and no bootstrap.sh, Amazon Linux 2 the reverse:
-// https://docs.aws.amazon.com/eks/latest/userguide/al2023.html
-// - Bottlerocket parses the whole as TOML:
-// https://bottlerocket.dev/en/os/latest/concepts/api-driven/
-// - EC2Launch looks for <powershell> or tasks:
-// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
-var foreign = map[string][]userdata.Format{
-	al2:    {userdata.NodeConfig, userdata.Bottlerocket, userdata.PowerShell},
-	ubuntu: {userdata.Bottlerocket, userdata.PowerShell, userdata.NodeConfig},
-	al2023: {userdata.Bottlerocket, userdata.PowerShell},
-	bottlerocket: {
-		userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.PowerShell, userdata.Include,
-	},
-	windows: {userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.Bottlerocket},
-}
-
-// reads describes what a system reads.
-var reads = map[string]string{
-	al2:          "a shell script that calls /etc/eks/bootstrap.sh",
-	ubuntu:       "a shell script that calls /etc/eks/bootstrap.sh",
-	al2023:       "a NodeConfig for nodeadm",
-	bottlerocket: "TOML settings",
-	windows:      "PowerShell",
-}
-
 // wrongFormat checks whether the user data is written for another system than the instance
 // runs. certain reports that nothing reads it.
 func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
@@ -60,8 +32,8 @@ func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	// form at all.
 	sure := !d.Unread() && (!slices.Contains(d.Formats, userdata.NodeConfig) || b.withoutNodeadm()) && !b.toolless()
 	return b.given(sure, b.inData().
-		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.title(), reads[b.os.family], observed).
-		Saw(b.source, "UserData", observed, reads[b.os.family]).
+		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.of().title, b.os.of().reads, observed).
+		Saw(b.source, "UserData", observed, b.os.of().reads).
 		Saw(b.os.source, b.os.field, b.os.told, "a system that reads such user data").
 		Fix(b.describe(), b.change("write "+b.needs()))), sure && b.mate() == ""
 }
@@ -158,7 +130,7 @@ func (b *start) ofSystem() []userdata.Join {
 	})
 }
 
-func (b *start) isForeign(f userdata.Format) bool { return slices.Contains(foreign[b.os.family], f) }
+func (b *start) isForeign(f userdata.Format) bool { return slices.Contains(b.os.of().foreign, f) }
 
 func (b *start) foreignForms() string {
 	return joinForms(slices.DeleteFunc(slices.Clone(b.data.Value.Formats), func(f userdata.Format) bool { return !b.isForeign(f) }))
@@ -192,7 +164,7 @@ func (b *start) removedScript() cause.Verdict {
 		return cause.Verdict{}
 	}
 	return b.given(b.shows(console.NodeConfigMissing), b.inData().
-		Says("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, reads[al2023]).
+		Says("the user data of %s calls /etc/eks/bootstrap.sh, which Amazon Linux 2023 does not have: it reads %s", b.Finding.Instance, families[al2023].reads).
 		Shows(cause.Line(f, "no call of bootstrap.sh")).
 		Fix(b.describe(), b.change("write a NodeConfig (node.eks.aws/v1alpha1) for "+paste.Word(b.ClusterID.Name))))
 }

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,16 +181,5 @@ func (b *start) tooLarge() cause.Verdict {
 
 // needs returns what user data the system needs.
 func (b *start) needs() string {
-	name := paste.Word(b.ClusterID.Name)
-	switch b.os.family {
-	case al2, ubuntu:
-		return "a shell script that calls /etc/eks/bootstrap.sh " + name
-	case al2023:
-		return "a NodeConfig (node.eks.aws/v1alpha1) for " + name
-	case bottlerocket:
-		return "TOML with settings.kubernetes.cluster-name, api-server and cluster-certificate of " + name
-	case windows:
-		return "<powershell> that calls Start-EKSBootstrap.ps1 -EKSClusterName " + name
-	}
-	return "user data that joins " + name
+	return cmp.Or(b.os.of().needs, "user data that joins ") + paste.Word(b.ClusterID.Name)
 }

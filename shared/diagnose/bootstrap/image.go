@@ -141,7 +141,7 @@ func (b *start) cgroupUnset() bool {
 
 func (b *start) oldFamily(words string) cause.Verdict {
 	return b.inImage().
-		Says("%s runs %s (AMI %s): %s", b.Finding.Instance, cmp.Or(b.os.title(), "a system with cgroup v1"), b.Config().Value.Image, words).
+		Says("%s runs %s (AMI %s): %s", b.Finding.Instance, cmp.Or(b.os.of().title, "a system with cgroup v1"), b.Config().Value.Image, words).
 		Fix(b.newImage(al2023, b.version()))
 }
 

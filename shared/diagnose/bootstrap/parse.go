@@ -12,16 +12,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// readers maps a system to the readers that find out which cluster to join. Shell scripts run
-// up to the fault, so a fault in one proves nothing.
-var readers = map[string][]userdata.Reader{
-	al2:          {userdata.CloudInit, userdata.ByShell},
-	ubuntu:       {userdata.CloudInit, userdata.ByShell},
-	al2023:       {userdata.ByNodeadm},
-	bottlerocket: {userdata.ByBottlerocket},
-	windows:      {userdata.ByWindowsScript},
-}
-
 // unparseable checks whether the readers on the instance can read the user data. certain
 // reports that they certainly cannot.
 func (b *start) unparseable() (v cause.Verdict, certain bool) {
@@ -90,7 +80,7 @@ func (b *start) stumbles() []userdata.Fault {
 
 // concerns reports whether the fault is one of a relevant reader, and of no other code.
 func (b *start) concerns(f userdata.Fault) bool {
-	matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(readers[b.os.family], f.By)
+	matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(b.os.of().readers, f.By)
 	other := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam || f.Reason == userdata.UnclosedFlags
 	return matters && !other
 }

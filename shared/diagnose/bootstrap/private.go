@@ -103,7 +103,7 @@ func (b *start) wayToEKS() (how way, why string) {
 		return how, why
 	}
 	switch {
-	case b.data.Value.Proxy.Any():
+	case b.data.Value.Proxy:
 		return perhaps, "the user data sets a proxy"
 	case !endpoints.Settled():
 		return unread, endpoints.Gap()

@@ -26,12 +26,67 @@ type system struct {
 	gap                 string // why family is unknown
 }
 
-// title returns the family's name as people write it.
-func (s system) title() string {
-	return map[string]string{
-		al2: "Amazon Linux 2", al2023: "Amazon Linux 2023", bottlerocket: "Bottlerocket", windows: "Windows", ubuntu: "Ubuntu",
-	}[s.family]
+// family is what is known about the AMIs of a family.
+type family struct {
+	title string // as people write it
+	// reads is the user data that it reads; needs is the same for a cluster.
+	reads, needs string
+	// tools can join its instances to a cluster. A kubelet that the user data starts by itself can
+	// join anywhere except on Bottlerocket.
+	tools []userdata.Tool
+	// readers find out which cluster to join. Shell scripts run up to the fault, so a fault in one
+	// proves nothing.
+	readers []userdata.Reader
+	// foreign are the forms of user data that nothing on it reads. User data that has only these was
+	// written for another system.
+	foreign []userdata.Format
+	alias   string // Karpenter's
 }
+
+// families has the families by name.
+//
+//   - Amazon Linux 2023 has nodeadm and no bootstrap.sh, Amazon Linux 2 the reverse:
+//     https://docs.aws.amazon.com/eks/latest/userguide/al2023.html
+//   - Bottlerocket parses the whole user data as TOML:
+//     https://bottlerocket.dev/en/os/latest/concepts/api-driven/
+//   - EC2Launch looks for <powershell> or tasks:
+//     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
+//   - https://karpenter.sh/docs/concepts/nodeclasses/#alias
+var families = map[string]family{
+	al2:    withBootstrapScript("Amazon Linux 2"),
+	ubuntu: withBootstrapScript("Ubuntu"),
+	al2023: {
+		title: "Amazon Linux 2023", reads: "a NodeConfig for nodeadm", needs: "a NodeConfig (node.eks.aws/v1alpha1) for ", alias: "al2023@latest",
+		tools:   []userdata.Tool{userdata.Nodeadm, userdata.NodeadmCommand, userdata.KubeletCommand},
+		readers: []userdata.Reader{userdata.ByNodeadm},
+		foreign: []userdata.Format{userdata.Bottlerocket, userdata.PowerShell},
+	},
+	bottlerocket: {
+		title: "Bottlerocket", reads: "TOML settings", needs: "TOML with settings.kubernetes.cluster-name, api-server and cluster-certificate of ", alias: "bottlerocket@latest",
+		tools:   []userdata.Tool{userdata.BottlerocketSettings},
+		readers: []userdata.Reader{userdata.ByBottlerocket},
+		foreign: []userdata.Format{userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.PowerShell, userdata.Include},
+	},
+	windows: {
+		title: "Windows", reads: "PowerShell", needs: "<powershell> that calls Start-EKSBootstrap.ps1 -EKSClusterName ",
+		tools:   []userdata.Tool{userdata.WindowsScript, userdata.KubeletCommand},
+		readers: []userdata.Reader{userdata.ByWindowsScript},
+		foreign: []userdata.Format{userdata.Shell, userdata.CloudConfig, userdata.Archive, userdata.Multipart, userdata.NodeConfig, userdata.Bottlerocket},
+	},
+}
+
+func withBootstrapScript(title string) family {
+	const script = "a shell script that calls /etc/eks/bootstrap.sh"
+	return family{
+		title: title, reads: script, needs: script + " ",
+		tools:   []userdata.Tool{userdata.BootstrapScript, userdata.KubeletCommand},
+		readers: []userdata.Reader{userdata.CloudInit, userdata.ByShell},
+		foreign: []userdata.Format{userdata.NodeConfig, userdata.Bottlerocket, userdata.PowerShell},
+	}
+}
+
+// of returns what is known about the system's family, the zero value if the family is unknown.
+func (s system) of() family { return families[s.family] }
 
 // readSystem reads the AMI's name first: EKS's own AMIs name their system, and a copy keeps its
 // original's name. Then it reads the console, and then the AMI type of a managed node group
@@ -69,19 +124,9 @@ func familyOf(amiType string) string {
 	return ""
 }
 
-// tools maps a family to what can join its instances to a cluster. A kubelet that the user data
-// starts by itself can join anywhere except on Bottlerocket.
-var tools = map[string][]userdata.Tool{
-	al2:          {userdata.BootstrapScript, userdata.KubeletCommand},
-	ubuntu:       {userdata.BootstrapScript, userdata.KubeletCommand},
-	al2023:       {userdata.Nodeadm, userdata.NodeadmCommand, userdata.KubeletCommand},
-	bottlerocket: {userdata.BottlerocketSettings},
-	windows:      {userdata.WindowsScript, userdata.KubeletCommand},
-}
-
 // fits reports whether the tool exists on the system. On an unknown system any tool may.
 func (s system) fits(t userdata.Tool) bool {
-	return s.family == "" || slices.Contains(tools[s.family], t)
+	return s.family == "" || slices.Contains(s.of().tools, t)
 }
 
 // joins returns the ways of joining that the user data uses on this system. A part that its

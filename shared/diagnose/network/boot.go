@@ -42,7 +42,7 @@ func (l *look) proxied() (s state, why string) {
 	switch {
 	case boot.State == evidence.Absent:
 		return closed, ""
-	case boot.Known() && boot.Value.Proxy.Any():
+	case boot.Known() && boot.Value.Proxy:
 		return open, "user data sets a proxy, and the way through it is not read"
 	case boot.Known() && !boot.Value.Unread() && len(boot.Value.Fetches) == 0:
 		return closed, ""

@@ -110,31 +110,24 @@ func (l *look) families() []family {
 	return []family{four, six}
 }
 
-// answer is what is known about a way by one family.
-type answer[T any] interface {
-	is() state
-	// doubt returns the answer as unsure, for the reason.
-	doubt(why string) T
-}
-
 // either combines what is known about the ways by each family: the instance uses whichever is
 // open.
-func either[T answer[T]](families []family, ask func(v6 bool) T) T {
-	var unknown []T
-	var first T
+func either(families []family, ask func(v6 bool) way) way {
+	var unknown []way
+	var first way
 	for i, f := range families {
-		r := ask(f.v6)
-		if r.is() == open && !f.sure {
-			r = r.doubt(cmp.Or(f.why, "IPv6 is open, and whether it is a way is not known"))
+		w := ask(f.v6)
+		if w.state == open && !f.sure {
+			w = w.doubt(cmp.Or(f.why, "IPv6 is open, and whether it is a way is not known"))
 		}
-		switch {
-		case r.is() == open:
-			return r
-		case r.is() == unsure:
-			unknown = append(unknown, r)
+		switch w.state {
+		case open:
+			return w
+		case unsure:
+			unknown = append(unknown, w)
 		}
 		if i == 0 {
-			first = r
+			first = w
 		}
 	}
 	if len(unknown) > 0 {

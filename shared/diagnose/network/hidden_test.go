@@ -176,7 +176,7 @@ var defects = []func(*world){
 	},
 	func(w *world) { w.endpoints(nil, "ec2", "sts", "s3") },
 	func(w *world) { w.endpoints(func(e *evidence.VPCEndpoint) { e.PrivateDNS = false }, "ec2", "ecr.api") },
-	func(w *world) { w.boot.Proxy.HTTPS = true },
+	func(w *world) { w.boot.Proxy = true },
 	func(w *world) { w.boot.Joins = nil },
 	func(w *world) { w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws") },
 	func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" },
@@ -218,7 +218,7 @@ func TestTheVerdictsAreAlwaysTheSame(t *testing.T) {
 	w.instance(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
 	for _, id := range []roll.InstanceID{"i-0fedcba9876543210", "i-0fedcba9876543211", "i-0fedcba9876543212"} {
 		boot := w.boot
-		boot.Proxy.HTTPS = id == "i-0fedcba9876543211"
+		boot.Proxy = id == "i-0fedcba9876543211"
 		w.Instances[id] = evidence.Instance{Config: evidence.Read(w.config), UserData: evidence.Read(boot)}
 	}
 	c := w.finish()

@@ -57,12 +57,12 @@ func (l *look) networkACLs() cause.Verdict {
 }
 
 // aclNear returns what the ACL of the instance's subnet allows.
-func (l *look) aclNear(to place) result {
+func (l *look) aclNear(to place) way {
 	f := l.ACL()
 	if !f.Known() {
-		return result{gap: f.Missing("the network ACL of " + l.i.Subnet)}
+		return way{gap: f.Missing("the network ACL of " + l.i.Subnet)}
 	}
-	return either(l.families(), func(v6 bool) result {
+	return either(l.families(), func(v6 bool) way {
 		s, known := internet(v6), false
 		if to == private {
 			s, known = l.apiSpace(v6)
@@ -71,7 +71,7 @@ func (l *look) aclNear(to place) result {
 			}
 		}
 		if len(s) == 0 {
-			return result{state: open}
+			return way{state: open}
 		}
 		return both(
 			decide(f.Value, flow{egress: true, ports: httpsPort, to: s, known: known, what: "the API server"}),
@@ -80,13 +80,13 @@ func (l *look) aclNear(to place) result {
 }
 
 // both combines two directions: traffic needs both.
-func both(a, b result) result {
-	for _, r := range []result{a, b} {
+func both(a, b way) way {
+	for _, r := range []way{a, b} {
 		if r.state == closed {
 			return r
 		}
 	}
-	for _, r := range []result{a, b} {
+	for _, r := range []way{a, b} {
 		if r.partial {
 			return r
 		}
@@ -123,10 +123,10 @@ func (l *look) noEC2Within() bool {
 
 // aclFar returns what the ACLs further on allow, of those that were read: of the subnets of the
 // API server's interfaces, or of the NAT gateway's.
-func (l *look) aclFar(to place) result {
+func (l *look) aclFar(to place) way {
 	node, ok := l.address()
 	if !ok || isIPv6(node) || len(l.families()) > 1 {
-		return result{state: open}
+		return way{state: open}
 	}
 	if to == private {
 		return l.aclCluster(space{node})
@@ -136,15 +136,15 @@ func (l *look) aclFar(to place) result {
 
 // aclCluster evaluates the ACLs of the cluster's subnets. The API server is in some of them: it
 // is unreachable only if all of them deny.
-func (l *look) aclCluster(node space) result {
-	var refused []result
+func (l *look) aclCluster(node space) way {
+	var refused []way
 	for _, id := range l.k.Subnets {
 		f := l.Network.ACLs[id]
 		if id == l.i.Subnet || f.State == evidence.NotAsked {
 			continue
 		}
 		if !f.Known() {
-			return result{gap: f.Missing("the network ACL of " + id)}
+			return way{gap: f.Missing("the network ACL of " + id)}
 		}
 		r := both(
 			decide(f.Value, flow{ports: httpsPort, to: node, known: true, what: "the instance"}),
@@ -154,10 +154,10 @@ func (l *look) aclCluster(node space) result {
 		}
 	}
 	if len(refused) == 0 {
-		return result{state: open}
+		return way{state: open}
 	}
 	r := refused[0]
-	if len(refused) < len(l.k.Subnets) || slices.ContainsFunc(refused, func(r result) bool { return r.state != closed }) {
+	if len(refused) < len(l.k.Subnets) || slices.ContainsFunc(refused, func(r way) bool { return r.state != closed }) {
 		return r.partly(cmp.Or(r.gap, "some of the cluster's subnets refuse the instance"))
 	}
 	return r
@@ -165,23 +165,23 @@ func (l *look) aclCluster(node space) result {
 
 // aclNAT evaluates the ACL of the NAT gateway's subnet: HTTPS comes in from the node and goes
 // out, and answers come back the same way.
-func (l *look) aclNAT(node space) result {
+func (l *look) aclNAT(node space) way {
 	if t := l.RouteTable(); !t.Known() {
-		return result{gap: t.Missing("the subnet's route table")}
+		return way{gap: t.Missing("the subnet's route table")}
 	}
 	via := l.out(false).via
 	n := l.Network.NATGateways[via]
 	f := l.Network.ACLs[n.Value.Subnet]
 	switch {
 	case strings.HasPrefix(via, "nat-") && !n.Settled():
-		return result{gap: n.Missing("NAT gateway " + via)}
+		return way{gap: n.Missing("NAT gateway " + via)}
 	case !n.Known(), n.Value.Subnet == l.i.Subnet, f.State == evidence.NotAsked:
-		return result{state: open}
+		return way{state: open}
 	case !f.Known():
-		return result{gap: f.Missing("the network ACL of " + n.Value.Subnet)}
+		return way{gap: f.Missing("the network ACL of " + n.Value.Subnet)}
 	}
-	r := result{state: open}
-	for _, f := range []result{
+	r := way{state: open}
+	for _, f := range []way{
 		decide(f.Value, flow{ports: httpsPort, to: node, known: true, what: "the instance"}),
 		decide(f.Value, flow{egress: true, ports: httpsPort, to: internet4, what: "the internet"}),
 		decide(f.Value, flow{ports: natPorts, to: internet4, what: "the internet"}),
@@ -192,34 +192,34 @@ func (l *look) aclNAT(node space) result {
 	return r
 }
 
-func (l *look) aclRefuses(a api, r result, sure bool) cause.Verdict {
+func (l *look) aclRefuses(a api, r way, sure bool) cause.Verdict {
 	proxied, why := l.proxied()
 	if proxied == open {
 		return cause.NotChecked(why)
 	}
-	d, lets, way, where := r.deny, "lets no", "in", "within the VPC"
+	d, lets, side, where := r.deny, "lets no", "in", "within the VPC"
 	if r.state != closed {
 		lets = "lets only some of"
 	}
 	if d.egress {
-		way = "out"
+		side = "out"
 	}
 	if d.ports != httpsPort {
-		way += ", where the answers come"
+		side += ", where the answers come"
 	}
 	if a.place == public {
 		where = "over the internet"
 	}
 	return l.blocks(l.explains() && sure && proxied == closed).In("network-acl/"+d.acl).
-		Says("the network ACL %s %s tcp %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, lets, d.ports, way, l.clusterName(), where).
+		Says("the network ACL %s %s tcp %s %s on the way between the instance and the API server of %s, which it reaches %s", d.acl, lets, d.ports, side, l.clusterName(), where).
 		Shows(r.evidence...).Shows(l.silence()...).Fix(l.allowACL(d))
 }
 
 // allowACL returns the command that adds a rule before the one that denies.
 func (l *look) allowACL(d denial) string {
-	way, ports, block := "--ingress", d.ports, "--cidr-block"
+	side, ports, block := "--ingress", d.ports, "--cidr-block"
 	if d.egress {
-		way = "--egress"
+		side = "--egress"
 	}
 	if ports != httpsPort {
 		ports = natPorts
@@ -227,7 +227,7 @@ func (l *look) allowACL(d denial) string {
 	if p, ok := parsePrefix(d.cidr); ok && isIPv6(p) {
 		block = "--ipv6-cidr-block"
 	}
-	return l.AWS("ec2", "create-network-acl-entry", "--network-acl-id", d.acl, way, "--rule-number", fmt.Sprint(free(d)),
+	return l.AWS("ec2", "create-network-acl-entry", "--network-acl-id", d.acl, side, "--rule-number", fmt.Sprint(free(d)),
 		"--protocol", "tcp", "--port-range", fmt.Sprintf("From=%d,To=%d", ports.from, ports.to), block, d.cidr, "--rule-action", "allow")
 }
 
@@ -277,7 +277,7 @@ type flow struct {
 // decide evaluates an ACL's rules in the order of their numbers. Traffic is open if all of it
 // passes, closed if none does. What no rule matches is denied.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nacl-rules.html
-func decide(a evidence.ACL, f flow) result {
+func decide(a evidence.ACL, f flow) way {
 	rules := slices.Clone(a.Rules)
 	slices.SortStableFunc(rules, func(a, b evidence.ACLRule) int { return cmp.Compare(a.Number, b.Number) })
 	v := verdict{}
@@ -294,13 +294,13 @@ func decide(a evidence.ACL, f flow) result {
 	}
 	switch {
 	case !v.denied:
-		return result{state: open}
+		return way{state: open}
 	case v.allowed && !f.known:
-		return result{gap: fmt.Sprintf("network ACL %s lets some of the traffic of %s pass, and its addresses are not read", a.ID, f.what)}
+		return way{gap: fmt.Sprintf("network ACL %s lets some of the traffic of %s pass, and its addresses are not read", a.ID, f.what)}
 	}
 	traffic := fmt.Sprintf("tcp %s %s %s", f.ports, preposition(f.egress), f.what)
 	d := denial{acl: a.ID, egress: f.egress, ports: f.ports, cidr: f.to.single(), rule: v.rule.Number, rules: a.Rules}
-	r := result{state: closed, deny: d, evidence: []roll.Evidence{{Source: "network ACL " + a.ID, Field: direction(f.egress), Observed: v.says(), Expected: "allow " + traffic}}}
+	r := way{state: closed, deny: d, evidence: []roll.Evidence{{Source: "network ACL " + a.ID, Field: direction(f.egress), Observed: v.says(), Expected: "allow " + traffic}}}
 	if v.allowed {
 		return r.partly("network ACL " + a.ID + " lets only a part of " + traffic + " pass")
 	}

@@ -38,34 +38,11 @@ func (l *look) unreachable() cause.Verdict {
 		Fix("# either let nodes reach the API server within the VPC (security groups must allow it, too):",
 			l.updateEndpoint(map[string]any{"endpointPrivateAccess": true}),
 			"# or open the way to the internet:",
-			l.open(w))
+			w.fix)
 }
 
 func (l *look) updateEndpoint(config map[string]any) string {
 	return l.AWS("eks", "update-cluster-config", "--name", l.clusterName(), "--resources-vpc-config", paste.JSON(config))
-}
-
-// open returns the commands that open a closed way to the internet.
-func (l *look) open(w way) string {
-	switch w.remedy {
-	case publicAddress:
-		return paste.Lines(
-			l.AWS("ec2", "modify-subnet-attribute", "--subnet-id", l.i.Subnet, "--map-public-ip-on-launch"),
-			"# that is for new instances; a route to a NAT gateway in place of the internet gateway helps this one as well:",
-			l.routeToNAT("replace-route", w.table))
-	case replaceRoute:
-		return l.routeToNAT("replace-route", w.table)
-	case natRoute:
-		return l.routeToGateway("create-route", w.table)
-	case natReplace:
-		return l.routeToGateway("replace-route", w.table)
-	case natMove:
-		return paste.Lines(
-			"# the subnet of a NAT gateway cannot be changed: create another one in a subnet whose default route is an internet gateway, and route to that one",
-			"NAT_GATEWAY=$("+l.AWS("ec2", "create-nat-gateway", "--subnet-id", "PUBLIC_SUBNET", "--allocation-id", "ELASTIC_IP", "--query", "NatGateway.NatGatewayId", "--output", "text")+")",
-			variable("NAT_GATEWAY", l.AWS("ec2", "replace-route", "--route-table-id", l.RouteTable().Value.ID, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY")))
-	}
-	return l.routeToNAT("create-route", w.table)
 }
 
 // routeToGateway returns the command that makes the VPC's internet gateway a table's default route.

@@ -127,7 +127,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			name: "a proxy", change: func(w *world) {
 				w.publicOnly()
 				w.routes()
-				w.boot.Proxy = userdata.Proxy{HTTPS: true}
+				w.boot.Proxy = true
 			}, open: codes(code), says: []string{"a proxy"},
 		},
 		{
@@ -354,7 +354,7 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 			name: "no way out at all", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.routes() }, decisive: codes(cause.ApiEndpointUnreachable), open: codes(code),
 		},
 		{
-			name: "a proxy's address is not known", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.boot.Proxy = userdata.Proxy{HTTP: true} }, open: codes(code),
+			name: "a proxy's address is not known", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.boot.Proxy = true }, open: codes(code),
 		},
 		{
 			name: "a NAT gateway that could not be read", change: func(w *world) {
@@ -515,7 +515,7 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 			w.egress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})
 		}, open: codes(code)},
 		{name: "a public endpoint does not ask the cluster's groups", change: func(w *world) { w.publicOnly(); w.ingress() }, clear: codes(code)},
-		{name: "a proxy", change: func(w *world) { w.egress(tcp(3128, 3128, "10.0.0.0/16")); w.boot.Proxy = userdata.Proxy{HTTPS: true} }, open: codes(code)},
+		{name: "a proxy", change: func(w *world) { w.egress(tcp(3128, 3128, "10.0.0.0/16")); w.boot.Proxy = true }, open: codes(code)},
 		{
 			name: "IPv6 is a way of its own", change: func(w *world) {
 				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
@@ -653,7 +653,7 @@ func TestNaclBlocksApi(t *testing.T) {
 				w.acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"))
 			}, decisive: codes(code),
 		},
-		{name: "a proxy", change: func(w *world) { w.acl(nodeSubnet); w.boot.Proxy = userdata.Proxy{HTTPS: true} }, open: codes(code)},
+		{name: "a proxy", change: func(w *world) { w.acl(nodeSubnet); w.boot.Proxy = true }, open: codes(code)},
 		{name: "a silent node", change: func(w *world) { w.kind(roll.Unknown, hour); w.acl(nodeSubnet) }, decisive: codes(code)},
 	})
 }

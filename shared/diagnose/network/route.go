@@ -7,45 +7,42 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
-// way is what is known about the way from a subnet to the internet.
+// way is what is known about a way, or about what rules say of the traffic on it.
 type way struct {
-	state state
-	gap   string // why it is unsure
-	// For a closed way: what closes it, as a clause ("... has no default route"), what to
-	// change, and the route table to change it in.
+	state   state
+	partial bool   // it is unsure because rules pass a part of the traffic
+	gap     string // why it is unsure
+	// For a closed way, or one that passes a part: what closes it, as a clause ("... has no default
+	// route"), the object to change, and the commands that change it.
 	why      string
 	subject  string
-	remedy   remedy
-	table    string
+	fix      string
 	evidence []roll.Evidence
+	deny     denial // of a network ACL
 	// sources are the known public source addresses of the packets, also for a way that is
 	// closed further on.
 	sources []string
 	via     string // whose addresses they are, such as nat-...
 }
 
-func (w way) is() state { return w.state }
+// partly turns a closed way into one that passes a part.
+func (w way) partly(gap string) way {
+	w.state, w.partial, w.gap = unsure, true, gap
+	return w
+}
 
 func (w way) doubt(why string) way {
 	w.state, w.gap = unsure, why
 	return w
 }
 
-// remedy is what opens a closed way.
-type remedy uint8
-
-const (
-	addRoute remedy = iota
-	replaceRoute
-	publicAddress
-	natRoute   // of the NAT gateway's own subnet
-	natReplace // the same, where there is a route
-	natMove    // another NAT gateway, in a subnet with a way out
-)
+// byRoute returns the commands that create or replace the default route of a table.
+type byRoute func(verb, table string) string
 
 // exit is a route that takes packets to a part of the internet.
 type exit struct {
@@ -104,7 +101,7 @@ func (l *look) out(v6 bool) way {
 	if !t.Known() {
 		return way{gap: t.Missing("the subnet's route table")}
 	}
-	w := l.outBy(t.Value, v6, l.beyond)
+	w := l.outBy(t.Value, v6, l.routeToNAT, l.beyond)
 	if _, gap := l.translated(); gap != "" && !v6 && w.state == closed {
 		return w.doubt(gap)
 	}
@@ -156,10 +153,10 @@ func (l *look) translated() (target, gap string) {
 
 // outBy combines what is known about a table's exits. The way is closed only if every exit is,
 // and open if those for the internet as a whole are.
-func (l *look) outBy(t evidence.RouteTable, v6 bool, beyond func(evidence.RouteTable, evidence.Route, bool) way) way {
+func (l *look) outBy(t evidence.RouteTable, v6 bool, fix byRoute, beyond func(evidence.RouteTable, evidence.Route, bool) way) way {
 	exits, none := l.exits(t, v6)
 	if len(exits) == 0 {
-		return noRoute(t, v6)
+		return noRoute(t, v6, fix)
 	}
 	var ways []way
 	wide, allClosed, wideOpen := false, true, len(none) == 0
@@ -172,7 +169,7 @@ func (l *look) outBy(t evidence.RouteTable, v6 bool, beyond func(evidence.RouteT
 	}
 	switch {
 	case allClosed && !wide:
-		return noRoute(t, v6)
+		return noRoute(t, v6, fix)
 	case allClosed, wide && wideOpen:
 		return ways[0]
 	}
@@ -193,9 +190,9 @@ func defaultRoute(v6 bool) string {
 	return "0.0.0.0/0"
 }
 
-func noRoute(t evidence.RouteTable, v6 bool) way {
+func noRoute(t evidence.RouteTable, v6 bool, fix byRoute) way {
 	return way{
-		state: closed, why: "route table " + t.ID + " has no route out of the VPC", subject: "route-table/" + t.ID, remedy: addRoute, table: t.ID,
+		state: closed, why: "route table " + t.ID + " has no route out of the VPC", subject: "route-table/" + t.ID, fix: fix("create-route", t.ID),
 		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes", Observed: cmp.Or(some(t.Routes, describeRoute, ", ", "and %d more"), "none"), Expected: "a route for " + defaultRoute(v6)}},
 	}
 }
@@ -206,7 +203,7 @@ func describeRoute(r evidence.Route) string { return r.Destination + " to " + r.
 func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	switch kind := r.Kind(); {
 	case r.Blackhole:
-		return blackhole(t, r)
+		return blackhole(t, r, l.routeToNAT)
 	case kind == "igw":
 		return l.gateway(t, r, v6)
 	case kind == "eigw" && v6 && l.i.IPv6:
@@ -226,10 +223,10 @@ func behind(r evidence.Route) string {
 
 // blackhole returns the way of a route whose target is gone: packets are dropped.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
-func blackhole(t evidence.RouteTable, r evidence.Route) way {
+func blackhole(t evidence.RouteTable, r evidence.Route, fix byRoute) way {
 	target := cmp.Or(r.Target, "a target")
 	return way{
-		state: closed, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
+		state: closed, subject: "route-table/" + t.ID, fix: fix("replace-route", t.ID),
 		why:      fmt.Sprintf("the route of %s in %s leads to %s, which is gone", r.Destination, t.ID, target),
 		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: target + ", state blackhole", Expected: "state active"}},
 	}
@@ -249,7 +246,11 @@ func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 		return way{state: open, sources: []string{l.i.PublicIP}, via: "the instance"}
 	}
 	return way{
-		state: closed, subject: "subnet/" + l.i.Subnet, remedy: publicAddress, table: t.ID,
+		state: closed, subject: "subnet/" + l.i.Subnet,
+		fix: paste.Lines(
+			l.AWS("ec2", "modify-subnet-attribute", "--subnet-id", l.i.Subnet, "--map-public-ip-on-launch"),
+			"# that is for new instances; a route to a NAT gateway in place of the internet gateway helps this one as well:",
+			l.routeToNAT("replace-route", t.ID)),
 		why: fmt.Sprintf("%s routes %s to the internet gateway %s, which passes only instances with a public address, and this one has none", t.ID, r.Destination, r.Target),
 		evidence: []roll.Evidence{
 			{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "a NAT gateway, or a public address of the instance"},
@@ -263,7 +264,7 @@ func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 	f := l.Network.NATGateways[r.Target]
 	if f.State == evidence.Absent {
-		return natGone(t, r, "no such NAT gateway")
+		return l.natGone(t, r, "no such NAT gateway")
 	}
 	if !f.Known() {
 		return way{via: r.Target, gap: f.Missing("NAT gateway " + r.Target)}
@@ -274,7 +275,7 @@ func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 	case "available":
 		w = l.natExit(n)
 	case "failed", "deleted":
-		return natGone(t, r, "state "+n.State)
+		return l.natGone(t, r, "state "+n.State)
 	default: // pending, or deleting, which may still pass traffic
 		w = way{gap: "NAT gateway " + n.ID + " is " + n.State}
 	}
@@ -282,9 +283,9 @@ func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 	return w
 }
 
-func natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
+func (l *look) natGone(t evidence.RouteTable, r evidence.Route, observed string) way {
 	return way{
-		state: closed, subject: "route-table/" + t.ID, remedy: replaceRoute, table: t.ID,
+		state: closed, subject: "route-table/" + t.ID, fix: l.routeToNAT("replace-route", t.ID),
 		why:      fmt.Sprintf("%s routes %s to the NAT gateway %s, which does not work (%s)", t.ID, r.Destination, r.Target, observed),
 		evidence: []roll.Evidence{{Source: "NAT gateway " + r.Target, Field: "State", Observed: observed, Expected: "available"}},
 	}
@@ -315,15 +316,15 @@ func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 		return way{gap: t.Missing("the route table of " + n.ID)}
 	}
 	passed = append(passed, n.ID)
-	w := l.outBy(t.Value, false, func(t evidence.RouteTable, r evidence.Route, _ bool) way {
+	w := l.outBy(t.Value, false, l.routeToGateway, func(t evidence.RouteTable, r evidence.Route, _ bool) way {
 		next := l.Network.NATGateways[r.Target].Value
 		switch {
 		case r.Blackhole:
-			return blackhole(t, r)
+			return blackhole(t, r, l.routeToGateway)
 		case r.Kind() == "igw":
 			return way{state: open}
 		case slices.Contains(passed, r.Target):
-			return circle(t, r)
+			return l.circle(t, r)
 		case next.ID != "":
 			if on := l.natExit(next, passed...); on.state == closed {
 				return on
@@ -333,20 +334,18 @@ func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 	})
 	if w.state == closed {
 		w.why = fmt.Sprintf("the NAT gateway %s has no way out of its subnet %s: %s", n.ID, n.Subnet, w.why)
-		switch w.remedy {
-		case addRoute:
-			w.remedy = natRoute
-		case replaceRoute:
-			w.remedy = natReplace
-		}
 	}
 	return w
 }
 
 // circle returns the way of a route back to a NAT gateway that the packets have passed.
-func circle(t evidence.RouteTable, r evidence.Route) way {
+func (l *look) circle(t evidence.RouteTable, r evidence.Route) way {
 	return way{
-		state: closed, subject: "route-table/" + t.ID, remedy: natMove, table: t.ID,
+		state: closed, subject: "route-table/" + t.ID,
+		fix: paste.Lines(
+			"# the subnet of a NAT gateway cannot be changed: create another one in a subnet whose default route is an internet gateway, and route to that one",
+			"NAT_GATEWAY=$("+l.AWS("ec2", "create-nat-gateway", "--subnet-id", "PUBLIC_SUBNET", "--allocation-id", "ELASTIC_IP", "--query", "NatGateway.NatGatewayId", "--output", "text")+")",
+			variable("NAT_GATEWAY", l.AWS("ec2", "replace-route", "--route-table-id", l.RouteTable().Value.ID, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY"))),
 		why:      fmt.Sprintf("%s routes %s back to the NAT gateway %s, so that the packets go in a circle", t.ID, r.Destination, r.Target),
 		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "an internet gateway"}},
 	}

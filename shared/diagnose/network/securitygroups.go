@@ -25,9 +25,9 @@ func (l *look) securityGroups() cause.Verdict {
 	if a.place == private && len(l.clusterGroups()) == 0 {
 		return cause.NotChecked(evidence.AnswerOf + "eks:DescribeCluster lacks the security group of the cluster")
 	}
-	out, in := l.groupsOut(a.place), result{state: open}
+	out, in := l.groupsOut(a.place), way{state: open}
 	if a.place == private {
-		in = either(l.families(), func(v6 bool) result { return l.through(l.clusterGroups(), false, l.nodePeer(v6)) })
+		in = either(l.families(), func(v6 bool) way { return l.through(l.clusterGroups(), false, l.nodePeer(v6)) })
 	}
 	switch {
 	case out.state == closed, out.partial && in.state != closed:
@@ -45,8 +45,8 @@ func (l *look) securityGroups() cause.Verdict {
 }
 
 // groupsOut returns what the instance's groups allow of HTTPS to the API server.
-func (l *look) groupsOut(to place) result {
-	return either(l.families(), func(v6 bool) result {
+func (l *look) groupsOut(to place) way {
+	return either(l.families(), func(v6 bool) way {
 		if to == private {
 			return l.through(l.i.SecurityGroups, true, l.apiPeer(v6))
 		}
@@ -57,7 +57,7 @@ func (l *look) groupsOut(to place) result {
 // groupsRefuse returns the cause that the groups stop the node's HTTPS. A proxy would be
 // another way, on ports of its own. If HTTPS may not leave to a public address either, it does
 // not matter where the API server's name resolves to.
-func (l *look) groupsRefuse(a api, r result, egress bool) cause.Verdict {
+func (l *look) groupsRefuse(a api, r way, egress bool) cause.Verdict {
 	proxied, why := l.proxied()
 	if proxied == open {
 		return cause.NotChecked(why)
@@ -105,27 +105,6 @@ func toGroup(groups []string) map[string]any {
 	return map[string]any{"UserIdGroupPairs": []map[string]string{{"GroupId": first(groups)}}}
 }
 
-// result is what rules say about traffic.
-type result struct {
-	state state
-	// partial: it is unsure because the rules pass a part of it.
-	partial bool
-	gap     string // why it is unsure
-	// evidence shows what closes it, or passes only a part.
-	evidence []roll.Evidence
-	deny     denial // of a network ACL
-}
-
-func (r result) is() state { return r.state }
-
-func (r result) doubt(why string) result { return result{gap: why} }
-
-// partly turns a closed result into one that passes a part.
-func (r result) partly(gap string) result {
-	r.state, r.partial, r.gap = unsure, true, gap
-	return r
-}
-
 // peer is the far end of a connection, as security group rules can name it.
 type peer struct {
 	what   string   // for sentences, such as the API server
@@ -140,9 +119,9 @@ const https = 443
 // through evaluates the rules of all groups together: a packet passes if one rule allows it.
 // Prefix lists are not read, so a rule with one neither opens nor closes.
 // https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html
-func (l *look) through(groups []string, egress bool, p peer) result {
+func (l *look) through(groups []string, egress bool, p peer) way {
 	if len(groups) == 0 {
-		return result{gap: "no security group is known"}
+		return way{gap: "no security group is known"}
 	}
 	left, hidden, missing := p.space, "", ""
 	for _, id := range groups {
@@ -156,7 +135,7 @@ func (l *look) through(groups []string, egress bool, p peer) result {
 				continue
 			}
 			if slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(p.groups, g) }) {
-				return result{state: open}
+				return way{state: open}
 			}
 			left = left.without(prefixes(r.CIDRs...))
 			if len(r.PrefixLists) > 0 {
@@ -166,15 +145,15 @@ func (l *look) through(groups []string, egress bool, p peer) result {
 	}
 	switch {
 	case len(left) == 0:
-		return result{state: open}
+		return way{state: open}
 	case missing != "":
-		return result{gap: missing}
+		return way{gap: missing}
 	case hidden != "":
-		return result{gap: hidden}
+		return way{gap: hidden}
 	case !slices.Equal(left, p.space) && !p.known:
-		return result{gap: "the security groups pass some addresses, and those of " + p.what + " are not read"}
+		return way{gap: "the security groups pass some addresses, and those of " + p.what + " are not read"}
 	}
-	r := result{state: closed, evidence: l.groupEvidence(groups, egress, p)}
+	r := way{state: closed, evidence: l.groupEvidence(groups, egress, p)}
 	if !slices.Equal(left, p.space) {
 		return r.partly("the security groups pass some of the addresses of " + p.what)
 	}

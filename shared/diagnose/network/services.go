@@ -85,7 +85,7 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 			pull := l.failedPull([]string{service})
 			v = cause.DecisiveIf(silent || pull.shown && pull.direct).In(k.subject).
 				Says("the instance cannot reach %s: %s; the endpoint's private DNS name takes what goes to %s, so that other ways out do not help", service, k.why, service).
-				Shows(k.evidence).Saw("VPC endpoint "+e.ID, "PrivateDnsEnabled", "true", "a group that admits the instance").Fix(k.fix)
+				Shows(k.evidence...).Saw("VPC endpoint "+e.ID, "PrivateDnsEnabled", "true", "a group that admits the instance").Fix(k.fix)
 			if silent {
 				v.Shows(cause.Line(f, "an answer of "+service))
 			}
@@ -190,9 +190,8 @@ func (l *look) internetACL() way {
 
 // outBeside returns what rules say about the way to the internet, compared with that to the API
 // server.
-func outBeside(r, api result, why string) way {
-	w := way{state: r.state, gap: r.gap, evidence: r.evidence}
-	if r.state == closed {
+func outBeside(w, api way, why string) way {
+	if w.state == closed {
 		w.why = why
 		if api.state != open {
 			return way{gap: why + ", and perhaps none to the API server either"}
@@ -203,15 +202,10 @@ func outBeside(r, api result, why string) way {
 
 // lack is what is known about the way to a service through a VPC endpoint.
 type lack struct {
+	way     // its subject is "" for the VPC
 	service string
-	state   state
-	gap     string
-	why     string
 	// hint: something that was not read may compensate, unless the service is seen not to answer.
-	hint     bool
-	evidence roll.Evidence
-	fix      string
-	subject  string // "" for the VPC
+	hint bool
 }
 
 // reach returns the best way that the endpoints of a service offer.
@@ -222,7 +216,6 @@ func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
 			continue
 		}
 		k := l.by(e, service)
-		k.service = service
 		if k.state == open {
 			return k
 		}
@@ -234,11 +227,10 @@ func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
 }
 
 func (l *look) noEndpoint(service string) lack {
-	return lack{
-		service: service, state: closed, why: "the VPC has no endpoint of " + service,
-		evidence: roll.Evidence{Source: "VPC " + l.i.VPC, Field: "VPC endpoints", Observed: "none of " + l.serviceName(service), Expected: "one that is available"},
-		fix:      l.createEndpoint(service),
-	}
+	return lack{service: service, way: way{
+		state: closed, why: "the VPC has no endpoint of " + service, fix: l.createEndpoint(service),
+		evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: "VPC endpoints", Observed: "none of " + l.serviceName(service), Expected: "one that is available"}},
+	}}
 }
 
 // by returns the way through one endpoint.
@@ -246,47 +238,47 @@ func (l *look) by(e evidence.VPCEndpoint, service string) lack {
 	source := "VPC endpoint " + e.ID
 	switch {
 	case !strings.EqualFold(e.State, "available"):
-		return lack{
+		return lack{service: service, way: way{
 			state: closed, why: fmt.Sprintf("the endpoint %s of %s is %s", e.ID, service, e.State),
-			evidence: roll.Evidence{Source: source, Field: "State", Observed: e.State, Expected: "available"},
+			evidence: []roll.Evidence{{Source: source, Field: "State", Observed: e.State, Expected: "available"}},
 			fix:      paste.Lines("# when it does not become available, delete it and make another", l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
-		}
+		}}
 	case strings.EqualFold(e.Type, "Gateway"):
-		return l.byGateway(e, service)
+		return lack{service: service, way: l.byGateway(e, service)}
 	case !e.PrivateDNS:
-		return lack{
-			// A custom hosted zone may resolve the name to it.
-			state: closed, hint: true, why: fmt.Sprintf("the endpoint %s of %s does not answer to the service's name, since its private DNS is off", e.ID, service),
-			evidence: roll.Evidence{Source: source, Field: "PrivateDnsEnabled", Observed: "false", Expected: "true"},
+		// A custom hosted zone may resolve the name to it.
+		return lack{service: service, hint: true, way: way{
+			state: closed, why: fmt.Sprintf("the endpoint %s of %s does not answer to the service's name, since its private DNS is off", e.ID, service),
+			evidence: []roll.Evidence{{Source: source, Field: "PrivateDnsEnabled", Observed: "false", Expected: "true"}},
 			fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--private-dns-enabled"),
-		}
+		}}
 	}
-	return l.admits(e, service)
+	return lack{service: service, way: l.admits(e, service)}
 }
 
 // byGateway returns the way through a gateway endpoint, which serves the subnets of its route
 // tables.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html
-func (l *look) byGateway(e evidence.VPCEndpoint, service string) lack {
+func (l *look) byGateway(e evidence.VPCEndpoint, service string) way {
 	t := l.RouteTable()
 	if !t.Known() {
-		return lack{gap: t.Missing("the subnet's route table")}
+		return way{gap: t.Missing("the subnet's route table")}
 	}
 	routed := slices.ContainsFunc(t.Value.Routes, func(r evidence.Route) bool { return r.Target == e.ID && !r.Blackhole })
 	if routed || slices.Contains(e.RouteTables, t.Value.ID) {
-		return lack{state: open}
+		return way{state: open}
 	}
-	return lack{
+	return way{
 		state: closed, why: fmt.Sprintf("the endpoint %s of %s is not in the route table %s of the subnet", e.ID, service, t.Value.ID),
-		evidence: roll.Evidence{Source: "VPC endpoint " + e.ID, Field: "RouteTableIds", Observed: cmp.Or(strings.Join(e.RouteTables, ", "), "none"), Expected: t.Value.ID},
+		evidence: []roll.Evidence{{Source: "VPC endpoint " + e.ID, Field: "RouteTableIds", Observed: cmp.Or(strings.Join(e.RouteTables, ", "), "none"), Expected: t.Value.ID}},
 		fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--add-route-table-ids", t.Value.ID),
 	}
 }
 
 // admits evaluates the security groups at both ends of an interface endpoint.
-func (l *look) admits(e evidence.VPCEndpoint, service string) lack {
-	in := l.byAny(func(v6 bool) result { return l.through(e.SecurityGroups, false, l.nodePeer(v6)) })
-	out := l.byAny(func(v6 bool) result {
+func (l *look) admits(e evidence.VPCEndpoint, service string) way {
+	in := l.byAny(func(v6 bool) way { return l.through(e.SecurityGroups, false, l.nodePeer(v6)) })
+	out := l.byAny(func(v6 bool) way {
 		p := peer{what: "the endpoint " + e.ID, groups: e.SecurityGroups, space: everything6}
 		if !v6 {
 			p.space, p.known = l.spaceOf(e.Subnets)
@@ -295,26 +287,24 @@ func (l *look) admits(e evidence.VPCEndpoint, service string) lack {
 	})
 	switch {
 	case in.state == closed:
-		return lack{
-			state: closed, subject: "security-group/" + first(e.SecurityGroups), evidence: in.evidence[0], fix: l.allowIn(e.SecurityGroups),
-			why: fmt.Sprintf("the security groups of the endpoint %s of %s (%s) let no HTTPS in from the instance", e.ID, service, strings.Join(e.SecurityGroups, ", ")),
-		}
+		in.subject, in.fix = "security-group/"+first(e.SecurityGroups), l.allowIn(e.SecurityGroups)
+		in.why = fmt.Sprintf("the security groups of the endpoint %s of %s (%s) let no HTTPS in from the instance", e.ID, service, strings.Join(e.SecurityGroups, ", "))
+		in.evidence = in.evidence[:1]
+		return in
 	case out.state == closed:
-		return lack{
-			state: closed, subject: "security-group/" + first(l.i.SecurityGroups), evidence: out.evidence[0], fix: l.allowOut(toGroup(e.SecurityGroups)),
-			why: fmt.Sprintf("the security groups of the instance let no HTTPS out to the endpoint %s of %s", e.ID, service),
-		}
+		out.subject, out.fix = "security-group/"+first(l.i.SecurityGroups), l.allowOut(toGroup(e.SecurityGroups))
+		out.why = fmt.Sprintf("the security groups of the instance let no HTTPS out to the endpoint %s of %s", e.ID, service)
+		out.evidence = out.evidence[:1]
+		return out
 	case in.state == unsure:
-		return lack{gap: in.gap}
-	case out.state == unsure:
-		return lack{gap: out.gap}
+		return in
 	}
-	return lack{state: open}
+	return out
 }
 
 // byAny evaluates IPv4, and IPv6 if the instance has an address: an interface endpoint may have
 // both.
-func (l *look) byAny(ask func(v6 bool) result) result {
+func (l *look) byAny(ask func(v6 bool) way) way {
 	families := []family{{sure: true}}
 	if l.i.IPv6 {
 		families = append(families, family{v6: true})
@@ -333,7 +323,7 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	crashes = crashes && lacks[0].service == sts
 	subject, sure := "", lacks[0].service != sts || crashes
 	for _, k := range lacks {
-		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence)
+		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence...)
 		f, silent := l.Unanswered(k.service)
 		if silent && k.hint {
 			rows = append(rows, cause.Line(f, "an answer of "+k.service))

@@ -103,7 +103,7 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, ""
 		}, hint: codes(code)},
 		{name: "user data that joins nothing", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins = nil }, hint: codes(code)},
-		{name: "a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Proxy = userdata.Proxy{HTTPS: true} }, open: codes(code)},
+		{name: "a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Proxy = true }, open: codes(code)},
 		{name: "a way out by IPv6, which EC2's usual endpoint does not have", change: func(w *world) {
 			cutOff(nil, others...)(w)
 			w.config.IPv6 = true
@@ -200,7 +200,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				p := waits
 				p.Message += ": dial tcp 203.0.113.5:443: i/o timeout"
 				node([]string{"ec2"}, p)(w)
-				w.boot.Proxy.HTTPS = true
+				w.boot.Proxy = true
 			}, decisive: codes(code),
 		},
 		{
@@ -208,7 +208,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				p := waits
 				p.Message += ": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"
 				node([]string{"ec2"}, p)(w)
-				w.boot.Proxy.HTTPS = true
+				w.boot.Proxy = true
 			}, open: codes(code),
 		},
 		{name: "a node that reaches a public endpoint has one", change: func(w *world) { node([]string{}, waits)(w); w.publicOnly() }, clear: codes(code)},

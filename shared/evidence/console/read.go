@@ -70,8 +70,7 @@ func (r *reader) readAgain(s segment) {
 // sign, the sign is added without a detail.
 func (r *reader) redacted(i int, seen []Sign) {
 	if r.clean == nil {
-		clean, _ := redact.Text(r.text)
-		r.clean = strings.Split(clean, "\n")
+		r.clean = strings.Split(redact.Text(r.text), "\n")
 	}
 	var told []Sign
 	for _, s := range segments(r.clean[i]) {
@@ -126,7 +125,7 @@ func (r *reader) presentable(detail string) string {
 	if detail == "" {
 		return ""
 	}
-	clean, _ := redact.Text(strings.Join(strings.Fields(printable(head(detail))), " "))
+	clean := redact.Text(strings.Join(strings.Fields(printable(head(detail))), " "))
 	if runes := []rune(clean); len(runes) > maxDetail {
 		clean = string(runes[:maxDetail]) + " ..."
 	}

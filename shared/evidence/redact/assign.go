@@ -28,10 +28,6 @@ type name struct {
 // names finds names that announce a secret, and removes the values assigned to them.
 func (s *scan) names() {
 	for i := 0; i < len(s.text); {
-		if n := noteAt(s.text, i); n > 0 {
-			i += n
-			continue
-		}
 		from := i
 		for i < len(s.text) && isName(s.text[i]) {
 			i++
@@ -300,7 +296,7 @@ func (s *scan) given(n name, p int) int {
 		s.add(lit.from, lit.to, n.kind)
 		return lit.end
 	}
-	opens := strings.IndexByte("([{", s.text[p]) >= 0 && !strings.HasPrefix(value, "{{") && noteAt(s.text, p) == 0
+	opens := strings.IndexByte("([{", s.text[p]) >= 0 && !strings.HasPrefix(value, "{{")
 	if v, whole := s.first(p, n.outer); whole && !opens && harmless(v, n.kind, true) {
 		return p
 	}
@@ -349,10 +345,7 @@ func (s *scan) first(p int, outer byte) (v string, whole bool) {
 	eol := min(s.lineEnd(p), p+maxNesting)
 	i := p
 	for i < eol {
-		c := s.text[i]
-		switch n := noteAt(s.text, i); {
-		case n > 0:
-			i += n
+		switch c := s.text[i]; {
 		case c == '$' && (s.at(i+1) == '(' || s.at(i+1) == '{'), c == '{' && s.at(i+1) == '{':
 			end := s.closing(i+1, eol)
 			if end == 0 {

@@ -189,19 +189,12 @@ func textual(data []byte) bool {
 // privateDER reports whether data begins like a private key in DER: a sequence of version 0 or 1,
 // followed by what PKCS #1, PKCS #8 or SEC 1 require.
 func privateDER(data []byte) bool {
-	rest, ok := der(data, 0x30)
-	return ok && len(rest) > 4 && rest[0] == 2 && rest[1] == 1 && rest[2] <= 1 &&
-		(rest[3] == 2 || rest[3] == 0x30 || rest[3] == 4)
-}
-
-// der returns the contents of the DER element at the beginning of data.
-func der(data []byte, tag byte) ([]byte, bool) {
-	if len(data) < 32 || data[0] != tag {
-		return nil, false
+	if len(data) < 32 || data[0] != 0x30 {
+		return false
 	}
-	n := 2
+	n := 2 // of the tag and the length
 	if data[1] >= 0x80 {
 		n += int(data[1] & 0x7f)
 	}
-	return data[min(n, len(data)):], n <= 6
+	return n <= 6 && data[n] == 2 && data[n+1] == 1 && data[n+2] <= 1 && (data[n+3] == 2 || data[n+3] == 0x30 || data[n+3] == 4)
 }

@@ -21,7 +21,7 @@ const cut = " ..."
 // line. Lines are cut at MaxWidth, and characters that control a terminal are removed. A line that
 // does not exist gives "".
 func Excerpt(s string, line, context int) string {
-	clean, _ := Text(s)
+	clean := Text(s)
 	lines := strings.Split(strings.TrimSuffix(clean, "\n"), "\n")
 	if line < 1 || line > len(lines) || s == "" {
 		return ""

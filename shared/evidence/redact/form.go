@@ -205,7 +205,7 @@ func (s *scan) tables() {
 	for line := range s.starts {
 		from, to := s.content(line)
 		text := s.text[from:to]
-		head := text != "" && text[0] == '[' && noteAt(s.text, from) == 0
+		head := text != "" && text[0] == '['
 		if kind != "" && (head || strings.HasPrefix(text, "--") || strings.HasPrefix(text, "#!")) {
 			s.add(start, s.starts[line], kind)
 			kind = ""

@@ -21,11 +21,8 @@ func FuzzText(f *testing.F) {
 		if len(text) > 16<<10 {
 			t.Skip()
 		}
-		clean, hits := Text(text)
-		if len(hits) == 0 && clean != text {
-			t.Errorf("changed without a hit: %q", text)
-		}
-		if again, hits := Text(clean); again != clean || len(hits) > 0 {
+		clean := Text(text)
+		if again := Text(clean); again != clean {
 			t.Errorf("not stable: %q\nbecomes %q\nthen    %q", text, clean, again)
 		}
 		if utf8.ValidString(text) && !utf8.ValidString(clean) {
@@ -36,12 +33,6 @@ func FuzzText(f *testing.F) {
 		}
 		if len(clean) > 16*len(text)+64 {
 			t.Errorf("%d bytes became %d", len(text), len(clean))
-		}
-		lines := strings.Count(text, "\n") + 1
-		for _, h := range hits {
-			if h.Line < 1 || h.Line > lines {
-				t.Errorf("line %d of %d", h.Line, lines)
-			}
 		}
 		Excerpt(text, 1+len(text)%3, 2)
 	})

@@ -237,13 +237,7 @@ sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78
 func TestWhatADiagnosisNeedsStays(t *testing.T) {
 	for name, text := range kept() {
 		t.Run(name, func(t *testing.T) {
-			clean, hits := Text(text)
-			if clean == text {
-				if len(hits) > 0 {
-					t.Errorf("hits %v", hits)
-				}
-				return
-			}
+			clean := Text(text)
 			was, is := strings.Split(text, "\n"), strings.Split(clean, "\n")
 			for i := range was {
 				if was[i] != is[i] {
@@ -257,7 +251,7 @@ func TestWhatADiagnosisNeedsStays(t *testing.T) {
 // What stands behind the code of an error and is no sentence is judged as behind any other name.
 func TestTheCodeOfAnErrorKeepsNoSecret(t *testing.T) {
 	for _, text := range []string{"AuthFailure: hunter2-Xk29dQpL7", "ExpiredToken: Xk29dQpL7vRt", "InvalidToken: The Xk29dQpL7vRt"} {
-		if clean, hits := Text(text); len(hits) == 0 {
+		if clean := Text(text); clean == text {
 			t.Errorf("%q is kept as %q", text, clean)
 		}
 	}

@@ -20,10 +20,9 @@ func Log(s string) string {
 			prefixes[i], lines[i] = line[:m[1]], line[m[1]:]
 		}
 	}
-	clean, _ := Text(strings.Join(lines, "\n"))
+	clean := Text(strings.Join(lines, "\n"))
 	for i, line := range strings.Split(clean, "\n") { // lines keep their numbers
 		lines[i] = prefixes[i] + line
 	}
-	clean, _ = Text(strings.Join(lines, "\n"))
-	return clean
+	return Text(strings.Join(lines, "\n"))
 }

@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxName is the maximum length of a name. Longer runs of such characters are data.
 const maxName = 96
@@ -126,14 +129,7 @@ func secretName(name string) Kind {
 }
 
 func contains(list []string, either ...string) bool {
-	for _, w := range list {
-		for _, e := range either {
-			if w == e {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(w string) bool { return slices.Contains(either, w) })
 }
 
 func secretWord(w string) Kind {
@@ -148,14 +144,8 @@ func secretWord(w string) Kind {
 			return a.kind
 		}
 	}
-next:
 	for _, e := range endings {
-		if strings.HasSuffix(w, e.end) {
-			for _, not := range e.words {
-				if w == not {
-					continue next
-				}
-			}
+		if strings.HasSuffix(w, e.end) && !slices.Contains(e.words, w) {
 			return e.kind
 		}
 	}
@@ -198,11 +188,8 @@ func secretFile(path string) Kind {
 	if i := strings.LastIndexAny(path, `/\`); i >= 0 {
 		path = path[i+1:]
 	}
-	base := asciiLower(path)
-	for _, known := range []string{"id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"} {
-		if base == known {
-			return PrivateKey
-		}
+	if slices.Contains([]string{"id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"}, asciiLower(path)) {
+		return PrivateKey
 	}
 	for _, end := range []string{".conf", ".cfg", ".txt", ".json", ".yaml", ".yml", ".ini", ".env", ".toml"} {
 		path = strings.TrimSuffix(path, end)

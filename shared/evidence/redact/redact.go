@@ -1,10 +1,13 @@
 package redact
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/memo"
+	"rollcall/shared/roll/pattern"
 )
 
 // Kind is a kind of secret.
@@ -45,12 +48,6 @@ var Kinds = []Kind{
 	Encoded, Unsettled,
 }
 
-// Hit is a secret that was found. It holds no part of the secret.
-type Hit struct {
-	Kind Kind
-	Line int // the line where it begins, from 1
-}
-
 const (
 	noteOpen  = "[redacted: "
 	noteClose = "]"
@@ -61,74 +58,74 @@ func (k Kind) note() string { return noteOpen + string(k) + noteClose }
 // maxPasses bounds how often a text is scanned until nothing new is found.
 const maxPasses = 5
 
-// Text replaces the secrets in a text and returns what it found. A secret of several lines leaves
-// its note on the first line and the others empty, so that lines keep their numbers. The result is
-// stable: Text returns it unchanged, without hits. A text in which each removal uncovers another
-// secret is adversarial; after a few passes each of its lines is replaced. The hits are shared with
-// other callers for the same text.
-func Text(s string) (clean string, hits []Hit) {
+// Text replaces the secrets in a text. A secret of several lines leaves its note on the first line
+// and the others empty, so that lines keep their numbers. The result is stable: Text returns it
+// unchanged. A text in which each removal uncovers another secret is adversarial; after a few passes
+// each of its lines is replaced.
+func Text(s string) string {
 	switch {
 	case len(s) < shortest:
-		return s, nil
+		return s
 	case len(s) > longest:
 		return scrubbed(s)
 	}
-	t := texts.Get(memo.Of(s), func() (t text) {
-		t.clean, t.hits = scrubbed(s)
-		if t.clean == s {
-			t.clean, t.same = "", true
+	clean := texts.Get(memo.Of(s), func() *string {
+		if clean := scrubbed(s); clean != s {
+			return &clean
 		}
-		return t
+		return nil
 	})
-	if t.same {
-		return s, t.hits
+	if clean == nil {
+		return s
 	}
-	return t.clean, t.hits
+	return *clean
 }
 
-// text is a redacted text. same reports whether it had no secrets.
-type text struct {
-	clean string
-	hits  []Hit
-	same  bool
-}
-
-// texts caches the latest results. Longer texts are not cached, to save memory; a caller that
-// redacts such a text repeatedly keeps its own result.
-var texts = memo.Memo[memo.Key, text]{Most: 4096}
+// texts caches the latest results, nil for a text without secrets. Longer texts are not cached, to
+// save memory; a caller that redacts such a text repeatedly keeps its own result.
+var texts = memo.Memo[memo.Key, *string]{Most: 4096}
 
 const longest = 4 << 10
 
-func scrubbed(s string) (clean string, hits []Hit) {
-	clean = s
-	for range maxPasses {
-		budget := maxDecoded
-		spans := find(clean, 0, &budget)
-		if len(spans) == 0 {
-			slices.SortFunc(hits, func(a, b Hit) int {
-				if a.Line != b.Line {
-					return a.Line - b.Line
-				}
-				return strings.Compare(string(a.Kind), string(b.Kind))
-			})
-			return clean, hits
-		}
-		var found []Hit
-		clean, found = replace(clean, spans)
-		hits = append(hits, found...)
+// Named is Text for the value of a field, a tag or the like. If the name announces a secret, a note
+// replaces the whole value.
+func Named(name, value string) string {
+	clean := Text(value)
+	if !announces(asciiLower(name)) { // as most
+		return clean
 	}
-	return everyLine(clean)
+	alone := note.FindAllString(Text(name)+clean, -1)
+	for _, sign := range []string{"=", ": "} {
+		if notes := note.FindAllString(Text(name+sign+value), -1); len(notes) > len(alone) {
+			return notes[len(notes)-1]
+		}
+	}
+	return clean
 }
 
-func everyLine(s string) (clean string, hits []Hit) {
+// note matches a note.
+var note = pattern.New(regexp.QuoteMeta(noteOpen) + "(?:" + strings.Join(roll.Map(Kinds, func(k Kind) string { return string(k) }), "|") + ")" + regexp.QuoteMeta(noteClose))
+
+func scrubbed(s string) string {
+	for range maxPasses {
+		budget := maxDecoded
+		spans := find(s, 0, &budget)
+		if len(spans) == 0 {
+			return s
+		}
+		s = replace(s, spans)
+	}
+	return everyLine(s)
+}
+
+func everyLine(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		if strings.TrimSpace(line) != "" {
 			lines[i] = Unsettled.note()
-			hits = append(hits, Hit{Unsettled, i + 1})
 		}
 	}
-	return strings.Join(lines, "\n"), hits
+	return strings.Join(lines, "\n")
 }
 
 // span is a part of the text to remove.
@@ -169,14 +166,12 @@ var rank = func() map[Kind]int {
 }()
 
 // replace replaces each of the merged spans with a note.
-func replace(text string, spans []span) (string, []Hit) {
+func replace(text string, spans []span) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	hits := make([]Hit, 0, len(spans))
-	line, at := 1, 0
+	at := 0
 	for _, sp := range spans {
 		b.WriteString(text[at:sp.from])
-		line += strings.Count(text[at:sp.from], "\n")
 		at = sp.to
 		noted := false
 		for part := range strings.Lines(text[sp.from:sp.to]) {
@@ -186,50 +181,26 @@ func replace(text string, spans []span) (string, []Hit) {
 				noted = true
 				b.WriteString(body[:strings.Index(body, content)])
 				b.WriteString(sp.kind.note())
-				hits = append(hits, Hit{sp.kind, line})
 			}
 			if ended {
 				if strings.HasSuffix(body, "\r") {
 					b.WriteByte('\r')
 				}
 				b.WriteByte('\n')
-				line++
 			}
 		}
 	}
 	b.WriteString(text[at:])
-	return b.String(), hits
+	return b.String()
 }
 
-// noteAt returns the length of the note that begins at i, or 0.
-func noteAt(text string, i int) int {
-	if i >= len(text) || text[i] != '[' || !strings.HasPrefix(text[i:], noteOpen) {
-		return 0
-	}
-	rest := text[i+len(noteOpen):]
-	end := strings.Index(rest[:min(len(rest), 32)], noteClose)
-	if end < 0 {
-		return 0
-	}
-	if _, ok := rank[Kind(rest[:end])]; !ok {
-		return 0
-	}
-	return len(noteOpen) + end + len(noteClose)
+// masked returns the text with its notes replaced by as many marks, which are no part of any secret.
+func masked(text string) string {
+	return note.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat(mark, len(n)) })
 }
 
-// spent reports whether nothing is left to remove from a text: it is white space, quotes and notes.
-func spent(v string) bool {
-	for i := 0; i < len(v); {
-		if n := noteAt(v, i); n > 0 {
-			i += n
-			continue
-		}
-		switch v[i] {
-		case ' ', '\t', '\r', '\n', '"', '\'', '\\', '`':
-			i++
-		default:
-			return false
-		}
-	}
-	return true
-}
+const mark = "\x01"
+
+// spent reports whether nothing is left to remove from a masked text: it is white space, quotes and
+// notes.
+func spent(v string) bool { return strings.Trim(v, " \t\r\n\"'\\`"+mark) == "" }

@@ -7,10 +7,9 @@ import (
 
 // scan is one pass over one text.
 type scan struct {
-	text   string
+	text   string // masked
 	lower  string // the same length
 	starts []int  // where lines begin
-	notes  []span
 	spans  []span
 	depth  int
 	budget *int // of decoded bytes, over all levels
@@ -35,13 +34,11 @@ func find(text string, depth int, budget *int) []span {
 	if len(text) < shortest {
 		return nil
 	}
+	text = masked(text)
 	s := &scan{text: text, lower: asciiLower(text), starts: []int{0}, depth: depth, budget: budget}
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\n' {
 			s.starts = append(s.starts, i+1)
-		}
-		if n := noteAt(text, i); n > 0 {
-			s.notes = append(s.notes, span{from: i, to: i + n})
 		}
 	}
 	s.quotes.line = -1
@@ -56,26 +53,13 @@ func find(text string, depth int, budget *int) []span {
 	return merge(s.spans)
 }
 
-// add marks a part of the text as secret, unless nothing is left of it. A note is never cut.
+// add marks a part of the text as secret, unless nothing is left of it.
 func (s *scan) add(from, to int, kind Kind) {
 	for from < to && isSpace(s.text[from]) {
 		from++
 	}
 	for from < to && isSpace(s.text[to-1]) {
 		to--
-	}
-	cut := func(at int) (note span, ok bool) {
-		i := sort.Search(len(s.notes), func(i int) bool { return s.notes[i].to > at })
-		if i == len(s.notes) || s.notes[i].from >= at {
-			return span{}, false
-		}
-		return s.notes[i], true
-	}
-	if note, ok := cut(from); ok {
-		from = note.to
-	}
-	if note, ok := cut(to); ok {
-		to = note.to
 	}
 	if from < to && !spent(s.text[from:to]) {
 		s.spans = append(s.spans, span{from, to, kind})

@@ -19,10 +19,11 @@ type Boot struct {
 
 	EncodedTwice bool // what EC2 returns is itself base64; a Fault names the readers that fail on it
 
-	// Clusters are the clusters that it bootstraps a node of, distinct, in order. If the text
-	// leaves the name open, Unreadable has the reason.
-	Clusters   []string
-	Unreadable []Problem
+	// Clusters are the clusters that it bootstraps a node of, distinct, in order.
+	Clusters []string
+	// Unclear reports whether it may bootstrap a node of other clusters too: a name is computed on
+	// the instance or is none, or a part could not be read.
+	Unclear bool
 
 	Formats []Format // the forms found, distinct, in order
 	Faults  []Fault  // in the order found
@@ -39,7 +40,7 @@ type Boot struct {
 	// not a usual command. It may do anything, including joining a cluster.
 	Opaque bool
 
-	Proxy Proxy
+	Proxy bool // it sets a proxy, whose URL is not kept: it may contain a password
 	// DualStack reports whether a text names the endpoints of AWS that have IPv6, or the setting by
 	// which AWS's tools call them: use_dualstack_endpoint, or a name under api.aws.
 	DualStack bool
@@ -105,7 +106,7 @@ const (
 // Join is one way in which user data joins the instance to a cluster.
 type Join struct {
 	Tool     Tool
-	Part     string // which part of the user data, by position, as in Problem
+	Part     string // which part of the user data, by position, as in Fault
 	Cluster  Setting
 	Endpoint Setting // URL of the API server
 	CA       Setting // see CertificateOf
@@ -166,13 +167,6 @@ func (s Setting) over(other Setting) Setting {
 	return s
 }
 
-// Proxy reports which proxy settings the user data makes. Their values are not kept: the URL of a
-// proxy may contain a password.
-type Proxy struct{ HTTP, HTTPS, No bool }
-
-// Any reports whether a proxy is set.
-func (p Proxy) Any() bool { return p.HTTP || p.HTTPS }
-
 // Edit is a change that the user data makes to the image.
 type Edit string
 
@@ -194,7 +188,7 @@ type Fetch struct {
 
 // Bounds that keep a Boot small whatever the input.
 const (
-	maxList      = 16 // clusters, problems, edits, formats
+	maxList      = 16 // clusters, edits, formats
 	maxJoins     = 8
 	maxDocuments = 16
 	maxFaults    = 48
@@ -230,13 +224,10 @@ func add[T comparable](list *[]T, value T, most int) {
 }
 
 // cluster adds the name that a bootstrap call or document gives.
-func (r *reader) cluster(name, part string, f Format) {
-	switch {
-	case strings.Contains(name, unknown):
-		r.unread(part, f, Computed)
-	case !validName(name):
-		r.unread(part, f, NoName)
-	default:
+func (r *reader) cluster(name string) {
+	if validName(name) {
 		add(&r.boot.Clusters, name, maxList)
+	} else {
+		r.boot.Unclear = true
 	}
 }

@@ -226,7 +226,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			want: `
 				user data by bootstrap.sh
 				  cluster: demo
-				proxy: {HTTP:true HTTPS:true No:false}
+				proxy
 				edit: changes /etc/eks/bootstrap.sh
 				edit: writes a systemd unit or drop-in of the kubelet
 				edit: changes the kubelet's configuration file

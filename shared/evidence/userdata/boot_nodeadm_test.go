@@ -66,7 +66,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  label team=a
 				  fail cgroup v1: true
 				  missing: spec.cluster.name spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr
-				proxy: {HTTP:false HTTPS:true No:true}`,
+				proxy`,
 		},
 		{
 			name: "eksctl's default NodeConfig, its boundary without quotes",

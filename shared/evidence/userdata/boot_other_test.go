@@ -34,7 +34,7 @@ func TestBootOfBottlerocket(t *testing.T) {
 				  taint =: by settings.kubernetes.node-taints; is not <key>=<value>:<effect>
 				  label node-role.kubernetes.io/worker=; is one that a kubelet may not set
 				  hostname: a.example.com
-				proxy: {HTTP:false HTTPS:true No:true}`,
+				proxy`,
 		},
 		{
 			name: "what it needs is not there",
@@ -127,7 +127,7 @@ func TestBootOfWindows(t *testing.T) {
 				  ca: given 69590970
 				  flag node-labels='a=b'; quotes reach the kubelet
 				  label =; is not <key>=<value>
-				proxy: {HTTP:false HTTPS:true No:true}`,
+				proxy`,
 		},
 		{
 			name: "EC2Launch v2, shortened parameters, a name that only the instance knows, a proxy of the system",
@@ -137,7 +137,7 @@ func TestBootOfWindows(t *testing.T) {
 				  cluster: (dynamic)
 				  endpoint: (dynamic)
 				  flag max-pods (dynamic)
-				proxy: {HTTP:false HTTPS:true No:false}`,
+				proxy`,
 		},
 		{
 			name: "no name",

@@ -36,8 +36,8 @@ func outline(b Boot) string {
 			say("  by Karpenter: %s", strings.Join(j.Karpenter, " "))
 		}
 	}
-	if b.Proxy != (Proxy{}) {
-		say("proxy: %+v", b.Proxy)
+	if b.Proxy {
+		say("proxy")
 	}
 	for _, e := range b.Edits {
 		say("edit: %s", e)
@@ -187,7 +187,7 @@ func TestSettingsThatAreNotGivenDoNotOverride(t *testing.T) {
 }
 
 func TestFaultReadsAsASentence(t *testing.T) {
-	f := Fault{Problem: Problem{"part 2", NodeConfig, UnknownField}, Line: 6, Field: "spec.cluster", By: ByNodeadm, Effect: Skipped}
+	f := Fault{Part: "part 2", Format: NodeConfig, Reason: UnknownField, Line: 6, Field: "spec.cluster", By: ByNodeadm, Effect: Skipped}
 	if got, want := f.String(), "part 2, line 6 (nodeconfig) has a field that does not exist: spec.cluster"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -60,9 +60,7 @@ func (w *walk) bootstrap(args []field) {
 		j.Endpoint, j.CA = Setting{State: Dynamic}.over(j.Endpoint), Setting{State: Dynamic}.over(j.CA)
 	}
 	j.Kubelet.Loss = loss
-	if j.Cluster.State == Absent {
-		j.Missing = []string{"<cluster-name>"}
-	}
+	j.needs("<cluster-name>", j.Cluster.State != Absent)
 	w.join(j)
 	w.meant(c)
 }
@@ -136,16 +134,14 @@ func (w *walk) meant(c bootstrapCall) {
 		case isOption(name):
 			strange = strange || !strings.Contains(name.text, "=")
 			continue
-		case strange: // it may be the value of that option, and a value may be a secret
-			w.unread(w.part, Shell, Unclear)
-		case name.loose:
-			w.unread(w.part, Shell, Computed)
+		case strange || name.loose: // it may be the value of that option, and a value may be a secret
+			w.boot.Unclear = true
 		default:
-			w.cluster(name.text, w.part, Shell)
+			w.cluster(name.text)
 		}
 		return
 	}
-	w.unread(w.part, Shell, NoName)
+	w.boot.Unclear = true
 }
 
 // optionIn returns the option that was meant, if it is one of bootstrap.sh or the kubelet.
@@ -158,7 +154,7 @@ func optionIn(text string) string {
 }
 
 func (w *walk) bootstrapFault(why Reason, field string, effect Effect) {
-	w.fault(Fault{Problem: Problem{w.part, Shell, why}, Field: field, By: ByBootstrap, Effect: effect})
+	w.fault(Fault{Part: w.part, Format: Shell, Reason: why, Field: field, By: ByBootstrap, Effect: effect})
 }
 
 // kubelet adds a kubelet that the user data starts directly.

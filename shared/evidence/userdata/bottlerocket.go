@@ -28,10 +28,8 @@ func (r *reader) bottlerocket(text, part string) {
 		b.fault(NoSettings, "settings")
 		return
 	}
-	network := typed[map[string]any](b, settings, "settings.", "network")
-	_, https := network["https-proxy"]
-	_, no := network["no-proxy"]
-	r.boot.Proxy = Proxy{HTTP: r.boot.Proxy.HTTP, HTTPS: r.boot.Proxy.HTTPS || https, No: r.boot.Proxy.No || no}
+	_, proxy := typed[map[string]any](b, settings, "settings.", "network")["https-proxy"]
+	r.boot.Proxy = r.boot.Proxy || proxy
 	kernel := typed[map[string]any](b, settings, "settings.", "kernel")
 	sysctl := typed[map[string]any](b, kernel, "settings.kernel.", "sysctl")
 	for _, key := range slices.Sorted(maps.Keys(sysctl)) {
@@ -46,14 +44,14 @@ func (r *reader) bottlerocket(text, part string) {
 	}
 	kubernetes := typed[map[string]any](b, settings, "settings.", "kubernetes")
 	if _, given := settings["kubernetes"]; given && kubernetes == nil {
-		r.unread(part, Bottlerocket, Unparseable) // it may have been meant for any cluster
+		r.boot.Unclear = true // it may have been meant for any cluster
 	}
 	if kubernetes == nil || kubernetes["standalone-mode"] == true {
 		return
 	}
 	if name, given := kubernetes["cluster-name"]; given {
 		text, _ := name.(string)
-		r.cluster(text, part, Bottlerocket)
+		r.cluster(text)
 	}
 	r.join(b.kubernetes(kubernetes))
 }
@@ -64,7 +62,7 @@ type bottlerocketReader struct {
 }
 
 func (b bottlerocketReader) fault(why Reason, field string) {
-	b.r.fault(Fault{Problem: Problem{b.part, Bottlerocket, why}, Field: field, By: ByBottlerocket, Effect: Fails})
+	b.r.fault(Fault{Part: b.part, Format: Bottlerocket, Reason: why, Field: field, By: ByBottlerocket, Effect: Fails})
 }
 
 // typed returns the value of a key. A value of another type is a fault and gives the zero value.
@@ -107,10 +105,9 @@ func (b bottlerocketReader) kubernetes(k map[string]any) Join {
 	j.Kubelet.Taints = b.taints(typed[map[string]any](b, k, kubernetesPath, "node-taints"))
 	// The variants for Kubernetes on AWS require these (Bottlerocket, settings.kubernetes,
 	// "Settings needed for aws-k8s-* variants").
-	j.Missing = absent([]need{
-		{kubernetesPath + "api-server", j.Endpoint.State != Absent}, {kubernetesPath + "cluster-certificate", j.CA.State != Absent},
-		{kubernetesPath + "cluster-name", j.Cluster.State != Absent},
-	})
+	j.needs(kubernetesPath+"api-server", j.Endpoint.State != Absent)
+	j.needs(kubernetesPath+"cluster-certificate", j.CA.State != Absent)
+	j.needs(kubernetesPath+"cluster-name", j.Cluster.State != Absent)
 	return j
 }
 

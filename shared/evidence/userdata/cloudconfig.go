@@ -71,7 +71,7 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 	}
 	if first, _, _ := strings.Cut(string(content), "\n"); strings.HasPrefix(first, "#!") && strings.HasSuffix(first, "\r") {
 		// write_files writes the content unchanged: "bad interpreter".
-		r.fault(Fault{Problem: Problem{part, Shell, CarriageReturns}, By: ByShell, Effect: Fails})
+		r.fault(Fault{Part: part, Format: Shell, Reason: CarriageReturns, By: ByShell, Effect: Fails})
 	}
 	text := strings.ReplaceAll(string(content), "\r\n", "\n")
 	r.store(path, text, scalar(lookup(file, "append")) == "true")

@@ -67,7 +67,7 @@ func (r *reader) delivered(d delivery) {
 		{d.format == Bottlerocket && d.part != whole, Misplaced, ByBottlerocket, Fails},
 	} {
 		if rule.holds {
-			r.fault(Fault{Problem: Problem{d.part, d.format, rule.why}, By: rule.by, Effect: rule.effect})
+			r.fault(Fault{Part: d.part, Format: d.format, Reason: rule.why, By: rule.by, Effect: rule.effect})
 		}
 	}
 }
@@ -92,10 +92,9 @@ func (r *reader) encodedTwice(raw, part string) {
 	if part != whole || strings.ContainsAny(raw, " \t\r\n") {
 		effect = Skipped
 	}
-	problem := Problem{part, Unknown, EncodedAgain}
 	if part == whole {
 		r.boot.EncodedTwice = true
-		r.fault(Fault{Problem: problem, By: ByBottlerocket, Effect: Fails})
+		r.fault(Fault{Part: part, Format: Unknown, Reason: EncodedAgain, By: ByBottlerocket, Effect: Fails})
 	}
-	r.fault(Fault{Problem: problem, By: CloudInit, Effect: effect})
+	r.fault(Fault{Part: part, Format: Unknown, Reason: EncodedAgain, By: CloudInit, Effect: effect})
 }

@@ -9,7 +9,7 @@
 // to a verdict.
 //
 // User data may contain secrets. Only what Boot names leaves the package, and only in the expected
-// form. A Problem and a Fault use this package's own words.
+// form. A Fault uses this package's own words.
 //
 // The package is pure: no I/O, no clock. Its cost is bounded for any input.
 package userdata

@@ -62,7 +62,6 @@ type reader struct {
 
 	nodeConfigs []nodeDocument // those that nodeadm merges
 	merged      string         // cluster of the merged NodeConfig
-	mergedPart  string         // the part that named it
 
 	cut     map[string]int    // lines cut from the beginning of a part
 	texts   map[string]string // of the parts, by their names
@@ -91,7 +90,7 @@ func (r *reader) read(data []byte) Boot {
 	r.dropIns()
 	r.trace()
 	if r.merged != "" {
-		r.cluster(r.merged, r.mergedPart, NodeConfig)
+		r.cluster(r.merged)
 	}
 	return r.finish(data)
 }
@@ -111,7 +110,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	text := r.text(data, part)
 	if text == "" {
 		if mediaType == nodeConfigMedia {
-			r.fault(Fault{Problem: Problem{part, NodeConfig, WrongKind}, By: ByNodeadm, Effect: Fails})
+			r.fault(Fault{Part: part, Format: NodeConfig, Reason: WrongKind, By: ByNodeadm, Effect: Fails})
 		}
 		return
 	}
@@ -167,8 +166,8 @@ func (r *reader) unknown(text, part string) {
 		r.problem(part, Unknown, Unsupported)
 		return
 	}
-	r.unread(part, Unknown, Unsupported)
-	r.fault(Fault{Problem: Problem{part, Unknown, NotHandled}, By: CloudInit, Effect: Skipped})
+	r.boot.Unclear = true
+	r.fault(Fault{Part: part, Format: Unknown, Reason: NotHandled, By: CloudInit, Effect: Skipped})
 }
 
 // text returns a document's text without what precedes its first line.

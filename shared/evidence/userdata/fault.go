@@ -11,16 +11,12 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// Problem is a part that could not be read completely. It holds no text of the user data.
-type Problem struct {
+// Fault is a fault in user data that stops a reader: this package, or a program on the instance. It
+// holds no text of the user data.
+type Fault struct {
 	Part   string // which part, by position: "user data", "part 2", "write_files 3 in part 1"
 	Format Format
 	Reason Reason
-}
-
-// Fault is a fault in user data that stops a reader: this package, or a program on the instance.
-type Fault struct {
-	Problem
 	Line   int    // where it begins in the part's text, from 1, as near as the parser says; else 0
 	Field  string // the field's path or the option's name, of those that the reader knows; "" for others
 	By     Reader // the reader that fails
@@ -85,9 +81,6 @@ const (
 	TooLarge    Reason = "is too large to read"
 	TooDeep     Reason = "is nested too deeply to read"
 	TooComplex  Reason = "takes too much work to follow"
-	Computed    Reason = "bootstraps a cluster whose name is computed on the instance"
-	NoName      Reason = "bootstraps a node but gives no valid EKS cluster name"
-	Unclear     Reason = "has an option before the cluster's name that bootstrap.sh does not have"
 	Elsewhere   Reason = "refers to configuration that is not in the user data"
 	Unsupported Reason = "has a form that is not read"
 )
@@ -130,8 +123,8 @@ func (r *reader) problem(part string, f Format, why Reason) { r.problemAt(part, 
 
 // problemAt is problem with the parser's error, which may name a line.
 func (r *reader) problemAt(part string, f Format, why Reason, err error) {
-	r.unread(part, f, why)
-	fault := Fault{Problem: Problem{part, f, why}, Line: errorLine(err), By: Rollcall, Effect: Unread}
+	r.boot.Unclear = true
+	fault := Fault{Part: part, Format: f, Reason: why, Line: errorLine(err), By: Rollcall, Effect: Unread}
 	switch {
 	case why == Unparseable && f != PowerShell && f != Unknown, why == Undecodable, why == UnclosedFlags:
 		for _, by := range instanceReaders[f] {
@@ -145,11 +138,6 @@ func (r *reader) problemAt(part string, f Format, why Reason, err error) {
 		fault.By, fault.Effect = ByNodeadm, Fails
 	}
 	r.fault(fault)
-}
-
-// unread adds the reason why not all clusters are known.
-func (r *reader) unread(part string, f Format, why Reason) {
-	add(&r.boot.Unreadable, Problem{part, f, why}, maxList)
 }
 
 // fault adds a fault. Its line is counted in the part's text without leading white space.

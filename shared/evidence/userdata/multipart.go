@@ -58,7 +58,7 @@ func (r *reader) separated(text, part string) string {
 		switch bare := strings.TrimRight(l, "\r\n"); {
 		case boundary != "" && bare == boundary:
 			if header && line > 1 {
-				r.fault(Fault{Problem: Problem{part, Multipart, Unparseable}, Line: line, By: ByNodeadm, Effect: Fails})
+				r.fault(Fault{Part: part, Format: Multipart, Reason: Unparseable, Line: line, By: ByNodeadm, Effect: Fails})
 				out.WriteByte('\n')
 			}
 			header = true
@@ -67,7 +67,7 @@ func (r *reader) separated(text, part string) string {
 			header = false
 		case !headerLine.MatchString(bare):
 			header = false
-			r.fault(Fault{Problem: Problem{part, Multipart, Unparseable}, Line: line, By: ByNodeadm, Effect: Fails})
+			r.fault(Fault{Part: part, Format: Multipart, Reason: Unparseable, Line: line, By: ByNodeadm, Effect: Fails})
 			out.WriteByte('\n')
 		}
 		out.WriteString(l)
@@ -137,7 +137,7 @@ func (r *reader) contentType(header textproto.MIMEHeader, part string) (mediaTyp
 		return mediaType, params["boundary"]
 	}
 	if value != "" {
-		r.fault(Fault{Problem: Problem{part, Multipart, BadContentType}, By: ByNodeadm, Effect: Fails})
+		r.fault(Fault{Part: part, Format: Multipart, Reason: BadContentType, By: ByNodeadm, Effect: Fails})
 	}
 	mediaType, _, _ = strings.Cut(value, ";")
 	if m := unquotedBoundary.FindStringSubmatch(value); m != nil {

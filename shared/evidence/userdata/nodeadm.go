@@ -79,7 +79,7 @@ const nodeConfigGroup = "node.eks.aws/"
 func (r *reader) nodeConfig(text, part string, misplaced bool) {
 	doc := r.nodeDocument(text, part, !misplaced, true)
 	if doc.meant != "" {
-		r.merged, r.mergedPart = doc.meant, part
+		r.merged = doc.meant
 	}
 	r.merge(doc)
 }
@@ -118,7 +118,7 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 			line = 0
 		}
 		if judged {
-			r.fault(Fault{Problem{part, NodeConfig, why}, line, field, ByNodeadm, effect})
+			r.fault(Fault{part, NodeConfig, why, line, field, ByNodeadm, effect})
 		}
 	}
 	if len(text) > maxYAML || !r.spend(len(text)) {
@@ -127,7 +127,7 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 	}
 	roots, err := yamlDocuments(text)
 	if err != nil {
-		r.unread(part, NodeConfig, Unparseable)
+		r.boot.Unclear = true
 	}
 	doc.meant = clusterIn(roots)
 	switch {
@@ -303,28 +303,18 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	j.Kubelet = newKubelet(commandLineWords(value), config, parts...)
 	j.Kubelet.Loss = loss
 	// Without these nodeadm stops (nodeadm/internal/api/validation.go).
-	j.Missing = absent([]need{
-		{"spec.cluster.name", j.Cluster.State != Absent}, {"spec.cluster.apiServerEndpoint", j.Endpoint.State != Absent},
-		{"spec.cluster.certificateAuthority", j.CA.State != Absent}, {"spec.cluster.cidr", cidr != ""},
-	})
+	j.needs("spec.cluster.name", j.Cluster.State != Absent)
+	j.needs("spec.cluster.apiServerEndpoint", j.Endpoint.State != Absent)
+	j.needs("spec.cluster.certificateAuthority", j.CA.State != Absent)
+	j.needs("spec.cluster.cidr", cidr != "")
 	return j
 }
 
-// need is a field without which a tool stops.
-type need struct {
-	field string
-	given bool
-}
-
-// absent returns the fields that are not given.
-func absent(needs []need) []string {
-	var out []string
-	for _, n := range needs {
-		if !n.given {
-			out = append(out, n.field)
-		}
+// needs notes a field without which the tool stops, unless it is given.
+func (j *Join) needs(field string, given bool) {
+	if !given {
+		j.Missing = append(j.Missing, field)
 	}
-	return out
 }
 
 // nodeadm adds a call of nodeadm init. Without a source, or from the instance's user data, it reads
@@ -355,7 +345,7 @@ func (w *walk) nodeadm(args []field) {
 			docs = append(docs, doc)
 		}
 		if doc.meant != "" {
-			w.cluster(doc.meant, w.part, NodeConfig)
+			w.cluster(doc.meant)
 		}
 	}
 	if len(docs) > 0 {

@@ -12,28 +12,19 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// proxy records that a proxy variable is set. Programs read the names in either case.
-func (r *reader) proxy(name string) {
-	switch strings.ToLower(name) {
-	case "http_proxy":
-		r.boot.Proxy.HTTP = true
-	case "https_proxy", "all_proxy":
-		r.boot.Proxy.HTTPS = true
-	case "no_proxy":
-		r.boot.Proxy.No = true
-	}
-}
+// proxy records that a variable sets a proxy. Programs read the names in either case.
+func (r *reader) proxy(name string) { r.boot.Proxy = r.boot.Proxy || proxyName(name) }
 
-var proxyAssignment = pattern.New(`(?i)\b((?:https?|all|no)_proxy)\b["']?\s*[=:,]`)
+var (
+	proxyName       = form(`(?i)(https?|all)_proxy`)
+	proxyAssignment = pattern.New(`(?i)\b(?:https?|all)_proxy\b["']?\s*[=:,]`)
+)
 
 // proxies finds the variables in text that is not a script, such as a systemd drop-in or
 // /etc/environment.
 func (r *reader) proxies(text string) {
-	if !r.spend(len(text)) {
-		return
-	}
-	for _, m := range proxyAssignment.FindAllStringSubmatch(withoutComments(text), -1) {
-		r.proxy(m[1])
+	if r.spend(len(text)) && proxyAssignment.MatchString(withoutComments(text)) {
+		r.boot.Proxy = true
 	}
 }
 

@@ -144,7 +144,7 @@ func (p *powershell) expand(s string) string {
 func (p *powershell) statement(words []string) {
 	line := strings.Join(words, " ")
 	if psProxy.MatchString(line) {
-		p.proxy("https_proxy")
+		p.boot.Proxy = true
 	}
 	if m := psAssign.FindStringSubmatch(line); m != nil {
 		words = psToken.FindAllString(m[2], -1)
@@ -201,9 +201,9 @@ func (p *powershell) bootstrap(args []string) {
 	// The script puts the text on the kubelet's command line, where Windows recognizes double
 	// quotes only.
 	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), kubeletConfig{}, p.part)
-	j.Missing = absent([]need{{"-EKSClusterName", j.Cluster.State != Absent}})
+	j.needs("-EKSClusterName", j.Cluster.State != Absent)
 	p.join(j)
-	p.cluster(values["-eksclustername"], p.part, PowerShell)
+	p.cluster(values["-eksclustername"])
 }
 
 // arguments returns the values by the parameters' full names. PowerShell accepts a name in any case
@@ -229,7 +229,7 @@ func (p *powershell) arguments(args []string) map[string]string {
 		case parameter(lower, commonParameters, 4) != "":
 			i += skip
 		case psParameter.MatchString(name):
-			p.fault(Fault{Problem: Problem{p.part, PowerShell, UnknownParam}, By: ByWindowsScript, Effect: Fails})
+			p.fault(Fault{Part: p.part, Format: PowerShell, Reason: UnknownParam, By: ByWindowsScript, Effect: Fails})
 			if !strings.HasPrefix(value, "-") {
 				i += skip
 			}

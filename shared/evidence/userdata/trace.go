@@ -9,7 +9,7 @@ import (
 
 // Trace is a joining tool named in text that does not parse.
 type Trace struct {
-	Part string // which part, by position, as in Problem
+	Part string // which part, by position, as in Fault
 	Tool Tool
 }
 

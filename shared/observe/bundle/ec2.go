@@ -20,8 +20,8 @@ func instancesSpec(command string) spec {
 		table: func() filed {
 			return newTable(fileInstances, func(i *instance) string { return aws.ToString(i.InstanceId) })
 		},
-		write: func(c *contents, scrub *scrubber) (any, error) {
-			return map[string]any{"Reservations": encodeAll(encoder{scrub: scrub}, reservations(c.instances().sorted()))}, nil
+		write: func(c *contents) (any, error) {
+			return map[string]any{"Reservations": encodeAll(encoder{}, reservations(c.instances().sorted()))}, nil
 		},
 		calls: []operation{
 			on(fileInstances, asksAll, func(c *contents, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
@@ -40,7 +40,7 @@ func instancesSpec(command string) spec {
 			}),
 			on("", nil, func(c *contents, in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
 				text, err := c.document(folderConsole, in.InstanceId)
-				return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: encoded(text)}, err
+				return &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Output: inBase64(text)}, err
 			}, func(c *contents, in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) {
 				c.putDocument(folderConsole, in.InstanceId, out.Output)
 			}),
@@ -155,7 +155,7 @@ func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*e
 	switch in.Attribute {
 	case types.InstanceAttributeNameUserData:
 		text, err := c.document(folderUserData, in.InstanceId)
-		out.UserData = &types.AttributeValue{Value: encoded(text)}
+		out.UserData = &types.AttributeValue{Value: inBase64(text)}
 		return out, err
 	case types.InstanceAttributeNameDisableApiTermination:
 		if err := c.unknown(aws.ToString(in.InstanceId)); err != nil {
@@ -201,8 +201,8 @@ func (c *contents) document(folder string, id *string) ([]byte, error) {
 	return t.rows[at], nil
 }
 
-// encoded returns a text in base64, as the API does; nil for an empty one.
-func encoded(text []byte) *string {
+// inBase64 returns a text in base64, as the API does; nil for an empty one.
+func inBase64(text []byte) *string {
 	if len(text) == 0 {
 		return nil
 	}

@@ -13,8 +13,8 @@ func clusterSpec() spec {
 	return spec{
 		name: fileCluster, required: true, command: "aws eks describe-cluster --name CLUSTER --output json", read: readCluster,
 		table: func() filed { return newTable(fileCluster, keyed[types.Cluster]("Name")) },
-		write: func(c *contents, scrub *scrubber) (any, error) {
-			return map[string]any{"cluster": scrub.lower().one(&c.cluster().rows[0])}, nil
+		write: func(c *contents) (any, error) {
+			return map[string]any{"cluster": encoder{lower: true}.one(&c.cluster().rows[0])}, nil
 		},
 		calls: []operation{
 			on("", nil, func(c *contents, _ *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
@@ -122,8 +122,8 @@ func shiftsSpec() spec {
 			in.decode(v, &out)
 			tableOf[output](c, fileShifts).put(out)
 		},
-		write: func(c *contents, scrub *scrubber) (any, error) {
-			return scrub.lower().one(&tableOf[output](c, fileShifts).rows[0]), nil
+		write: func(c *contents) (any, error) {
+			return encoder{lower: true}.one(&tableOf[output](c, fileShifts).rows[0]), nil
 		},
 		calls: []operation{on("", nil, func(c *contents, _ *arczonalshift.GetManagedResourceInput) (*output, error) {
 			// No other file of a bundle can show a shift, so without zonal-shifts.json there counts

@@ -11,22 +11,20 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"rollcall/shared/evidence/redact"
 )
 
-// encoder converts values of the SDK to what the AWS CLI prints for them, without secrets.
+// encoder converts values of the SDK to what the AWS CLI prints for them, without secrets. A value is
+// redacted under its name, which people chose for a tag or a label.
 type encoder struct {
-	scrub *scrubber
 	// lower reports whether names begin with a lower-case letter, as in EKS and ARC. Otherwise they
 	// are the same as in Go, as in EC2, Auto Scaling and IAM.
 	lower bool
 }
 
-func (s *scrubber) lower() encoder { return encoder{scrub: s, lower: true} }
-
 // like returns the encoder whose names begin with a letter of the same case as the name.
-func (s *scrubber) like(name string) encoder {
-	return encoder{scrub: s, lower: unicode.IsLower(rune(name[0]))}
-}
+func like(name string) encoder { return encoder{lower: unicode.IsLower(rune(name[0]))} }
 
 // one converts a value, which may be empty.
 func (e encoder) one(v any) any {
@@ -59,9 +57,9 @@ func (e encoder) value(v reflect.Value, name string) (out any, ok bool) {
 		for _, key := range v.MapKeys() {
 			item := v.MapIndex(key)
 			if item.Kind() == reflect.String {
-				out[e.scrub.text(key.String())] = e.scrub.named(key.String(), item.String())
+				out[redact.Text(key.String())] = redact.Named(key.String(), item.String())
 			} else if inner, ok := e.value(item, key.String()); ok {
-				out[e.scrub.text(key.String())] = inner
+				out[redact.Text(key.String())] = inner
 			}
 		}
 		return out, len(out) > 0
@@ -106,7 +104,7 @@ func (e encoder) members(v reflect.Value) map[string]any {
 			continue
 		}
 		if said, isText := v.Field(i).Interface().(*string); pair && isText && f.Name == "Value" {
-			value = e.scrub.named(key, *said)
+			value = redact.Named(key, *said)
 		}
 		out[e.name(fieldName(f))] = value
 	}
@@ -138,11 +136,11 @@ func (e encoder) name(field string) string {
 func (e encoder) text(v, name string) any {
 	switch {
 	case name == "UserData":
-		return e.scrub.encoded(v)
+		return encoded(v)
 	case slices.Contains(policyFields, name):
 		return e.policy(v)
 	}
-	return e.scrub.text(v)
+	return redact.Text(v)
 }
 
 // policy returns a policy as the object that the CLI prints.
@@ -155,29 +153,29 @@ func (e encoder) policy(v string) any {
 	d := json.NewDecoder(strings.NewReader(said))
 	d.UseNumber()
 	if err := d.Decode(&policy); err != nil {
-		return e.scrub.text(said)
+		return redact.Text(said)
 	}
-	return e.scrub.tree("", policy)
+	return cleared("", policy)
 }
 
-// tree redacts all texts of a JSON value. The field names in Kubernetes objects are often chosen by
+// cleared redacts all texts of a JSON value. The field names in Kubernetes objects are often chosen by
 // people.
-func (s *scrubber) tree(name string, v any) any {
+func cleared(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, item := range v {
-			out[s.text(key)] = s.tree(key, item)
+			out[redact.Text(key)] = cleared(key, item)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = s.tree(name, v[i])
+			out[i] = cleared(name, v[i])
 		}
 		return out
 	case string:
-		return s.named(name, v)
+		return redact.Named(name, v)
 	}
 	return v
 }

@@ -20,14 +20,14 @@ import (
 func (r *Recorder) Files() (map[string][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out, scrub := map[string][]byte{}, newScrubber()
+	out := map[string][]byte{}
 	var faults []error
 	for i := range specs {
 		name := specs[i].name
 		if _, torn := r.torn[name]; torn || !r.c.files[name].itself().held {
 			continue
 		}
-		switch document, err := specs[i].write(r.c, scrub); {
+		switch document, err := specs[i].write(r.c); {
 		case err != nil:
 			faults = append(faults, err)
 		case document != nil:
@@ -42,12 +42,12 @@ func (r *Recorder) Files() (map[string][]byte, error) {
 	if refused, ok := r.c.refused[fileNodes]; ok {
 		out[fileNodes] = printed(map[string]any{
 			"apiVersion": "v1", "kind": "Status", "metadata": map[string]any{}, "status": "Failure", "code": refused.code,
-			"reason": reasons[refused.code], "message": scrub.text(r.torn[fileNodes]),
+			"reason": reasons[refused.code], "message": redact.Text(r.torn[fileNodes]),
 		})
 	}
 	data := tableOf[[]byte](r.c, folderUserData)
 	for i, id := range data.keys {
-		if clean, ok := scrub.userData(data.rows[i]); ok {
+		if clean, ok := scrubbed(data.rows[i]); ok {
 			out[documentName(folderUserData, id)] = clean
 		}
 	}
@@ -65,26 +65,26 @@ func (r *Recorder) Files() (map[string][]byte, error) {
 
 // writeAccessEntries writes the entries, if all were listed: those of which no more was read as their
 // ARNs.
-func writeAccessEntries(c *contents, scrub *scrubber) (any, error) {
+func writeAccessEntries(c *contents) (any, error) {
 	if !c.entries {
 		return nil, nil
 	}
 	all := []any{}
 	for _, e := range c.accessEntries().sorted() {
 		if e.listed {
-			all = append(all, scrub.text(*e.PrincipalArn))
+			all = append(all, redact.Text(*e.PrincipalArn))
 			continue
 		}
-		all = append(all, scrub.lower().one(&e.AccessEntry))
+		all = append(all, encoder{lower: true}.one(&e.AccessEntry))
 	}
 	return map[string]any{"accessEntries": all}, nil
 }
 
-func writeLedger(c *contents, scrub *scrubber) (any, error) {
+func writeLedger(c *contents) (any, error) {
 	nodes := map[string]any{}
 	known := tableOf[evidence.Remembered](c, fileLedger)
 	for i := range known.rows {
-		nodes[known.keys[i]] = scrub.lower().one(&known.rows[i])
+		nodes[known.keys[i]] = encoder{lower: true}.one(&known.rows[i])
 	}
 	return map[string]any{"nodes": nodes}, nil
 }

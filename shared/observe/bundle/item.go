@@ -49,7 +49,7 @@ func kubernetesSpecs() []spec {
 			// would take a gigabyte.
 			read: readObjects, folded: true,
 			table: func() filed { return newTable(r.file, (*item).key) },
-			write: func(c *contents, _ *scrubber) (any, error) { return writeObjects(c, r.file) },
+			write: func(c *contents) (any, error) { return writeObjects(c, r.file) },
 		})
 	}
 	return out

@@ -24,7 +24,7 @@ type prunedItem struct{ json json.RawMessage }
 
 // UnmarshalJSON prunes the object.
 func (p *prunedItem) UnmarshalJSON(data []byte) error {
-	o, err := newScrubber().pruned(data)
+	o, err := pruned(data)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (p *prunedItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (s *scrubber) pruned(data json.RawMessage) (any, error) {
+func pruned(data json.RawMessage) (any, error) {
 	o, err := kube.Trim(data)
 	if err != nil {
 		return nil, err
@@ -55,11 +55,11 @@ func (s *scrubber) pruned(data json.RawMessage) (any, error) {
 	case "EC2NodeClass":
 		within(o, "spec", func(spec map[string]any) {
 			if said, ok := spec["userData"].(string); ok {
-				spec["userData"] = s.encoded(said)
+				spec["userData"] = encoded(said)
 			}
 		})
 	}
-	return s.tree("", o), nil
+	return cleared("", o), nil
 }
 
 func within(o map[string]any, field string, change func(map[string]any)) {

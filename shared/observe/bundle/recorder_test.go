@@ -566,12 +566,12 @@ func TestAccessEntriesAreWrittenOnlyIfAllWereListed(t *testing.T) {
 func TestUserDataThatNotesMakeTooLongStaysReadable(t *testing.T) {
 	line := "P_PASSWORD=a1\n" // shorter than the note in its place
 	script := []byte("#!/bin/bash\n" + strings.Repeat(line, (16<<10-12)/len(line)))
-	clean, ok := newScrubber().userData(script)
+	clean, ok := scrubbed(script)
 	plain, zipped, _ := unzip(clean)
 	if !ok || !zipped || len(clean) > 16<<10 || len(plain) <= 16<<10 {
 		t.Errorf("%d bytes became %d, zipped %v, which hold %d", len(script), len(clean), zipped, len(plain))
 	}
-	if _, ok := newScrubber().userData([]byte("\x1f\x8bbroken")); ok {
+	if _, ok := scrubbed([]byte("\x1f\x8bbroken")); ok {
 		t.Error("gzip that cannot be undone was passed on")
 	}
 }

@@ -12,49 +12,16 @@ import (
 	"rollcall/shared/evidence/userdata"
 )
 
-// scrubber removes secrets from what is written. It caches texts: most recur, especially in tags
-// and labels.
-type scrubber struct {
-	seen map[[2]string]string
-}
-
-func newScrubber() *scrubber { return &scrubber{seen: map[[2]string]string{}} }
-
-// text returns a text without its secrets.
-func (s *scrubber) text(v string) string {
-	clean, ok := s.seen[[2]string{"", v}]
-	if !ok {
-		clean, _ = redact.Text(v)
-		s.seen[[2]string{"", v}] = clean
-	}
-	return clean
-}
-
-// named returns a value without its secrets. Its name was chosen by people, as a tag's is. If the
-// name announces a secret, the whole value is removed.
-func (s *scrubber) named(name, v string) string {
-	key := [2]string{name + ":", v}
-	if clean, ok := s.seen[key]; ok {
-		return clean
-	}
-	clean, alone := redact.Text(v)
-	if _, hits := redact.Text(name + ": " + v); len(hits) > len(alone) {
-		clean = "[redacted: " + string(hits[0].Kind) + "]"
-	}
-	s.seen[key] = clean
-	return clean
-}
-
-// userData returns user data without its secrets; gzip stays gzip. If the notes make it longer than
+// scrubbed returns user data without its secrets; gzip stays gzip. If the notes make it longer than
 // EC2 would keep, although it was not, it is compressed with gzip, which cloud-init and
 // Bottlerocket decompress: it must not look as if it had been too large. ok is false for gzip that
 // cannot be decompressed, which cannot be searched for secrets.
-func (s *scrubber) userData(data []byte) (clean []byte, ok bool) {
+func scrubbed(data []byte) (clean []byte, ok bool) {
 	plain, zipped, ok := unzip(data)
 	if !ok {
 		return nil, false
 	}
-	text, _ := redact.Text(string(plain))
+	text := redact.Text(string(plain))
 	if zipped || len(text) > userdata.MaxRaw && len(data) <= userdata.MaxRaw {
 		return zip([]byte(text)), true
 	}
@@ -87,12 +54,12 @@ func zip(data []byte) []byte {
 
 // encoded returns user data in base64, without its secrets. Text that is not base64 is redacted as
 // it is.
-func (s *scrubber) encoded(v string) string {
+func encoded(v string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
 	if err != nil || len(data) == 0 || !utf8.Valid(data) && !bytes.HasPrefix(data, gzipMagic) {
-		return s.text(v)
+		return redact.Text(v)
 	}
-	clean, ok := s.userData(data)
+	clean, ok := scrubbed(data)
 	if !ok {
 		clean = []byte("[redacted: gzip that could not be undone]")
 	}

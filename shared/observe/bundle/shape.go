@@ -37,8 +37,8 @@ func listing[T any](s shape) spec {
 				t.trim(t.key(&thing), in.trimmed(row))
 			}
 		},
-		write: func(c *contents, scrub *scrubber) (any, error) {
-			return map[string]any{s.list: encodeAll(scrub.like(s.list), tableOf[T](c, s.file).sorted())}, nil
+		write: func(c *contents) (any, error) {
+			return map[string]any{s.list: encodeAll(like(s.list), tableOf[T](c, s.file).sorted())}, nil
 		},
 	}
 }
@@ -171,10 +171,10 @@ func perName[O any](file, command, telling string) spec {
 		},
 		// Fields without a value are left out, even if these are all fields: an empty answer is an
 		// answer.
-		write: func(c *contents, scrub *scrubber) (any, error) {
+		write: func(c *contents) (any, error) {
 			t, out := tableOf[O](c, file), map[string]any{}
 			for i := range t.rows {
-				out[t.keys[i]] = scrub.like(telling).one(&t.rows[i])
+				out[t.keys[i]] = like(telling).one(&t.rows[i])
 			}
 			return out, nil
 		},

@@ -77,7 +77,7 @@ type spec struct {
 	table    func() filed
 	read     func(*contents, *input, *value)
 	// write returns what the file holds; nil to leave it out.
-	write func(*contents, *scrubber) (any, error)
+	write func(*contents) (any, error)
 	calls []operation
 }
 

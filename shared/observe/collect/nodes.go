@@ -112,9 +112,8 @@ func lease(l *leaseJSON) evidence.Lease {
 }
 
 func event(e *kube.Event) evidence.Event {
-	message, _ := redact.Text(e.Message)
 	return evidence.Event{
-		Type: e.Type, Reason: e.Reason, Message: message,
+		Type: e.Type, Reason: e.Reason, Message: redact.Text(e.Message),
 		First: e.First(), Last: e.Last(), Count: max(1, e.Count, e.Series.Count),
 	}
 }

@@ -164,7 +164,7 @@ func pod(p *podJSON) evidence.Pod {
 	if waiting.Reason == "" {
 		message = terminated.Message
 	}
-	out.Message, _ = redact.Text(message)
+	out.Message = redact.Text(message)
 	return out
 }
 

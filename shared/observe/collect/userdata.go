@@ -52,9 +52,7 @@ func boot(encoded, source string) evidence.Fact[userdata.Boot] {
 // nothing else of it is read.
 func tooLarge(encoded string) userdata.Boot {
 	return userdata.Boot{
-		Size: base64.StdEncoding.DecodedLen(len(encoded)),
-		Faults: []userdata.Fault{{
-			Problem: userdata.Problem{Part: "user data", Format: userdata.Unknown, Reason: userdata.TooLarge}, By: userdata.Rollcall, Effect: userdata.Unread,
-		}},
+		Size:   base64.StdEncoding.DecodedLen(len(encoded)),
+		Faults: []userdata.Fault{{Part: "user data", Format: userdata.Unknown, Reason: userdata.TooLarge, By: userdata.Rollcall, Effect: userdata.Unread}},
 	}
 }
