@@ -117,7 +117,7 @@ func climbed() []Mutation {
 			Name: "a drain of a node that came back goes on", File: resolve,
 			Old: "case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:", New: "case n != nil && n.Ready.Status == roll.ConditionFalse && !sick:",
 			Harm: "an act without an outcome holds its whole group", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Missed: "a node would have to come back within the ten minutes of its drain",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleCordon),
 		},
 	}
 }
@@ -134,14 +134,13 @@ func owned() []Mutation {
 		{
 			Name: "Karpenter gets no time to end what does not register", File: owner,
 			Old: "launched.Add(karpenterRegisters + karpenterGrace)", New: "launched",
-			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultRefused),
-			Missed: "Rollcall's own deadline is as long as Karpenter's; the rule owner asks where a policy has a shorter one",
+			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultNoJoin),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nregistration: {warnAfter: 3m, deadline: 8m}\n", Rules: rules(sim.RuleOwner),
 		},
 		{
 			Name: "Karpenter gets no time to move what is scheduled", File: owner,
-			Old: "f.Since.Add(karpenterMoves)", New: "f.Since",
-			Harm: "Rollcall drains what Karpenter is just moving", Faults: faults(sim.FaultScheduled),
-			Missed: "the rule scheduled leaves four minutes of the ten for clocks and checks",
+			Old: "f.Since.Add(karpenterMoves)", New: "time.Time{}",
+			Harm: "Rollcall drains what Karpenter is just moving", Faults: faults(sim.FaultScheduled), Rules: rules(sim.RuleScheduled),
 		},
 		{
 			Name: "a NodeClaim that is being deleted is deleted again", File: owner,
@@ -217,13 +216,13 @@ func paced() []Mutation {
 			Name: "one more replacement is made than allowed", File: group,
 			Old: "if n < limits.Replacements {", New: "if n <= limits.Replacements {",
 			Harm: "replacements that fail too are made again", Faults: faults(sim.FaultDiesYoung),
-			Missed: "what dies young is replaced less often than that in a run of ten hours; the rules repeats and in-vain ask",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 1}\n", Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "a replacement counts once it was Ready", File: group,
 			Old: "proven := roll.Later(p.State.Groups[f.Group].Proven, p.Assessment.Groups[f.Group].Proven)", New: "proven := p.lastGood(f.Group)",
 			Harm: "replacements that die young are made again and again", Faults: faults(sim.FaultDiesYoung),
-			Missed: "what dies young is replaced less often than that in a run of ten hours; the rule in-vain asks",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 1}\n", Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "any Ready node counts as the replacement", File: group,
