@@ -44,8 +44,15 @@ func (s *spell) meets(about string) bool { return s.about == "" || s.about == ab
 
 // hits reports whether the spell affects calls of that name.
 func (s *spell) hits(name string) bool {
-	calls := s.what.faultType().calls
-	return calls != nil && calls(name) || s.also != nil && s.also(name)
+	t := s.what.faultType()
+	return t.answer != nil && (t.calls != nil && t.calls(name) || s.also != nil && s.also(name))
+}
+
+// kills reports whether the function that makes a call is killed before it, by a form of FaultKills.
+func (w *weather) kills(now time.Time, name string) bool {
+	return slices.ContainsFunc(w.spells, func(s spell) bool {
+		return s.what == FaultKills && s.lasts(now) && s.also != nil && s.also(name)
+	})
 }
 
 // callFault is the fault that a call meets.
@@ -79,11 +86,12 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 }
 
 // alsoDenied holds the forms of FaultDenied that deny further calls: the acts, the storing of evidence,
-// or what an act depends on.
+// or what an act depends on. FaultKills kills functions before these calls.
 var alsoDenied = map[string]func(call string) bool{
 	"acts":       actsOnMachines,
 	"evidence":   callsOf("s3:PutObject"),
 	"attributes": callsOf("ec2:DescribeInstanceAttribute"),
+	"claims":     callsOf("kubernetes:list nodeclaims"),
 	"pods":       callsOf("kubernetes:list pods"),
 }
 

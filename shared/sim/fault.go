@@ -322,6 +322,7 @@ const (
 	peopleCordon  = "cordon"
 	peopleUntag   = "untag"
 	peopleStop    = "stop the kubelet"
+	peopleKeep    = "keep what is cordoned" // only where a run names it
 )
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
@@ -355,6 +356,13 @@ func (m *machine) meddle(f Fault, p dice) {
 		a.in(p.of("until").between(time.Hour, 2*time.Hour), n.lift)
 	case peopleUntag:
 		m.untag("rollcall:order")
+	case peopleKeep:
+		// The first order cordons its node. Whoever holds it repairs it, and keeps it for a while.
+		a.traps = append(a.traps, &trap{f: f, m: m, springs: func() {
+			a.in(p.of("holds").between(20*time.Second, 50*time.Second), func() { m.tagHold("true") })
+			a.in(p.of("repairs").between(5*time.Minute, 15*time.Minute), m.cure)
+			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
+		}})
 	case peopleStop:
 		m.fall(silent, false, p.of("reboots").chance(0.5))
 		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when an act would be due

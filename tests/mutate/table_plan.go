@@ -50,8 +50,8 @@ func climbed() []Mutation {
 		{
 			Name: "a drain that is unfinished is never forced", File: climb,
 			Old: "case force && !p.Now.Before(forced):", New: "case force && p.Now.Before(last.At):",
-			Harm: "what is ill stays for ever", Faults: faults(sim.FaultHangingPods),
-			Missed: "the policy has to force drains; the rule cure leaves out what a drain keeps",
+			Harm: "what is ill stays for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}\n", Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "a drain that is unfinished is taken for a done one", File: climb,
@@ -92,8 +92,8 @@ func climbed() []Mutation {
 		{
 			Name: "rollcall:hold does not keep a cordon", File: recover,
 			Old: "if no := taggedOut(*m.Instance, p.Now); no != nil {", New: "if no := taggedOut(*m.Instance, p.Now); no != nil && no.Reason == \"\" {",
-			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultPeople+"=hold", sim.FaultNotReady+"=2"),
-			Missed: "nobody holds a node here after Rollcall cordoned it; the rule held-by-a-person asks",
+			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultPeople+"=keep what is cordoned", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "acts without an outcome are settled at once", File: resolve,
@@ -110,8 +110,8 @@ func climbed() []Mutation {
 		{
 			Name: "a lost termination is taken for done", File: resolve,
 			Old: "return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf(\"the instance is %s; whether its termination", New: "return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(\"the instance is %s; whether its termination",
-			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills+"=0.4", sim.FaultImpaired+"=2"),
-			Missed: "remediate would have to die between the intent and its call; the rule record asks",
+			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills+"=acts", sim.FaultSilence+"=2"),
+			Rules: rules(sim.RuleRecord),
 		},
 		{
 			Name: "a drain of a node that came back goes on", File: resolve,
@@ -151,8 +151,8 @@ func owned() []Mutation {
 		{
 			Name: "whether a NodeClaim has the instance need not be known", File: owner,
 			Old: "case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:", New: "case d.HasNodeClaim == roll.NotAsked:",
-			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultAPIErrors+"=0.4"),
-			Missed: "the API server would have to refuse this listing and no other while a NodeClaim is being deleted; the rule disrupted asks",
+			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultDenied+"=claims"),
+			Rules: rules(sim.RuleDisrupted),
 		},
 		{
 			Name: "node auto repair gets the time of an Auto Scaling group", File: owner,
@@ -507,8 +507,8 @@ func carriedOut() []Mutation {
 		{
 			Name: "a drain never ends", File: node,
 			Old: "\tif took >= v.timeout {\n", New: "\tif took < 0 {\n",
-			Harm: "what cannot be drained stays for ever", Faults: faults(sim.FaultHangingPods),
-			Missed: "what hangs is stuck, and counts as drained; a rule would ask how long a drain is open",
+			Harm: "what cannot be drained stays for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}\n", Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "an order is sent though its notice was not", File: run,
