@@ -35,6 +35,8 @@ type records struct {
 	recovered map[string]time.Time
 	// terminated is when a notice reported that a machine was terminated.
 	terminated map[string]time.Time
+	// found is the complete check that last found something.
+	found map[about]sighting
 }
 
 // openIncident is an incident whose end is not yet reported.
@@ -54,7 +56,7 @@ type toldOf struct {
 }
 
 func newRecords() records {
-	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}}
+	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, found: map[about]sighting{}}
 }
 
 // noticesADay is how many notices of one incident may be sent within a day, apart from those of outcomes

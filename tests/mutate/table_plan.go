@@ -263,20 +263,18 @@ func told() []Mutation {
 		{
 			Name: "that a trouble is over is told at once", File: ended,
 			Old: "case p.Now.Sub(known.Over) < overAfter:", New: "case p.Now.Before(known.Over):",
-			Harm: "a node that wavers opens one incident after the other", Faults: faults(sim.FaultFlapping),
-			Missed: "the rule noise would have to count incidents of one machine, and not only the notices of one",
+			Harm: "a node that wavers opens one incident after the other", Faults: faults(sim.FaultFlapping), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "a trouble is over though its launches are still to show", File: ended,
 			Old: "case p.unproven(key):", New: "case p.unproven(key) && p.gone:",
 			Harm: "each instance that does not join opens an incident", Faults: faults(sim.FaultNoJoin),
-			Missed: "the rule noise would have to count incidents of one group, and not only the notices of one",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nregistration: {warnAfter: 20m, deadline: 25m}\n", Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "what could not be read again is over", File: ended,
 			Old: "|| p.mayLast(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
-			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Missed: "nothing is hidden or unread for as long as a word about an end waits; the rule end-told asks of nodes whether they recovered",
+			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultScheduled, sim.FaultDenied+"=status:0.5"), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "each reason to hold is news each time", File: news,
@@ -346,8 +344,7 @@ func remembered() []Mutation {
 		{
 			Name: "findings that could not be read again are forgotten", File: remember,
 			Old: "if !current[k] && !p.Assessment.Kept[k] {", New: "if !current[k] {",
-			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Missed: "a trouble would have to be told twice for it; the rule report asks",
+			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultScheduled, sim.FaultDenied+"=status:0.5"), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "a finding is first seen in each check", File: remember,
@@ -483,8 +480,9 @@ func carriedOut() []Mutation {
 		{
 			Name: "a call of unknown outcome is recorded as done", File: remediate,
 			Old: "\tcase Unclear, Ongoing:\n", New: "\tcase Ongoing:\n",
-			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultNotReady+"=2", sim.FaultErrors+"=0.3"),
-			Missed: "the machine has to run until the end of the run; the rule record asks",
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultSilence+"=2", sim.FaultErrors+"=every act"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 10m}]\nladders: {Unknown: [{do: notify}, {do: terminate}]}\n",
+			Rules:  rules(sim.RuleRecord, sim.RuleCure, sim.RuleCordon),
 		},
 		{
 			Name: "a call of unknown outcome is taken for refused", File: instance,
