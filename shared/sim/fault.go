@@ -322,7 +322,9 @@ const (
 	peopleCordon  = "cordon"
 	peopleUntag   = "untag"
 	peopleStop    = "stop the kubelet"
-	peopleKeep    = "keep what is cordoned" // only where a run names it
+	// These two are only where a run names them.
+	peopleKeep  = "keep what is cordoned"
+	peopleBreak = "break what is uncordoned"
 )
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
@@ -356,6 +358,8 @@ func (m *machine) meddle(f Fault, p dice) {
 		a.in(p.of("until").between(time.Hour, 2*time.Hour), n.lift)
 	case peopleUntag:
 		m.untag("rollcall:order")
+	case peopleBreak:
+		a.traps = append(a.traps, &trap{f: f, m: m, lifts: true, waits: p.of("waits").between(time.Minute, 2*time.Minute), springs: func() { m.fall(notReady, false, false) }})
 	case peopleKeep:
 		// The first order cordons its node. Whoever holds it repairs it, and keeps it for a while.
 		a.traps = append(a.traps, &trap{f: f, m: m, springs: func() {

@@ -44,8 +44,7 @@ func climbed() []Mutation {
 		{
 			Name: "what only another instance cures is rebooted", File: climb,
 			Old: "ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {", New: "ok && c.Cure == roll.CureReplace && f.Kind == roll.Impaired {",
-			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultAccelerator + "=replace"),
-			Missed: "no fault makes a silent node whose cause is known to need another instance",
+			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultOwnerIdle + "=impaired"), Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "a drain that is unfinished is never forced", File: climb,
@@ -233,8 +232,8 @@ func paced() []Mutation {
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
 			Old: "return refuse(ReplacementPending,", New: "return refuse(\"\",",
-			Harm: "a reason is missing in what is held", Faults: faults(sim.FaultNoReplacement),
-			Missed: "the launches that fail hold by themselves; the rule pace asks",
+			Harm: "a reason is missing in what is held", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 3, unhealthy: 50%}\n", Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "an instance that was just rebooted does not come first", File: group,
@@ -419,8 +418,9 @@ func carriedOut() []Mutation {
 		{
 			Name: "an order is carried out though no plan makes it any more", File: verify,
 			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.Snapshot, l.Assessment, o))\n", New: "\treturn o, nil\n",
-			Harm: "a node that came back is ended", Faults: faults(sim.FaultFlapping + "=3"),
-			Missed: "a node has to come back between an order and its act and be held for no reason; the rule healthy-node asks",
+			Harm: "a node that is ill again takes pods", // what has no finding is not terminated: there is no evidence of it
+			Faults: faults(sim.FaultPeople+"=break what is uncordoned", sim.FaultNotReady+"=do-not-disrupt"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleTidy),
 		},
 		{
 			Name: "what is held by now is done all the same", File: verify,
