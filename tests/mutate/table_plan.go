@@ -418,7 +418,7 @@ func carriedOut() []Mutation {
 		{
 			Name: "an order is carried out though no plan makes it any more", File: verify,
 			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.Snapshot, l.Assessment, o))\n", New: "\treturn o, nil\n",
-			Harm: "a node that is ill again takes pods", // what has no finding is not terminated: there is no evidence of it
+			Harm:   "a node that is ill again takes pods", // what has no finding is not terminated: there is no evidence of it
 			Faults: faults(sim.FaultPeople+"=break what is uncordoned", sim.FaultNotReady+"=do-not-disrupt"),
 			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleTidy),
 		},
