@@ -409,6 +409,9 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.sightings(c, inv.begun, inv.seen.nodes.at)
 	u.truths.sighted(c, sighting{u.a.Now(), inv})
 	u.records.foundLast(c, sighting{inv.seen.nodes.at, inv})
+	if of := u.a.byName[c.cluster]; of != nil {
+		u.holdsTold(of, c)
+	}
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
 		l.heldBack[h.about] = h
@@ -632,6 +635,7 @@ func (u *auditor) calm() {
 			continue
 		}
 		u.mentioned(c, began)
+		u.escalated(c)
 		ill := 0
 		for _, g := range c.groups {
 			for _, m := range g.members {

@@ -278,14 +278,12 @@ func told() []Mutation {
 		{
 			Name: "each reason to hold is news each time", File: news,
 			Old: "if alone || !slices.Contains(incident.Reasons, e.says.Held) {", New: "if true {",
-			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement),
-			Missed: "each repeated notice differs from the last, and there are fewer than the rule noise allows",
+			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement), Rules: rules(sim.RuleNoise),
 		},
 		{
 			Name: "that acts are held is no news", File: news,
 			Old: "if e.says.Held != \"\" {\n", New: "if e.says.Held != \"\" {\n\t\treturn noNews\n\t}\n\tif e.says.Held == \"-\" {\n",
-			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement),
-			Missed: "the notice that opens the incident names its machines; a rule would ask for the reason",
+			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement), Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "each further instance is news", File: news,
@@ -297,7 +295,7 @@ func told() []Mutation {
 			Name: "what is past its tolerance is no news", File: news,
 			Old: "if alone || !incident.Escalated() {", New: "if alone && !incident.Escalated() && incident.Sent < 0 {",
 			Harm: "what was only warned of is never told to be overdue", Faults: faults(sim.FaultNoJoin + "=2"),
-			Missed: "no rule asks yet for the word that a tolerance is over where a warning came first",
+			Policy: "apiVersion: rollcall/v1\nmode: notify\n", Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "an act is no news once the incident is open", File: news,
