@@ -231,9 +231,9 @@ func paced() []Mutation {
 		},
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
-			Old: "return refuse(ReplacementPending,", New: "return refuse(\"\",",
-			Harm: "a reason is missing in what is held", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 3, unhealthy: 50%}\n", Rules: rules(sim.RuleTruth),
+			Old: "p.Now.Before(until) {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended", New: "!p.Now.Before(until) {\n\t\treturn nil\n\t} else {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended",
+			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 3, unhealthy: 50%}\n", Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "an instance that was just rebooted does not come first", File: group,
