@@ -24,6 +24,9 @@ type spell struct {
 	met      []string // the forms in which it has affected something
 	// also reports whether it affects further calls by its form; nil affects none.
 	also func(call string) bool
+	// only reports whether a call meets the fault by its form: these calls do each time, and no others.
+	// nil is no such form.
+	only func(call string) bool
 }
 
 // lasts reports whether the spell lasts at a time.
@@ -44,8 +47,18 @@ func (s *spell) meets(about string) bool { return s.about == "" || s.about == ab
 
 // hits reports whether the spell affects calls of that name.
 func (s *spell) hits(name string) bool {
-	calls := s.what.faultType().calls
-	return calls != nil && calls(name) || s.also != nil && s.also(name)
+	t := s.what.faultType()
+	if s.only != nil {
+		return s.only(name)
+	}
+	return t.answer != nil && (t.calls != nil && t.calls(name) || s.also != nil && s.also(name))
+}
+
+// kills reports whether the function that makes a call is killed before it, by a form of FaultKills.
+func (w *weather) kills(now time.Time, name string) bool {
+	return slices.ContainsFunc(w.spells, func(s spell) bool {
+		return s.what == FaultKills && s.lasts(now) && s.also != nil && s.also(name)
+	})
 }
 
 // callFault is the fault that a call meets.
@@ -68,7 +81,7 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 		if !s.lasts(now) || !s.meets(about) || !s.hits(name) {
 			continue
 		}
-		if !d.nth(s.fault).chance(s.share) {
+		if s.only == nil && !d.nth(s.fault).chance(s.share) {
 			continue
 		}
 		if what := s.what.faultType().answer(kind, d.nth(s.fault).of("what")); what != faultNone {
@@ -79,12 +92,19 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 }
 
 // alsoDenied holds the forms of FaultDenied that deny further calls: the acts, the storing of evidence,
-// or what an act depends on.
+// or what an act depends on. FaultKills kills functions before these calls.
 var alsoDenied = map[string]func(call string) bool{
 	"acts":       actsOnMachines,
 	"evidence":   callsOf("s3:PutObject"),
 	"attributes": callsOf("ec2:DescribeInstanceAttribute"),
+	"status":     callsOf("ec2:DescribeInstanceStatus"),
 	"pods":       callsOf("kubernetes:list pods"),
+}
+
+// onlyMet holds the forms of faults that only these calls meet, and each time.
+var onlyMet = map[string]func(call string) bool{
+	"every act": actsOnMachines,
+	"claims":    callsOf("kubernetes:list nodeclaims"),
 }
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")

@@ -408,6 +408,10 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.checkedWhole(inv, c.cluster)
 	u.sightings(c, inv.begun, inv.seen.nodes.at)
 	u.truths.sighted(c, sighting{u.a.Now(), inv})
+	u.records.foundLast(c, sighting{inv.seen.nodes.at, inv})
+	if of := u.a.byName[c.cluster]; of != nil {
+		u.holdsTold(of, c)
+	}
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
 	for _, h := range c.held {
 		l.heldBack[h.about] = h
@@ -521,6 +525,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	case d.Action == "resolved":
 		u.explained(inv, d)
 		u.recovered(inv, d)
+		u.over(inv, d)
 		for key := range u.said {
 			if key.cluster == d.Cluster && key.group == d.Group && key.kind == d.Kind {
 				delete(u.said, key)
@@ -630,6 +635,7 @@ func (u *auditor) calm() {
 			continue
 		}
 		u.mentioned(c, began)
+		u.escalated(c)
 		ill := 0
 		for _, g := range c.groups {
 			for _, m := range g.members {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
 )
 
 // RuleLadder requires that the acts of a ladder come in its order, each when it is due, and that no
@@ -50,6 +51,10 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		if why != "" {
 			u.broken(RuleLadder, "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
 		}
+	}
+	// Against failing status checks another instance helps; the ladder of Impaired decides for itself.
+	if what == actReboot && kind == string(roll.Unknown) && m.failsCheck() && u.a.Now().Sub(m.since) > 2*lag && !inv.missed {
+		u.broken(RuleVain, "%s: %s of %s for %s, whose status checks fail since %s", inv.name, what, m.id, kind, m.since.Format(time.TimeOnly))
 	}
 	u.taken[m.id][do] = u.a.Now()
 }

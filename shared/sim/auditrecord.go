@@ -35,6 +35,10 @@ type records struct {
 	recovered map[string]time.Time
 	// terminated is when a notice reported that a machine was terminated.
 	terminated map[string]time.Time
+	// lasting is since when something is held for a reason that does not pass, by cluster.
+	lasting map[string]map[withheld]time.Time
+	// found is the complete check that last found something.
+	found map[about]sighting
 }
 
 // openIncident is an incident whose end is not yet reported.
@@ -45,6 +49,10 @@ type openIncident struct {
 	counted              []time.Time // within a day, without those that report a new order
 	last                 *invocation
 	told                 []toldOf
+	reasons              map[string]saying // reasons for holds that its notices gave
+	acts                 bool              // a notice of it reported an order
+	overdue              bool              // a notice of it says more than that something may become overdue
+	past                 time.Time         // since when one of its instances is overdue, while none says so
 }
 
 // toldOf is how many instances a notice reported, and with which cause.
@@ -54,7 +62,7 @@ type toldOf struct {
 }
 
 func newRecords() records {
-	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}}
+	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}}
 }
 
 // noticesADay is how many notices of one incident may be sent within a day, apart from those of outcomes
@@ -72,6 +80,9 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 		}
 		if i.Held != "" {
 			r.reasons[saidKey{d.Cluster, d.Group, "", i.Held}] = true
+		}
+		if d.Truncated > 0 {
+			r.reasons[saidKey{d.Cluster, d.Group, "", ""}] = true // any
 		}
 	}
 	if d.Action == "terminated" {
@@ -92,11 +103,12 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	}
 	o := r.open[id]
 	if o == nil {
-		o = &openIncident{}
+		o = &openIncident{reasons: map[string]saying{}}
 		r.open[id] = o
 	}
 	o.cluster, o.group, o.kind, o.last = d.Cluster, d.Group, d.Kind, inv
 	u.grew(inv, d, o)
+	u.heldAgain(inv, d, o)
 	if o.members == nil {
 		o.members = map[string]bool{}
 	}

@@ -23,6 +23,7 @@ type sight struct {
 	instances seenPages[*types.Instance]
 	ids       map[string]bool   // of those instances; nil until it is needed
 	looked    map[string]lookup // instances by id
+	unchecked bool              // EC2 did not say which status checks fail, and what it has scheduled
 	policy    bool              // the policy was read
 	told      bool              // the version of the notices was read
 	raised    bool              // the invocation raised that version itself

@@ -450,7 +450,7 @@ func (u *auditor) minute() {
 			}
 		}
 		for _, m := range c.machines {
-			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || m.ail == flapping || u.needsRepair(m) != "") {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || m.ail == flapping || u.forces(m) || u.needsRepair(m) != "") {
 				u.awaits(m)
 			} else if len(u.verdicts.alone) > 0 {
 				delete(u.verdicts.alone, m)
@@ -496,6 +496,8 @@ func (u *auditor) awaits(m *machine) {
 	}
 	if m.hangs {
 		within, why = unhungWithin, "its pods never stop"
+	} else if u.forces(m) {
+		within, why = unhungWithin+u.policyNow(m.c, m.g).duration("drain.budgetTimeout"), "the policy forces its drain"
 	} else if m.holds != nil {
 		why = "the hold on it is over"
 	} else if m.awaited {
@@ -520,6 +522,12 @@ func (u *auditor) awaits(m *machine) {
 		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, since.Format(time.TimeOnly))
 		delete(u.verdicts.alone, m)
 	}
+}
+
+// forces reports whether the policy terminates a machine whose kubelet answers, whatever pods its drain
+// leaves.
+func (u *auditor) forces(m *machine) bool {
+	return m.ail == notReady && u.policyNow(m.c, m.g).values["drain.force"] == "afterBudgetTimeout"
 }
 
 // reported reports whether a notice named the machine, by itself or among others.
@@ -589,6 +597,9 @@ func (u *auditor) hindered(m *machine) string {
 	if m.node != nil {
 		if m.node.cordoned && m.node.annotations[roll.AnnotationCordoned] == "" {
 			return "a person"
+		}
+		if u.forces(m) {
+			return ""
 		}
 		for _, p := range m.node.pods {
 			if p.keep != "" || p.guarded && p.leaving.IsZero() {

@@ -93,7 +93,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	v.a.usage.Calls[name]++
 	inv.calls++
 	d := inv.d.of(name).nth(inv.calls)
-	if inv.calls == inv.diesAt && !inv.after {
+	if inv.calls == inv.diesAt && !inv.after || v.a.weather.kills(v.a.Now(), name) {
 		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s before %s", inv.name, name)})
 		inv.die()
 	}
@@ -142,6 +142,9 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		err = f.err(name)
 	}
 	inv.missed = inv.missed || err != nil
+	if name == "ec2:DescribeInstanceStatus" {
+		inv.seen.unchecked = err != nil
+	}
 	if kind == writes && strings.HasPrefix(name, "dynamodb:") {
 		inv.overtaken = met(err)
 	}

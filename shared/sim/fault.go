@@ -22,7 +22,7 @@ func (a *account) arrange() {
 			to = from.Add(f.For)
 		}
 		if t.spell {
-			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share, also: alsoDenied[f.Value]})
+			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share, also: alsoDenied[f.Value], only: onlyMet[f.Value]})
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})
@@ -322,6 +322,9 @@ const (
 	peopleCordon  = "cordon"
 	peopleUntag   = "untag"
 	peopleStop    = "stop the kubelet"
+	// These two are only where a run names them.
+	peopleKeep  = "keep what is cordoned"
+	peopleBreak = "break what is uncordoned"
 )
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
@@ -355,6 +358,15 @@ func (m *machine) meddle(f Fault, p dice) {
 		a.in(p.of("until").between(time.Hour, 2*time.Hour), n.lift)
 	case peopleUntag:
 		m.untag("rollcall:order")
+	case peopleBreak:
+		a.traps = append(a.traps, &trap{f: f, m: m, lifts: true, waits: p.of("waits").between(time.Minute, 2*time.Minute), springs: func() { m.fall(notReady, false, false) }})
+	case peopleKeep:
+		// The first order cordons its node. Whoever holds it repairs it, and keeps it for a while.
+		a.traps = append(a.traps, &trap{f: f, m: m, springs: func() {
+			a.in(p.of("holds").between(20*time.Second, 50*time.Second), func() { m.tagHold("true") })
+			a.in(p.of("repairs").between(5*time.Minute, 15*time.Minute), m.cure)
+			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
+		}})
 	case peopleStop:
 		m.fall(silent, false, p.of("reboots").chance(0.5))
 		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when an act would be due

@@ -92,6 +92,7 @@ type trap struct {
 	over     time.Duration // when the network is back, after the trap springs
 	whole    bool          // all zones, not only the machine's
 	disarmed bool
+	lifts    bool   // it waits for the order that lifts the cordon, and for no other
 	springs  func() // replaces the network outage, if not nil
 }
 
@@ -128,11 +129,11 @@ var outageBetween = faultType{
 // sprung checks an order that is being sent, and springs the trap that waits for it.
 func (a *account) sprung(body string) {
 	o, err := readOrder(body)
-	if err != nil || o.Action == string(actUncordon) {
+	if err != nil {
 		return
 	}
 	for _, t := range a.traps {
-		if t.disarmed || o.Instance != t.m.id {
+		if t.disarmed || o.Instance != t.m.id || t.lifts != (o.Action == string(actUncordon)) {
 			continue
 		}
 		if t.left > 0 {

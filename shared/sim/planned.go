@@ -13,7 +13,7 @@ func (inv *invocation) planned(in plan.Input, out plan.Plan) {
 		return
 	}
 	u := inv.v.a.audit
-	u.found(in, out)
+	u.found(inv, in, out)
 	u.planned(inv, checkupOf(in, out))
 }
 
@@ -41,7 +41,7 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 func aboutOf(key roll.FindingKey) about { return about{string(key.Instance), string(key.Kind)} }
 
 // found records new findings in the history.
-func (u *auditor) found(in plan.Input, out plan.Plan) {
+func (u *auditor) found(inv *invocation, in plan.Input, out plan.Plan) {
 	for _, found := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
 		f, ok := out.Changes.Put.Findings[found.Key()]
 		if !ok {
@@ -55,6 +55,7 @@ func (u *auditor) found(in plan.Input, out plan.Plan) {
 		u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Finding: string(f.Kind), Stage: string(f.Stage), Cause: cause.Code, Fix: cause.Fix, Detail: cause.Summary})
 	}
 	for _, key := range out.Changes.Drop.Findings {
+		u.ends(inv, aboutOf(key))
 		u.forgets(in.Snapshot.Cluster.ID.Name, aboutOf(key))
 		if before := in.State.Findings[key]; !before.Opened.IsZero() {
 			u.a.note(Event{Kind: EventFinding, Cluster: in.Snapshot.Cluster.ID.Name, Instance: string(key.Instance), Node: before.Node, Group: string(before.Group), Finding: string(key.Kind), Stage: "resolved"})

@@ -44,14 +44,13 @@ func climbed() []Mutation {
 		{
 			Name: "what only another instance cures is rebooted", File: climb,
 			Old: "ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {", New: "ok && c.Cure == roll.CureReplace && f.Kind == roll.Impaired {",
-			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultAccelerator + "=replace"),
-			Missed: "no fault makes a silent node whose cause is known to need another instance",
+			Harm: "machines are rebooted in vain", Faults: faults(sim.FaultOwnerIdle + "=impaired"), Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "a drain that is unfinished is never forced", File: climb,
 			Old: "case force && !p.Now.Before(forced):", New: "case force && p.Now.Before(last.At):",
-			Harm: "what is ill stays for ever", Faults: faults(sim.FaultHangingPods),
-			Missed: "the policy has to force drains; the rule cure leaves out what a drain keeps",
+			Harm: "what is ill stays for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}\n", Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "a drain that is unfinished is taken for a done one", File: climb,
@@ -92,8 +91,8 @@ func climbed() []Mutation {
 		{
 			Name: "rollcall:hold does not keep a cordon", File: recover,
 			Old: "if no := taggedOut(*m.Instance, p.Now); no != nil {", New: "if no := taggedOut(*m.Instance, p.Now); no != nil && no.Reason == \"\" {",
-			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultPeople+"=hold", sim.FaultNotReady+"=2"),
-			Missed: "nobody holds a node here after Rollcall cordoned it; the rule held-by-a-person asks",
+			Harm: "a node that a person looks at gets new pods", Faults: faults(sim.FaultPeople+"=keep what is cordoned", sim.FaultNotReady+"=2"),
+			Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "acts without an outcome are settled at once", File: resolve,
@@ -110,14 +109,14 @@ func climbed() []Mutation {
 		{
 			Name: "a lost termination is taken for done", File: resolve,
 			Old: "return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf(\"the instance is %s; whether its termination", New: "return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(\"the instance is %s; whether its termination",
-			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills+"=0.4", sim.FaultImpaired+"=2"),
-			Missed: "remediate would have to die between the intent and its call; the rule record asks",
+			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills+"=acts", sim.FaultSilence+"=2"),
+			Rules: rules(sim.RuleRecord),
 		},
 		{
 			Name: "a drain of a node that came back goes on", File: resolve,
 			Old: "case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:", New: "case n != nil && n.Ready.Status == roll.ConditionFalse && !sick:",
 			Harm: "an act without an outcome holds its whole group", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Missed: "a node would have to come back within the ten minutes of its drain",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleCordon),
 		},
 	}
 }
@@ -134,14 +133,13 @@ func owned() []Mutation {
 		{
 			Name: "Karpenter gets no time to end what does not register", File: owner,
 			Old: "launched.Add(karpenterRegisters + karpenterGrace)", New: "launched",
-			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultRefused),
-			Missed: "Rollcall's own deadline is as long as Karpenter's; the rule owner asks where a policy has a shorter one",
+			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultNoJoin),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nregistration: {warnAfter: 3m, deadline: 8m}\n", Rules: rules(sim.RuleOwner),
 		},
 		{
 			Name: "Karpenter gets no time to move what is scheduled", File: owner,
-			Old: "f.Since.Add(karpenterMoves)", New: "f.Since",
-			Harm: "Rollcall drains what Karpenter is just moving", Faults: faults(sim.FaultScheduled),
-			Missed: "the rule scheduled leaves four minutes of the ten for clocks and checks",
+			Old: "f.Since.Add(karpenterMoves)", New: "time.Time{}",
+			Harm: "Rollcall drains what Karpenter is just moving", Faults: faults(sim.FaultScheduled), Rules: rules(sim.RuleScheduled),
 		},
 		{
 			Name: "a NodeClaim that is being deleted is deleted again", File: owner,
@@ -152,8 +150,8 @@ func owned() []Mutation {
 		{
 			Name: "whether a NodeClaim has the instance need not be known", File: owner,
 			Old: "case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:", New: "case d.HasNodeClaim == roll.NotAsked:",
-			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultAPIErrors+"=0.4"),
-			Missed: "the API server would have to refuse this listing and no other while a NodeClaim is being deleted; the rule disrupted asks",
+			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultDenied+"=claims"),
+			Rules: rules(sim.RuleDisrupted),
 		},
 		{
 			Name: "node auto repair gets the time of an Auto Scaling group", File: owner,
@@ -217,13 +215,13 @@ func paced() []Mutation {
 			Name: "one more replacement is made than allowed", File: group,
 			Old: "if n < limits.Replacements {", New: "if n <= limits.Replacements {",
 			Harm: "replacements that fail too are made again", Faults: faults(sim.FaultDiesYoung),
-			Missed: "what dies young is replaced less often than that in a run of ten hours; the rules repeats and in-vain ask",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 1}\n", Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "a replacement counts once it was Ready", File: group,
 			Old: "proven := roll.Later(p.State.Groups[f.Group].Proven, p.Assessment.Groups[f.Group].Proven)", New: "proven := p.lastGood(f.Group)",
 			Harm: "replacements that die young are made again and again", Faults: faults(sim.FaultDiesYoung),
-			Missed: "what dies young is replaced less often than that in a run of ten hours; the rule in-vain asks",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 1}\n", Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "any Ready node counts as the replacement", File: group,
@@ -233,9 +231,9 @@ func paced() []Mutation {
 		},
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
-			Old: "return refuse(ReplacementPending,", New: "return refuse(\"\",",
-			Harm: "a reason is missing in what is held", Faults: faults(sim.FaultNoReplacement),
-			Missed: "the launches that fail hold by themselves; the rule pace asks",
+			Old: "p.Now.Before(until) {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended", New: "!p.Now.Before(until) {\n\t\treturn nil\n\t} else {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended",
+			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 3, unhealthy: 50%}\n", Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "an instance that was just rebooted does not come first", File: group,
@@ -264,32 +262,28 @@ func told() []Mutation {
 		{
 			Name: "that a trouble is over is told at once", File: ended,
 			Old: "case p.Now.Sub(known.Over) < overAfter:", New: "case p.Now.Before(known.Over):",
-			Harm: "a node that wavers opens one incident after the other", Faults: faults(sim.FaultFlapping),
-			Missed: "the rule noise would have to count incidents of one machine, and not only the notices of one",
+			Harm: "a node that wavers opens one incident after the other", Faults: faults(sim.FaultFlapping), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "a trouble is over though its launches are still to show", File: ended,
 			Old: "case p.unproven(key):", New: "case p.unproven(key) && p.gone:",
 			Harm: "each instance that does not join opens an incident", Faults: faults(sim.FaultNoJoin),
-			Missed: "the rule noise would have to count incidents of one group, and not only the notices of one",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nregistration: {warnAfter: 20m, deadline: 25m}\n", Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "what could not be read again is over", File: ended,
 			Old: "|| p.mayLast(key) || p.replaced(key) {", New: "|| p.replaced(key) {",
-			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Missed: "nothing is hidden or unread for as long as a word about an end waits; the rule end-told asks of nodes whether they recovered",
+			Harm: "an incident is closed that goes on", Faults: faults(sim.FaultScheduled, sim.FaultDenied+"=status:0.5"), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "each reason to hold is news each time", File: news,
 			Old: "if alone || !slices.Contains(incident.Reasons, e.says.Held) {", New: "if true {",
-			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement),
-			Missed: "each repeated notice differs from the last, and there are fewer than the rule noise allows",
+			Harm: "notices nobody reads any more", Faults: faults(sim.FaultNoReplacement), Rules: rules(sim.RuleNoise),
 		},
 		{
 			Name: "that acts are held is no news", File: news,
 			Old: "if e.says.Held != \"\" {\n", New: "if e.says.Held != \"\" {\n\t\treturn noNews\n\t}\n\tif e.says.Held == \"-\" {\n",
-			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement),
-			Missed: "the notice that opens the incident names its machines; a rule would ask for the reason",
+			Harm: "what is held for good is never told", Faults: faults(sim.FaultNoReplacement), Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "each further instance is news", File: news,
@@ -301,7 +295,7 @@ func told() []Mutation {
 			Name: "what is past its tolerance is no news", File: news,
 			Old: "if alone || !incident.Escalated() {", New: "if alone && !incident.Escalated() && incident.Sent < 0 {",
 			Harm: "what was only warned of is never told to be overdue", Faults: faults(sim.FaultNoJoin + "=2"),
-			Missed: "no rule asks yet for the word that a tolerance is over where a warning came first",
+			Policy: "apiVersion: rollcall/v1\nmode: notify\n", Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "an act is no news once the incident is open", File: news,
@@ -347,8 +341,7 @@ func remembered() []Mutation {
 		{
 			Name: "findings that could not be read again are forgotten", File: remember,
 			Old: "if !current[k] && !p.Assessment.Kept[k] {", New: "if !current[k] {",
-			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Missed: "a trouble would have to be told twice for it; the rule report asks",
+			Harm: "an outage of an API makes each trouble a new one", Faults: faults(sim.FaultScheduled, sim.FaultDenied+"=status:0.5"), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "a finding is first seen in each check", File: remember,
@@ -423,8 +416,9 @@ func carriedOut() []Mutation {
 		{
 			Name: "an order is carried out though no plan makes it any more", File: verify,
 			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.Snapshot, l.Assessment, o))\n", New: "\treturn o, nil\n",
-			Harm: "a node that came back is ended", Faults: faults(sim.FaultFlapping + "=3"),
-			Missed: "a node has to come back between an order and its act and be held for no reason; the rule healthy-node asks",
+			Harm:   "a node that is ill again takes pods", // what has no finding is not terminated: there is no evidence of it
+			Faults: faults(sim.FaultPeople+"=break what is uncordoned", sim.FaultNotReady+"=do-not-disrupt"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleTidy),
 		},
 		{
 			Name: "what is held by now is done all the same", File: verify,
@@ -484,8 +478,9 @@ func carriedOut() []Mutation {
 		{
 			Name: "a call of unknown outcome is recorded as done", File: remediate,
 			Old: "\tcase Unclear, Ongoing:\n", New: "\tcase Ongoing:\n",
-			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultNotReady+"=2", sim.FaultErrors+"=0.3"),
-			Missed: "the machine has to run until the end of the run; the rule record asks",
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultSilence+"=2", sim.FaultErrors+"=every act"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 10m}]\nladders: {Unknown: [{do: notify}, {do: terminate}]}\n",
+			Rules:  rules(sim.RuleRecord, sim.RuleCure, sim.RuleCordon),
 		},
 		{
 			Name: "a call of unknown outcome is taken for refused", File: instance,
@@ -508,8 +503,8 @@ func carriedOut() []Mutation {
 		{
 			Name: "a drain never ends", File: node,
 			Old: "\tif took >= v.timeout {\n", New: "\tif took < 0 {\n",
-			Harm: "what cannot be drained stays for ever", Faults: faults(sim.FaultHangingPods),
-			Missed: "what hangs is stuck, and counts as drained; a rule would ask how long a drain is open",
+			Harm: "what cannot be drained stays for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}\n", Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "an order is sent though its notice was not", File: run,
