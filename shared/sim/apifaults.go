@@ -24,6 +24,7 @@ type spell struct {
 	met      []string // the forms in which it has affected something
 	// also reports whether it affects further calls by its form; nil affects none.
 	also func(call string) bool
+	form string // the fault's value
 }
 
 // lasts reports whether the spell lasts at a time.
@@ -39,12 +40,20 @@ func (w *weather) stormySince(since, now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(since) })
 }
 
+// has reports whether a spell of the kind and form lasts at a time.
+func (w *weather) has(what FaultKind, form string, now time.Time) bool {
+	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.what == what && s.form == form && s.lasts(now) })
+}
+
 // meets reports whether the spell affects that cluster.
 func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }
 
 // hits reports whether the spell affects calls of that name.
 func (s *spell) hits(name string) bool {
 	calls := s.what.faultType().calls
+	if s.form == deniedActs {
+		return s.also(name)
+	}
 	return calls != nil && calls(name) || s.also != nil && s.also(name)
 }
 
@@ -85,7 +94,11 @@ var alsoDenied = map[string]func(call string) bool{
 	"evidence":   callsOf("s3:PutObject"),
 	"attributes": callsOf("ec2:DescribeInstanceAttribute"),
 	"pods":       callsOf("kubernetes:list pods"),
+	deniedActs:   actsOnMachines,
 }
+
+// deniedActs is the form of FaultDenied that denies the acts alone.
+const deniedActs = "only-acts"
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 

@@ -29,7 +29,7 @@ type Mutation struct {
 	Harm string
 	// Faults occur in each of the first runs, all of them and in this order. Without any,
 	// every run is random. A fault may have a parameter: people=hold selects a form, silence=2
-	// the number of machines, and api-errors=0.3 the share of calls.
+	// the number of machines, api-errors=0.3 the share of calls, and denied=acts:0.9 both.
 	Faults []sim.FaultKind
 	// Policy is the policy of the runs with Faults; "" draws one.
 	Policy string
@@ -61,11 +61,8 @@ func (r Run) Options() sim.Options {
 	}
 	o := sim.Options{Seed: r.Seed, Hours: sim.CertainHours, Clusters: len(r.Faults), Nodes: 12, Policy: r.Policy}
 	for _, f := range r.Faults {
-		kind, form, _ := strings.Cut(string(f), "=")
-		if _, err := strconv.ParseFloat(form, 64); err == nil {
-			form = ""
-		}
-		o.Certain, o.Values = append(o.Certain, sim.FaultKind(kind)), append(o.Values, form)
+		kind, form, _ := parameters(f)
+		o.Certain, o.Values = append(o.Certain, kind), append(o.Values, form)
 	}
 	return o
 }
@@ -77,8 +74,7 @@ func (r Run) Scenario() sim.Scenario {
 	sc := sim.Random(r.Options())
 	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
 	for i, said := range r.Faults {
-		_, form, _ := strings.Cut(string(said), "=")
-		if n, err := strconv.ParseFloat(form, 64); err == nil {
+		if _, _, n := parameters(said); n != 0 {
 			amount(&certain[i], n)
 		}
 	}
@@ -108,6 +104,18 @@ func (r Run) Scenario() sim.Scenario {
 	}
 	sc.Clusters = slices.DeleteFunc(sc.Clusters, func(c sim.ClusterSpec) bool { return c.Name != meet && meet == first.Cluster })
 	return sc
+}
+
+// parameters returns the kind of a fault, its form, "" if it names none, and how much it affects, 0
+// if it does not say.
+func parameters(f sim.FaultKind) (kind sim.FaultKind, form string, much float64) {
+	name, form, _ := strings.Cut(string(f), "=")
+	if n, err := strconv.ParseFloat(form, 64); err == nil {
+		return sim.FaultKind(name), "", n
+	}
+	form, of, _ := strings.Cut(form, ":")
+	much, _ = strconv.ParseFloat(of, 64) // "" is 0
+	return sim.FaultKind(name), form, much
 }
 
 // amount sets how much a fault affects: the share of calls, or the number of machines.
