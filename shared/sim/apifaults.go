@@ -24,9 +24,9 @@ type spell struct {
 	met      []string // the forms in which it has affected something
 	// also reports whether it affects further calls by its form; nil affects none.
 	also func(call string) bool
-	// only reports whether a call meets the fault by its form: these calls do each time, and no others.
-	// nil is no such form.
+	// only reports whether a call meets the fault by its form: only these calls do. nil is no such form.
 	only func(call string) bool
+	form string // the fault's value
 }
 
 // lasts reports whether the spell lasts at a time.
@@ -40,6 +40,11 @@ func (w *weather) stormy(now time.Time) bool {
 // stormySince reports whether a spell lasted at any moment between two times.
 func (w *weather) stormySince(since, now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(since) })
+}
+
+// has reports whether a spell of the kind and form lasts at a time.
+func (w *weather) has(what FaultKind, form string, now time.Time) bool {
+	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.what == what && s.form == form && s.lasts(now) })
 }
 
 // meets reports whether the spell affects that cluster.
@@ -81,7 +86,7 @@ func (w *weather) over(now time.Time, name string, kind access, about string, d 
 		if !s.lasts(now) || !s.meets(about) || !s.hits(name) {
 			continue
 		}
-		if s.only == nil && !d.nth(s.fault).chance(s.share) {
+		if !d.nth(s.fault).chance(s.share) {
 			continue
 		}
 		if what := s.what.faultType().answer(kind, d.nth(s.fault).of("what")); what != faultNone {
@@ -101,11 +106,14 @@ var alsoDenied = map[string]func(call string) bool{
 	"pods":       callsOf("kubernetes:list pods"),
 }
 
-// onlyMet holds the forms of faults that only these calls meet, and each time.
+// onlyMet holds the forms of faults that only these calls meet.
 var onlyMet = map[string]func(call string) bool{
-	"every act": actsOnMachines,
-	"claims":    callsOf("kubernetes:list nodeclaims"),
+	deniedActs: actsOnMachines,
+	"claims":   callsOf("kubernetes:list nodeclaims"),
 }
+
+// deniedActs is the form in which the acts alone meet a fault.
+const deniedActs = "only-acts"
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 

@@ -357,6 +357,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 		u.broken(RuleTwice, "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
 	}
 	u.share(inv, c, o)
+	u.timely(inv, c, o)
 	u.zoned(inv, c, o)
 	u.justly(inv, c, o)
 }
@@ -402,6 +403,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.truthful(inv, c)
 	u.readWhole(inv, c)
 	u.lookedAt(inv, c)
+	u.inTime(inv, c.cluster)
 	if !c.whole {
 		return
 	}

@@ -29,6 +29,7 @@ type records struct {
 	reasons   map[saidKey]bool // reasons for holds that a notice reported, in the place of the instance
 	ended     map[string]bool  // orders that terminated or rebooted a machine
 	open      map[string]*openIncident
+	closed    map[string]saying // the last notice of the end of an incident
 	// later is the incident that last reported a machine or other subject.
 	later map[string]string
 	// recovered is when a notice last reported that an incident of a machine or subject is over.
@@ -62,7 +63,7 @@ type toldOf struct {
 }
 
 func newRecords() records {
-	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}}
+	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}}
 }
 
 // noticesADay is how many notices of one incident may be sent within a day, apart from those of outcomes
@@ -95,6 +96,10 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	}
 	id := d.Cluster + " " + d.Incident.ID
 	if d.Action == "resolved" {
+		if before, ok := r.closed[id]; ok && u.bars(before, inv) && r.open[id] == nil {
+			u.broken(RuleEnd, "%s: the end of incident %s of %s in %s is told a second time, first by %s", inv.name, d.Incident.ID, d.Kind, d.Group, before.inv.name)
+		}
+		r.closed[id] = inv.said(d.Action)
 		delete(r.open, id)
 		for _, e := range d.Ended {
 			r.recovered[e.Instance] = u.a.Now()

@@ -34,10 +34,11 @@ type sense struct {
 	told    map[saidKey]bool // what a notice reported; without an instance if the notice was truncated
 	// incidents are the opened incidents, with the invocation that opened each.
 	incidents map[string]saying
+	down      map[string]down // by cluster
 }
 
 func newSense() sense {
-	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}}
+	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}}
 }
 
 // sensible audits an act on a machine at the moment at which it takes effect.

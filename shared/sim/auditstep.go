@@ -56,7 +56,7 @@ func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.A
 		return // what does not answer is not drained
 	}
 	for _, p := range m.node.pods {
-		stops := !p.leaving.IsZero() && (m.hangs || u.a.Now().Sub(p.leaving) > graceSeconds*time.Second)
+		stops := !p.leaving.IsZero() && (m.hangs || u.a.Now().Sub(p.leaving) > p.grace())
 		if !p.daemon && !stops {
 			u.broken(RuleServing, "%s: %s of %s for %s, whose node answers, and pod %s is left on it, which its ladder drains first", inv.name, what, m.id, intent.Kind, p.name)
 			return

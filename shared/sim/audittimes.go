@@ -90,19 +90,20 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 
 // times is what the auditor remembers for these rules.
 type times struct {
-	left    map[*node]time.Time  // since when nodes have not been Ready
-	was     map[*node]time.Time  // the same of those that are Ready again
-	back    map[*node]time.Time  // since when these are
-	expires map[string]time.Time // when the latest order of an id expires
-	cut     time.Time            // when a function last left its messages to a later try
+	left    map[*node]time.Time              // since when nodes have not been Ready
+	was     map[*node]time.Time              // the same of those that are Ready again
+	back    map[*node]time.Time              // since when these are
+	as      map[*node]corev1.ConditionStatus // the status with which nodes were not Ready last
+	expires map[string]time.Time             // when the latest order of an id expires
+	cut     time.Time                        // when a function last left its messages to a later try
 }
 
 func newTimes() times {
-	return times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, back: map[*node]time.Time{}, expires: map[string]time.Time{}}
+	return times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, back: map[*node]time.Time{}, as: map[*node]corev1.ConditionStatus{}, expires: map[string]time.Time{}}
 }
 
 // happened records since when nodes are not Ready. That one was Ready for a moment between two checks
-// is not seen.
+// is not seen, unless it left Ready again with the same status, whose time is then another one.
 func (u *auditor) happened(e Event, m *machine) {
 	if e.Kind != EventState || m == nil || m.node == nil {
 		return
@@ -114,11 +115,14 @@ func (u *auditor) happened(e Event, m *machine) {
 		delete(t.left, n)
 	case e.Stage == StateReady:
 	case !known:
-		t.left[n] = e.At
+		as, status := t.as[n], n.ready().Status
+		t.left[n], t.as[n] = e.At, status
 		checks := u.verdicts.whole[m.c.name]
-		if back := t.back[n]; len(checks) > 0 && checks[len(checks)-1].Before(back) && e.At.Sub(checks[len(checks)-1]) <= unwatched {
+		if back := t.back[n]; len(checks) > 0 && checks[len(checks)-1].Before(back) && e.At.Sub(checks[len(checks)-1]) <= unwatched && as != status {
 			t.left[n] = t.was[n]
 		}
+	default:
+		t.as[n] = n.ready().Status
 	}
 }
 

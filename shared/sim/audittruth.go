@@ -185,7 +185,7 @@ func (u *auditor) outage(inv *invocation, c *cluster) bool {
 		nodes, silent := 0, 0
 		for n := range inv.seen.eachNode() {
 			if running[instanceOf(n)] == zone {
-				if nodes++; !readyNode(n) {
+				if nodes++; !readyNode(n) && !u.starts(inv, n) {
 					silent++
 				}
 			}
@@ -195,6 +195,13 @@ func (u *auditor) outage(inv *invocation, c *cluster) bool {
 		}
 	}
 	return false
+}
+
+// starts reports whether a node never was Ready and certainly has time to start.
+func (u *auditor) starts(inv *invocation, n *corev1.Node) bool {
+	m, created := u.a.machines[instanceOf(n)], n.CreationTimestamp.Time
+	return m != nil && !u.sense.worked[m.id] && !readyOf(n).LastTransitionTime.Time.After(created) &&
+		u.a.Now().Before(created.Add(u.policyOf(inv, m).duration("initialization.deadline")-ahead))
 }
 
 // false returns why the reason is false, or "" if it may be true.
@@ -345,7 +352,10 @@ var ofCluster = map[string]func(excuse) string{
 	},
 	"ActionsPerHour": func(e excuse) string {
 		used := map[string]bool{}
-		for _, a := range e.actions(func(ledger.Action) bool { return true }) {
+		refused := func(a ledger.Action) bool { // it took nothing
+			return a.Outcome != nil && a.Outcome.Result == ledger.Failed && !strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) && a.Outcome.At.Before(e.inv.begun.Add(-time.Minute))
+		}
+		for _, a := range e.actions(func(a ledger.Action) bool { return !refused(a) }) {
 			if now := e.u.a.Now(); now.Sub(a.At) <= time.Hour+slack || a.Outcome == nil || now.Sub(a.Outcome.At) <= time.Hour+slack {
 				used[string(a.Instance)] = true
 			}

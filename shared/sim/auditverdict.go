@@ -158,6 +158,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 		u.verdicts.first[cluster] = inv.begun
 	}
 	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
+	u.zonesDown(inv, cluster)
 	if last := u.verdicts.latest[cluster]; last != nil && !last.ended.IsZero() && last.clean() {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
 		u.sawReady(last) // and could record it
@@ -423,7 +424,10 @@ func (u *auditor) minute() {
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
 	}
-	if u.policies.document(u.a.dep.parameters.policy) == nil {
+	text := u.a.dep.parameters.policy
+	unusable := u.policies.document(text) == nil
+	broken := unusable && !isGone(text)
+	if unusable {
 		u.verdicts.unusable = u.a.Now()
 	}
 	for _, c := range u.a.clusters {
@@ -432,17 +436,20 @@ func (u *auditor) minute() {
 		}
 		u.cordons(c)
 		u.dues(c)
+		if !c.exists() {
+			u.forsaken(c)
+		}
 		for _, cl := range c.claims {
 			u.toldOfKept(c, cl)
 		}
 		for _, g := range c.groups {
-			if u.policyNow(c, g).mode < mayRemediate {
-				all := u.verdicts.lowered[g]
-				if n := len(all); n > 0 && u.a.Now().Sub(all[n-1].to) <= step {
-					all[n-1].to = u.a.Now()
-				} else {
-					u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
-				}
+			all := u.verdicts.lowered[g]
+			switch n := len(all); {
+			case u.policyNow(c, g).mode >= mayRemediate:
+			case n > 0 && u.a.Now().Sub(all[n-1].to) <= step:
+				all[n-1].to = u.a.Now()
+			case !broken: // one that does not validate turns nothing off that was on
+				u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
 			}
 			u.lacks(g)
 			if u.policyNow(c, g).mode < mayNotify {

@@ -60,10 +60,13 @@ type invocation struct {
 	missed bool // any call failed
 	// overtaken: another invocation had written the same items, and it did not write its own afterwards.
 	overtaken bool
-	slow      bool      // any call hung, or was retried
-	seen      sight     // what it has read, for the auditor
-	diagnosed time.Time // when it last read what only a diagnosis needs
-	events    putAway
+	slow      bool  // any call hung, or was retried
+	seen      sight // what it has read, for the auditor
+	batch     []message
+	// listed and asked are how many clusters a sweep read, and of how many it tried to ask a check.
+	listed, asked int
+	diagnosed     time.Time // when it last read what only a diagnosis needs
+	events        putAway
 }
 
 // Bounds of a call's duration, unless it hangs.

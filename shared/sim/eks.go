@@ -40,6 +40,7 @@ func (e eksAPI) ListClusters(in *eks.ListClustersInput, out *eks.ListClustersOut
 		size = aws.Int32(clustersOnPage)
 	}
 	out.Clusters, out.NextToken = cut(names, in.NextToken, size)
+	e.v.inv.swept(len(out.Clusters), 0)
 	return nil
 }
 

@@ -38,6 +38,10 @@ var foreignTags = faultType{
 	relent: leaveStrays,
 }
 
+// bastionUnread is the form in which the bastion is launched from the same version as a node that does not
+// join, with user data of its own that cannot be read. Random scenarios do not have it.
+const bastionUnread = "unread"
+
 // bastion: a machine is launched from the nodes' launch template. Its template version was made
 // for it, without their user data.
 var bastion = faultType{
@@ -50,6 +54,12 @@ var bastion = faultType{
 			g := c.newStrays("bastion", f, d, 1)
 			g.known = "" // it is in no group of nodes
 			g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
+			if f.Value == bastionUnread {
+				nodes.template.version++
+				nodes.unlucky, nodes.ill = 1, neverJoins
+				nodes.rotate(1)
+				g.template.version, g.unread = nodes.template.version, unreadDenied
+			}
 			g.template.userData = oneOf(d.of("script"), "", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n")
 			g.launchedWith = g.scaledTags([]tag{
 				{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},

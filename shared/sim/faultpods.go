@@ -54,7 +54,7 @@ func (n *node) leaves(p *pod) {
 	}
 	p.leaving = n.c.stamp()
 	n.c.changed()
-	n.c.a.in(n.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest), func() { n.stop(p) })
+	n.c.a.in(n.stopsIn(p), func() { n.stop(p) })
 }
 
 // Why a pod must not be terminated; with keptNode, its node has the annotation.
@@ -65,7 +65,30 @@ const (
 	keptLocal     = "local"
 	keptNode      = "node"
 	keptNodeSafe  = "node-safe-to-evict"
+	// keptUncounted is a budget that its controller has not counted since it was changed, and keptSlow
+	// a pod that may be terminated, and needs ten minutes to stop. Random scenarios have neither.
+	keptUncounted = "budget-uncounted"
+	keptSlow      = "slow"
 )
+
+// stopsSlowly is how long a pod of the form keptSlow takes to stop.
+const stopsSlowly = 10 * time.Minute
+
+// grace returns the termination grace period of the pod.
+func (p *pod) grace() time.Duration {
+	if p.slow {
+		return stopsSlowly
+	}
+	return graceSeconds * time.Second
+}
+
+// stopsIn returns how long a pod that is deleted takes to stop.
+func (n *node) stopsIn(p *pod) time.Duration {
+	if p.slow {
+		return stopsSlowly - time.Second
+	}
+	return n.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest)
+}
 
 // silentServing: the kubelet is dead, but the machine serves a workload that must not be
 // terminated. An example is a database with its data on a local disk.
@@ -112,7 +135,10 @@ func (m *machine) serves(why string) *pod {
 // keeps puts a pod on the machine that must not be terminated, for that reason.
 func (m *machine) keeps(why string) *pod {
 	n, d := m.node, m.d.of("serves").nth(m.silence)
-	p := &pod{namespace: "shop", name: "db-" + shortID(d, 5), uid: uid(d), keep: why, guarded: why == keptBudget}
+	p := &pod{namespace: "shop", name: "db-" + shortID(d, 5), uid: uid(d), keep: why, guarded: why == keptBudget || why == keptUncounted}
+	if why == keptSlow {
+		p.keep, p.slow = "", true
+	}
 	n.pods, n.keeps = append(n.pods, p), true
 	switch why {
 	case keptNode:
@@ -195,11 +221,15 @@ func (q *kubeQuery) listBudgets(to *kubeList) {
 // budget returns a disruption budget that does not allow the pod's eviction.
 func (n *node) budget(p *pod) policyv1.PodDisruptionBudget {
 	two := intstr.FromInt32(2)
+	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 2}
+	if p.keep == keptUncounted {
+		status = policyv1.PodDisruptionBudgetStatus{}
+	}
 	return policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: p.namespace, CreationTimestamp: stamped(n.created), Generation: 1},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"budget": p.name}}},
-		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 2},
+		Status:     status,
 	}
 }
 

@@ -45,7 +45,12 @@ const firstNewer = FaultStopped
 
 func init() { // set in init because the functions of a fault use this table
 	faultTypes = []faultType{
-		{kind: FaultSilence, weight: 14, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, _ Fault, d dice) { m.fall(silent, false, d.chance(0.5)) })},
+		{kind: FaultSilence, weight: 14, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, f Fault, d dice) {
+			m.fall(silent, false, f.Value != answersBetween && d.chance(0.5))
+			if f.Value == answersBetween {
+				m.answers(d)
+			}
+		})},
 		{kind: FaultPressure, weight: 4, draw: drawIll, ails: silent, strike: eachVictim(func(m *machine, f Fault, d dice) {
 			m.starve(d.between(7*time.Minute, 16*time.Minute), f.Value != lasting && (f.Bare || d.of("reboots").chance(0.5)))
 		})},
@@ -95,6 +100,7 @@ func init() { // set in init because the functions of a fault use this table
 				f.Count = 2
 			}
 		}, strike: eachGroup(func(g *group, f Fault, _ dice) {
+			g.slow = f.Value == scaledSlowly
 			g.desired = max(1, g.desired+f.Count)
 			g.reconcile()
 		})},
@@ -309,6 +315,10 @@ func meets(what string) func(access, dice) string { return func(access, dice) st
 func anyError(_ access, d dice) string {
 	return oneOf(d, faultThrottle, faultServer, faultServer, faultHang)
 }
+
+// scaledSlowly is the form of FaultScale in which the network plugin of new nodes needs minutes to start.
+// Random scenarios do not have it.
+const scaledSlowly = "slow"
 
 // The groups of clusters made for faults.
 var (

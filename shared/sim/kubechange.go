@@ -211,7 +211,7 @@ func (q *kubeQuery) evict() (any, error) {
 	q.did(actEvict, n.machine, n)
 	p.leaving = q.c.stamp()
 	q.c.changed()
-	q.c.a.in(q.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest), func() { n.stop(p) })
+	q.c.a.in(n.stopsIn(p), func() { n.stop(p) })
 	return done(), nil
 }
 

@@ -425,8 +425,8 @@ func (n *node) pod(p *pod) corev1.Pod {
 	}
 	p.kept(&o)
 	if !p.leaving.IsZero() {
-		seconds := int64(graceSeconds)
-		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = stampedOr(p.leaving.Add(graceSeconds*time.Second)), &seconds
+		seconds := int64(p.grace().Seconds())
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = stampedOr(p.leaving.Add(p.grace())), &seconds
 	}
 	return o
 }

@@ -70,7 +70,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 	name := fmt.Sprintf("%s#%d", f.name, f.started)
 	at, begins := f.place(d)
 	f.a.spawn(begins, func(p *process) {
-		inv := &invocation{process: p, v: at.v, d: d, name: name}
+		inv := &invocation{process: p, v: at.v, d: d, name: name, batch: batch}
 		inv.diesAt, inv.after = f.fate(d)
 		at.v.inv = inv
 		inv.begun = f.a.Now()
@@ -110,6 +110,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 		}
 		failed := at.v.run(inv, batch)
 		f.a.audit.givenUp(inv)
+		f.a.audit.sweptAll(inv)
 		at.v.inv, at.since = nil, f.a.Now()
 		f.warm = append(f.warm, at)
 		end(true, failed)

@@ -45,7 +45,7 @@ func (g *group) launch(zone string) *machine {
 			m.ail = neverJoins // its startup taint would be gone by now, so it cannot be kept
 		}
 	}
-	if g.unread != "" && m.stays && !slices.ContainsFunc(g.members, func(o *machine) bool { return o.unread != "" }) {
+	if g.unread != "" && (m.stays || g.stray) && !slices.ContainsFunc(g.members, func(o *machine) bool { return o.unread != "" }) {
 		m.unread = g.unread
 	}
 	m.tags = g.tags(m.template)
@@ -229,6 +229,9 @@ func (m *machine) starts(n *node) {
 		m.bounce(n)
 	}
 	ready := d.of("ready").between(6*time.Second, 25*time.Second)
+	if m.g.slow {
+		ready = d.of("slow").between(8*time.Minute, 11*time.Minute)
+	}
 	a.in(ready, func() { m.report() })
 	if m.ail == neverReady {
 		return // the agent that should remove its taint does not run
@@ -373,6 +376,28 @@ func (m *machine) flap() {
 	m.c.a.in(d.of("down").between(70*time.Second, 4*time.Minute), func() {
 		m.report()
 		m.c.a.in(d.of("up").between(2*time.Minute, 6*time.Minute), m.flap)
+	})
+}
+
+// answersBetween is the form of FaultSilence in which the kubelet answers now and then that its node
+// is not ready, and stops again. Random scenarios do not have it.
+const answersBetween = "answers"
+
+// answers makes the kubelet of a silent machine answer that its node is not ready, and stop again, every
+// few minutes.
+func (m *machine) answers(d dice) {
+	m.c.a.in(d.of("turn").nth(m.silence).between(6*time.Minute, 9*time.Minute), func() {
+		switch {
+		case m.state != running || m.ail != silent && m.ail != notReady:
+			return
+		case m.ail == silent:
+			m.ail = notReady
+			m.report()
+		default:
+			m.ail = silent
+			m.hush()
+		}
+		m.answers(d)
 	})
 }
 

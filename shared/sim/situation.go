@@ -101,6 +101,7 @@ type groupPlight struct {
 	youngSince time.Time
 	// troubled is when halted, status or issues took effect.
 	troubled time.Time
+	slow     bool // its new nodes need minutes until they are Ready
 	idle     bool // its owner repairs nothing, although it normally would
 	// unread is the result of reading the user data of one machine from a broken template.
 	unread string

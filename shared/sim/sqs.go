@@ -60,12 +60,19 @@ const (
 	// firstWithin of the first.
 	secondWithin = 20 * time.Minute
 	firstWithin  = 10 * time.Minute
+	// lateLeast and lateMost bound the delay of messages with the form messagesLate.
+	lateLeast = 16 * time.Minute
+	lateMost  = 25 * time.Minute
 	// besideWithin is the maximum delay between two concurrent deliveries.
 	besideWithin = time.Second
 	// overtakenBy is how far messages of a standard queue may overtake each other during such a
 	// fault.
 	overtakenBy = 30 * time.Second
 )
+
+// messagesLate is the form of FaultMessages in which messages that are delayed come after a later check
+// should have covered their cluster. Random scenarios do not have it.
+const messagesLate = "late"
 
 // send puts a message into the queue and returns its ID. If it is dropped as a duplicate, that is
 // the ID of the earlier one.
@@ -98,7 +105,11 @@ func (q *queue) send(body, group, id string) string {
 func (q *queue) unsettle(l *letter) {
 	share := q.a.share(FaultMessages)
 	if l.d.of("late").chance(share) {
-		l.visible = l.visible.Add(l.d.of("late by").between(time.Second, firstWithin))
+		least, most := time.Second, firstWithin
+		if q.a.weather.has(FaultMessages, messagesLate, q.a.Now()) {
+			least, most = lateLeast, lateMost
+		}
+		l.visible = l.visible.Add(l.d.of("late by").between(least, most))
 	}
 	if !q.fifo && l.d.of("shuffled").chance(share) {
 		l.visible = l.visible.Add(l.d.of("shuffled by").between(time.Second, overtakenBy))
@@ -279,6 +290,7 @@ type sqsAPI struct{ v *env }
 // SendMessage puts a message into the queue with that URL.
 func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	var id string
+	s.v.inv.swept(0, 1)
 	err := s.v.call(ctx, "sqs:SendMessage", writes, "", func() error {
 		dep := s.v.a.dep
 		q := dep.queue(path.Base(aws.ToString(in.QueueUrl)))

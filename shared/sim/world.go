@@ -296,6 +296,7 @@ type node struct {
 type pod struct {
 	keep                 string // why it must not be terminated; "" if it may be
 	guarded              bool   // its disruption budget allows no eviction
+	slow                 bool   // it needs long to stop
 	daemon               bool
 	namespace, name, uid string
 	leaving              time.Time // when it was deleted, zero if it was not

@@ -39,7 +39,7 @@ func read() []Mutation {
 			Name: "instances that the listing lacks are not looked up", File: instances,
 			Old: "if id := s.Nodes[i].Instance; id != \"\" && !listed[id] {", New: "if id := s.Nodes[i].Instance; id == \"\" && !listed[id] {",
 			Harm: "what EC2 shows late is taken for ended", Faults: faults(sim.FaultStale+"=0.5", sim.FaultScale+"=3"),
-			Missed: "a node whose instance EC2 lists late is young, and not judged yet; a rule would ask whether what is told to be gone is",
+			Survives: "of what is not listed nothing is concluded: that it is gone takes EC2's answer about its id, for which run.lookUp asks for each finding, and plan holds the acts on an instance that was not seen (InstanceNotSeen)",
 		},
 		{
 			Name: "instances that could not be looked up are taken for unknown", File: instances,
@@ -51,7 +51,7 @@ func read() []Mutation {
 			Name: "instances of several clusters are of this one", File: instances,
 			Old: "OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),", New: "",
 			Harm: "instances of another cluster are ended", Faults: faults(sim.FaultForeignTags + "=tags-back"),
-			Missed: "the tags that only AWS can write decide in the groups that there are; the rule foreign asks",
+			Survives: "tags that name another cluster, and not this one, make an instance unclaimed too (Unclaimed), which is left out of the listing and holds every act",
 		},
 		{
 			Name: "rollcall:hold is not read", File: instances,
@@ -103,8 +103,9 @@ func read() []Mutation {
 		{
 			Name: "pods that are still stopping are gone", File: drain,
 			Old: "\t\t\td.Leaving = append(d.Leaving, p.because(\"has until", New: "\t\t\td.Stuck = append(d.Stuck, p.because(\"has until",
-			Harm: "pods are ended in their grace period", Faults: faults(sim.FaultNotReady + "=2"),
-			Missed: "the next step comes a check later, and pods stop within a minute; the rule serving asks",
+			Harm: "pods are ended in their grace period", Faults: faults(sim.FaultNotReady + "=slow"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nladders:\n  NotReady: [{do: cordon}, {do: drain}, {do: terminate}]\n",
+			Rules:  rules(sim.RuleServing),
 		},
 		{
 			Name: "pods that are stuck keep a drain waiting", File: drain,
@@ -120,8 +121,8 @@ func read() []Mutation {
 		{
 			Name: "a budget without a word counts for nothing", File: pods,
 			Old: "Unknown: pdb.err != nil || pdb.Status.ObservedGeneration < pdb.Generation || uncounted(pdb.budgetObject),", New: "",
-			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing + "=budget"),
-			Missed: "every disruption budget here says how it is",
+			Harm: "pods that their budget cannot spare are ended", Faults: faults(sim.FaultSilentServing + "=budget-uncounted"),
+			Rules: rules(sim.RuleServing),
 		},
 		{
 			Name: "annotations of the node are ignored", File: pods,
@@ -174,14 +175,15 @@ func kept() []Mutation {
 		{
 			Name: "an act that failed is one that interrupted", File: act,
 			Old: "return !a.Free && !failed", New: "return !a.Free && (failed || !failed)",
-			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
-			Missed: "acts that AWS refuses for certain are rare; the rule truth asks for ActionsPerHour",
+			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultSilence+"=4", sim.FaultDenied+"=only-acts:0.9"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 3m}]\nladders:\n  Unknown: [{do: terminate}]\nlimits: {actionsPerHour: 1, unhealthy: 100%, zone: 100%, massSilence: 100%}\n",
+			Rules:  rules(sim.RuleTruth),
 		},
 		{
 			Name: "the first of several tries is the act", File: act,
 			Old: "for _, a := range slices.Backward(s.Actions) {\n\t\tif a.ID == id {", New: "for _, a := range s.Actions {\n\t\tif a.ID == id {",
-			Harm: "an act that failed once is never tried again", Faults: faults(sim.FaultDenied, sim.FaultSilence),
-			Missed: "acts that AWS refuses for certain are rare; the rule cure asks",
+			Harm: "an act that failed once is never tried again", Faults: faults(sim.FaultSilence+"=2", sim.FaultDenied+"=acts"),
+			Rules: rules(sim.RuleOnce),
 		},
 		{
 			Name: "notices are written over those of another check", File: book,
@@ -199,7 +201,7 @@ func kept() []Mutation {
 			Name: "dropped notices stay", File: kinds,
 			Old: "writes = append(writes, write{key: k.key(key)})", New: "if k.name != \"notice\" {\n\t\t\twrites = append(writes, write{key: k.key(key)})\n\t\t}",
 			Harm: "the end of a trouble is told again and again", Faults: faults(sim.FaultSilence),
-			Missed: "the end of an incident is told once for each version; the rule end-told would count the ends",
+			Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "dropped findings stay", File: kinds,
@@ -235,8 +237,8 @@ func handled() []Mutation {
 		{
 			Name: "checks that come late are carried out", File: inspect,
 			Old: "if c.Stale(started, staleAfter) {", New: "if c.Stale(started, 100*staleAfter) {",
-			Harm: "a backlog of messages is a storm of checks", Faults: faults(sim.FaultMessages),
-			Missed: "messages are late by less than 15 min here; a rule would ask for the check's due time",
+			Harm: "a backlog of messages is a storm of checks", Faults: faults(sim.FaultMessages + "=late:0.6"),
+			Rules: rules(sim.RuleChecked),
 		},
 		{
 			Name: "every check is late", File: check,
@@ -247,20 +249,21 @@ func handled() []Mutation {
 		{
 			Name: "a policy that could not be read lowers nothing", File: inspect,
 			Old: "permitted != h.Permitted\n", New: "false\n",
-			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultBadPolicy),
-			Missed: "a group without findings has no record of remediate before it, and what is found in it meanwhile is held too; the rule truth excuses both",
+			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultSilence+"=2", sim.FaultBadPolicy),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 3m}]\n",
+			Rules:  rules(sim.RuleTruth),
 		},
 		{
 			Name: "a schedule may be for a moment that has passed", File: inspect,
 			Old: "roll.Later(trigger.DueAt(next), trigger.Soonest(h.Clock()))", New: "roll.Earlier(time.Time{}, trigger.DueAt(next))",
-			Harm: "a check never comes", Faults: faults(sim.FaultSilence),
-			Missed: "a check takes seconds, and what falls due in them is rounded up; the rule schedule asks",
+			Harm: "a check never comes", Faults: faults(sim.FaultRetries+"=0.6", sim.FaultSilence+"=2"),
+			Rules: rules(sim.RuleSchedule),
 		},
 		{
 			Name: "the sweep stops at the first queue that fails", File: sweep,
 			Old: "\t\t\tfaults = append(faults, err)\n", New: "\t\t\treturn err\n",
-			Harm: "clusters at the end of the list are not checked", Faults: faults(sim.FaultErrors, sim.FaultSilence),
-			Missed: "the rule checked asks only in the calm, when no call fails",
+			Harm: "clusters at the end of the list are not checked", Faults: faults(sim.FaultErrors+"=0.6", sim.FaultSilence),
+			Rules: rules(sim.RuleChecked),
 		},
 		{
 			Name: "the sweep takes the first page of clusters", File: sweep,
@@ -271,8 +274,8 @@ func handled() []Mutation {
 		{
 			Name: "clusters that EKS does not list are never swept", File: sweep,
 			Old: "if now.Sub(now.Truncate(time.Hour)) < h.Interval {", New: "if now.Sub(now.Truncate(time.Hour)) < h.Interval && len(clusters) == 0 {",
-			Harm: "machines that a deleted cluster left are never told of", Faults: faults(sim.FaultDeleted, sim.FaultSilence),
-			Missed: "nothing asks yet for a word about what a deleted cluster left",
+			Harm: "machines that a deleted cluster left are never told of", Faults: faults(sim.FaultSilence, sim.FaultDeleted),
+			Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "outcomes are not told", File: remediate,

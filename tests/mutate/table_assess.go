@@ -15,14 +15,23 @@ func assessed() []Mutation {
 		{
 			Name: "tolerance is counted from an absence that is over", File: absence,
 			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
-			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping),
-			Missed: "a check would have to see each absence of a node that wavers, and none of its returns, for as long as the tolerance",
+			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping + "=6"),
+			Policy: `apiVersion: rollcall/v1
+mode: remediate
+conditions: [{type: Ready, status: "False", tolerate: 4m}, {type: Ready, status: Unknown, tolerate: 4m}]
+ladders:
+  Unknown: [{do: terminate}]
+limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}
+`,
+			Rules: rules(sim.RuleTolerance),
 		},
 		{
 			Name: "tolerance begins anew when the status changes", File: absence,
-			Old: "w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told", New: "w.perhaps, told = known.Perhaps, known.Told",
-			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence+"=1", sim.FaultNotReady+"=1"),
-			Missed: "no fault makes a silent node answer that it is not ready; the rule would ask from when it was not Ready at all",
+			Old:  "w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told\n\t\tif known.Transition.Equal(began) || began.Sub(a.State.Checked) <= Unseen {",
+			New:  "w.perhaps, told = known.Perhaps, known.Told\n\t\tif known.Transition.Equal(began) {\n\t\t\tw.since = known.Since.UTC()",
+			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence + "=answers:1"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\n",
+			Rules:  rules(sim.RuleCure),
 		},
 		{
 			Name: "a silent node gets the tolerance of one that answers", File: node,
@@ -80,8 +89,8 @@ func assessed() []Mutation {
 		{
 			Name: "a starting node counts as silent in its zone", File: count,
 			Old: "case !a.starting(m):", New: "case true:",
-			Harm: "a group that grows is taken for an outage of the zone", Faults: faults(sim.FaultScale),
-			Missed: "a group would have to start most nodes of a zone at once; the rule truth asks for ZoneOutage",
+			Harm: "a group that grows is taken for an outage of the zone", Faults: faults(sim.FaultScale+"=slow:24", sim.FaultSilence+"=1"),
+			Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "flaps of an earlier hour count", File: flaps,
@@ -97,8 +106,9 @@ func assessed() []Mutation {
 		{
 			Name: "a bastion is meant to be a node since its template has some", File: unpaired,
 			Old: "\tcase bySiblings:\n\t\ta.out.Inherited[i.ID] = true\n", New: "\tcase bySiblings:\n",
-			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion),
-			Missed: "its user data would have to be unreadable at the same time; the rule foreign asks",
+			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion + "=unread"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {causeOutside: tryOnce}\n",
+			Rules:  rules(sim.RuleForeign),
 		},
 		{
 			Name: "no node is known to have vanished", File: unpaired,
@@ -109,7 +119,7 @@ func assessed() []Mutation {
 			Name: "what EKS does not know counts as active", File: assess,
 			Old: "a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })", New: "a.gone = false",
 			Harm: "machines of a deleted cluster are never told of", Faults: faults(sim.FaultSilence, sim.FaultDeleted),
-			Missed: "nothing asks yet for a word about what a deleted cluster left",
+			Rules: rules(sim.RuleReport),
 		},
 	}
 }

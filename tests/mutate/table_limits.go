@@ -33,8 +33,14 @@ func limited() []Mutation {
 		{
 			Name: "a sighting of an earlier trouble counts", File: "shared/ledger/ledger.go",
 			Old: "if !ok || !k.Began.Equal(f.Began) || silent", New: "if !ok || silent",
-			Harm: "a node that has just left Ready again is acted on at once", Faults: faults(sim.FaultFlapping),
-			Missed: "a check records a finding as soon as the node is away, and tolerances are longer than a minute; the rule seen-twice would ask for the beginning too",
+			Harm: "a node that has just left Ready again is acted on at once", Faults: faults(sim.FaultFlapping + "=2"),
+			Policy: `apiVersion: rollcall/v1
+mode: remediate
+conditions: [{type: Ready, status: "False", tolerate: 1m}, {type: Ready, status: Unknown, tolerate: 1m}]
+ladders:
+  Unknown: [{do: terminate}]
+`,
+			Rules: rules(sim.RuleTwice),
 		},
 		{
 			Name: "what was ill before the first check is acted on", File: limits,
@@ -66,8 +72,9 @@ func limited() []Mutation {
 		{
 			Name: "a mass of silent nodes is not noticed", File: limits,
 			Old: "if n < silenceLeast || n*100 < int(share)*nodes {", New: "if n < silenceLeast || n*100 < int(share)*nodes*10 {",
-			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultSilence + "=3"),
-			Missed: "the unhealthy share of so small a cluster holds in its place; a rule would count who fell silent within five minutes",
+			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultSilence + "=4"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 5m}]\nlimits: {unhealthy: 100%, zone: 100%}\n",
+			Rules:  rules(sim.RuleZone),
 		},
 		{
 			Name: "a cluster that is being updated is taken for one in order", File: limits,
@@ -96,8 +103,9 @@ func limited() []Mutation {
 		{
 			Name: "what failed is tried again at once", File: limits,
 			Old: "case now.Sub(a.Outcome.At) < wait:", New: "case now.Sub(a.Outcome.At) < 0:",
-			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultNotReady+"=2", sim.FaultDenied+"=acts"),
-			Missed: "acts that AWS refuses for certain are rare: a rule would count the tries of an order within 15 min",
+			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultSilence+"=2", sim.FaultDenied+"=only-acts:0.9"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 3m}]\nladders:\n  Unknown: [{do: terminate}]\n",
+			Rules:  rules(sim.RuleOnce),
 		},
 		{
 			Name: "the tags of another cluster are ignored", File: limits,
@@ -131,8 +139,9 @@ func limited() []Mutation {
 		{
 			Name: "the budget of the plan looks back half an hour", File: limits,
 			Old: "Since: now.Add(-Hour)}.Spent", New: "Since: now.Add(-Hour / 2)}.Spent",
-			Harm:   "twice as many acts an hour as allowed",
-			Missed: "the ledger counts the whole hour; the rule truth would see an order that is refused again and again",
+			Harm: "twice as many acts an hour as allowed", Faults: faults(sim.FaultNotReady + "=4"),
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {actionsPerHour: 1, unhealthy: 100%, zone: 100%}\n",
+			Rules:  rules(sim.RuleBudget),
 		},
 		{
 			Name: "what a silent node runs is asked before it is ended, not before it is rebooted", File: pods,
@@ -177,7 +186,8 @@ func limited() []Mutation {
 			Name: "a sibling that could not be looked into does not count", File: cause,
 			Old: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id != \"\" {", New: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id == \"-\" {",
 			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
-			Missed: "CauseOutside holds the one whose cause is known; the rule in-vain asks once that is let go",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {causeOutside: tryOnce}\n",
+			Rules:  rules(sim.RuleVain),
 		},
 		{
 			Name: "a sibling that could not be judged does not count", File: cause,
@@ -222,7 +232,8 @@ func limited() []Mutation {
 			Name: "after an outage acts go on at once", File: "shared/plan/storm.go",
 			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooledDown(t, wait, now) {", New: "if t == nil || !goesOn {",
 			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone, sim.FaultSilence+"=1"),
-			Missed: "a rule would ask when the zone of a machine was back, and not when the check said so",
+			Policy: "apiVersion: rollcall/v1\nmode: remediate\n",
+			Rules:  rules(sim.RuleZone),
 		},
 	}
 }

@@ -150,7 +150,7 @@ func owned() []Mutation {
 		{
 			Name: "whether a NodeClaim has the instance need not be known", File: owner,
 			Old: "case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:", New: "case d.HasNodeClaim == roll.NotAsked:",
-			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultDenied+"=claims"),
+			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultDenied+"=claims:1"),
 			Rules: rules(sim.RuleDisrupted),
 		},
 		{
@@ -478,7 +478,7 @@ func carriedOut() []Mutation {
 		{
 			Name: "a call of unknown outcome is recorded as done", File: remediate,
 			Old: "\tcase Unclear, Ongoing:\n", New: "\tcase Ongoing:\n",
-			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultSilence+"=2", sim.FaultErrors+"=every act"),
+			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultSilence+"=2", sim.FaultErrors+"=only-acts:1"),
 			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 10m}]\nladders: {Unknown: [{do: notify}, {do: terminate}]}\n",
 			Rules:  rules(sim.RuleRecord, sim.RuleCure, sim.RuleCordon),
 		},

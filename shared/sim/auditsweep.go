@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"encoding/json"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+const (
+	// lateFor is how late a check may be carried out: a later one covers its cluster.
+	lateFor = 15 * time.Minute
+	// sweepsGone is how often the sweep asks for clusters that EKS does not list.
+	sweepsGone = time.Hour
+)
+
+// swept records a cluster that a sweep read, or asked a check of.
+func (inv *invocation) swept(listed, asked int) {
+	if inv != nil && inv.v.fn == sweep {
+		inv.listed, inv.asked = inv.listed+listed, inv.asked+asked
+	}
+}
+
+// sweptAll checks that a sweep that ended tried to ask for a check of each cluster that it read. Whether
+// one queue message fails says nothing about the next.
+func (u *auditor) sweptAll(inv *invocation) {
+	for _, c := range u.a.clusters {
+		if sweepsOf(len(c.nodes)) > 1 {
+			return // each sweep asks for some of them
+		}
+	}
+	if inv.asked > 0 && inv.asked < inv.listed {
+		u.broken(RuleChecked, "%s: of %d clusters the checks of %d were asked for", inv.name, inv.listed, inv.asked)
+	}
+}
+
+// inTime checks that a check does not follow a message that came long after it was due.
+func (u *auditor) inTime(inv *invocation, cluster string) {
+	for _, m := range inv.batch {
+		var asked struct{ Due time.Time }
+		if json.Unmarshal([]byte(m.body), &asked) != nil {
+			continue
+		}
+		if late := inv.begun.Sub(asked.Due); late > lateFor+ahead {
+			u.broken(RuleChecked, "%s: %s is checked %s after it was due", inv.name, cluster, late.Round(time.Second))
+		}
+	}
+}
+
+// forsaken checks that a machine that a deleted cluster left is reported: nothing else ends it, and EKS
+// does not list its cluster. It asks in one minute, well after two sweeps looked for such clusters.
+func (u *auditor) forsaken(c *cluster) {
+	now := u.a.Now()
+	for _, m := range c.machines {
+		pol := u.policyNow(c, m.g)
+		late := now.Sub(c.deleted.Add(2*sweepsGone + 30*time.Minute + pol.duration("orphaned.tolerate")))
+		if late < 0 || late >= step || m.state != running || m.g.owner == nobody || m.elsewhere != "" || m.g.stray || m.g.beside != "" {
+			continue
+		}
+		if _, ignored := get(m.tags, roll.TagIgnore); ignored || pol.mode < mayNotify || !pol.tells(string(roll.Orphaned)) || u.verdicts.quiet[m.g].After(c.deleted) {
+			continue
+		}
+		if u.verdicts.forgotten.After(c.deleted) || u.a.weather.stormySince(c.deleted, now) || u.reported(m) {
+			continue
+		}
+		u.broken(RuleReport, "%s of %s, which was deleted at %s, still runs, and nobody was told", m.id, c.name, c.deleted.Format(time.TimeOnly))
+		return
+	}
+}
