@@ -135,7 +135,7 @@ func (u *auditor) alone(inv *invocation, c *cluster, o order) {
 	for n := range inv.seen.eachNode() {
 		nodes++
 		r := readyOf(n)
-		if began, running := started[instanceOf(n)]; running && r.Status == corev1.ConditionUnknown && r.LastTransitionTime.Time.After(began) && r.LastTransitionTime.Time.Sub(at).Abs() <= together {
+		if began, running := started[instanceOf(n)]; running && r.Status == corev1.ConditionUnknown && r.LastTransitionTime.After(began) && r.LastTransitionTime.Sub(at).Abs() <= together {
 			silent++
 		}
 	}

@@ -200,7 +200,7 @@ func (u *auditor) outage(inv *invocation, c *cluster) bool {
 // starts reports whether a node never was Ready and certainly has time to start.
 func (u *auditor) starts(inv *invocation, n *corev1.Node) bool {
 	m, created := u.a.machines[instanceOf(n)], n.CreationTimestamp.Time
-	return m != nil && !u.sense.worked[m.id] && !readyOf(n).LastTransitionTime.Time.After(created) &&
+	return m != nil && !u.sense.worked[m.id] && !readyOf(n).LastTransitionTime.After(created) &&
 		u.a.Now().Before(created.Add(u.policyOf(inv, m).duration("initialization.deadline")-ahead))
 }
 

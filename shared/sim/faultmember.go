@@ -49,7 +49,8 @@ var bastion = faultType{
 	fits:  fitsScaled,
 	shape: groupsScaled,
 	strike: func(a *account, f Fault, d dice) {
-		for _, nodes := range a.targets(f) {
+		all := a.targets(f)
+		for _, nodes := range all[:min(1, len(all))] {
 			c := nodes.c
 			g := c.newStrays("bastion", f, d, 1)
 			g.known = "" // it is in no group of nodes
@@ -65,7 +66,6 @@ var bastion = faultType{
 				{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
 			})
 			a.joinStrays(c, g, f)
-			return
 		}
 	},
 	relent: leaveStrays,

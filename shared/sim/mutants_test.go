@@ -448,7 +448,7 @@ func mutantsOfLimits() []mutant {
 			guards: func() Guards { return Guards{Plan: planning(many), Ledger: rich} },
 		},
 		{
-			name: "the plan ignores the budget", sc: busy, survives: "the ledger takes an intent and its share of the budget in one step",
+			name: "the plan ignores the budget", sc: busy, rules: []Rule{RuleBudget},
 			guards: func() Guards { return Guards{Plan: planning(many)} },
 		},
 	}
