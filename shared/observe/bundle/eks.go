@@ -84,6 +84,7 @@ func accessEntriesSpec() spec {
 					}
 				}
 				c.entries = c.entries || aws.ToString(out.NextToken) == ""
+				c.accessEntries().held = true // a cluster may have none
 			}),
 			on("", nil, (*contents).accessEntry, func(c *contents, _ *eks.DescribeAccessEntryInput, out *eks.DescribeAccessEntryOutput) {
 				if out.AccessEntry != nil {

@@ -563,6 +563,18 @@ func TestAccessEntriesAreWrittenOnlyIfAllWereListed(t *testing.T) {
 	}
 }
 
+func TestThatAClusterHasNoAccessEntriesIsWritten(t *testing.T) {
+	fsys := small(t)
+	fsys["access-entries.json"] = &fstest.MapFile{Data: []byte(`{"accessEntries": []}`)}
+	r := NewRecorder(captured)
+	if _, err := of(opened(t, fsys)).recorded(r).eks.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{}); err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := written(t, r)["access-entries.json"]; !ok || !strings.Contains(string(text), `"accessEntries": []`) {
+		t.Errorf("got %s", text)
+	}
+}
+
 func TestUserDataThatNotesMakeTooLongStaysReadable(t *testing.T) {
 	line := "P_PASSWORD=a1\n" // shorter than the note in its place
 	script := []byte("#!/bin/bash\n" + strings.Repeat(line, (16<<10-12)/len(line)))
