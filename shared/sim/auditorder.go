@@ -5,10 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	corev1 "k8s.io/api/core/v1"
-
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
@@ -16,8 +12,6 @@ import (
 const (
 	// triedAgain is how long after its failure an act is not ordered again.
 	triedAgain = 15 * time.Minute
-	// together is the time within which nodes fall silent together.
-	together = 5 * time.Minute
 	// writtenLate is how old the time of a trouble of the cluster may be in the ledger.
 	writtenLate = 2 * time.Minute
 )
@@ -28,7 +22,6 @@ func (u *auditor) timely(inv *invocation, c *cluster, o order) {
 	u.triedLong(inv, c, o)
 	u.seenAnew(inv, o)
 	u.cooled(inv, c, o)
-	u.alone(inv, c, o)
 }
 
 // affordable checks that the acts of the last hour, as far as the check could know of them, leave room
@@ -113,33 +106,5 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	}
 	if since := inv.begun.Sub(last.inv.begun); since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate {
 		u.broken(RuleZone, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
-	}
-}
-
-// alone checks that the node of an order did not fall silent together with a large part of the cluster.
-func (u *auditor) alone(inv *invocation, c *cluster, o order) {
-	if roll.Kind(o.Kind) != roll.Unknown {
-		return
-	}
-	started := map[string]time.Time{}
-	for i := range inv.seen.eachInstance() {
-		if i.State != nil && i.State.Name == types.InstanceStateNameRunning {
-			started[*i.InstanceId] = aws.ToTime(i.LaunchTime)
-		}
-	}
-	var at time.Time
-	for _, n := range inv.seen.nodesOf(o.Instance) {
-		at = readyOf(n).LastTransitionTime.Time
-	}
-	nodes, silent := 0, 0
-	for n := range inv.seen.eachNode() {
-		nodes++
-		r := readyOf(n)
-		if began, running := started[instanceOf(n)]; running && r.Status == corev1.ConditionUnknown && r.LastTransitionTime.After(began) && r.LastTransitionTime.Sub(at).Abs() <= together {
-			silent++
-		}
-	}
-	if silent >= 3 && silent*100 >= u.policy(inv, c, "").count("limits.massSilence")*nodes {
-		u.broken(RuleZone, "%s: ordered to %s %s, which fell silent together with others, %d of %d nodes", inv.name, o.Action, o.Instance, silent, nodes)
 	}
 }

@@ -45,7 +45,7 @@ func (u *auditor) holdsTold(c *cluster, k checkup) {
 		switch {
 		case m == nil || h.group == "none" || h.action == string(actUncordon) || h.action == string(actOutOfService):
 			continue
-		case passes[h.reason] || h.reason == "InstanceIgnored" || h.reason == "ApprovalPending":
+		case passes[h.reason] || h.reason == "InstanceIgnored" || h.reason == "ApprovalPending" || h.reason == "UnhealthyShare":
 			continue
 		case c.unjudged() || u.a.weather.stormySince(now.Add(-lag), now):
 			continue
