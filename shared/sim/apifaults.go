@@ -22,11 +22,7 @@ type spell struct {
 	about    string   // a cluster's name, or "" for all
 	share    float64  // share of the calls that fail
 	met      []string // the forms in which it has affected something
-	// also reports whether it affects further calls by its form; nil affects none.
-	also func(call string) bool
-	// only reports whether a call meets the fault by its form: only these calls do. nil is no such form.
-	only func(call string) bool
-	form string // the fault's value
+	form     string   // the fault's value: see alsoDenied and onlyMet
 }
 
 // lasts reports whether the spell lasts at a time.
@@ -52,17 +48,18 @@ func (s *spell) meets(about string) bool { return s.about == "" || s.about == ab
 
 // hits reports whether the spell affects calls of that name.
 func (s *spell) hits(name string) bool {
-	t := s.what.faultType()
-	if s.only != nil {
-		return s.only(name)
+	if only := onlyMet[s.form]; only != nil {
+		return only(name)
 	}
-	return t.answer != nil && (t.calls != nil && t.calls(name) || s.also != nil && s.also(name))
+	t, also := s.what.faultType(), alsoDenied[s.form]
+	return t.answer != nil && (t.calls != nil && t.calls(name) || also != nil && also(name))
 }
 
 // kills reports whether the function that makes a call is killed before it, by a form of FaultKills.
 func (w *weather) kills(now time.Time, name string) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool {
-		return s.what == FaultKills && s.lasts(now) && s.also != nil && s.also(name)
+		also := alsoDenied[s.form]
+		return s.what == FaultKills && also != nil && s.lasts(now) && also(name)
 	})
 }
 

@@ -89,8 +89,7 @@ func (u *auditor) zonesDown(inv *invocation, cluster string) {
 func (u *auditor) zoneDown(inv *invocation, c *cluster, at time.Time) string {
 	pol := u.policy(inv, c, "")
 	for _, zone := range zones {
-		nodes, silent := inv.seen.inZone(zone, at.Add(-pol.duration("initialization.deadline")-time.Minute))
-		if silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes {
+		if _, _, down := inv.seen.isDown(zone, at, pol); down {
 			return zone
 		}
 	}

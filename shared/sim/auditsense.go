@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"rollcall/shared/roll"
@@ -174,8 +175,7 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 	if from, _ := c.shift(); c.shifted == zone && from.Before(inv.begun) {
 		u.broken(RuleZone, "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
 	}
-	nodes, silent := inv.seen.inZone(zone, o.At.Add(-pol.duration("initialization.deadline")-time.Minute))
-	if silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes {
+	if nodes, silent, down := inv.seen.isDown(zone, o.At, pol); down {
 		u.broken(RuleZone, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
 	}
 }
@@ -192,15 +192,28 @@ func (s *sight) zone(id string) string {
 	return ""
 }
 
-// inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
-// created after a time may still be starting.
-func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
+// isDown reports whether too many of the listed nodes of a zone are certainly not ready, by a policy at
+// a time. It returns how many nodes there are, and how many of them are not ready.
+func (s *sight) isDown(zone string, at time.Time, pol *terms) (nodes, silent int, down bool) {
+	nodes, silent = s.inZone(zone, at.Add(-pol.duration("initialization.deadline")-time.Minute))
+	return nodes, silent, silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes
+}
+
+// running returns whether the listed instances run.
+func (s *sight) running() map[string]bool {
 	running := map[string]bool{}
 	for _, page := range s.instances.pages {
 		for _, i := range page {
 			running[*i.InstanceId] = i.State != nil && i.State.Name == "running"
 		}
 	}
+	return running
+}
+
+// inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
+// created after a time may still be starting.
+func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
+	running := sync.OnceValue(s.running) // most checks see no node that is not ready
 	for _, page := range s.nodes.pages {
 		for i := range page {
 			n := &page[i]
@@ -208,7 +221,7 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 				continue
 			}
 			nodes++
-			if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running[instanceOf(n)] {
+			if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)] {
 				silent++
 			}
 		}

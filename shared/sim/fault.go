@@ -22,7 +22,7 @@ func (a *account) arrange() {
 			to = from.Add(f.For)
 		}
 		if t.spell {
-			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share, also: alsoDenied[f.Value], only: onlyMet[f.Value], form: f.Value})
+			a.weather.spells = append(a.weather.spells, spell{fault: f.ID, from: from, to: to, what: f.Kind, about: f.Cluster, share: f.Share, form: f.Value})
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})

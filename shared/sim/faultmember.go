@@ -50,23 +50,24 @@ var bastion = faultType{
 	shape: groupsScaled,
 	strike: func(a *account, f Fault, d dice) {
 		all := a.targets(f)
-		for _, nodes := range all[:min(1, len(all))] {
-			c := nodes.c
-			g := c.newStrays("bastion", f, d, 1)
-			g.known = "" // it is in no group of nodes
-			g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
-			if f.Value == bastionUnread {
-				nodes.template.version++
-				nodes.unlucky, nodes.ill = 1, neverJoins
-				nodes.rotate(1)
-				g.template.version, g.unread = nodes.template.version, unreadDenied
-			}
-			g.template.userData = oneOf(d.of("script"), "", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n")
-			g.launchedWith = g.scaledTags([]tag{
-				{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
-			})
-			a.joinStrays(c, g, f)
+		if len(all) == 0 {
+			return
 		}
+		nodes, c := all[0], all[0].c
+		g := c.newStrays("bastion", f, d, 1)
+		g.known = "" // it is in no group of nodes
+		g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
+		if f.Value == bastionUnread {
+			nodes.template.version++
+			nodes.unlucky, nodes.ill = 1, neverJoins
+			nodes.rotate(1)
+			g.template.version, g.unread = nodes.template.version, unreadDenied
+		}
+		g.template.userData = oneOf(d.of("script"), "", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n")
+		g.launchedWith = g.scaledTags([]tag{
+			{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
+		})
+		a.joinStrays(c, g, f)
 	},
 	relent: leaveStrays,
 }
