@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"slices"
+	"strings"
 
 	"rollcall/shared/sim"
 )
@@ -14,3 +15,8 @@ func Table() []Mutation {
 func faults(kinds ...sim.FaultKind) []sim.FaultKind { return kinds }
 
 func rules(rules ...sim.Rule) []sim.Rule { return rules }
+
+// remediating returns a policy in mode remediate that has these sections besides.
+func remediating(sections ...string) string {
+	return strings.Join(append([]string{"apiVersion: rollcall/v1", "mode: remediate"}, sections...), "\n") + "\n"
+}

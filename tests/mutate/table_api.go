@@ -104,7 +104,7 @@ func read() []Mutation {
 			Name: "pods that are still stopping are gone", File: drain,
 			Old: "\t\t\td.Leaving = append(d.Leaving, p.because(\"has until", New: "\t\t\td.Stuck = append(d.Stuck, p.because(\"has until",
 			Harm: "pods are ended in their grace period", Faults: faults(sim.FaultNotReady + "=slow"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nladders:\n  NotReady: [{do: cordon}, {do: drain}, {do: terminate}]\n",
+			Policy: remediating("ladders:\n  NotReady: [{do: cordon}, {do: drain}, {do: terminate}]"),
 			Rules:  rules(sim.RuleServing),
 		},
 		{
@@ -176,7 +176,7 @@ func kept() []Mutation {
 			Name: "an act that failed is one that interrupted", File: act,
 			Old: "return !a.Free && !failed", New: "return !a.Free && (failed || !failed)",
 			Harm: "calls that AWS refused use up the budget", Faults: faults(sim.FaultSilence+"=4", sim.FaultDenied+"=only-acts:0.9"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 3m}]\nladders:\n  Unknown: [{do: terminate}]\nlimits: {actionsPerHour: 1, unhealthy: 100%, zone: 100%, massSilence: 100%}\n",
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]", "ladders:\n  Unknown: [{do: terminate}]", "limits: {actionsPerHour: 1, unhealthy: 100%, zone: 100%, massSilence: 100%}"),
 			Rules:  rules(sim.RuleTruth),
 		},
 		{
@@ -250,7 +250,7 @@ func handled() []Mutation {
 			Name: "a policy that could not be read lowers nothing", File: inspect,
 			Old: "permitted != h.Permitted\n", New: "false\n",
 			Harm: "a policy that does not validate is taken for remediate turned off", Faults: faults(sim.FaultSilence+"=2", sim.FaultBadPolicy),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 3m}]\n",
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]"),
 			Rules:  rules(sim.RuleTruth),
 		},
 		{

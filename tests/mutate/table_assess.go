@@ -16,21 +16,15 @@ func assessed() []Mutation {
 			Name: "tolerance is counted from an absence that is over", File: absence,
 			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
 			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping + "=6"),
-			Policy: `apiVersion: rollcall/v1
-mode: remediate
-conditions: [{type: Ready, status: "False", tolerate: 4m}, {type: Ready, status: Unknown, tolerate: 4m}]
-ladders:
-  Unknown: [{do: terminate}]
-limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}
-`,
-			Rules: rules(sim.RuleTolerance),
+			Policy: remediating(`conditions: [{type: Ready, status: "False", tolerate: 4m}, {type: Ready, status: Unknown, tolerate: 4m}]`, "ladders:\n  Unknown: [{do: terminate}]", "limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"),
+			Rules:  rules(sim.RuleTolerance),
 		},
 		{
 			Name: "tolerance begins anew when the status changes", File: absence,
 			Old:  "w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told\n\t\tif known.Transition.Equal(began) || began.Sub(a.State.Checked) <= Unseen {",
 			New:  "w.perhaps, told = known.Perhaps, known.Told\n\t\tif known.Transition.Equal(began) {\n\t\t\tw.since = known.Since.UTC()",
 			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence + "=answers:1"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\n",
+			Policy: remediating(),
 			Rules:  rules(sim.RuleCure),
 		},
 		{
@@ -107,7 +101,7 @@ limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}
 			Name: "a bastion is meant to be a node since its template has some", File: unpaired,
 			Old: "\tcase bySiblings:\n\t\ta.out.Inherited[i.ID] = true\n", New: "\tcase bySiblings:\n",
 			Harm: "a bastion from the nodes' launch template is ended", Faults: faults(sim.FaultBastion + "=unread"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {causeOutside: tryOnce}\n",
+			Policy: remediating("limits: {causeOutside: tryOnce}"),
 			Rules:  rules(sim.RuleForeign),
 		},
 		{

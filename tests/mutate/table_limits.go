@@ -34,13 +34,8 @@ func limited() []Mutation {
 			Name: "a sighting of an earlier trouble counts", File: "shared/ledger/ledger.go",
 			Old: "if !ok || !k.Began.Equal(f.Began) || silent", New: "if !ok || silent",
 			Harm: "a node that has just left Ready again is acted on at once", Faults: faults(sim.FaultFlapping + "=2"),
-			Policy: `apiVersion: rollcall/v1
-mode: remediate
-conditions: [{type: Ready, status: "False", tolerate: 1m}, {type: Ready, status: Unknown, tolerate: 1m}]
-ladders:
-  Unknown: [{do: terminate}]
-`,
-			Rules: rules(sim.RuleTwice),
+			Policy: remediating(`conditions: [{type: Ready, status: "False", tolerate: 1m}, {type: Ready, status: Unknown, tolerate: 1m}]`, "ladders:\n  Unknown: [{do: terminate}]"),
+			Rules:  rules(sim.RuleTwice),
 		},
 		{
 			Name: "what was ill before the first check is acted on", File: limits,
@@ -103,7 +98,7 @@ ladders:
 			Name: "what failed is tried again at once", File: limits,
 			Old: "case now.Sub(a.Outcome.At) < wait:", New: "case now.Sub(a.Outcome.At) < 0:",
 			Harm: "a call that is refused is repeated each minute", Faults: faults(sim.FaultSilence+"=2", sim.FaultDenied+"=only-acts:0.9"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 3m}]\nladders:\n  Unknown: [{do: terminate}]\n",
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]", "ladders:\n  Unknown: [{do: terminate}]"),
 			Rules:  rules(sim.RuleOnce),
 		},
 		{
@@ -139,7 +134,7 @@ ladders:
 			Name: "the budget of the plan looks back half an hour", File: limits,
 			Old: "Since: now.Add(-Hour)}.Spent", New: "Since: now.Add(-Hour / 2)}.Spent",
 			Harm: "twice as many acts an hour as allowed", Faults: faults(sim.FaultNotReady + "=4"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {actionsPerHour: 1, unhealthy: 100%, zone: 100%}\n",
+			Policy: remediating("limits: {actionsPerHour: 1, unhealthy: 100%, zone: 100%}"),
 			Rules:  rules(sim.RuleBudget),
 		},
 		{
@@ -185,7 +180,7 @@ ladders:
 			Name: "a sibling that could not be looked into does not count", File: cause,
 			Old: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id != \"\" {", New: "if id := s.open[openCause{c.Code, t}].but(f.Instance); id == \"-\" {",
 			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {causeOutside: tryOnce}\n",
+			Policy: remediating("limits: {causeOutside: tryOnce}"),
 			Rules:  rules(sim.RuleVain),
 		},
 		{
@@ -231,7 +226,7 @@ ladders:
 			Name: "after an outage acts go on at once", File: "shared/plan/storm.go",
 			Old: "if t == nil || t.Reason == string(SnapshotIncomplete) || cooledDown(t, wait, now) {", New: "if t == nil || !goesOn {",
 			Harm: "nodes that are about to come back are ended", Faults: faults(sim.FaultZone, sim.FaultSilence+"=1"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\n",
+			Policy: remediating(),
 			Rules:  rules(sim.RuleZone),
 		},
 	}

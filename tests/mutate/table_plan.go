@@ -50,7 +50,7 @@ func climbed() []Mutation {
 			Name: "a drain that is unfinished is never forced", File: climb,
 			Old: "case force && !p.Now.Before(forced):", New: "case force && p.Now.Before(last.At):",
 			Harm: "what is ill stays for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}\n", Rules: rules(sim.RuleCure),
+			Policy: remediating("drain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}"), Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "a drain that is unfinished is taken for a done one", File: climb,
@@ -116,7 +116,7 @@ func climbed() []Mutation {
 			Name: "a drain of a node that came back goes on", File: resolve,
 			Old: "case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:", New: "case n != nil && n.Ready.Status == roll.ConditionFalse && !sick:",
 			Harm: "an act without an outcome holds its whole group", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleCordon),
+			Policy: remediating("drain: {timeout: 2h}"), Rules: rules(sim.RuleCordon),
 		},
 	}
 }
@@ -134,7 +134,7 @@ func owned() []Mutation {
 			Name: "Karpenter gets no time to end what does not register", File: owner,
 			Old: "launched.Add(karpenterRegisters + karpenterGrace)", New: "launched",
 			Harm: "Rollcall and Karpenter replace the same instance", Faults: faults(sim.FaultNoJoin),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nregistration: {warnAfter: 3m, deadline: 8m}\n", Rules: rules(sim.RuleOwner),
+			Policy: remediating("registration: {warnAfter: 3m, deadline: 8m}"), Rules: rules(sim.RuleOwner),
 		},
 		{
 			Name: "Karpenter gets no time to move what is scheduled", File: owner,
@@ -215,13 +215,13 @@ func paced() []Mutation {
 			Name: "one more replacement is made than allowed", File: group,
 			Old: "if n < limits.Replacements {", New: "if n <= limits.Replacements {",
 			Harm: "replacements that fail too are made again", Faults: faults(sim.FaultDiesYoung),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 1}\n", Rules: rules(sim.RuleVain),
+			Policy: remediating("limits: {replacements: 1}"), Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "a replacement counts once it was Ready", File: group,
 			Old: "proven := roll.Later(p.State.Groups[f.Group].Proven, p.Assessment.Groups[f.Group].Proven)", New: "proven := p.lastGood(f.Group)",
 			Harm: "replacements that die young are made again and again", Faults: faults(sim.FaultDiesYoung),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 1}\n", Rules: rules(sim.RuleVain),
+			Policy: remediating("limits: {replacements: 1}"), Rules: rules(sim.RuleVain),
 		},
 		{
 			Name: "any Ready node counts as the replacement", File: group,
@@ -233,7 +233,7 @@ func paced() []Mutation {
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
 			Old: "p.Now.Before(until) {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended", New: "!p.Now.Before(until) {\n\t\treturn nil\n\t} else {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended",
 			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nlimits: {replacements: 3, unhealthy: 50%}\n", Rules: rules(sim.RulePace),
+			Policy: remediating("limits: {replacements: 3, unhealthy: 50%}"), Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "an instance that was just rebooted does not come first", File: group,
@@ -268,7 +268,7 @@ func told() []Mutation {
 			Name: "a trouble is over though its launches are still to show", File: ended,
 			Old: "case p.unproven(key):", New: "case p.unproven(key) && p.gone:",
 			Harm: "each instance that does not join opens an incident", Faults: faults(sim.FaultNoJoin),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nregistration: {warnAfter: 20m, deadline: 25m}\n", Rules: rules(sim.RuleEnd),
+			Policy: remediating("registration: {warnAfter: 20m, deadline: 25m}"), Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "what could not be read again is over", File: ended,
@@ -418,7 +418,7 @@ func carriedOut() []Mutation {
 			Old: "\treturn o, refusal(o, plan.VerdictChanged, \"%s\", changes(l.Snapshot, l.Assessment, o))\n", New: "\treturn o, nil\n",
 			Harm:   "a node that is ill again takes pods", // what has no finding is not terminated: there is no evidence of it
 			Faults: faults(sim.FaultPeople+"=break what is uncordoned", sim.FaultNotReady+"=do-not-disrupt"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 2h}\n", Rules: rules(sim.RuleTidy),
+			Policy: remediating("drain: {timeout: 2h}"), Rules: rules(sim.RuleTidy),
 		},
 		{
 			Name: "what is held by now is done all the same", File: verify,
@@ -479,7 +479,7 @@ func carriedOut() []Mutation {
 			Name: "a call of unknown outcome is recorded as done", File: remediate,
 			Old: "\tcase Unclear, Ongoing:\n", New: "\tcase Ongoing:\n",
 			Harm: "a machine that was never ended is told to be", Faults: faults(sim.FaultSilence+"=2", sim.FaultErrors+"=only-acts:1"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\nconditions: [{type: Ready, status: Unknown, tolerate: 10m}]\nladders: {Unknown: [{do: notify}, {do: terminate}]}\n",
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 10m}]", "ladders: {Unknown: [{do: notify}, {do: terminate}]}"),
 			Rules:  rules(sim.RuleRecord, sim.RuleCure, sim.RuleCordon),
 		},
 		{
@@ -504,7 +504,7 @@ func carriedOut() []Mutation {
 			Name: "a drain never ends", File: node,
 			Old: "\tif took >= v.timeout {\n", New: "\tif took < 0 {\n",
 			Harm: "what cannot be drained stays for ever", Faults: faults(sim.FaultNotReady + "=do-not-disrupt"),
-			Policy: "apiVersion: rollcall/v1\nmode: remediate\ndrain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}\n", Rules: rules(sim.RuleCure),
+			Policy: remediating("drain: {timeout: 5m, force: afterBudgetTimeout, budgetTimeout: 10m}"), Rules: rules(sim.RuleCure),
 		},
 		{
 			Name: "an order is sent though its notice was not", File: run,
