@@ -210,14 +210,23 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 		changed = changed || e.Changed || !member || e.told != before.Told // another incident said more of it
 		m := ledger.MemberMemory{Last: e.says, Told: e.told, Before: e.before, Unnamed: before.Unnamed}
 		if len(n.News) > 0 {
-			m.Told, m.Unnamed = e.says, false
-			if e.says != e.told {
+			m.Told, m.Unnamed = e.shows(), false
+			if m.Told != e.told {
 				m.Before = e.told
 			}
 		}
 		n.Said.Members[id] = m
 	}
 	return changed
+}
+
+// shows returns what a notice of the instance tells a reader. The lasting reason that holds its act is
+// shown even while the record waits for one that could not be checked.
+func (e Entry) shows() ledger.Statement {
+	if e.Held != nil && e.Held.Reason != ApprovalPending && !e.Held.Reason.Passing() {
+		return ledger.Statement{Held: string(e.Held.Reason)}
+	}
+	return e.says
 }
 
 // leave decides which instances outside the notice stay in its record: a node that flaps drops out

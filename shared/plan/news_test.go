@@ -94,3 +94,32 @@ func TestWhatWasSaidLastOfAnInstanceInTwoIncidents(t *testing.T) {
 		}
 	}
 }
+
+// A cause that another instance shares could not be checked, and the act is held for a reason that
+// lasts: the notice of others shows it, so it is no news later, and neither is the shared cause.
+func TestAReasonThatWasShownIsNoNews(t *testing.T) {
+	f := roll.Finding{Instance: instanceID(1), Kind: roll.Unknown, Group: roll.GroupNone, Stage: roll.Overdue}
+	held := func(reason Reason) ledger.Statement { return ledger.Statement{Held: string(reason)} }
+	before := ledger.Notice{SentAt: now, Members: map[roll.InstanceID]ledger.MemberMemory{f.Instance: {Last: held(SharedCause), Told: held(SharedCause)}}}
+	p := &planner{}
+	at := func(reason Reason, notChecked ...roll.NotChecked) (e Entry) {
+		e = Entry{Finding: f, Held: &Held{Refusal: *refuse(reason, "it is so")}}
+		p.verdicts = map[roll.FindingKey]verdict{f.Key(): {held: e.Held}}
+		p.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {NotChecked: notChecked}}
+		p.compare(&e, before)
+		return e
+	}
+	shown := Notice{News: []News{NewsGrown}, Said: ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{}}}
+	shown.Entries = []Entry{at(DisruptionBudget, roll.NotChecked{Code: "DnsDisabled"})}
+	shown.join(before)
+	before = shown.Said
+	if e := at(DisruptionBudget); e.New {
+		t.Errorf("what the notice showed is news: %+v", e)
+	}
+	if e := at(SharedCause); e.New {
+		t.Errorf("what was told before is news: %+v", e)
+	}
+	if e := at(InstanceHeld); !e.New {
+		t.Errorf("another reason is no news: %+v", e)
+	}
+}
