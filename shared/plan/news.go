@@ -204,8 +204,8 @@ func (p *planner) lasts(f roll.Finding, was ledger.Statement) bool {
 }
 
 // waits reports whether there is nothing new to say of an overdue finding. It waits for the next
-// step of its ladder, or is held for a passing reason, or this check could not check for the shared
-// cause that held it.
+// step of its ladder, or is held for a passing reason, or a call of this check that failed for a
+// while could have shown the shared cause that held it.
 func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 	v := p.verdicts[f.Key()]
 	switch {
@@ -217,7 +217,7 @@ func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 		return true
 	case v.held.Reason == ApprovalPending:
 		return false // somebody has to be asked
-	case was.Held == string(SharedCause) && v.held.Reason != SharedCause && len(p.Diagnoses[f.Key()].NotChecked) > 0:
+	case was.Held == string(SharedCause) && v.held.Reason != SharedCause && slices.ContainsFunc(p.Diagnoses[f.Key()].NotChecked, func(n roll.NotChecked) bool { return n.Passing }):
 		return len(decisive(p.Diagnoses[f.Key()])) == 0 || v.held.Reason.Passing()
 	}
 	return v.held.Reason.Passing() && !lasts

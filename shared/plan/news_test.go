@@ -110,7 +110,7 @@ func TestAReasonThatWasShownIsNoNews(t *testing.T) {
 		return e
 	}
 	shown := Notice{News: []News{NewsGrown}, Said: ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{}}}
-	shown.Entries = []Entry{at(DisruptionBudget, roll.NotChecked{Code: "DnsDisabled"})}
+	shown.Entries = []Entry{at(DisruptionBudget, roll.NotChecked{Code: "DnsDisabled", Unread: true, Passing: true})}
 	shown.join(before)
 	before = shown.Said
 	if e := at(DisruptionBudget); e.New {

@@ -45,7 +45,7 @@ func (u *auditor) holdsTold(c *cluster, k checkup) {
 		switch {
 		case m == nil || h.group == "none" || h.action == string(actUncordon) || h.action == string(actOutOfService):
 			continue
-		case passes[h.reason] || h.reason == "InstanceIgnored" || h.reason == "ApprovalPending" || h.reason == "UnhealthyShare":
+		case passes[h.reason] || h.reason == "InstanceIgnored" || h.reason == "ApprovalPending":
 			continue
 		case c.unjudged() || u.a.weather.stormySince(now.Add(-lag), now):
 			continue
@@ -76,7 +76,10 @@ func (u *auditor) escalated(c *cluster) {
 			continue
 		}
 		g := c.groupNamed(o.group)
-		overdue := g != nil && u.policyNow(c, g).mode >= mayNotify && u.policyNow(c, g).tells(o.kind) && !c.unjudged() && !u.a.weather.stormy(now)
+		other := func(other *openIncident) bool { // where its instance may be by now, if its cause was read
+			return other.cluster == o.cluster && other.group == o.group && other.kind == o.kind && other.overdue
+		}
+		overdue := g != nil && !slices.ContainsFunc(slices.Collect(maps.Values(u.records.open)), other) && u.policyNow(c, g).mode >= mayNotify && u.policyNow(c, g).tells(o.kind) && !c.unjudged() && !u.a.weather.stormy(now)
 		overdue = overdue && slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), func(member string) bool {
 			f, ok := state.Findings[roll.FindingKey{Instance: roll.InstanceID(member), Kind: roll.Kind(o.kind)}]
 			return ok && f.Stage == roll.Overdue && u.records.later[member] == id
