@@ -29,12 +29,13 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
-	// That EKS says why it cannot replace anything says the same.
+	// That EKS says why it cannot replace anything says the same, and so does that somebody suspended the
+	// processes of its Auto Scaling group.
 	told := func(reason string) bool { return u.records.reasons[saidKey{m.c.name, g.groupName(), "", reason}] }
 	// A storm, a cluster that cannot be judged, or a mode that allows none, may have prevented the notice.
 	read := !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)
 	about := (m.ail != impaired || intent.Kind == roll.Impaired) && intent.Kind != roll.Scheduled // that is no fault that the owner repairs
-	if read && m.unacted && about && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !told("OwnerDidNotAct") && !told("NodeGroupUnhealthy") {
+	if read && m.unacted && about && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !slices.ContainsFunc([]string{"OwnerDidNotAct", "NodeGroupUnhealthy", "GroupSuspended"}, told) {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
 	}
 }

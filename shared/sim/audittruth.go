@@ -516,7 +516,7 @@ var ofMachine = map[string]func(excuse) bool{
 				return true
 			}
 			// Its owner ended it while the act was begun, which looks the same.
-			return a.Outcome.Result == ledger.Done && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) || r.at.After(a.At) })
+			return a.Outcome.Result == ledger.Done && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) })
 		})
 		return len(replaced)+len(more) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
