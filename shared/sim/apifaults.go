@@ -107,6 +107,7 @@ var alsoDenied = map[string]func(call string) bool{
 var onlyMet = map[string]func(call string) bool{
 	deniedActs: actsOnMachines,
 	"claims":   callsOf("kubernetes:list nodeclaims"),
+	"leases":   callsOf("kubernetes:get leases"),
 }
 
 // deniedActs is the form in which the acts alone meet a fault.

@@ -61,8 +61,8 @@ func read() []Mutation {
 		{
 			Name: "status checks that could not be read are in order", File: status,
 			Old: "s.StatusRead = roll.Unreadable\n\tif !s.Has(roll.ScopeInstances) {", New: "s.StatusRead = roll.Yes\n\tif !s.Has(roll.ScopeInstances) {",
-			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.4"),
-			Rules: rules(sim.RuleTwice),
+			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultDenied+"=status:0.5"),
+			Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "the uid of a node is not compared", File: write,

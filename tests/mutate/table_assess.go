@@ -107,7 +107,9 @@ func assessed() []Mutation {
 		{
 			Name: "no node is known to have vanished", File: unpaired,
 			Old: "works := a.works(i.ID)", New: "works := \"\"",
-			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
+			Harm: "a machine that works and has lost its Node and its NodeClaim is ended as an orphan", Faults: faults(sim.FaultOrphans+"=4", sim.FaultVanishedNode+"=deleted:4"),
+			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), // all of a group are affected
+			Rules:  rules(sim.RuleHealthy),
 		},
 		{
 			Name: "what EKS does not know counts as active", File: assess,

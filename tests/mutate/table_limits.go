@@ -15,8 +15,10 @@ func limited() []Mutation {
 		{
 			Name: "the unhealthy share of the cluster is not asked", File: object,
 			Old: `whole, limits.Unhealthy), share)`, New: `assess.Count{}, limits.Unhealthy), share)`,
-			Harm:  "acts go on while a large part of the cluster is unhealthy",
-			Rules: rules(sim.RuleTruth),
+			// Acts are held all the same: the share is trouble of the cluster as a whole too (storm.go).
+			Harm: "what is held for the unhealthy share waits for a cooldown that never ends", Faults: faults(sim.FaultNotReady + "=4"),
+			Policy: remediating("limits: {unhealthy: 10%, zone: 100%, massSilence: 100%}", `overrides: [{match: {group: "*"}, limits: {unhealthy: 100%}}]`),
+			Rules:  rules(sim.RuleCure),
 		},
 		{
 			Name: "the unhealthy share of the group is not asked", File: object,

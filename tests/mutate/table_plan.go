@@ -201,8 +201,9 @@ func owned() []Mutation {
 		{
 			Name: "whether a kubelet renews its lease need not be known", File: owner,
 			Old: "if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
-			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode, sim.FaultAPIErrors+"=0.4"),
-			Rules: rules(sim.RuleHealthy),
+			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode+"=deleted", sim.FaultDenied+"=leases:1"),
+			Policy: remediating(),
+			Rules:  rules(sim.RuleHealthy),
 		},
 	}
 }
@@ -515,8 +516,8 @@ func carriedOut() []Mutation {
 		{
 			Name: "what a notice said is recorded though it was not sent", File: run,
 			Old: "if sent := report.Sent(err); !sent || said.Empty() {", New: "if sent := report.Sent(err); said.Empty() {",
-			Harm: "what could not be told once is never told", Faults: faults(sim.FaultDenied, sim.FaultSilence),
-			Rules: rules(sim.RuleEnd),
+			Harm: "what could not be told once is never told, and acted on all the same", Faults: faults(sim.FaultDenied, sim.FaultSilence),
+			Rules: rules(sim.RuleFirst),
 		},
 		{
 			Name: "a ledger that could not be read is taken for an empty one", File: run,
