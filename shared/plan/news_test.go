@@ -119,7 +119,9 @@ func TestAReasonThatWasShownIsNoNews(t *testing.T) {
 	if e := at(SharedCause); e.New {
 		t.Errorf("what was told before is news: %+v", e)
 	}
-	if e := at(InstanceHeld); !e.New {
-		t.Errorf("another reason is no news: %+v", e)
+	for _, e := range []Entry{at(InstanceHeld), at(InstanceHeld, roll.NotChecked{Code: "DiskFull"}, roll.NotChecked{Code: "OutOfMemory", Unread: true})} {
+		if !e.New {
+			t.Errorf("another reason is no news: %+v", e)
+		}
 	}
 }
