@@ -74,6 +74,10 @@ const (
 // should have covered their cluster. Random scenarios do not have it.
 const messagesLate = "late"
 
+// messagesBeside is the form of FaultMessages in which every message is delivered twice side by side, and
+// none is delayed. Random scenarios do not have it.
+const messagesBeside = "beside"
+
 // send puts a message into the queue and returns its ID. If it is dropped as a duplicate, that is
 // the ID of the earlier one.
 func (q *queue) send(body, group, id string) string {
@@ -104,6 +108,12 @@ func (q *queue) send(body, group, id string) string {
 // unsettle decides whether a message is delayed or delivered twice.
 func (q *queue) unsettle(l *letter) {
 	share := q.a.share(FaultMessages)
+	if share > 0 && q.a.weather.has(FaultMessages, messagesBeside, q.a.Now()) {
+		m, d := l.message, l.d.of("second")
+		m.receives = 2
+		q.a.at(l.visible.Add(d.of("beside by").between(0, besideWithin)), func() { q.repeat(m, d) })
+		return
+	}
 	if l.d.of("late").chance(share) {
 		least, most := time.Second, firstWithin
 		if q.a.weather.has(FaultMessages, messagesLate, q.a.Now()) {

@@ -455,8 +455,8 @@ func carriedOut() []Mutation {
 		{
 			Name: "the ledger's word that the order was begun is ignored", File: remediate,
 			Old: "\tcase errors.Is(err, ledger.ErrBegun):\n\t\treturn refusal(o, plan.AlreadyBegun, \"%v\", err)\n", New: "\tcase errors.Is(err, ledger.ErrBegun):\n",
-			Harm: "a message that comes twice is carried out twice", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Missed: "two deliveries have to run side by side, and both read before either writes; the rules once, pace and report ask",
+			Harm: "a message that comes twice is carried out twice", Faults: faults(sim.FaultSilence+"=2", sim.FaultMessages+"=beside"),
+			Rules: rules(sim.RuleIntent, sim.RuleOnce),
 		},
 		{
 			Name: "the ledger's word that another act was faster is ignored", File: remediate,
