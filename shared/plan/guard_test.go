@@ -217,6 +217,16 @@ func TestALongOutageHoldsItsZoneOnly(t *testing.T) {
 	if got := held(time.Hour); got != nil {
 		t.Errorf("after an hour it is held for %v", got)
 	}
+	for n := 2; n <= 30; n += 2 { // zone a is back, and some of its nodes fall silent together
+		status := roll.ConditionTrue
+		if n <= 10 {
+			status = roll.ConditionUnknown
+		}
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: status, Since: now.Add(time.Hour)}
+	}
+	if got := held(time.Hour + time.Minute); !slices.Equal(got, []Reason{MassSilence}) {
+		t.Errorf("when others fall silent together it is held for %v", got)
+	}
 }
 
 func TestADrainIsTriedAgain(t *testing.T) {
