@@ -35,6 +35,10 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 			w.because("MemoryPressurePreceded", roll.Decisive, roll.CureReboot, "")
 			w.because("InstanceStatusImpaired", roll.Decisive, roll.CureReplace, "")
 		}, Reboot, ""},
+		{"its status check fails, and its NodeClaim is gone", func(w *world) {
+			w.because("OwnerGone", roll.Decisive, roll.CureUnclear, "")
+			w.because("InstanceStatusImpaired", roll.Decisive, roll.CureReplace, "")
+		}, Terminate, ""},
 		{"its zone is down", func(w *world) { w.because("ZoneOutage", roll.Decisive, roll.CureWait, "zone/a") }, "", ZoneOutage},
 		{"its kubelet restarts while it starts up", func(w *world) {
 			w.because("KubeletRestartedDuringStartup", roll.Decisive, roll.CureWait, "")

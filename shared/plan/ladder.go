@@ -146,7 +146,8 @@ func (p *planner) impossible(f roll.Finding, act Action) string {
 		if a, begun := p.State.Action(p.orderID(f, Reboot)); begun && a.Interrupted() {
 			return "" // already done; the next step waits for the outcome
 		}
-		if c, ok := p.Diagnoses[f.Key()].Decisive(); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
+		cures := func(c roll.Cause) bool { return c.Confidence == roll.Decisive && c.Cure != roll.CureUnclear }
+		if c, ok := roll.Find(p.Diagnoses[f.Key()].Causes, cures); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
 			return fmt.Sprintf("no reboot: against %s another instance helps", c.Code)
 		}
 	}
