@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
@@ -22,6 +24,7 @@ func (u *auditor) timely(inv *invocation, c *cluster, o order) {
 	u.triedLong(inv, c, o)
 	u.seenAnew(inv, o)
 	u.cooled(inv, c, o)
+	u.frozenTogether(inv, c, o)
 }
 
 // affordable checks that the acts of the last hour, as far as the check could know of them, leave room
@@ -105,5 +108,31 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	}
 	if since := inv.begun.Sub(last.inv.begun); since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate {
 		u.broken(RuleZone, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
+	}
+}
+
+// frozenTogether checks that nothing is ordered for the silence of a machine that works, and whose
+// heartbeats stopped together with those of a large part of the cluster.
+func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
+	m := u.a.machines[o.Instance]
+	if roll.Kind(o.Kind) != roll.Unknown || m == nil || m.ail != well || m.frozen.IsZero() {
+		return
+	}
+	nodes, silent, joined := 0, 0, map[string]bool{}
+	for n := range inv.seen.eachNode() {
+		nodes++
+		joined[instanceOf(n)] = true
+		other := u.a.machines[instanceOf(n)]
+		if other != nil && other.state == running && !other.resting(u.a.Now()) && other.frozen.Equal(m.frozen) && readyOf(n).Status == corev1.ConditionUnknown {
+			silent++
+		}
+	}
+	for i := range inv.seen.eachInstance() {
+		if !joined[*i.InstanceId] {
+			nodes++ // it may count as a node that never joined
+		}
+	}
+	if silent >= 3 && silent*100 >= u.policy(inv, c, "").count("limits.massSilence")*nodes {
+		u.broken(RuleFrozen, "%s: ordered to %s %s, which works, and is not heard since %s like %d of %d nodes", inv.name, o.Action, m.id, m.frozen.Format(time.TimeOnly), silent, nodes)
 	}
 }

@@ -116,6 +116,9 @@ const FaultFrozen FaultKind = "frozen"
 const (
 	frozenAll  = "control-plane" // all heartbeats, for minutes
 	frozenEach = "rolling"       // those of one node after the other
+	// frozenThird stops those of every third node at once, so that no zone is silent as a whole. It
+	// arises only where a run names it.
+	frozenThird = "third"
 )
 
 // frozenHeartbeats: the control plane is upgraded, or the kubelets are upgraded in place, one by
@@ -143,6 +146,14 @@ var frozenHeartbeats = faultType{
 					}
 				})
 				a.arose(f, c, nil, fmt.Sprintf("%d machines are not heard for %s", n, long.Round(time.Second)))
+				continue
+			}
+			if f.Value == frozenThird {
+				for i, m := range c.machines {
+					if i%3 == 0 && m.freeze(f.For-time.Minute) {
+						a.arose(f, c, m, "its kubelet is upgraded with those of others")
+					}
+				}
 				continue
 			}
 			at := time.Duration(0)

@@ -69,8 +69,9 @@ func limited() []Mutation {
 		{
 			Name: "a mass of silent nodes is not noticed", File: limits,
 			Old: "if n < silenceLeast || n*100 < int(share)*nodes {", New: "if n < silenceLeast || n*100 < int(share)*nodes*10 {",
-			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultSilence + "=3"),
-			Missed: "the unhealthy share of so small a cluster holds in its place; a rule would count who fell silent within five minutes",
+			Harm: "nodes that fell silent together are ended one after the other", Faults: faults(sim.FaultFrozen + "=third"),
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]", "ladders: {Unknown: [{do: terminate}]}", "limits: {unhealthy: 100%, zone: 100%}"),
+			Rules:  rules(sim.RuleFrozen),
 		},
 		{
 			Name: "a cluster that is being updated is taken for one in order", File: limits,
