@@ -635,8 +635,9 @@ func (u *auditor) calm() {
 			continue
 		}
 		last := u.checks[c.name]
-		settled := now.Sub(began) > 3*u.a.sc.Sweep+10*time.Minute
-		if settled && now.Sub(last.at) > 2*u.a.sc.Sweep*time.Duration(sweepsOf(len(c.nodes)))+5*time.Minute {
+		every := u.a.sc.Sweep * time.Duration(sweepsOf(len(c.nodes)))
+		settled := now.Sub(began) > 3*every+10*time.Minute
+		if settled && now.Sub(last.at) > 2*every+5*time.Minute {
 			u.broken(RuleChecked, "%s was last checked at %s", c.name, last.at.Format(time.TimeOnly))
 			continue
 		}
