@@ -120,7 +120,7 @@ func TestDeadlineTagIsAboutInitializationToo(t *testing.T) {
 }
 
 func TestBuiltInPresets(t *testing.T) {
-	for _, name := range []string{roll.PresetGPU, roll.PresetMetal, roll.PresetWindows} {
+	for name, reboots := range map[string]time.Duration{roll.PresetGPU: 10 * time.Minute, roll.PresetMetal: 40 * time.Minute, roll.PresetWindows: 30 * time.Minute} {
 		p := Default().For("a", "", roll.Selector{Preset: name})
 		if diff := cmp.Diff(Registration{10 * time.Minute, 30 * time.Minute}, p.Registration); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -128,11 +128,7 @@ func TestBuiltInPresets(t *testing.T) {
 		if p.Initialization.Deadline != 30*time.Minute {
 			t.Errorf("%s: initialization %s", name, p.Initialization.Deadline)
 		}
-		want := 10 * time.Minute
-		if name == roll.PresetMetal {
-			want = 40 * time.Minute
-		}
-		if p.Reboot.Wait != want {
+		if p.Reboot.Wait != reboots {
 			t.Errorf("%s: %s after a reboot", name, p.Reboot.Wait)
 		}
 		p.Registration, p.Initialization, p.Reboot = defaultPolicy().Registration, defaultPolicy().Initialization, defaultPolicy().Reboot

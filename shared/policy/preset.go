@@ -14,8 +14,8 @@ import (
 // that names one of them changes it key by key.
 //
 // A GPU node pulls drivers and images of many gigabytes, and a Windows node boots and joins in two
-// stages. 15 minutes are often not enough for either. Bare metal checks its hardware and memory at
-// each boot, which takes 20 minutes and more.
+// stages, after a reboot too. 15 minutes are often not enough for either. Bare metal checks its
+// hardware and memory at each boot, which takes 20 minutes and more.
 func builtIn() map[string][]setting {
 	slow := func() []setting {
 		return []setting{
@@ -25,8 +25,9 @@ func builtIn() map[string][]setting {
 			durationSetting(keyInitialization, 30*time.Minute),
 		}
 	}
+	windows := append(slow(), durationSetting(keyRebootWait, 30*time.Minute))
 	metal := append(slow(), durationSetting(keyRebootWait, 40*time.Minute))
-	all := map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: slow(), roll.PresetMetal: metal}
+	all := map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: windows, roll.PresetMetal: metal}
 	for name, settings := range all {
 		sourced("preset "+name, settings...)
 	}

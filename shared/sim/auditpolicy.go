@@ -87,10 +87,13 @@ limits:
   actionsPerHour: 5
 owners: {auto-mode: notify, karpenter: terminate, managed-nodegroup: terminate, autoscaling-group: terminate, cluster-api: notify, none: notify}
 presets:
-  gpu: &slow
+  gpu:
     registration: {warnAfter: 10m, deadline: 30m}
     initialization: {warnAfter: 10m, deadline: 30m}
-  windows: *slow
+  windows:
+    registration: {warnAfter: 10m, deadline: 30m}
+    initialization: {warnAfter: 10m, deadline: 30m}
+    reboot: {wait: 30m}
   metal:
     registration: {warnAfter: 10m, deadline: 30m}
     initialization: {warnAfter: 10m, deadline: 30m}
