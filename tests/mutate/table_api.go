@@ -195,7 +195,7 @@ func kept() []Mutation {
 			Name: "any check may send the notices", File: book,
 			Old: "[]write{*noticesWrite(read, read+1)}", New: "[]write{{key: noticesKey, value: json.RawMessage(`{}`), version: read + 1}}",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Rules: rules(sim.RuleReport),
+			Rules: rules(sim.RuleReport, sim.RuleNoise),
 		},
 		{
 			Name: "dropped notices stay", File: kinds,

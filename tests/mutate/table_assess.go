@@ -66,7 +66,7 @@ func assessed() []Mutation {
 			Name: "status checks that were not read are in order", File: kept,
 			Old: "a.Snapshot.StatusRead != roll.Yes:", New: "a.Snapshot.StatusRead == roll.NotAsked:",
 			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultErrors+"=0.3"),
-			Rules: rules(sim.RuleTwice),
+			Rules: rules(sim.RuleEnd),
 		},
 		{
 			Name: "a node is counted as overdue in its group alone", File: count,

@@ -535,7 +535,7 @@ func carriedOut() []Mutation {
 			Name: "two checks at once both tell", File: run,
 			Old: "if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {\n\t\t\treturn err\n\t\t}", New: "_ = r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion)",
 			Harm: "one trouble opens two incidents", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Rules: rules(sim.RuleReport),
+			Rules: rules(sim.RuleReport, sim.RuleNoise),
 		},
 	}
 }
