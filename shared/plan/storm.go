@@ -142,7 +142,7 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 	if unreadable(Reason(known.Reason)) && !unreadable(reason) {
 		return t // not visible before
 	}
-	if known.Reason != t.Reason && !(known.Reason == string(MassSilence) && reason == ZoneOutage) {
+	if grew := known.Reason == string(MassSilence) && reason == ZoneOutage; known.Reason != t.Reason && !grew {
 		return t // other nodes are in trouble, and hold acts for an hour of their own
 	}
 	t.Since = known.Since
