@@ -205,7 +205,7 @@ func (p *planner) lasts(f roll.Finding, was ledger.Statement) bool {
 
 // waits reports whether there is nothing new to say of an overdue finding. It waits for the next
 // step of its ladder, or is held for a passing reason, or a call of this check that failed for a
-// while could have shown the shared cause that held it.
+// temporary reason could have shown the shared cause that held it.
 func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 	v := p.verdicts[f.Key()]
 	switch {
@@ -217,10 +217,16 @@ func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 		return true
 	case v.held.Reason == ApprovalPending:
 		return false // somebody has to be asked
-	case was.Held == string(SharedCause) && v.held.Reason != SharedCause && slices.ContainsFunc(p.Diagnoses[f.Key()].NotChecked, func(n roll.NotChecked) bool { return n.Passing }):
+	case was.Held == string(SharedCause) && v.held.Reason != SharedCause && p.readsLater(f):
 		return len(decisive(p.Diagnoses[f.Key()])) == 0 || v.held.Reason.Passing()
 	}
 	return v.held.Reason.Passing() && !lasts
+}
+
+// readsLater reports whether a call about a cause failed for a temporary reason. Causes that no
+// check can look for, as where a console is empty or a call is denied, are not waited for.
+func (p *planner) readsLater(f roll.Finding) bool {
+	return slices.ContainsFunc(p.Diagnoses[f.Key()].NotChecked, func(n roll.NotChecked) bool { return n.Passing })
 }
 
 // wavers reports whether an order alternates between given and refused: remediate refused it

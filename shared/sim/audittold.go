@@ -76,10 +76,10 @@ func (u *auditor) escalated(c *cluster) {
 			continue
 		}
 		g := c.groupNamed(o.group)
-		other := func(other *openIncident) bool { // where its instance may be by now, if its cause was read
-			return other.cluster == o.cluster && other.group == o.group && other.kind == o.kind && other.overdue
+		beside := func(b *openIncident) bool { // its instance may be in that one by now, if its cause was read
+			return b.cluster == o.cluster && b.group == o.group && b.kind == o.kind && b.overdue
 		}
-		overdue := g != nil && !slices.ContainsFunc(slices.Collect(maps.Values(u.records.open)), other) && u.policyNow(c, g).mode >= mayNotify && u.policyNow(c, g).tells(o.kind) && !c.unjudged() && !u.a.weather.stormy(now)
+		overdue := g != nil && !slices.ContainsFunc(slices.Collect(maps.Values(u.records.open)), beside) && u.policyNow(c, g).mode >= mayNotify && u.policyNow(c, g).tells(o.kind) && !c.unjudged() && !u.a.weather.stormy(now)
 		overdue = overdue && slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), func(member string) bool {
 			f, ok := state.Findings[roll.FindingKey{Instance: roll.InstanceID(member), Kind: roll.Kind(o.kind)}]
 			return ok && f.Stage == roll.Overdue && u.records.later[member] == id
