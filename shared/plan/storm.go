@@ -139,11 +139,8 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 	if cool || p.State.Checked.After(known.Last) {
 		return t // a complete check lies between: this is new trouble
 	}
-	if unreadable(Reason(known.Reason)) && !unreadable(reason) {
-		return t // not visible before
-	}
 	if grew := known.Reason == string(MassSilence) && reason == ZoneOutage; known.Reason != t.Reason && !grew {
-		return t // other nodes are in trouble, and hold acts for an hour of their own
+		return t // other nodes are in trouble, or it was not visible before: it holds acts for an hour of its own
 	}
 	t.Since = known.Since
 	return t
