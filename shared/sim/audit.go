@@ -370,10 +370,7 @@ func (u *auditor) share(inv *invocation, c *cluster, o order) {
 		s.suggested = suggests(string(i.Platform), string(i.InstanceType))
 		return u.selected(inv, s)
 	}
-	unsure := func(id string) bool {
-		m := u.a.machines[id] // one that registered meanwhile is missing in the nodes, and its lease shows that it is there
-		return u.nodeless(id) || m != nil && m.node != nil && m.node.created.After(inv.begun)
-	}
+	unsure := func(id string) bool { return u.nodeless(inv, id) }
 	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, o.Group, unsure)
 	if allowed := allowedSick(nodes, u.policy(inv, c, "").count("limits.unhealthy")); sick > allowed {
 		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, c.name, allowed)

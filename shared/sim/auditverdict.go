@@ -406,11 +406,14 @@ func (c *cluster) unjudged() bool {
 // terminates what has not registered.
 const toldWithin = 10 * time.Minute
 
-// nodeless reports whether an instance has no node for another reason than that it never joined: it lost
-// its node, cannot have one, or is being terminated. EC2 may then list it as running, and its group
-// knows better.
-func (u *auditor) nodeless(id string) bool {
+// nodeless reports whether a check may read no node of an instance for another reason than that it never
+// joined: it lost its node, cannot have one, or is being terminated. EC2 may then list it as running, and
+// its group knows better. Or it registered while the check ran, which its lease shows.
+func (u *auditor) nodeless(inv *invocation, id string) bool {
 	m := u.a.machines[id]
+	if m != nil && m.node != nil && m.node.created.After(inv.begun) {
+		return true
+	}
 	return u.lately("vanished", id) || m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.g.owner == karpenter && m.claim == nil || m.ail == neverJoins && m.since.After(m.launched))
 }
 

@@ -108,12 +108,23 @@ func (q *queue) send(body, group, id string) string {
 // unsettle decides whether a message is delayed or delivered twice.
 func (q *queue) unsettle(l *letter) {
 	share := q.a.share(FaultMessages)
-	if share > 0 && q.a.weather.has(FaultMessages, messagesBeside, q.a.Now()) {
+	beside := share > 0 && q.a.weather.has(FaultMessages, messagesBeside, q.a.Now())
+	if !beside {
+		q.delay(l, share)
+	}
+	if beside || l.d.of("twice").chance(share) {
 		m, d := l.message, l.d.of("second")
 		m.receives = 2
-		q.a.at(l.visible.Add(d.of("beside by").between(0, besideWithin)), func() { q.repeat(m, d) })
-		return
+		after := d.of("after").between(time.Second, secondWithin)
+		if beside || d.of("beside").chance(0.3) {
+			after = d.of("beside by").between(0, besideWithin)
+		}
+		q.a.at(l.visible.Add(after), func() { q.repeat(m, d) })
 	}
+}
+
+// delay delays a share of the messages.
+func (q *queue) delay(l *letter, share float64) {
 	if l.d.of("late").chance(share) {
 		least, most := time.Second, firstWithin
 		if q.a.weather.has(FaultMessages, messagesLate, q.a.Now()) {
@@ -123,15 +134,6 @@ func (q *queue) unsettle(l *letter) {
 	}
 	if !q.fifo && l.d.of("shuffled").chance(share) {
 		l.visible = l.visible.Add(l.d.of("shuffled by").between(time.Second, overtakenBy))
-	}
-	if l.d.of("twice").chance(share) {
-		m, d := l.message, l.d.of("second")
-		m.receives = 2
-		after := d.of("after").between(time.Second, secondWithin)
-		if d.of("beside").chance(0.3) {
-			after = d.of("beside by").between(0, besideWithin)
-		}
-		q.a.at(l.visible.Add(after), func() { q.repeat(m, d) })
 	}
 }
 
