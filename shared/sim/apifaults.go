@@ -46,10 +46,10 @@ func (w *weather) has(what FaultKind, form string, now time.Time) bool {
 // meets reports whether the spell affects that cluster.
 func (s *spell) meets(about string) bool { return s.about == "" || s.about == about }
 
-// hits reports whether the spell affects calls of that name.
-func (s *spell) hits(name string) bool {
+// hits reports whether the spell affects calls of that name by a function.
+func (s *spell) hits(fn functionName, name string) bool {
 	if only := onlyMet[s.form]; only != nil {
-		return only(name)
+		return only(name) && (s.form != deniedRemediate || fn == remediator)
 	}
 	t, also := s.what.faultType(), alsoDenied[s.form]
 	return t.answer != nil && (t.calls != nil && t.calls(name) || also != nil && also(name))
@@ -76,11 +76,11 @@ const (
 	faultDenied   = "denied"
 )
 
-// over returns the fault that a call meets at a time.
-func (w *weather) over(now time.Time, name string, kind access, about string, d dice) callFault {
+// over returns the fault that a function's call meets at a time.
+func (w *weather) over(now time.Time, fn functionName, name string, kind access, about string, d dice) callFault {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if !s.lasts(now) || !s.meets(about) || !s.hits(name) {
+		if !s.lasts(now) || !s.meets(about) || !s.hits(fn, name) {
 			continue
 		}
 		if !d.nth(s.fault).chance(s.share) {
@@ -105,13 +105,19 @@ var alsoDenied = map[string]func(call string) bool{
 
 // onlyMet holds the forms of faults that only these calls meet.
 var onlyMet = map[string]func(call string) bool{
-	deniedActs: actsOnMachines,
-	"claims":   callsOf("kubernetes:list nodeclaims"),
-	"leases":   callsOf("kubernetes:get leases"),
+	deniedActs:      actsOnMachines,
+	"instances":     callsOf("ec2:DescribeInstances"),
+	"claims":        callsOf("kubernetes:list nodeclaims"),
+	"leases":        callsOf("kubernetes:get leases"),
+	"untagging":     callsOf("ec2:DeleteTags"),
+	deniedRemediate: callsOf("ec2:DescribeInstanceAttribute"),
 }
 
-// deniedActs is the form in which the acts alone meet a fault.
-const deniedActs = "only-acts"
+// The forms in which the acts alone meet a fault, or only what remediate reads before an act.
+const (
+	deniedActs      = "only-acts"
+	deniedRemediate = "remediate"
+)
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 

@@ -367,13 +367,15 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	if g.plain && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun) {
 		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	}
-	if g.unread == "" {
-		return
-	}
-	if i := slices.IndexFunc(g.members, func(o *machine) bool {
-		return o != m && o.stays && o.template.version == m.template.version && o.launched.Before(inv.begun.Add(-10*time.Minute))
-	}); i >= 0 {
-		u.broken(RuleVain, "%s: %s of %s, which fails for its template as %s does; the user data of one of them is read as %s", inv.name, what, m.id, g.members[i].id, g.unread)
+	for _, other := range m.c.groups {
+		if other.unread == "" || other != g && (other.role != g.role || !other.unmapped) {
+			continue
+		}
+		if i := slices.IndexFunc(other.members, func(o *machine) bool {
+			return o != m && o.stays && (other != g || o.template.version == m.template.version) && o.launched.Before(inv.begun.Add(-10*time.Minute))
+		}); i >= 0 {
+			u.broken(RuleVain, "%s: %s of %s, which fails for its template or role as %s does; the user data of one of them is read as %s", inv.name, what, m.id, other.members[i].id, other.unread)
+		}
 	}
 }
 

@@ -122,6 +122,10 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			},
 		},
 		{
+			name: "another with its role fails for the same", rule: RuleVain, what: actTerminate,
+			right: func(w world) { unmappedWith(w).unmapped = false }, wrong: func(w world) { unmappedWith(w) },
+		},
+		{
 			name: "it fails for its template", rule: RuleVain, what: actTerminate,
 			right: func(w world) { w.m.ail, w.m.stays, w.m.g.plain = neverJoins, true, true },
 			wrong: func(w world) {
@@ -225,4 +229,15 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// unmappedWith makes the machine fail because its role is not mapped, and returns another group with that
+// role, of which a machine cannot be read.
+func unmappedWith(w world) *group {
+	w.m.ail, w.m.stays, w.m.template.breaks = neverJoins, true, neverJoins
+	other := &group{c: w.m.c, role: w.m.g.role}
+	other.unread, other.unmapped = unreadDenied, true
+	other.members = []*machine{{c: w.m.c, g: other, stays: true}}
+	w.m.c.groups = append(w.m.c.groups, other)
+	return other
 }

@@ -114,7 +114,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		inv.slow = true
 		inv.wait(max(0, min(waits, ends(ctx)-inv.e.now)))
 	}
-	f := v.a.weather.over(v.a.Now(), name, kind, about, d.of("weather"))
+	f := v.a.weather.over(v.a.Now(), v.fn, name, kind, about, d.of("weather"))
 	if throttled {
 		f = callFault{faultThrottle}
 	}

@@ -322,9 +322,11 @@ const (
 	peopleCordon  = "cordon"
 	peopleUntag   = "untag"
 	peopleStop    = "stop the kubelet"
-	// These two are only where a run names them.
-	peopleKeep  = "keep what is cordoned"
-	peopleBreak = "break what is uncordoned"
+	// These are only where a run names them.
+	peopleKeep     = "keep what is cordoned"
+	peopleBreak    = "break what is uncordoned"
+	peopleHesitate = "hold what is ordered for minutes"
+	peopleDisown   = "disown what is ordered"
 )
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
@@ -367,6 +369,24 @@ func (m *machine) meddle(f Fault, p dice) {
 			a.in(p.of("repairs").between(5*time.Minute, 15*time.Minute), m.cure)
 			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
 		}})
+	case peopleHesitate:
+		// The first order waits for longer than the hold, in which a check may order another act.
+		a.traps = append(a.traps, &trap{f: f, m: m, waits: p.of("waits").between(6*time.Minute, 8*time.Minute), springs: func() {
+			a.disarm(f)
+			if m.tagHold("true") {
+				a.in(p.of("until").between(5*time.Minute, 330*time.Second), func() { m.untag(roll.TagHold) })
+			}
+		}})
+	case peopleDisown:
+		t := &trap{f: f, m: m, any: true}
+		t.springs = func() {
+			a.disarm(f)
+			a.in(p.of("after").between(time.Minute, 5*time.Minute), func() {
+				t.m.disowned = true
+				t.m.untag(t.m.c.owns().key)
+			})
+		}
+		a.traps = append(a.traps, t)
 	case peopleStop:
 		m.fall(silent, false, p.of("reboots").chance(0.5))
 		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when an act would be due
@@ -389,6 +409,14 @@ func (m *machine) tagHold(value string) bool {
 func (m *machine) untag(key string) {
 	m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool { return t.key == key })
 	m.touch()
+}
+
+// own gives the machine back the tag that shows its cluster, if a person took it.
+func (m *machine) own() {
+	if m.disowned {
+		m.disowned, m.tags = false, append(slices.Clone(m.tags), m.c.owns())
+		m.touch()
+	}
 }
 
 // heal repairs everything in the account at once.
@@ -417,6 +445,7 @@ func (a *account) heal() {
 				m.rename()
 				m.untag(roll.TagHold)
 				m.untag(roll.TagApprove)
+				m.own()
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():
 					m.end("a person: nothing owned it")

@@ -62,10 +62,10 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 	g.beside, g.by = f.Value, f.ID
 	switch f.Value {
 	case besideAuto:
-		g.launchedWith = []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"eks:eks-cluster-name", c.name}, {"eks:kubernetes-node-pool-name", "general-purpose"}}
+		g.launchedWith = []tag{c.owns(), {"eks:eks-cluster-name", c.name}, {"eks:kubernetes-node-pool-name", "general-purpose"}}
 		g.labels = map[string]string{"eks.amazonaws.com/compute-type": "auto", "karpenter.sh/nodepool": "general-purpose", "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
 	case besideCAPI:
-		g.launchedWith = []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"sigs.k8s.io/cluster-api-provider-aws/cluster/" + c.name, "owned"}, {"sigs.k8s.io/cluster-api-provider-aws/role", "node"}}
+		g.launchedWith = []tag{c.owns(), {"sigs.k8s.io/cluster-api-provider-aws/cluster/" + c.name, "owned"}, {"sigs.k8s.io/cluster-api-provider-aws/role", "node"}}
 	case besideWindows:
 		g.kind.Boots = d.of("boots").between(12*time.Minute, 22*time.Minute)
 		g.labels = map[string]string{"kubernetes.io/os": "windows"}

@@ -179,3 +179,24 @@ func (g *group) relaunched() {
 		}
 	}
 }
+
+// dryForAMonth is the form of FaultDry in which a machine of a NodePool falls silent, there is no capacity for
+// a replacement for longer than Rollcall keeps its acts, and near the end of that another machine falls
+// silent. Random scenarios do not have it.
+const dryForAMonth = "for a month"
+
+func (a *account) dryForAMonth(f Fault) {
+	const day = 24 * time.Hour
+	for _, c := range a.of(f) {
+		for _, g := range c.groups {
+			if g.owner != karpenter || len(g.members) < 3 {
+				continue
+			}
+			g.dry = a.Now().Add(32 * day)
+			for i, m := range g.members[:2] {
+				a.in(time.Duration(i)*31*day, func() { m.fall(silent, false, false) })
+			}
+			return
+		}
+	}
+}

@@ -25,7 +25,7 @@ var foreignTags = faultType{
 		const other = "legacy"
 		g := c.newStrays("legacy", f, d, f.Count)
 		g.template.userData = strings.ReplaceAll(strings.ReplaceAll(g.template.userData, "name: "+c.name, "name: "+other), c.endpoint(), "https://"+strings.ToUpper(shortID(d.of("endpoint"), 32))+".gr7."+region+".eks.amazonaws.com")
-		tags := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", other + "-node"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)}}
+		tags := []tag{c.owns(), {"Name", other + "-node"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)}}
 		switch f.Value {
 		case tagsForeignLast:
 			tags = append(tags, tag{"alpha.eksctl.io/cluster-name", c.name}, tag{"aws:eks:cluster-name", other})
@@ -65,7 +65,7 @@ var bastion = faultType{
 		}
 		g.template.userData = oneOf(d.of("script"), "", "#!/bin/bash\ndnf install -y postgresql15\n", "#cloud-config\npackages: [tmux]\n")
 		g.launchedWith = g.scaledTags([]tag{
-			{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
+			c.owns(), {"Name", c.name + "-bastion"}, {"aws:ec2launchtemplate:id", g.template.id}, {"aws:ec2launchtemplate:version", fmt.Sprint(g.template.version)},
 		})
 		a.joinStrays(c, g, f)
 	},

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/base64"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +16,9 @@ const (
 	unreadRemoved = "removed"
 	unreadCut     = "cut"
 	unreadGarbled = "garbled"
+	// unreadByHand: the role of a group is not mapped, and a machine with that role that a person launched,
+	// without a template, is unreadable. Random scenarios do not have it.
+	unreadByHand = "by hand"
 )
 
 // unreadSibling: a new template version breaks two machines, and the user data of one is
@@ -27,6 +31,10 @@ var unreadSibling = faultType{
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
 			if !actedOnSoon(a.spec(g)) {
+				continue
+			}
+			if f.Value == unreadByHand {
+				g.shareUnmapped(f)
 				continue
 			}
 			g.breakBy(oneOf(d.of("break"), FaultTemplate, FaultTaint))
@@ -54,6 +62,18 @@ var unreadSibling = faultType{
 			g.mend()
 		}
 	}),
+}
+
+// shareUnmapped unmaps the group's role, adds a machine to the group, and launches one with the role by
+// hand.
+func (g *group) shareUnmapped(f Fault) {
+	g.unmap(true)
+	g.grow(1)
+	other := g.c.newGroup(GroupSpec{Name: fmt.Sprintf("by-hand-%d", f.ID), Owner: string(nobody), Type: "m5.large", Desired: 1})
+	other.role, other.unread = g.role, unreadDenied
+	g.c.groups = append(g.c.groups, other)
+	other.unmap(true)
+	other.add()
 }
 
 // loneCause: a new template version breaks the only machine launched from it, and its user data

@@ -105,7 +105,13 @@ func init() { // set in init because the functions of a fault use this table
 			g.reconcile()
 		})},
 		{kind: FaultSpot, weight: 4, draw: drawSome, strike: eachVictim(func(m *machine, f Fault, _ dice) { m.c.a.takesBack(m, f) })},
-		{kind: FaultDry, weight: 3, draw: drawGroup, strike: eachGroup(func(g *group, f Fault, _ dice) { g.dry = g.c.a.Now().Add(f.For) })},
+		{kind: FaultDry, weight: 3, draw: drawGroup, strike: func(a *account, f Fault, d dice) {
+			if f.Value == dryForAMonth {
+				a.dryForAMonth(f)
+				return
+			}
+			eachGroup(func(g *group, f Fault, _ dice) { g.dry = g.c.a.Now().Add(f.For) })(a, f, d)
+		}},
 		{kind: FaultFight, weight: 4, draw: drawGroup, strike: eachGroup(func(g *group, _ Fault, _ dice) { g.repair = true }), relent: eachGroup(func(g *group, _ Fault, _ dice) { g.repair = false })},
 		{kind: FaultGhosts, weight: 3, draw: func(f *Fault, w drawing) {
 			drawSome(f, w)

@@ -87,6 +87,7 @@ var smallZone = faultType{
 type trap struct {
 	f        Fault
 	m        *machine
+	any      bool          // an order about any machine of its group will do, which m then is
 	left     int           // orders that pass before
 	waits    time.Duration // how long the order then waits in its queue
 	over     time.Duration // when the network is back, after the trap springs
@@ -119,11 +120,14 @@ var outageBetween = faultType{
 		m.fall(silent, false, d.of("reboots").chance(0.3))
 		a.traps = append(a.traps, t)
 	}),
-	relent: func(a *account, f Fault, _ dice) {
-		for _, t := range a.traps {
-			t.disarmed = t.disarmed || t.f.ID == f.ID
-		}
-	},
+	relent: func(a *account, f Fault, _ dice) { a.disarm(f) },
+}
+
+// disarm ends the waiting of a fault's traps.
+func (a *account) disarm(f Fault) {
+	for _, t := range a.traps {
+		t.disarmed = t.disarmed || t.f.ID == f.ID
+	}
 }
 
 // sprung checks an order that is being sent, and springs the trap that waits for it.
@@ -133,14 +137,15 @@ func (a *account) sprung(body string) {
 		return
 	}
 	for _, t := range a.traps {
-		if t.disarmed || o.Instance != t.m.id || t.lifts != (o.Action == string(actUncordon)) {
+		m := a.machines[o.Instance]
+		if t.disarmed || m == nil || m != t.m && (!t.any || m.g != t.m.g) || t.lifts != (o.Action == string(actUncordon)) {
 			continue
 		}
 		if t.left > 0 {
 			t.left--
 			continue
 		}
-		t.disarmed = true
+		t.disarmed, t.m = true, m
 		a.dep.orders.heldUntil = a.Now().Add(t.waits)
 		if t.springs != nil {
 			t.springs()

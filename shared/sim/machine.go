@@ -83,12 +83,15 @@ func (g *group) tags(t template) []tag {
 	return g.tagged.tags
 }
 
+// owns is the tag that shows that an instance belongs to the cluster.
+func (c *cluster) owns() tag { return tag{"kubernetes.io/cluster/" + c.name, "owned"} }
+
 func (g *group) launchTags(t template) []tag {
 	if g.launchedWith != nil {
 		return g.launchedWith
 	}
 	c := g.c
-	out := []tag{{"kubernetes.io/cluster/" + c.name, "owned"}, {"Name", c.name + "-" + g.name}}
+	out := []tag{c.owns(), {"Name", c.name + "-" + g.name}}
 	switch g.owner {
 	case karpenter:
 		out = append(out, tag{"karpenter.sh/nodepool", g.name}, tag{"eks:eks-cluster-name", c.name}, tag{"karpenter.k8s.aws/ec2nodeclass", g.name})

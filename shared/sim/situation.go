@@ -152,6 +152,7 @@ type machinePlight struct {
 	lost      *node
 	vanished  time.Time
 	settledAt time.Time // since when it is healthy; zero if it never was
+	disowned  bool      // a person took off the tag that shows its cluster
 	// hangs: its container runtime is dead, and its pods never stop.
 	hangs bool
 	// serving: its kubelet is dead, and its workload must not be terminated.

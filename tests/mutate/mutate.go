@@ -11,9 +11,11 @@
 package mutate
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rollcall/shared/sim"
 )
@@ -31,14 +33,14 @@ type Mutation struct {
 	// every run is random. A fault may have a parameter: people=hold selects a form, silence=2
 	// the number of machines, api-errors=0.3 the share of calls, and denied=acts:0.9 both.
 	Faults []sim.FaultKind
-	// Policy is the policy of the runs with Faults; "" draws one.
+	// Policy is the policy of the runs with Faults; "" draws one. Days is how long they last, 0 as
+	// long as rollcall simulate makes them.
 	Policy string
+	Days   int
 	// Rules are the expected rules: the first broken rule is one of them.
 	Rules []sim.Rule
 	// Survives says why no rule is broken: what else prevents harm.
 	Survives string
-	// Missed says what harm the auditor does not detect yet.
-	Missed string
 	// Sample marks a mutation that every run of the tests includes.
 	Sample bool
 }
@@ -51,6 +53,7 @@ type Run struct {
 	Seed   uint64
 	Faults []sim.FaultKind `json:",omitempty"`
 	Policy string          `json:",omitempty"` // "" draws one
+	Days   int             `json:",omitempty"` // 0 is less than one
 }
 
 // Options returns the options of the run's scenario: a small account, as rollcall simulate
@@ -59,7 +62,7 @@ func (r Run) Options() sim.Options {
 	if len(r.Faults) == 0 {
 		return sim.Options{Seed: r.Seed, Hours: 8, Clusters: 2, Nodes: 20}
 	}
-	o := sim.Options{Seed: r.Seed, Hours: sim.CertainHours, Clusters: len(r.Faults), Nodes: 12, Policy: r.Policy}
+	o := sim.Options{Seed: r.Seed, Hours: cmp.Or(24*r.Days, sim.CertainHours), Clusters: len(r.Faults), Nodes: 12, Policy: r.Policy}
 	for _, f := range r.Faults {
 		kind, form, _ := parameters(f)
 		o.Certain, o.Values = append(o.Certain, kind), append(o.Values, form)
@@ -73,6 +76,9 @@ func (r Run) Options() sim.Options {
 func (r Run) Scenario() sim.Scenario {
 	sc := sim.Random(r.Options())
 	certain := sc.Faults[len(sc.Faults)-len(r.Faults):]
+	if r.Days > 0 {
+		certain[0].At = time.Hour
+	}
 	for i, said := range r.Faults {
 		if _, _, n := parameters(said); n != 0 {
 			amount(&certain[i], n)

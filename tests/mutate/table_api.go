@@ -169,8 +169,9 @@ func kept() []Mutation {
 		{
 			Name: "two instances of a group may be begun at once", File: act,
 			Old: "if b.Ordered.IsZero() || intent.Free || intent.Group == roll.GroupNone {", New: "if true {",
-			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultMessages, sim.FaultSilence),
-			Missed: "two deliveries have to run side by side, and both read before either writes; the rules once, pace and report ask",
+			Harm: "several machines of a group are acted on at once", Faults: faults(sim.FaultPeople+"=hold what is ordered for minutes", sim.FaultSilence+"=3", sim.FaultDenied+"=untagging:1"),
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]", "ladders:\n  Unknown: [{do: reboot}]", "limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"),
+			Rules:  rules(sim.RulePace),
 		},
 		{
 			Name: "an act that failed is one that interrupted", File: act,
@@ -286,8 +287,8 @@ func handled() []Mutation {
 		{
 			Name: "that an outcome was told is not remembered", File: remediate,
 			Old: "if !report.Sent(err) {", New: "if report.Sent(err) {",
-			Harm: "each refusal is told again and again", Faults: faults(sim.FaultSilence, sim.FaultPeople),
-			Missed: "an order has to be refused twice for the same lasting reason; the rule report asks",
+			Harm: "each refusal is told again and again", Faults: faults(sim.FaultSilence, sim.FaultDenied+"=remediate:1"),
+			Rules: rules(sim.RuleReport),
 		},
 	}
 }

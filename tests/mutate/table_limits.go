@@ -189,8 +189,9 @@ func limited() []Mutation {
 		{
 			Name: "a sibling that could not be judged does not count", File: cause,
 			Old: "if id := s.unjudged[t].but(f.Instance); id != \"\" {", New: "if id := s.unjudged[t].but(f.Instance); id == \"-\" {",
-			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling),
-			Missed: "CauseOutside holds the one whose cause is known; the rule in-vain asks once that is let go",
+			Harm: "machines are replaced by ones from the same broken template", Faults: faults(sim.FaultUnreadSibling + "=by hand"),
+			Policy: remediating("limits: {causeOutside: tryOnce, unhealthy: 100%, zone: 100%}"),
+			Rules:  rules(sim.RuleVain),
 		},
 		{
 			Name: "a cause outside of the instance does not hold", File: object,

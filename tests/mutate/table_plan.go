@@ -103,8 +103,9 @@ func climbed() []Mutation {
 		{
 			Name: "an instance that is not listed is taken for ended", File: resolve,
 			Old: "case i == nil && s.NotFound[a.Instance] && now.Sub(a.At) >= forgottenAfter:", New: "case i == nil:",
-			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2", sim.FaultStale+"=0.5"),
-			Missed: "no fault hides a running machine from EC2's answers while an act on it is open; the rule record asks",
+			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultPeople+"=disown what is ordered", sim.FaultKills+"=acts:0.01", sim.FaultThrottle+"=instances:0.3"),
+			Policy: remediating("registration: {warnAfter: 2m, deadline: 5m}", "limits: {unhealthy: 100%, zone: 100%}"),
+			Rules:  rules(sim.RuleCure, sim.RuleRecord),
 		},
 		{
 			Name: "a lost termination is taken for done", File: resolve,
@@ -245,8 +246,9 @@ func paced() []Mutation {
 		{
 			Name: "a group forgets what it ended with the act", File: "shared/plan/remember.go",
 			Old: "\t\tm.Ended = lastEnded(p.State, g)\n", New: "",
-			Harm: "a group that lost a machine loses another a day later", Faults: faults(sim.FaultNoReplacement),
-			Missed: "it matters when the act is forgotten, after 30 days",
+			Harm: "a group that lost a machine loses another a day later", Faults: faults(sim.FaultDry + "=for a month"),
+			Policy: remediating("limits: {unhealthy: 100%, zone: 100%}"), Days: 34,
+			Rules: rules(sim.RulePace),
 		},
 	}
 }
@@ -461,8 +463,9 @@ func carriedOut() []Mutation {
 		{
 			Name: "the ledger's word that another act was faster is ignored", File: remediate,
 			Old: "\tcase errors.Is(err, ledger.ErrOvertaken):\n\t\treturn refusal(o, plan.OneAtATime, \"%v\", err)\n", New: "\tcase errors.Is(err, ledger.ErrOvertaken):\n",
-			Harm: "two machines of a group are ended at once", Faults: faults(sim.FaultMessages+"=0.5", sim.FaultSilence+"=2"),
-			Missed: "two deliveries have to run side by side, and both read before either writes; the rules once, pace and report ask",
+			Harm: "two machines of a group are ended at once", Faults: faults(sim.FaultPeople+"=hold what is ordered for minutes", sim.FaultSilence+"=3", sim.FaultDenied+"=untagging:1"),
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]", "ladders:\n  Unknown: [{do: reboot}]", "limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"),
+			Rules:  rules(sim.RuleIntent),
 		},
 		{
 			Name: "the ledger's word that the budget is spent is ignored", File: remediate,

@@ -40,7 +40,7 @@ func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Ve
 	runs := Runs(m.Faults, seeds)
 	for i := range runs {
 		if runs[i].Faults != nil {
-			runs[i].Policy = m.Policy
+			runs[i].Policy, runs[i].Days = m.Policy, m.Days
 		}
 	}
 	outcomes, err := b.run(ctx, number, runs)
@@ -76,12 +76,10 @@ func (b *Binary) Try(ctx context.Context, number int, m Mutation, seeds int) (Ve
 // wrong returns why the table is wrong about the mutation; "" if it is right.
 func (v Verdict) wrong() string {
 	switch {
-	case v.Caught == nil && v.Survives == "" && v.Missed == "":
+	case v.Caught == nil && v.Survives == "":
 		return fmt.Sprintf("breaks no rule in %d runs, and should break one of %v%s", v.Runs, v.Rules, map[bool]string{false: "; it makes no difference in any"}[v.Differs])
 	case v.Caught == nil:
 		return ""
-	case v.Missed != "":
-		return "" // the auditor detects it by now
 	case v.Survives != "":
 		return fmt.Sprintf("breaks %s (%s), and is said to survive", v.Caught.Rule, v.Caught.Detail)
 	case !v.caughtBy(v.Caught.Rule):
@@ -92,7 +90,7 @@ func (v Verdict) wrong() string {
 
 // without returns the outcome of a run without any mutation.
 func (b *Binary) without(ctx context.Context, r Run) (Outcome, error) {
-	key := fmt.Sprint(r.Seed, r.Faults, r.Policy)
+	key := fmt.Sprint(r.Seed, r.Faults, r.Policy, r.Days)
 	b.mu.Lock()
 	known, ok := b.right[key]
 	b.mu.Unlock()
