@@ -58,8 +58,7 @@ func (s *spell) hits(fn functionName, name string) bool {
 // kills reports whether the function that makes a call is killed before it, by a form of FaultKills.
 func (w *weather) kills(now time.Time, name string) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool {
-		also := alsoDenied[s.form]
-		return s.what == FaultKills && also != nil && s.lasts(now) && also(name)
+		return s.what == FaultKills && s.lasts(now) && alsoDenied[s.form] != nil && alsoDenied[s.form](name)
 	})
 }
 

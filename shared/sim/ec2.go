@@ -413,7 +413,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	if !ok {
 		return answered(out, e.v.call(ctx, call, reads, "", func() error { return e.tags(in, out) }))
 	}
-	inv := e.v.inv
+	inv, key := e.v.inv, roll.ClusterTagPrefix+cluster
 	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {
 		var all []*machine
@@ -426,7 +426,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 			page[i] = m.shown
 			told := m.tagsTold()
 			for j := range told {
-				if t := &told[j]; t.key == roll.ClusterTagPrefix+cluster || strings.HasPrefix(t.key, roll.TagPrefix) {
+				if t := &told[j]; t.key == key || strings.HasPrefix(t.key, roll.TagPrefix) {
 					out.Tags = append(out.Tags, types.TagDescription{ResourceId: &m.id, ResourceType: types.ResourceTypeInstance, Key: &t.key, Value: &t.value})
 				}
 			}

@@ -129,7 +129,7 @@ func (p *process) live() {
 //
 //go:noinline
 func grow() {
-	var room [24 << 10]byte
+	var room [40 << 10]byte
 	runtime.KeepAlive(&room)
 }
 
