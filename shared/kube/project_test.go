@@ -26,6 +26,7 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 		got.UID != string(n.UID),
 		got.Unschedulable != n.Spec.Unschedulable,
 		got.CordonedBy != n.Annotations[roll.AnnotationCordoned],
+		got.DoNotRepair != (n.Annotations[roll.AnnotationDoNotRepair] == "true"),
 		got.StartupTaint != "" && len(n.Spec.Taints) == 0,
 		got.Shutdown && len(n.Spec.Taints) == 0,
 		got.DeletedAt.IsZero() != n.DeletionTimestamp.IsZero():

@@ -100,6 +100,11 @@ func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 			kept[inst.ID] = true
 		}
 	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.DoNotRepair {
+			kept[n.Instance] = true
+		}
+	}
 	age := time.Duration(0)
 	for _, f := range findings {
 		if !kept[f.Instance] && f.Kind != roll.Scheduled { // announced weeks ahead

@@ -18,17 +18,18 @@ func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
 		{Instance: "i-00000002", Kind: roll.Scheduled, Since: at.Add(-14 * 24 * time.Hour)}, // announced weeks ahead
 	}
 	for name, tt := range map[string]struct {
-		hold   string
-		ignore bool
-		want   time.Duration
+		hold          string
+		ignore, spare bool
+		want          time.Duration
 	}{
-		"held":               {"true", true, time.Hour},
-		"held until":         {"2026-03-03", true, time.Hour},
-		"no longer":          {"2026-03-01", true, 48 * time.Hour},
-		"not held":           {"", true, 48 * time.Hour},
-		"none is spoken for": {"", false, 72 * time.Hour},
+		"held":               {"true", true, false, time.Hour},
+		"held until":         {"2026-03-03", true, false, time.Hour},
+		"no longer":          {"2026-03-01", true, false, 48 * time.Hour},
+		"kept from repairs":  {"", true, true, time.Hour},
+		"not held":           {"", true, false, 48 * time.Hour},
+		"none is spoken for": {"", false, false, 72 * time.Hour},
 	} {
-		s := &roll.Snapshot{At: at, Instances: []roll.Instance{{ID: "i-00000001", Hold: tt.hold}, {ID: "i-00000002"}, {ID: "i-00000003", Ignore: tt.ignore}}}
+		s := &roll.Snapshot{At: at, Instances: []roll.Instance{{ID: "i-00000001", Hold: tt.hold}, {ID: "i-00000002"}, {ID: "i-00000003", Ignore: tt.ignore}}, Nodes: []roll.Node{{Instance: "i-00000001", DoNotRepair: tt.spare}}}
 		if got := oldest(findings, s); got != tt.want.Seconds() {
 			t.Errorf("%s: %v s, want %s", name, got, tt.want)
 		}

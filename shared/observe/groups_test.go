@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,10 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	a.launch(5, owned, "karpenter.sh/nodepool=default")
 	a.launch(6, owned)
 	a.launch(7, owned, "aws:autoscaling:groupName=unasked")
-	a.nodeGroups["repaired"] = &ekstypes.Nodegroup{NodeRepairConfig: &ekstypes.NodeRepairConfig{Enabled: aws.Bool(true)}}
+	a.nodeGroups["repaired"] = &ekstypes.Nodegroup{NodeRepairConfig: &ekstypes.NodeRepairConfig{Enabled: aws.Bool(true), NodeRepairConfigOverrides: []ekstypes.NodeRepairConfigOverrides{
+		{NodeMonitoringCondition: aws.String("NetworkingReady"), NodeUnhealthyReason: aws.String("IPAMDNotRunning"), MinRepairWaitTimeMins: aws.Int32(15), RepairAction: ekstypes.RepairActionReplace},
+		{NodeMonitoringCondition: aws.String("AcceleratedHardwareReady"), NodeUnhealthyReason: aws.String("NvidiaXID31Error"), MinRepairWaitTimeMins: aws.Int32(5), RepairAction: ekstypes.RepairActionNoAction},
+	}}}
 	a.nodeGroups["plain"] = &ekstypes.Nodegroup{}
 	a.asg("eks-repaired-0", "AZRebalance")
 	a.asg("eks-plain-0")
@@ -72,11 +76,13 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	a.scalings["eks-plain-1"] = []asgtypes.Activity{launchOf("Failed", spot, at.Add(-time.Hour))}
 	s := more(t, a, suspects(1, 6, roll.Question{Group: true}))
 	want := map[roll.Group]roll.GroupDetail{
-		"nodegroup/repaired": {AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes},
-		"nodegroup/plain":    {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
-		"asg/web":            {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", Desired: 3, Standby: 2, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
-		"nodepool/default":   {},
-		"none":               {},
+		"nodegroup/repaired": {AutoRepair: roll.Yes, Overrides: []roll.RepairOverride{
+			{Condition: "NetworkingReady", Reason: "IPAMDNotRunning", Wait: 15 * time.Minute}, {Condition: "AcceleratedHardwareReady", Reason: "NvidiaXID31Error", Wait: 5 * time.Minute, None: true},
+		}, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes},
+		"nodegroup/plain":  {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
+		"asg/web":          {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", Desired: 3, Standby: 2, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
+		"nodepool/default": {},
+		"none":             {},
 	}
 	if diff := cmp.Diff(want, s.Groups); diff != "" || len(s.Gaps) != 0 {
 		t.Errorf("gaps %+v (-want +got)\n%s", s.Gaps, diff)
@@ -107,7 +113,7 @@ func TestSuspendedProcesses(t *testing.T) {
 		a.launch(1, owned, "aws:autoscaling:groupName=web")
 		a.asg("web", process)
 		want.LaunchesRead = roll.Yes
-		if s := more(t, a, suspects(1, 1, roll.Question{Group: true})); s.Groups["asg/web"] != want {
+		if s := more(t, a, suspects(1, 1, roll.Question{Group: true})); !reflect.DeepEqual(s.Groups["asg/web"], want) {
 			t.Errorf("%s: %+v", process, s.Groups)
 		}
 	}
@@ -163,7 +169,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 		tt.spoil(a)
 		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
 		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes})
-		if s.Groups["nodegroup/blue"] != want || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != tt.call || s.Gaps[0].Kind != tt.kind {
+		if !reflect.DeepEqual(s.Groups["nodegroup/blue"], want) || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != tt.call || s.Gaps[0].Kind != tt.kind {
 			t.Errorf("%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
 		}
 	}
@@ -195,7 +201,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 	if want := "25 groups have suspects, of which the first 20 were looked up; in the rest nothing is acted on"; len(s.Gaps) != 1 || s.Gaps[0].Detail != want {
 		t.Errorf("gaps %+v", s.Gaps)
 	}
-	if s.Groups["nodegroup/g20"].AutoRepair != roll.No || s.Groups["nodegroup/g21"] != unread {
+	if s.Groups["nodegroup/g20"].AutoRepair != roll.No || !reflect.DeepEqual(s.Groups["nodegroup/g21"], unread) {
 		t.Errorf("%+v", s.Groups)
 	}
 }

@@ -257,7 +257,7 @@ func (p *planner) noteNext(f roll.Finding, step policy.Step, at time.Time) {
 		if causeOutside(p.State.Actions, f, p.Diagnoses[f.Key()], pol) != nil && act != DeleteNode {
 			return
 		}
-		if i := p.instances[f.Instance]; i != nil && taggedOut(*i, p.Now) != nil {
+		if p.keptByPerson(f, act) != nil {
 			return
 		}
 	case do == policy.DoNotify || do == policy.DoWarn:

@@ -290,6 +290,20 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only its launch template version, or other instances of it or of its Auto Scaling group, show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
+// keptByPerson checks whether a person excludes the instance, or its node. A node whose instance is gone shows
+// nothing any more.
+func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
+	if i := p.instances[f.Instance]; i != nil {
+		if no := taggedOut(*i, p.Now); no != nil {
+			return no
+		}
+	}
+	if n := p.nodes[f.Instance]; n != nil && n.DoNotRepair && act != DeleteNode {
+		return refuse(NodeHeld, "node %s carries the annotation %s=true; it keeps costing until that is removed", n.Name, roll.AnnotationDoNotRepair)
+	}
+	return nil
+}
+
 // taggedOut checks the tags with which people exclude an instance.
 func taggedOut(i roll.Instance, now time.Time) *Refusal {
 	if i.Ignore {

@@ -19,10 +19,8 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	if i == nil && act != DeleteNode {
 		return refuse(InstanceNotSeen, "EC2 did not list %s in this check", f.Instance)
 	}
-	if i != nil {
-		if no := taggedOut(*i, p.Now); no != nil {
-			return no
-		}
+	if no := p.keptByPerson(f, act); no != nil {
+		return no
 	}
 	if n != nil && !n.DeletedAt.IsZero() {
 		if no := p.deleting(f, act, n.DeletedAt); no != nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -18,8 +19,8 @@ const (
 	// karpenterGrace is added to karpenterRegisters, since Karpenter's controllers poll.
 	karpenterGrace = 5 * time.Minute
 	// karpenterRepairs and karpenterRepairsAccelerated are the tolerances of Karpenter's node
-	// repair on AWS; karpenterRepairGrace is added to them. The feature gate of node repair is not
-	// visible from outside. If nothing happened in that time, it is off.
+	// repair on AWS, the second for repairedSoon; karpenterRepairGrace is added to them. The feature
+	// gate of node repair is not visible from outside. If nothing happened in that time, it is off.
 	// https://karpenter.sh/docs/concepts/disruption/#node-auto-repair
 	karpenterRepairs            = 30 * time.Minute
 	karpenterRepairsAccelerated = 10 * time.Minute
@@ -27,9 +28,11 @@ const (
 	// karpenterDrains is how long Karpenter has to remove a NodeClaim; it drains the node first.
 	karpenterDrains = time.Hour
 	// autoRepairs is how long EKS node auto repair has after the transition. It waits 30 minutes,
-	// and drains the node first.
+	// unless the node group says otherwise for the reason, and drains the node first. That takes up to
+	// autoDrains.
 	// https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
-	autoRepairs = time.Hour
+	autoDrains  = 30 * time.Minute
+	autoRepairs = 30*time.Minute + autoDrains
 	// groupReplaces is how long an Auto Scaling group has to replace an instance with failing
 	// status checks.
 	groupReplaces = 30 * time.Minute
@@ -45,6 +48,11 @@ const (
 	// its status checks.
 	karpenterCollects = 10 * time.Minute
 )
+
+// repairedSoon matches the reasons of a failed accelerator for which Karpenter's tolerance is short. Before
+// version 1.15 it was short for all of them.
+// https://karpenter.sh/docs/concepts/disruption/#monitored-node-conditions
+var repairedSoon = regexp.MustCompile(`XID(46|48|54|62|63|64|74|79|95|109|110|119|120|136|140|143|155|156|158)Error`)
 
 // mayAct reports whether the policy allows the act for the owner of the instance.
 func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
@@ -194,7 +202,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 		return time.Time{}, "" // the policy chose its own deadline
 	case unregistered:
 		return launched.Add(karpenterRegisters + karpenterGrace), "Karpenter terminates instances that do not register within 15 min"
-	case f.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware:
+	case f.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware && repairedSoon.MatchString(f.Reason):
 		return f.Began.Add(karpenterRepairsAccelerated + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
 	case f.Kind == roll.NotReady || f.Kind == roll.Unknown || f.Kind == roll.ConditionFailed:
 		return f.Began.Add(karpenterRepairs + karpenterRepairGrace), "Karpenter replaces such nodes if its node repair is on"
@@ -244,7 +252,13 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 	// may be there for EKS.
 	case f.Owner == roll.OwnerManagedNodeGroup && p.Snapshot.Groups[f.Group].AutoRepair == roll.Yes &&
 		(n == nil && f.Kind == roll.Unregistered && f.Worked || n != nil && (f.Kind != roll.Uninitialized || n.Ready.Status != roll.ConditionTrue)):
-		return f.Began.Add(autoRepairs), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
+		o, said := roll.Find(p.Snapshot.Groups[f.Group].Overrides, func(o roll.RepairOverride) bool {
+			return f.Kind == roll.ConditionFailed && o.Condition == f.Condition && o.Reason == f.Reason
+		})
+		if said && o.None {
+			return time.Time{}, ""
+		}
+		return f.Began.Add(max(autoRepairs, o.Wait+autoDrains)), fmt.Sprintf("EKS node auto repair is on for %s and repairs such nodes", f.Group)
 	case f.Kind == roll.Impaired:
 		return f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)
 	}

@@ -123,6 +123,7 @@ func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
 func TestRepairsKeepToTheLimits(t *testing.T) {
 	for want, change := range map[Reason]func(*world){
 		InstanceHeld: func(w *world) { w.snapshot.Instances[0].Hold = "true" },
+		NodeHeld:     func(w *world) { w.snapshot.Nodes[0].DoNotRepair = true },
 		NotSeenTwice: func(w *world) { w.state.Findings = nil },
 		ModeNotify:   func(w *world) { w.mode = policy.Notify },
 		ScaleInProtected: func(w *world) {
@@ -141,6 +142,46 @@ func TestRepairsKeepToTheLimits(t *testing.T) {
 		change(w)
 		if _, p := w.make(now); len(p.Orders) != 0 || len(p.Held) == 0 || p.Held[0].Reason != want {
 			t.Errorf("%s: orders %+v, held for %v", want, p.Orders, reasons(p))
+		}
+	}
+}
+
+// A managed node group may say for a reason how long EKS waits, or that it repairs nothing.
+func TestRepairsWaitForWhatTheNodeGroupSays(t *testing.T) {
+	for _, tt := range []struct {
+		says roll.RepairOverride
+		want string
+	}{
+		{roll.RepairOverride{Reason: "NvidiaXID79Error", Wait: 2 * time.Hour}, "[OwnerWillAct]"},
+		{roll.RepairOverride{Reason: "NvidiaXID79Error", Wait: 5 * time.Minute}, "[OwnerDidNotAct]"},
+		{roll.RepairOverride{Reason: "NvidiaXID79Error", Wait: 2 * time.Hour, None: true}, string(Cordon)},
+		{roll.RepairOverride{Reason: "NvidiaXID64Error", Wait: 2 * time.Hour}, "[OwnerDidNotAct]"},
+	} {
+		w := accelerated("repair: {accelerators: true}", "NvidiaXID79Error")
+		w.managed(roll.Yes)
+		g := w.snapshot.Groups["nodegroup/w"]
+		tt.says.Condition = roll.AcceleratedHardware
+		g.Overrides = []roll.RepairOverride{tt.says}
+		w.snapshot.Groups["nodegroup/w"] = g
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) > 0 {
+			got = string(p.Orders[0].Action)
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.says, got, tt.want)
+		}
+	}
+}
+
+// Karpenter waits longer for reasons that its policies do not name.
+func TestKarpenterHasItsTimeForARepair(t *testing.T) {
+	for reason, want := range map[string]time.Duration{
+		"NvidiaXID79Error": karpenterRepairsAccelerated, "NvidiaXID142Error": karpenterRepairs, "NvidiaXID7Error": karpenterRepairs, "DCGMError": karpenterRepairs,
+	} {
+		f := roll.Finding{Kind: roll.ConditionFailed, Condition: roll.AcceleratedHardware, Reason: reason, Began: now}
+		if until, _ := new(planner).karpenterActs(f, Reboot); !until.Equal(now.Add(want + karpenterRepairGrace)) {
+			t.Errorf("%s is left to Karpenter for %s, want %s and %s", reason, until.Sub(now), want, karpenterRepairGrace)
 		}
 	}
 }

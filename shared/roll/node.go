@@ -120,6 +120,8 @@ type Node struct {
 	Shutdown bool
 	// CordonedBy is the id of the order with which Rollcall cordoned it, "" if Rollcall did not.
 	CordonedBy string
+	// DoNotRepair: it carries AnnotationDoNotRepair=true.
+	DoNotRepair bool
 }
 
 // StartupTaint reports whether an agent removes a taint with this key once the node is ready for
@@ -145,13 +147,20 @@ func StartupTaint(key string, extra []string) bool {
 // lifts no other cordon.
 const AnnotationCordoned = "rollcall/cordoned"
 
+// AnnotationDoNotRepair keeps Karpenter from repairing a node, with the value true, so that somebody can find
+// out why it is unhealthy. Here it counts for the nodes of every owner.
+// https://karpenter.sh/docs/concepts/disruption/#node-level-controls
+const AnnotationDoNotRepair = "karpenter.sh/do-not-repair"
+
 // annotationMachine is how Cluster API names the Machine of a node. EC2 forgets the tags of an
 // instance an hour after its end, and the node may last.
 // https://github.com/kubernetes-sigs/cluster-api/blob/main/api/core/v1beta1/common_types.go
 const annotationMachine = "cluster.x-k8s.io/machine"
 
 // NodeAnnotations returns the keys of all annotations of a node that are read.
-func NodeAnnotations() []string { return []string{AnnotationCordoned, annotationMachine} }
+func NodeAnnotations() []string {
+	return []string{AnnotationCordoned, AnnotationDoNotRepair, annotationMachine}
+}
 
 // Labels with which EKS and Karpenter name a node's group.
 const (

@@ -249,12 +249,23 @@ type NodeClaim struct {
 	Initialized Condition
 }
 
+// RepairOverride is what EKS node auto repair does about a failed condition with a reason, in place of what it
+// does by default.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_NodeRepairConfigOverrides.html
+type RepairOverride struct {
+	Condition, Reason string
+	Wait              time.Duration // how long the condition lasts before the repair
+	None              bool          // there is no repair
+}
+
 // GroupDetail is read for groups with suspects: what the group can do about them, and what it does
 // itself.
 type GroupDetail struct {
 	// AutoRepair: EKS repairs unhealthy nodes of this managed node group itself. Status and
 	// Issues are read with it.
 	AutoRepair Answer
+	// Overrides are what the node group says about its repairs for single reasons.
+	Overrides []RepairOverride
 	// Status is that of a managed node group, such as ACTIVE, UPDATING or DEGRADED; "" for
 	// other groups.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html

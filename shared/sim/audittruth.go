@@ -400,7 +400,10 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		return over && e.u.policyOf(e.inv, e.m).asksSomewhere(e.kind)
 	},
-	"InstanceHeld":     func(e excuse) bool { return e.tagged(roll.TagHold) },
+	"InstanceHeld": func(e excuse) bool { return e.tagged(roll.TagHold) },
+	"NodeHeld": func(e excuse) bool {
+		return e.node(func(n *corev1.Node) bool { return n.Annotations[roll.AnnotationDoNotRepair] == "true" })
+	},
 	"NodeDeleting":     func(e excuse) bool { return e.node(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }) },
 	"NotClaimed":       func(e excuse) bool { return e.m.elsewhere != "" || e.g.stray || e.g.launchedWith != nil },
 	"OlderThanCluster": func(e excuse) bool { return e.m.launched.Before(e.c.created) },

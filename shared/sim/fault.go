@@ -327,6 +327,7 @@ const (
 	peopleBreak    = "break what is uncordoned"
 	peopleHesitate = "hold what is ordered for minutes"
 	peopleDisown   = "disown what is ordered"
+	peopleSpare    = "keep it unhealthy"
 )
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
@@ -334,6 +335,17 @@ var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, p
 // lift has a person lift a cordon.
 func (n *node) lift() {
 	n.cordoned, n.lifted = false, n.c.a.Now()
+	n.version = n.c.changed()
+}
+
+// spare has a person keep the node from repairs, or not any more.
+func (n *node) spare(on bool) {
+	value := ""
+	n.spared = time.Time{}
+	if on {
+		value, n.spared = "true", n.c.a.Now()
+	}
+	n.annotate(roll.AnnotationDoNotRepair, value)
 	n.version = n.c.changed()
 }
 
@@ -387,6 +399,9 @@ func (m *machine) meddle(f Fault, p dice) {
 			})
 		}
 		a.traps = append(a.traps, t)
+	case peopleSpare:
+		m.node.spare(true)
+		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.node.spare(false) })
 	case peopleStop:
 		m.fall(silent, false, p.of("reboots").chance(0.5))
 		a.in(p.of("back").between(25*time.Minute, 50*time.Minute), m.cure) // about when an act would be due
@@ -446,6 +461,9 @@ func (a *account) heal() {
 				m.untag(roll.TagHold)
 				m.untag(roll.TagApprove)
 				m.own()
+				if m.node != nil && !m.node.spared.IsZero() {
+					m.node.spare(false)
+				}
 				switch {
 				case m.g.owner == karpenter && m.claim == nil && m.alive():
 					m.end("a person: nothing owned it")

@@ -59,6 +59,12 @@ func read() []Mutation {
 			Harm: "what a person looks at is ended", Faults: faults(sim.FaultPeople+"=hold", sim.FaultSilence+"=2"), Rules: rules(sim.RuleKept),
 		},
 		{
+			Name: "karpenter.sh/do-not-repair is not read", File: "shared/kube/project.go",
+			Old: "n.Annotations[roll.AnnotationDoNotRepair] == \"true\"", New: "n.Annotations[roll.AnnotationDoNotRepair] == \"yes\"",
+			Harm: "what a person debugs is ended", Faults: faults(sim.FaultPeople+"=keep it unhealthy", sim.FaultSilence+"=2"),
+			Rules: rules(sim.RuleKept),
+		},
+		{
 			Name: "status checks that could not be read are in order", File: status,
 			Old: "s.StatusRead = roll.Unreadable\n\tif !s.Has(roll.ScopeInstances) {", New: "s.StatusRead = roll.Yes\n\tif !s.Has(roll.ScopeInstances) {",
 			Harm: "an impaired instance is told to have recovered", Faults: faults(sim.FaultImpaired+"=2", sim.FaultDenied+"=status:0.5"),

@@ -156,7 +156,7 @@ func owned() []Mutation {
 		},
 		{
 			Name: "node auto repair gets the time of an Auto Scaling group", File: owner,
-			Old: "f.Began.Add(autoRepairs)", New: "f.Began.Add(groupReplaces / 3)",
+			Old: "f.Began.Add(max(autoRepairs, o.Wait+autoDrains))", New: "f.Began.Add(max(groupReplaces/3, o.Wait))",
 			Harm: "Rollcall and EKS replace the same node", Faults: faults(sim.FaultOwnerIdle), Rules: rules(sim.RuleOwner),
 		},
 		{

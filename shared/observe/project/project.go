@@ -82,7 +82,16 @@ func utc(t *time.Time) time.Time { return aws.ToTime(t).UTC() }
 func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 	out := evidence.NodeGroup{
 		Name: aws.ToString(n.NodegroupName), Created: utc(n.CreatedAt), Status: string(n.Status), AMIType: string(n.AmiType), Labels: n.Labels, Version: aws.ToString(n.Version),
-		RoleARN: aws.ToString(n.NodeRole), Repairs: n.NodeRepairConfig != nil && aws.ToBool(n.NodeRepairConfig.Enabled),
+		RoleARN: aws.ToString(n.NodeRole),
+	}
+	if r := n.NodeRepairConfig; r != nil {
+		out.Repairs = aws.ToBool(r.Enabled)
+		for _, o := range r.NodeRepairConfigOverrides {
+			out.Overrides = append(out.Overrides, roll.RepairOverride{
+				Condition: aws.ToString(o.NodeMonitoringCondition), Reason: aws.ToString(o.NodeUnhealthyReason),
+				Wait: time.Duration(aws.ToInt32(o.MinRepairWaitTimeMins)) * time.Minute, None: o.RepairAction == ekstypes.RepairActionNoAction,
+			})
+		}
 	}
 	if t := n.LaunchTemplate; t != nil {
 		out.LaunchTemplate, out.TemplateVer = aws.ToString(t.Id), aws.ToString(t.Version)
