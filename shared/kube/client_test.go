@@ -125,6 +125,14 @@ func TestCutsNodesDown(t *testing.T) {
 			}),
 			want(func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "order-1" }),
 		},
+		"kept from repairs": {
+			node(func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"} }),
+			want(func(n *roll.Node) { n.DoNotRepair = true }),
+		},
+		"not kept from repairs": {
+			node(func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "false"} }),
+			want(func(*roll.Node) {}),
+		},
 		"cordoned by somebody else": {
 			node(func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			want(func(n *roll.Node) { n.Unschedulable = true }),

@@ -157,17 +157,18 @@ type instanceChange struct {
 }
 
 type node struct {
-	Instances  []string          `yaml:"instances"`
-	Name       string            `yaml:"name"`
-	ProviderID string            `yaml:"providerId"`
-	Ready      string            `yaml:"ready"`
-	Since      *duration         `yaml:"since"`
-	Created    *duration         `yaml:"created"`
-	Reason     string            `yaml:"reason"`
-	Labels     map[string]string `yaml:"labels"`
-	Taints     []taint           `yaml:"taints"`
-	Conditions []condition       `yaml:"conditions"`
-	Cordoned   bool              `yaml:"cordoned"`
+	Instances   []string          `yaml:"instances"`
+	Name        string            `yaml:"name"`
+	ProviderID  string            `yaml:"providerId"`
+	Ready       string            `yaml:"ready"`
+	Since       *duration         `yaml:"since"`
+	Created     *duration         `yaml:"created"`
+	Reason      string            `yaml:"reason"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+	Taints      []taint           `yaml:"taints"`
+	Conditions  []condition       `yaml:"conditions"`
+	Cordoned    bool              `yaml:"cordoned"`
 }
 
 type nodeChange struct {

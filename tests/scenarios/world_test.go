@@ -343,7 +343,7 @@ func (w *world) joinOne(ctx context.Context, n node, name string) error {
 	i := w.spec[name]
 	spec := testbed.NodeSpec{
 		Name: cmp.Or(n.Name, name), InstanceID: w.ids[name], ProviderID: n.ProviderID, Zone: i.Zone,
-		Ready: corev1.ConditionStatus(n.Ready), Reason: n.Reason, Labels: map[string]string{}, Taints: taints(n.Taints), Cordoned: n.Cordoned,
+		Ready: corev1.ConditionStatus(n.Ready), Reason: n.Reason, Labels: map[string]string{}, Annotations: n.Annotations, Taints: taints(n.Taints), Cordoned: n.Cordoned,
 	}
 	if n.Name != "" && n.Name != name {
 		w.add(n.Name, n.Name)

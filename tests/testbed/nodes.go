@@ -41,8 +41,10 @@ type NodeSpec struct {
 	Created    time.Time // now if zero
 	Reason     string    // of the Ready condition; a kubelet's usual one if empty
 	Labels     map[string]string
-	Taints     []corev1.Taint
-	Conditions []corev1.NodeCondition // replace or add to the usual conditions, by type
+	// Annotations are the node's, none if nil.
+	Annotations map[string]string
+	Taints      []corev1.Taint
+	Conditions  []corev1.NodeCondition // replace or add to the usual conditions, by type
 	// Karpenter adds the labels of a node that Karpenter launched, registered and initialized, and its finalizer.
 	Karpenter bool
 	Cordoned  bool // unschedulable
@@ -64,7 +66,7 @@ func (b *Bed) JoinNode(ctx context.Context, spec NodeSpec) (*corev1.Node, error)
 		corev1.LabelInstanceTypeStable: "m5.large",
 	}
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: spec.Annotations},
 		Spec:       corev1.NodeSpec{ProviderID: spec.ProviderID, Taints: spec.Taints, Unschedulable: spec.Cordoned},
 		Status:     nodeStatus(name, spec),
 	}
