@@ -130,7 +130,7 @@ func (d *deployment) sweepAfter(t time.Time) {
 		if d.a.befalls(FaultMissedSweeps, "", dice.of("missed"), "the schedule does not fire") {
 			return
 		}
-		e := &async{f: d.functions[sweep], m: message{id: uid(dice), body: "{}"}, d: dice, born: d.a.Now()}
+		e := &async{f: d.functions[sweep], m: message{id: uid(dice), body: fmt.Sprintf(`{"planned":%q}`, next.Format(time.RFC3339))}, d: dice, born: d.a.Now()}
 		e.begin(&d.sweeping, sweepsReserved)
 	})
 }

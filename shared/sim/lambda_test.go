@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -148,7 +149,10 @@ func TestTheSweepComesByAndIsTriedOnceMore(t *testing.T) {
 	}
 	a.dep.start()
 	a.pass(21 * time.Minute)
-	c.want(t, "5:{}", "10:{}", "11:{}", "15:{}", "20:{}")
+	came := func(minute, planned int) string {
+		return fmt.Sprintf("%d:{\"planned\":%q}", minute, a.start.Add(time.Duration(planned)*time.Minute).Format(time.RFC3339))
+	}
+	c.want(t, came(5, 5), came(10, 10), came(11, 10), came(15, 15), came(20, 20))
 	for _, d := range c.got {
 		if into := d.at % (5 * time.Minute); into > sweepJitter+time.Second && d.at.Truncate(time.Minute) != 11*time.Minute {
 			t.Errorf("a sweep %s after its time", into)
@@ -157,5 +161,5 @@ func TestTheSweepComesByAndIsTriedOnceMore(t *testing.T) {
 	c.got = nil
 	c.does = func(inv *invocation, _ []message) []string { inv.wait(time.Hour); return nil }
 	a.pass(10 * time.Minute)
-	c.want(t, "25:{}", "28:{}", "30:{}") // each times out after two minutes, and is retried after one
+	c.want(t, came(25, 25), came(28, 25), came(30, 30)) // each times out after two minutes, and is retried after one
 }

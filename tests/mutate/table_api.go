@@ -280,7 +280,7 @@ func handled() []Mutation {
 		},
 		{
 			Name: "clusters that EKS does not list are never swept", File: sweep,
-			Old: "if now.Sub(now.Truncate(time.Hour)) < h.Interval {", New: "if now.Sub(now.Truncate(time.Hour)) < h.Interval && len(clusters) == 0 {",
+			Old: "if planned.Sub(planned.Truncate(time.Hour)) < h.Interval {", New: "if planned.Sub(planned.Truncate(time.Hour)) < h.Interval && len(clusters) == 0 {",
 			Harm: "machines that a deleted cluster left are never told of", Faults: faults(sim.FaultSilence, sim.FaultDeleted),
 			Rules: rules(sim.RuleReport),
 		},

@@ -56,11 +56,21 @@ type Handler struct {
 	VPCs []string
 }
 
-// Handle sends one message per cluster. After an error Lambda retries; the queue drops
+// Handle sends one message per cluster. The input has the time for which the schedule planned the sweep, by
+// which sweeps are counted: the clock may be seconds before the turn of an hour or interval at one sweep, and
+// past the next turn at the following one. Without it, as when a person invokes the function, the clock
+// decides. After an error Lambda retries; the queue drops
 // repeated messages by their content.
-func (h *Handler) Handle(ctx context.Context, _ json.RawMessage) error {
+func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 	defer h.Spent()
 	now := h.Clock().UTC()
+	planned := now
+	var schedule struct {
+		Planned time.Time `json:"planned"`
+	}
+	if json.Unmarshal(input, &schedule) == nil && !schedule.Planned.IsZero() {
+		planned = schedule.Planned.UTC()
+	}
 	// Use the current minute, not the next: the time of the check must not be ahead of its
 	// observations.
 	due := now.Truncate(time.Minute)
@@ -68,7 +78,7 @@ func (h *Handler) Handle(ctx context.Context, _ json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if now.Sub(now.Truncate(time.Hour)) < h.Interval { // the first sweep of its hour
+	if planned.Sub(planned.Truncate(time.Hour)) < h.Interval { // the first sweep of its hour
 		orphans, err := h.tagged(ctx)
 		if err != nil {
 			// The clusters that EKS lists are checked anyway.
@@ -88,7 +98,7 @@ func (h *Handler) Handle(ctx context.Context, _ json.RawMessage) error {
 	var faults []error
 	sent := 0
 	for _, name := range clusters {
-		if !h.turn(name, sizes[name], now) {
+		if !h.turn(name, sizes[name], planned) {
 			continue
 		}
 		sent++
@@ -138,11 +148,11 @@ func (h *Handler) clusters(ctx context.Context) ([]string, error) {
 
 // turn reports whether this sweep checks the cluster: large clusters less often, and not all
 // clusters of one size in the same sweep.
-func (h *Handler) turn(cluster string, nodes int, now time.Time) bool {
+func (h *Handler) turn(cluster string, nodes int, planned time.Time) bool {
 	factor := uint64(ledger.SweepFactor(nodes))
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(cluster)) // never fails
-	return (uint64(now.Unix()/int64(h.Interval.Seconds()))+sum.Sum64())%factor == 0
+	return (uint64(planned.Unix()/int64(h.Interval.Seconds()))+sum.Sum64())%factor == 0
 }
 
 // tagged returns the names of clusters in instances' tags. A deployment for some VPCs

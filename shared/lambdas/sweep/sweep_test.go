@@ -32,6 +32,7 @@ type region struct {
 	failing  map[string]bool
 	sent     []string
 	tagCalls int
+	planned  time.Time // for which the schedule planned the sweep, zero if a person invokes it
 }
 
 func (r *region) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
@@ -89,7 +90,10 @@ func (r *region) sweep(t *testing.T, at time.Time, vpcs ...string) error {
 	t.Helper()
 	r.sent = nil
 	h := &Handler{Ambient: around(at, io.Discard), EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute, VPCs: vpcs}
-	return h.Handle(t.Context(), nil)
+	if r.planned.IsZero() {
+		return h.Handle(t.Context(), []byte("{}"))
+	}
+	return h.Handle(t.Context(), fmt.Appendf(nil, `{"planned":%q}`, r.planned.Format(time.RFC3339)))
 }
 
 func names(sent []string) (out []string) {
@@ -130,6 +134,24 @@ func TestOnceAnHourAlsoClustersThatOnlyTagsKnow(t *testing.T) {
 	r.failing = map[string]bool{"ec2:DescribeTags": true}
 	if err := r.sweep(t, hour); err != nil || !slices.Equal(names(r.sent), []string{"a"}) {
 		t.Errorf("tags unreadable: %v, %v: what EKS knows is checked all the same", names(r.sent), err)
+	}
+}
+
+// A schedule fires some seconds late, and the clock may be behind: the sweep goes by the planned time.
+func TestSweepsAreCountedByThePlannedTime(t *testing.T) {
+	hour := swept.Truncate(time.Hour)
+	r := &region{clusters: []string{"large"}, sizes: map[string]int{"large": 2002}, tags: []string{"kubernetes.io/cluster/gone"}}
+	count := map[string]int{}
+	for i := range 24 { // two hours, of which each other sweep seems to come before its turn
+		planned := hour.Add(time.Duration(i) * 5 * time.Minute)
+		r.planned = planned
+		must.Succeed(t, r.sweep(t, planned.Add([]time.Duration{-2 * time.Second, 7 * time.Second}[i%2])))
+		for _, n := range names(r.sent) {
+			count[n]++
+		}
+	}
+	if count["large"] != 12 || count["gone"] != 2 {
+		t.Errorf("in two hours: %v, want 12 large and 2 gone", count)
 	}
 }
 
