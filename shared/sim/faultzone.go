@@ -136,9 +136,12 @@ func (a *account) sprung(body string) {
 	if err != nil {
 		return
 	}
+	m := a.machines[o.Instance]
+	if m == nil {
+		return
+	}
 	for _, t := range a.traps {
-		m := a.machines[o.Instance]
-		if t.disarmed || m == nil || m != t.m && (!t.any || m.g != t.m.g) || t.lifts != (o.Action == string(actUncordon)) {
+		if t.disarmed || m != t.m && (!t.any || m.g != t.m.g) || t.lifts != (o.Action == string(actUncordon)) {
 			continue
 		}
 		if t.left > 0 {
