@@ -161,7 +161,7 @@ class State:
 
 
 STATE = State()
-TABLES = threading.Lock()  # one request to DynamoDB at a time
+STORES = threading.Lock()  # one request to DynamoDB or S3 at a time
 REQUEST = threading.local()  # what the patched parts of moto need to know of the request they are in
 
 
@@ -396,8 +396,10 @@ class Emulator:
         call.environ.update({"wsgi.input": io.BytesIO(call.body), "CONTENT_LENGTH": str(len(call.body))})
         try:
             # moto undoes a transaction that fails by putting back the whole table as it was, with it whatever
-            # another one wrote meanwhile. DynamoDB's transactions see nothing of each other.
-            with TABLES if call.target.startswith("DynamoDB_") else contextlib.nullcontext():
+            # another one wrote meanwhile. DynamoDB's transactions see nothing of each other. Between the look at
+            # If-None-Match and the write, moto lets another PutObject in; S3 does not.
+            stored = call.target.startswith("DynamoDB_") or call.service == "s3"
+            with STORES if stored else contextlib.nullcontext():
                 chunks = self.moto(call.environ, start_response)
                 answer = Answer(seen["status"], seen["headers"], b"".join(chunks))
                 if hasattr(chunks, "close"):
