@@ -90,6 +90,10 @@ var rules = []rule{
 	{needle: "An error occurred (", sign: AccessDenied, detail: "$2: $1",
 		says: words(`An error occurred \((` + denials + `)\)(?: when calling the (\S*))?`)},
 	{needle: "operation error ", read: sdkError},
+	// Bottlerocket's pluto from March 2026 on; before, it only reports that the time was up. Its calls of
+	// EKS are not counted: it does without them. sources/api/pluto/src/ec2.rs.
+	{needle: "EC2 DescribeInstances attempt failed", sign: AccessDenied, by: bottlerocket, detail: "EC2: DescribeInstances: $1",
+		says: words(`\[ERROR\] EC2 DescribeInstances attempt failed, will retry: code=(` + denials + `) `)},
 	// A healthy boot can need four attempts while the network comes up.
 	{needle: " retrying request ", sign: APIRetries, detail: "$1", says: words(`SDK .* retrying request (\S+), attempt (?:[5-9]|\d\d)`)},
 	{needle: "Giving up on md from ", sign: IMDSFailed, detail: "cloud-init"},

@@ -86,6 +86,9 @@ var said = []struct {
 	{"nodeadm-x[7]: SDK 2026/02/19 07:57:30 DEBUG retrying request EC2/DescribeInstances, attempt 4", ""},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - DataSourceEc2.py[CRITICAL]: Giving up on md from ['http://169.254.169.254/'] after 240 seconds", "IMDSFailed: cloud-init"},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - DataSourceEc2.py[WARNING]: IMDS's HTTP endpoint is probably disabled", "IMDSFailed: cloud-init"},
+	{"pluto[7]: 22:20:05 [ERROR] EC2 DescribeInstances attempt failed, will retry: code=UnauthorizedOperation message=You are not authorized to perform this operation.", "AccessDenied: EC2: DescribeInstances: UnauthorizedOperation"},
+	{"pluto[7]: 22:20:05 [ERROR] EC2 DescribeInstances attempt failed, will retry: code= message=", ""},
+	{"pluto[7]: 22:20:05 [ERROR] EKS DescribeCluster attempt failed: code=AccessDeniedException message=User is not authorized", ""},
 	{"pluto[7]: IMDS request failed: No 'local-ipv4' found", "IMDSFailed: pluto | BottlerocketFailed: pluto: IMDS request failed: No 'local-ipv4' found"},
 	{"x[7]: failed to pull image \"123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5\": i/o", ""},
 
