@@ -34,6 +34,9 @@ type launch struct {
 	role       string
 	// onlyUserData reports whether no more than the user data is known.
 	onlyUserData bool
+	// part reports whether that user data names no cluster, so that it counts as what EKS or Karpenter
+	// completes.
+	part bool
 }
 
 func (l *launch) id() string { return aws.ToString(l.instance.InstanceId) }

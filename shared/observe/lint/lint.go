@@ -183,7 +183,11 @@ func (r *Request) launches(ctx context.Context, v *view.View, s *roll.Snapshot) 
 			o.templates = append(o.templates, versions...)
 		case UserData:
 			l := &launch{name: d.File, from: []*Source{d}, userData: string(d.Data), onlyUserData: true}
-			p.standIn(&l.instance, toolFamily(d.Data))
+			family := toolFamily(d.Data)
+			if l.part = namesNoCluster(d.Data); l.part {
+				l.merge(family, p.cluster, "")
+			}
+			p.standIn(&l.instance, family)
 			o.add(s.At, l)
 		}
 	}

@@ -88,6 +88,8 @@ func TestWhatIsFoundInFiles(t *testing.T) {
 		"settings that do not parse":                          {"", map[string]string{"k.yaml": strings.Replace(class, "al2023", "bottlerocket", 1) + "  userData: |\n    [settings\n"}, "UserDataUnparseable k.yaml:9"},
 		"a security group by its name":                        {"all-is-well", map[string]string{"k.yaml": strings.Replace(class, "{id: sg-0c1c1c1c1c1c1c001}", "{name: eks-cluster-sg-payments-1909614887}", 1)}, ""},
 		"a script with a quote that never ends":               {"", map[string]string{"user-data.sh": "#!/bin/bash\n\n/etc/eks/bootstrap.sh payments 'a\n"}, "UserDataUnparseable user-data.sh:3"},
+		"settings of a managed node group or a NodeClass":     {"", map[string]string{"user-data.yaml": "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config: {shutdownGracePeriod: 30s}\n", "user-data.toml": "[settings.host-containers.admin]\nenabled = true\n[settings.kubernetes]\nmax-pods = 30\n"}, ""},
+		"settings that name their cluster":                    {"", map[string]string{"user-data.yaml": "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: {name: payments}\n"}, "UserDataUnparseable user-data.yaml:1"},
 		"a script for another cluster":                        {"all-is-well", map[string]string{"user-data.sh": "#!/bin/bash\n\n/etc/eks/bootstrap.sh staging\n"}, "UserDataClusterMismatch user-data.sh:3"},
 	} {
 		t.Run(name, func(t *testing.T) {

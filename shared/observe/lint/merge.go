@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"mime/multipart"
 	"net/mail"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -76,6 +78,15 @@ func toolFamily(data []byte) string {
 		}
 	}
 	return ""
+}
+
+// namesNoCluster reports whether settings are all that the user data has for joining, and no cluster:
+// those of a managed node group without an AMI, or of an EC2NodeClass.
+func namesNoCluster(data []byte) bool {
+	joins := userdata.Read(data).Joins
+	return len(joins) > 0 && !slices.ContainsFunc(joins, func(j userdata.Join) bool {
+		return len(j.Missing) == 0 || cmp.Or(j.Cluster.State, j.Endpoint.State, j.CA.State) != userdata.Absent
+	})
 }
 
 // merge adds to the user data what its owner adds: the settings by which the instance joins the

@@ -53,6 +53,9 @@ func (p *printer) add(l *launch, all ...roll.Diagnosis) {
 			}
 		}
 	}
+	if l.part {
+		p.unchecked(cause.UserDataUnparseable, fmt.Sprintf("%s names no cluster: EKS completes it in a managed node group without an AMI, and Karpenter does; elsewhere nothing joins by it", l.name))
+	}
 	if l.onlyUserData {
 		p.unchecked("everything else", fmt.Sprintf("%s is user data alone: a launch template or an EC2NodeClass shows the rest", l.name))
 	}
