@@ -22,6 +22,8 @@ const (
 	begin = `(?:\b|\\[nrt])`
 	// args matches arguments of a command, on lines joined by backslashes.
 	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
+	// typed are the needles of commands that read a password from their input.
+	typed = "passwd --password-stdin realm adcli kinit sudo"
 	// rest matches the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
 )
@@ -50,9 +52,20 @@ var forms = []form{
 	token(APIToken, "k_live_ k_test_ whsec_ sk-ant- sk-proj- hvs. hvb. hvr. pypi- ya29. gocspx- tskey- nrak- sntry swmtkn", `(?:[sr]k_(?:live|test)_|whsec_|sk-(?:ant|proj)-|hv[sbr]\.|pypi-AgEI|ya29\.|GOCSPX-|tskey-|NRAK-|sntry[su]_|SWMTKN-1-)`, `[\w./+=~-]{12,}`),
 	token(APIToken, "aiza hf_ _v1_ glsa_ glc_ rubygems_ shpat_ pmak- atatt3 lin_api_ pul- fo1_ dapi", `(?:AIza|hf_|do[op]_v1_|gls?[ac]_|rubygems_|shpat_|PMAK-|ATATT3|lin_api_|pul-|fo1_|dapi)`, `[\w./+=~-]{24,}`),
 	token(APIToken, "sg. k10", `(?:SG\.[\w-]{16,}\.|K10[\w.-]{48,}::)`, `[\w:.-]{16,}`),
+	// Of agents and clients that are installed on nodes. The prefixes are those of https://github.com/gitleaks/gitleaks.
+	token(APIToken, "akcp cmvm absk bedrock-api-key- ops_eyj hrku- pplx- dor_v1_", `(?:AKCp|cmVmd|ABSK|bedrock-api-key-|ops_eyJ|HRKU-|pplx-|dor_v1_)`, `[\w+/=-]{24,}`),
+	token(APIToken, "dt0 dp. sgp_ k_prod_ sk-svcacct- sk-admin- glffct- api_org_ xkeysib- shp sha256~", `(?:dt0[a-z]\d\d\.|dp\.(?:pt|st|ct|sa|scim|audit)\.|sgp_|[sr]k_prod_|sk-(?:svcacct|admin)-|glffct-|api_org_|xkeysib-|shp(?:ca|pa|ss)_|sha256~)`, `[\w.-]{16,}`),
+	{APIToken, []string{".atlasv1."}, pattern.New(begin + `([\w-]{8,}\.atlasv1\.[\w=-]{40,})`), anything}, // Terraform Cloud
+	{APIToken, []string{"q~"}, pattern.New(`([\w.~-]{3}\dQ~[\w.~-]{31,})`), anything},                     // Entra ID
+	{APIToken, []string{"s."}, pattern.New(begin + `(s\.[A-Za-z0-9]{24})\b`), random},                     // Vault before 1.10
 	token(PrivateKey, "age-secret-key-1", `AGE-SECRET-KEY-1`, `\w{20,}`),
 	{SlackToken, []string{"hooks.slack.com/"}, pattern.New(`(?i)hooks\.slack\.com/([\w/-]{17,})`), anything},
 	{APIToken, []string{"webhooks/"}, pattern.New(`(?i)discord\.com/api/webhooks/([\w/-]{17,})`), anything},
+	{APIToken, []string{"/webhookb2/"}, pattern.New(`(?i)/webhookb2/([\w@/-]{17,})`), anything},
+	{APIKey, []string{"sig="}, pattern.New(`[?&;]sig=([\w%+/=-]{16,})`), anything},
+	{APIKey, []string{"x-"}, pattern.New(`(?i)\bx-(?:[a-z]+-)+(?:key|api)["']?[ \t]*[:=][ \t]*["']?([^\s"']{8,})`), nil},
+	{Token, []string{"token:"}, pattern.New(`(?i)["']token:([^\s"']{8,})["']`), nil},
+	{Secret, []string{"secret_id", "secretid"}, pattern.New(`(?i)\bsecret_?id["']?[ \t]*[:=][ \t]*["']?([0-9a-f]{8}-[0-9a-f-]{27})`), anything}, // Vault's is a password
 	{PasswordHash, []string{"$1$", "$5$", "$6$", "$7$", "y$", "$2", "$apr1", "$argon2", "$scrypt", "$pbkdf2", "$sha1"}, pattern.New(`(\$(?i:1|5|6|7|g?y|2[aby]|apr1|argon2[a-z]+|scrypt|pbkdf2|sha1)\$[\w./$=,+-]{20,})`), anything},
 
 	{URLPassword, []string{"@"}, pattern.New("://[^\\s:/@\"'<>`]*:([^\\s\"'<>`]+)@"), func(v string) bool {
@@ -73,25 +86,41 @@ var forms = []form{
 		return err == nil && strings.Contains(string(plain), ":")
 	}},
 
-	command("curl", `\bcurl\b`+args+`(?:-u|--user|--proxy-user)[ =]?\s*["']?[^\s:"']*:([^\s"']+)`),
+	command("curl", `\bcurl\b`+args+`(?:-u|--user|--proxy-user)[ =]?\s*["']?[^\s:"']*["']?:["']?([^\s"']+)`),
+	command("curl", `\bcurl\b`+args+`(?:-b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)`),
 	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
 	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
 	command("login", `\b(?:docker|podman|nerdctl|helm|oras|az|crane)\b[^\n|;]*\slogin\b`+args+`-p\s+`+rest),
 	command("useradd usermod adduser", `\b(?:useradd|usermod|adduser)\b`+args+`-p\s+`+rest),
 	command("redis-cli", `\bredis-cli\b`+args+`-a\s+`+rest),
-	command("ldap", `\bldap(?:search|modify|add)\b`+args+`-w\s+`+rest),
+	command("ldap ipa-client-install", `\b(?:ldap(?:search|modify|add)|ipa-client-install)\b`+args+`-w\s+`+rest),
+	command("mongo", `\bmongo\w*\b`+args+`-p\s+`+rest),
+	command("zip", `\b(?:un)?zip\b`+args+`-p\s+`+rest),
+	command("7z", `\b7z\w?\b`+args+`-p(\S+)`),
+	command("openssl", `\bopenssl\b`+args+`-k\s+`+rest),
+	command("lftp", `\blftp\b`+args+`-u\s*["']?[^\s,]*,(\S+)`),
+	command("sqlplus", `\bsqlplus\b[^\n|;/]*\s[^\s/]+/([^\s@"'/]+)@`),
+	command("net smbclient", `\b(?:net|smbclient)\b`+args+`-U\s*["']?[^\s%"']*%`+rest),
+	command("mc", `\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+`+rest),
+	command("wpa_passphrase", `\bwpa_passphrase\s+\S+\s+`+rest),
+	command("community", `\br[ow]community6?\s+(\S+)`),
+	command("falconctl", `\bfalconctl\b`+args+`--cid[= ]\s*(\S+)`),
+	command("attach", `\b(?:pro|ua)\s+attach\s+([^\s-]\S*)`),
+	command("suseconnect", `\bsuseconnect\b`+args+`-r\s+`+rest),
+	command("activationid", `\bactivationid=(\S+)`),
+	command("secret_access_key", `\bsecret_access_key\s+["']?([\w/+]{16,})`),
 	command("amazon-ssm-agent", `\bamazon-ssm-agent\b`+args+`-code\s+`+rest),
 	command("htpasswd", `\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+`+rest),
 	command("net user", `\bnet\s+user\s+[^\s/]+\s+([^\s/]\S*)`),
-	command("vault login", `\bvault\s+login\s+([^\s-]\S*)`),
+	command("vault", `\bvault\s+(?:login|(?:operator\s+)?unseal)\s+([^\s-]\S*)`),
 	command("identified", `\bidentified\s+by\s+`+rest),
 	command("pass:", `\s-\w+\s+["']?pass:(\S+)`),
 	command("securestring", `\bconvertto-securestring\s+([^\n]*["'][^\n]+)`),
 	command("securestring", `("[^"\n]+"|'[^'\n]+')\s*\|\s*convertto-securestring`),
 	command("securestring", `\bsecurestring\b`+args+`--value[ =]\s*`+rest),
 	command("networkcredential", `\bnetworkcredential\(`+rest),
-	command("passwd --password-stdin", `(?:\b(?:chpasswd|passwd)\b|--password-stdin)[^\n]*<<<\s*`+rest),
-	command("passwd --password-stdin", `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:\b(?:chpasswd|passwd)\b|--password-stdin)`),
+	command(typed, `(?:\b(?:chpasswd|passwd|realm|adcli|kinit)\b|--password-stdin)[^\n]*<<<\s*`+rest),
+	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:\b(?:chpasswd|passwd|realm|adcli|kinit|sudo\s+-S)\b|--password-stdin)`),
 }
 
 // forms finds secrets by their own form.

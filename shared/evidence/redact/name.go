@@ -27,7 +27,7 @@ var exactly = map[string]Kind{
 	"token": Token, "tokens": Token, "auth": Credentials, "auths": Credentials,
 	"cred": Credentials, "creds": Credentials, "cookie": Token, "signature": Token,
 	"mnemonic": Secret, "bearer": Token, "keytab": Secret, "jwt": Token, "pgpass": Password,
-	"netrc": Password, "htpasswd": Password, "licensekey": APIKey, "signingkey": Secret,
+	"netrc": Password, "htpasswd": Password, "licensekey": APIKey, "activationkey": APIKey, "signingkey": Secret,
 	"encryptionkey": Secret, "masterkey": Secret, "accountkey": APIKey, "sharedkey": Secret,
 }
 
@@ -55,7 +55,8 @@ var keyed = map[string]Kind{
 	"encrypt": Secret, "decryption": Secret, "signing": Secret, "sign": Secret, "auth": Secret,
 	"shared": Secret, "master": Secret, "session": Secret, "hmac": Secret, "aes": Secret,
 	"webhook": Secret, "wireguard": Secret, "unseal": Secret, "recovery": Secret, "jwt": Secret,
-	"cipher": Secret, "vault": Secret, "gossip": Secret,
+	"cipher": Secret, "vault": Secret, "gossip": Secret, "insert": APIKey, "query": APIKey, "functions": APIKey,
+	"customer": APIKey, "instrumentation": APIKey, "enrollment": APIKey, "provisioning": APIKey, "swarm": Secret,
 }
 
 // tails are the last words of names that mention a secret but do not hold one.

@@ -182,6 +182,39 @@ var positive = []struct{ name, text string }{
 	{"logfmt", "level=info token=«hunter2» node=ip-10-0-0-1\n"},
 }
 
+// onNodes are lines with which agents and clients are installed and used on nodes, in the same form.
+var onNodes = []string{
+	`curl -H 'X-Insert-Key: «SECRET»' https://x`, `curl -H "x-functions-key: «SECRET»"`, `curl -H "X-JFrog-Art-Api: «SECRET»"`, `curl -H "Ocp-Apim-Subscription-Key: «HASH»"`,
+	`curl --user 'bob':'«SECRET»' https://x`, `curl -b "session=«SECRET»" https://x`, `wget --user=bob --password=«SECRET» https://x`,
+	`DD_API_KEY=«HASH» DD_SITE="datadoghq.eu" bash -c "$(curl -L https://x)"`, `sed -i "s/api_key:.*/api_key: «HASH»/" /etc/datadog-agent/datadog.yaml`,
+	`/opt/CrowdStrike/falconctl -s --cid=«HASH-A1»`, `echo "license_key: «SECRET»" >> /etc/newrelic-infra.yml`, `splunk enable listen -auth admin:«SECRET»`,
+	`qualys-cloud-agent.sh ActivationId=«UUID» CustomerId=x`, `dsa_control -a dsm://x:443/ "tenantID:x" "token:«UUID»"`, `sentinelctl management token set «SECRET»`,
+	`elastic-agent install --url=https://x --enrollment-token=«SECRET»`, `pro attach «SECRET»`, `SUSEConnect -r «SECRET»`, `subscription-manager register --org=1 --activationkey=«SECRET»`,
+	`cloud_agent --customer-key=«SECRET»`, `puppet agent -t --psk «SECRET»`,
+	`echo '«SECRET»' | realm join -U admin corp.example.com`, `realm join -U admin corp.example.com <<< '«SECRET»'`, `echo -n «SECRET» | adcli join --stdin-password corp`, `net ads join -U admin%«SECRET»`,
+	`ipa-client-install -p bob -w «SECRET» --unattended`, `mount -t cifs //x/y /z -o username=bob,password=«SECRET»`, `rocommunity «SECRET»`, `wpa_passphrase ssid «SECRET»`,
+	`openssl enc -d -k «SECRET» -in x`, `unzip -P «SECRET» x.zip`, `7z x -p«SECRET» x.7z`, `lftp -u bob,«SECRET» ftp://x`, `mongo -u bob -p «SECRET»`, `sqlplus bob/«SECRET»@db`,
+	`vault write auth/approle/login role_id=x secret_id=«UUID»`, `vault operator unseal «SECRET»`, `rclone config create r s3 secret_access_key «SECRET»`, `mc alias set m https://x AKIAIOSFODNN7EXAMPLE «SECRET»`,
+	`azcopy copy "https://x.blob.core.windows.net/c?sv=2020-08-04&sig=«SECRET»" /x`, `TEAMS=https://x.webhook.office.com/webhookb2/«UUID@UUID/IncomingWebhook/HASH/UUID»`,
+	`./install.sh «dt0c01.ST2EY72KQINMH574WMNVI7YN.G3DFPBEJYMODIDAEX454M7YWBUVEFOWKPRVMWFASS64NFH52PX6BNDVFFM572RZM»`, `./install.sh «AKCp8SECRETSECRET»`,
+	`./install.sh «ops_eyJSECRETSECRET»`, `./install.sh «l2Zil7I57E0Zfe.atlasv1.SECRETSECRETSECRET»`, `./install.sh «abc8Q~SECRETSECRETSECRET»`, `./install.sh «s.VVqc0Wf3LoXEI7sjXI9XZMS8»`, `./install.sh «ABSKSECRETSECRET»`,
+}
+
+func TestWhatAgentsAreInstalledWithGoes(t *testing.T) {
+	values := strings.NewReplacer("SECRET", "Zq7TxW9kLm3Vb8Rn2Yc5", "HASH", "9f86d081884c7d659a2feaa0c55ad015", "UUID", "6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+	for _, line := range onNodes {
+		line = values.Replace(line)
+		_, after, _ := strings.Cut(line, "«")
+		secret, _, _ := strings.Cut(after, "»")
+		text := "#!/bin/bash\n" + strings.NewReplacer("«", "", "»", "").Replace(line) + "\nsystemctl start kubelet\n"
+		clean := Text(text)
+		if strings.Contains(clean, secret) || !strings.Contains(clean, "systemctl start kubelet") {
+			t.Errorf("%q becomes %q", text, clean)
+		}
+		stable(t, text, clean)
+	}
+}
+
 // takesItsNeighbours are the cases in which lines without a secret are also removed: the rest of a
 // command, of a block or of a table.
 var takesItsNeighbours = map[string]bool{
