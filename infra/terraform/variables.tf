@@ -6,7 +6,7 @@ variable "name" {
 
 variable "template_url" {
   type        = string
-  description = "Where the packaged and transformed template lies, in a bucket of the region: see infra/README.md."
+  description = "Where the packaged and transformed template lies, in a bucket of the region. Each version needs another URL; with the same one nothing is updated. See infra/README.md."
 
   validation {
     condition     = startswith(var.template_url, "https://")
