@@ -6,7 +6,7 @@ variable "name" {
 
 variable "template_url" {
   type        = string
-  description = "Where the packaged and transformed template lies, in a bucket of the region: see infra/README.md."
+  description = "Where the packaged and transformed template lies, in a bucket of the region. Each version needs another URL; with the same one nothing is updated. See infra/README.md."
 
   validation {
     condition     = startswith(var.template_url, "https://")
@@ -164,7 +164,7 @@ variable "keep_checks" {
 variable "subnet_ids" {
   type        = string
   default     = ""
-  description = "Subnets from which private API servers are reached, separated by commas; empty for clusters with public endpoints. See infra/README.md."
+  description = "Subnets from which private API servers are reached, and public ones that admit some addresses only, separated by commas; empty if all admit everybody. See infra/README.md."
 
   validation {
     condition     = can(regex("^(subnet-[0-9a-f]+(,subnet-[0-9a-f]+)*)?$", var.subnet_ids))

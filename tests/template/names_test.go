@@ -3,6 +3,7 @@ package template
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -141,6 +142,25 @@ func TestWhatOutlivesAStackBlocksNoOther(t *testing.T) {
 	}
 	if kept < 4 {
 		t.Errorf("only %d resources outlive a stack", kept)
+	}
+}
+
+// KMS names the services that use a key with the suffix amazonaws.com in every partition:
+// https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html#viaService_table.
+// With the suffix of the endpoints no notice can be published in China, and no policy decrypted.
+func TestKeysAreUsedByTheSameServicesInEveryPartition(t *testing.T) {
+	const key = "arn:aws-cn:kms:cn-north-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	tmpl := read(t, "AWS::Partition", "aws-cn", "AWS::URLSuffix", "amazonaws.com.cn", "AWS::Region", "cn-north-1", "PolicyKeyArn", key)
+	got := map[string]bool{}
+	for _, r := range tmpl.Resources {
+		data, err := json.Marshal(r.Properties)
+		must.Succeed(t, err)
+		for _, m := range regexp.MustCompile(`"kms:ViaService":"([^"]*)"`).FindAllStringSubmatch(string(data), -1) {
+			got[m[1]] = true
+		}
+	}
+	if want := map[string]bool{"sns.cn-north-1.amazonaws.com": true, "ssm.cn-north-1.amazonaws.com": true}; !maps.Equal(got, want) {
+		t.Errorf("keys are used by way of %v, want %v", got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,20 @@ func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.Statement); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Neither CloudFormation nor Terraform looks behind an unchanged URL of a template:
+// https://github.com/hashicorp/terraform-provider-aws/issues/304. Operators copy these URLs.
+func TestEachVersionOfTheTemplateHasAURLOfItsOwn(t *testing.T) {
+	urls := regexp.MustCompile(`https://BUCKET\S*\.json`).FindAllString(text(t, "infra", "README.md"), -1)
+	for _, url := range urls {
+		if !regexp.MustCompile(`/\d+\.\d+\.\d+/`).MatchString(url) {
+			t.Errorf("%s is that of every version", url)
+		}
+	}
+	if len(urls) < 4 {
+		t.Errorf("only %v", urls)
 	}
 }
 

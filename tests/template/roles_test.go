@@ -420,7 +420,7 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 // The conditions of all statements that have one: no other grant depends on a condition.
 func TestConditionsOfGrants(t *testing.T) {
 	passed := map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"scheduler.amazonaws.com"}}}
-	events := map[string]map[string][]string{"StringEquals": {"events:source": {"rollcall"}}}
+	events := map[string]map[string][]string{"ForAllValues:StringEquals": {"events:source": {"rollcall"}}}
 	code := map[string]map[string][]string{"ArnLike": {"lambda:SourceFunctionArn": {"arn:aws:lambda:eu-west-1:123456789012:function:*"}}}
 	tags := map[string]map[string][]string{
 		"ForAllValues:StringEquals": {"aws:TagKeys": {"rollcall:finding", "rollcall:since", "rollcall:cause", "rollcall:next", "rollcall:order"}},

@@ -178,7 +178,7 @@ func (l *look) zone() cause.Verdict {
 		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
 		Saw("nodes", "Ready by zone", fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), fmt.Sprintf("fewer than %d%%", outShare)).
 		Fix(paste.Format("aws health describe-events --region us-east-1 --filter services=EC2,availabilityZones=%[1]s,eventStatusCodes=open   # needs a support plan; or look at the Health Dashboard\n"+
-			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
+			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier %[3]s --away-from %[4]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.ARN(), zoneID))
 }
 
 // request is a request that a webhook may refuse, of which objects, and what does not happen then.

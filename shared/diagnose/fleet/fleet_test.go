@@ -438,6 +438,15 @@ func TestASoundClusterHasAllRuledOut(t *testing.T) {
 	}
 }
 
+func TestAZoneIsShiftedAwayFromInEveryPartition(t *testing.T) {
+	c := world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")
+	c.ClusterID.Region, c.Zones[0].Silent = "us-gov-west-1", silent(0, 1, 3)
+	causes := analyze(c).Causes()
+	if want := "--resource-identifier arn:aws-us-gov:eks:us-gov-west-1:111122223333:cluster/payments "; len(causes) != 1 || !strings.Contains(causes[0].Fix, want) {
+		t.Errorf("%q is not in %+v", want, causes)
+	}
+}
+
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	hide := []func(*wrapped){
