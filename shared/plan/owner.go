@@ -169,11 +169,23 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	return nil
 }
 
-// launchesFail refuses an act that needs a replacement while the group's latest launch failed. It
-// ends with a successful launch, or a person who accepts the loss.
+// launchesFail refuses an act that needs a replacement while the group's latest launch failed, or
+// Karpenter launches nothing for it. It ends with a successful launch, or a person who accepts the
+// loss. Karpenter deletes a NodeClaim without capacity at once, so that only the group's launches
+// show it.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/launch.go
 func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
-	g := p.Snapshot.Groups[f.Group]
-	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossAccepted(f) {
+	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || p.lossAccepted(f) {
+		return nil
+	}
+	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
+	if l.Unready {
+		return refuse(ReplacementUnavailable, "%s is not ready since %s, so that Karpenter launches nothing for it: %s", f.Group, roll.Clock(l.Failed), l.Message)
+	}
+	if l.Failed.After(g.LaunchFailed) {
+		g.LaunchFailed, g.LaunchMessage = l.Failed, l.Message
+	}
+	if g.LaunchFailed.IsZero() {
 		return nil
 	}
 	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)

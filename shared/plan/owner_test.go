@@ -101,6 +101,41 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// Karpenter deletes a NodeClaim without capacity at once, and creates none for a node pool that is not
+// ready. Only what the snapshot says of the group's launches shows either.
+func TestNothingIsReplacedWhereKarpenterLaunchesNothing(t *testing.T) {
+	noCapacity := roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Minute), Message: "insufficient capacity", Field: "Event InsufficientCapacityError"}
+	tests := []struct {
+		name   string
+		launch roll.Launch
+		doc    string
+		want   string
+	}{
+		{"no launch is known to fail", roll.Launch{}, "", "[]"},
+		{"EC2 has no capacity", noCapacity, "", "[ReplacementUnavailable]"},
+		{"a person accepts the loss", noCapacity, "limits: {withoutReplacement: proceed}\n", "[]"},
+		{"a launch waits, and has not failed", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Minute)}, "", "[]"},
+		{"the node pool is not ready", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Hour), Unready: true}, "", "[ReplacementUnavailable]"},
+	}
+	for _, tt := range tests {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\n" + tt.doc)
+		i := &w.snapshot.Instances[0]
+		i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
+		d := w.snapshot.Details[i.ID]
+		d.HasNodeClaim, d.NodeClaim = roll.Yes, &roll.NodeClaim{Name: "p-x7k2p", UID: "u"}
+		w.snapshot.Details[i.ID] = d
+		w.snapshot.Groups = map[roll.Group]roll.GroupDetail{i.Group: {LaunchesRead: roll.Yes}}
+		w.snapshot.Launches = map[roll.Group]roll.Launch{i.Group: tt.launch}
+		w.snapshot.Nodes[0].Registered, w.snapshot.Nodes[0].Initialized = true, true
+		w.trouble(1, roll.NotReady, roll.ConditionFalse, time.Hour)
+		_, p := w.make(now)
+		if got := fmt.Sprint(reasons(p)); got != tt.want || (len(p.Orders) == 1) != (tt.want == "[]") {
+			t.Errorf("%s: held %s, %d orders; want %s", tt.name, got, len(p.Orders), tt.want)
+		}
+	}
+}
+
 func TestWhatSpeaksForTheInstanceItself(t *testing.T) {
 	tests := map[Reason]func(*world){
 		InstanceNotRunning: func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped },

@@ -98,8 +98,8 @@ const (
 	OwnerWillAct Reason = "OwnerWillAct"
 	// OwnerDidNotAct: the owner had time to repair or replace it, and did not.
 	OwnerDidNotAct Reason = "OwnerDidNotAct"
-	// ReplacementUnavailable: the latest launch of the group failed, or this instance's capacity
-	// cannot be replaced.
+	// ReplacementUnavailable: the latest launch of the group failed, its node pool is not ready, or
+	// this instance's capacity cannot be replaced.
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
 	// NoNodeIntent: nothing about the instance itself shows that it should be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
