@@ -212,6 +212,7 @@ func (c *Client) getObject(ctx context.Context, path string, into any) error {
 type nodeClaim struct {
 	Metadata struct {
 		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
 		Name              string            `json:"name"`
 		UID               string            `json:"uid"`
 		CreationTimestamp time.Time         `json:"creationTimestamp"`
@@ -228,6 +229,7 @@ type nodeClaim struct {
 func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	_, id := roll.ParseProviderID(n.Status.ProviderID)
 	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Node: n.Status.NodeName, DeletedAt: n.Metadata.DeletionTimestamp.UTC()}
+	out.DoNotRepair = n.Metadata.Annotations[roll.AnnotationDoNotRepair] == "true"
 	if !out.DeletedAt.IsZero() {
 		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
 	}

@@ -57,6 +57,8 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	}
 	going := claimOf(2, "default")
 	going.Metadata.DeletionTimestamp = &metav1.Time{Time: turned}
+	full.Metadata.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"}
+	going.Metadata.Annotations = map[string]string{"karpenter.sh/do-not-repair": "false"}
 	launching := claimOf(3, "default")
 	launching.Status = map[string]any{"conditions": []metav1.Condition{{Type: "Launched", Status: metav1.ConditionUnknown, Reason: "AwaitingReconciliation"}}}
 	failing := claimOf(4, "default")
@@ -71,7 +73,7 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	must.Succeed(t, err)
 	want := map[roll.InstanceID]roll.NodeClaim{
 		"i-00000000000000001": {
-			Name: "default-1", UID: "uid",
+			Name: "default-1", UID: "uid", DoNotRepair: true,
 			Initialized: roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "NotInitialized"},
 		},
 		"i-00000000000000002": {Name: "default-2", UID: "uid", DeletedAt: turned},

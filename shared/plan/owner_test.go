@@ -54,6 +54,8 @@ func TestOwners(t *testing.T) {
 		{"node auto repair is off", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
 		{"nobody knows about auto repair", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerUnknown"},
 		{"auto repair looks at nodes only", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "terminate"},
+		{"a person keeps the NodeClaim from repairs", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
+		{"nor is one ended that never registered", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
 		{"Auto Mode", roll.OwnerAutoMode, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
 		{"Cluster API", roll.OwnerClusterAPI, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
 		{"nobody", roll.OwnerNone, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},

@@ -247,6 +247,8 @@ type NodeClaim struct {
 	Finalizers []string
 	// Initialized is its condition of that name.
 	Initialized Condition
+	// DoNotRepair: it carries AnnotationDoNotRepair=true.
+	DoNotRepair bool
 }
 
 // RepairOverride is what EKS node auto repair does about a failed condition with a reason, in place of what it
