@@ -352,6 +352,8 @@ func (l *look) owner() cause.Verdict {
 	_, drains := l.told(drainFailed)
 	_, waits := l.told(awaitsVolumes)
 	switch {
+	case l.gone() && away && l.released():
+		return cause.RuledOut
 	case l.gone() && away:
 		kind, name := l.named()
 		state := "not known to EC2"
@@ -373,6 +375,14 @@ func (l *look) owner() cause.Verdict {
 		Saw("events", "of Karpenter, about the node", fmt.Sprintf("none in the last %.0f min", recent.Minutes()), "one for each try").
 		Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
 		Fix(showKarpenter)
+}
+
+// released reports whether Karpenter let go of the Node, which others keep. It waits for the Node of a
+// registered NodeClaim to be gone before it releases the NodeClaim.
+func (l *look) released() bool {
+	r := l.Finding.Removal
+	node := roll.Finalizers(r.NodeFinalizers)
+	return r.Claim != "" && len(node) > 0 && !slices.Contains(node, karpenters) && (l.reached("Registered") || !l.claim.Known())
 }
 
 // idle reports whether nothing is seen on the node that Karpenter could wait for.

@@ -156,6 +156,16 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			f.Removal = roll.Removal{NodeFinalizers: "wrangler.cattle.io/node", Machine: f.Removal.Machine, State: roll.StateRunning}
 			f.Instance = "node/ip-1"
 		}, "FinalizerHeld!", "Rancher", "DrainBlocked FinalizerOwnerGone"},
+		{"Karpenter let go of the node, and waits for somebody else's finalizer", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.NodeFinalizers, f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
+			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"})
+			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		}, "FinalizerHeld!", "Rancher", "InstanceNotTerminating FinalizerOwnerGone"},
+		{"it never registered the node, and need not wait for it", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.NodeFinalizers, f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
+			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "Unknown"})
+			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		}, "FinalizerOwnerGone! FinalizerHeld!", "does not run", ""},
 		{"one that nobody knows", func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) {
 			f.Removal.NodeFinalizers = karpenters + ", acme.example/guard"
 		}, "FinalizerHeld!", "acme.example/guard", ""},
