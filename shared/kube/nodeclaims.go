@@ -219,6 +219,9 @@ type nodeClaim struct {
 		DeletionTimestamp time.Time         `json:"deletionTimestamp"`
 		Finalizers        []string          `json:"finalizers"`
 	} `json:"metadata"`
+	Spec struct {
+		NodeClassRef nodeClassRef `json:"nodeClassRef"`
+	} `json:"spec"`
 	Status struct {
 		ProviderID string             `json:"providerID"`
 		NodeName   string             `json:"nodeName"`
@@ -239,10 +242,10 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	return id, out
 }
 
-// placed returns the claim with its instance and node pool.
+// placed returns the claim with its instance, node pool and owner.
 func (n *nodeClaim) placed() roll.NodeClaim {
 	id, out := n.project()
-	out.Instance, out.Group = id, roll.GroupNone
+	out.Instance, out.Group, out.Owner = id, roll.GroupNone, n.Spec.NodeClassRef.owner()
 	if pool := n.Metadata.Labels[labelNodePool]; pool != "" {
 		out.Group = roll.NodePoolGroup(pool)
 	}

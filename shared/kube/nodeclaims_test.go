@@ -98,8 +98,8 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 	got, err := s.client(t).NodeClaims(t.Context(), nil)
 	must.Succeed(t, err)
 	want := []roll.NodeClaim{
-		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
-		{Name: "-3", UID: "uid", Group: roll.GroupNone, DeletedAt: turned},
+		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", Owner: roll.OwnerKarpenter, DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
+		{Name: "-3", UID: "uid", Group: roll.GroupNone, Owner: roll.OwnerKarpenter, DeletedAt: turned},
 	}
 	if diff := cmp.Diff(want, got.Deleting); diff != "" || len(got.Of) != 0 {
 		t.Errorf("of %v (-want +got)\n%s", got.Of, diff)

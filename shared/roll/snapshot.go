@@ -239,6 +239,7 @@ type NodeClaim struct {
 	Node     string     // the name of its Node, "" before it has one
 	Instance InstanceID // "" before its launch; set in Snapshot.Deleting, and in lookups by name
 	Group    Group      // its node pool, set under the same conditions
+	Owner    Owner      // whose Karpenter launches it, likewise
 	Name     string
 	UID      string
 	// DeletedAt is its deletion timestamp, usually set by Karpenter; zero if nobody deleted it.

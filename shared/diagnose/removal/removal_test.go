@@ -202,6 +202,19 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 	}
 }
 
+// Auto Mode's Karpenter has no pods and no logs in the cluster.
+func TestNobodyIsSentToPodsThatAutoModeLacks(t *testing.T) {
+	for owner, want := range map[roll.Owner]string{roll.OwnerKarpenter: "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter", roll.OwnerAutoMode: "aws eks describe-cluster --region eu-west-1 --name shop"} {
+		e := stuck(func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) { f.Owner = owner })
+		e.ClusterID.Name = "shop"
+		s := &cause.Sheet{}
+		removal.Analyze(e, s)
+		if found := s.Causes(); len(found) != 1 || found[0].Code != cause.FinalizerOwnerGone || !strings.HasPrefix(found[0].Fix, want) {
+			t.Errorf("%s: %+v", owner, found)
+		}
+	}
+}
+
 // What was not read is not checked, and never a pass.
 func TestWhatWasNotReadOfADeletedNodeIsNotChecked(t *testing.T) {
 	s := &cause.Sheet{}
