@@ -221,7 +221,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	case f.Kind == roll.Scheduled:
 		return f.Since.Add(karpenterMoves), "Karpenter moves what runs on such an instance if its interruption handling is on"
 	case f.Kind == roll.Impaired:
-		return f.Began.Add(karpenterCollects), "Karpenter replaces instances with failing status checks if its node repair is on"
+		return f.Began.Add(karpenterCollects), "Karpenter replaces instances with failing status checks if it may read them"
 	}
 	return time.Time{}, ""
 }
