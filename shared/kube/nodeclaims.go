@@ -25,6 +25,7 @@ const (
 	labelNodePool     = "karpenter.sh/nodepool"
 	claimLaunched     = "Launched"
 	claimInitialized  = "Initialized"
+	claimDisrupted    = "DisruptionReason"
 	discoveredGroups  = "/apis"
 	kindAPIGroupsList = "APIGroupList"
 )
@@ -236,10 +237,17 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	if !out.DeletedAt.IsZero() {
 		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
 	}
-	if c := meta.FindStatusCondition(n.Status.Conditions, claimInitialized); c != nil {
-		out.Initialized = roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
-	}
+	out.Initialized, out.Disrupted = n.condition(claimInitialized), n.condition(claimDisrupted)
 	return id, out
+}
+
+// condition returns a condition of the claim, the zero value if it has none of the type.
+func (n *nodeClaim) condition(what string) roll.Condition {
+	c := meta.FindStatusCondition(n.Status.Conditions, what)
+	if c == nil {
+		return roll.Condition{}
+	}
+	return roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
 }
 
 // placed returns the claim with its instance, node pool and owner.

@@ -27,6 +27,10 @@ const (
 	karpenterRepairGrace        = 10 * time.Minute
 	// karpenterDrains is how long Karpenter has to remove a NodeClaim; it drains the node first.
 	karpenterDrains = time.Hour
+	// karpenterReplaces is how long Karpenter at most waits for the replacement of a NodeClaim, before it
+	// deletes the NodeClaim or gives up.
+	// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/disruption/queue.go
+	karpenterReplaces = time.Hour
 	// autoRepairs is how long EKS node auto repair has after the transition. It waits 30 minutes,
 	// unless the node group says otherwise for the reason, and drains the node first. That takes up to
 	// autoDrains.
@@ -139,6 +143,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 			}
 			if act == DeleteNodeClaim {
 				return refuse(OwnerDidNotAct, "NodeClaim %s was deleted at %s, and Karpenter has not terminated its instance: to delete it again changes nothing", d.NodeClaim.Name, roll.Clock(deleted))
+			}
+		case d.NodeClaim != nil && d.NodeClaim.Disrupted.Status == roll.ConditionTrue:
+			since := d.NodeClaim.Disrupted.Since
+			if no := p.ownerTime(since.Add(karpenterReplaces), fmt.Sprintf("Karpenter has been replacing its NodeClaim %s since %s (%s)", d.NodeClaim.Name, roll.Clock(since), d.NodeClaim.Disrupted.Reason)); no != nil {
+				return no
 			}
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
 			return refuse(OwnerUnknown, "no NodeClaim has %s, so there is none to delete", f.Instance)

@@ -15,6 +15,9 @@ func TestOwners(t *testing.T) {
 	deleteClaims := "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
 	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
 	claim := roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", UID: "u"}}
+	disrupted := func(ago time.Duration) roll.Detail {
+		return roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", Disrupted: roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-ago), Reason: "Unhealthy"}}}
+	}
 	tests := []struct {
 		name   string
 		owner  roll.Owner
@@ -54,6 +57,9 @@ func TestOwners(t *testing.T) {
 		{"node auto repair is off", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
 		{"nobody knows about auto repair", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerUnknown"},
 		{"auto repair looks at nodes only", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "terminate"},
+		{"Karpenter waits for the replacement", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", disrupted(karpenterReplaces - time.Second), roll.GroupDetail{}, "OwnerWillAct"},
+		{"Karpenter waited for an hour", roll.OwnerKarpenter, roll.NotReady, 2 * time.Hour, "", disrupted(karpenterReplaces), roll.GroupDetail{}, "OwnerDidNotAct"},
+		{"Karpenter is gone since", roll.OwnerKarpenter, roll.NotReady, 3 * time.Hour, "", disrupted(karpenterReplaces + ownerSilence), roll.GroupDetail{}, "cordon"},
 		{"a person keeps the NodeClaim from repairs", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
 		{"nor is one ended that never registered", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
 		{"Auto Mode", roll.OwnerAutoMode, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},

@@ -248,6 +248,9 @@ type NodeClaim struct {
 	Finalizers []string
 	// Initialized is its condition of that name.
 	Initialized Condition
+	// Disrupted is its condition DisruptionReason, True while Karpenter replaces it: it is deleted once
+	// the replacement is ready.
+	Disrupted Condition
 	// DoNotRepair: it carries AnnotationDoNotRepair=true.
 	DoNotRepair bool
 }
