@@ -97,7 +97,7 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 		r.Gone = a.instancesRead && a.Snapshot.NotFound[r.Machine]
 	}
 	if c != nil && m.Instance == nil && n == nil {
-		m.Node = &roll.Node{Owner: roll.OwnerKarpenter, Group: c.Group} // for its owner and group
+		m.Node = &roll.Node{Owner: cmp.Or(c.Owner, roll.OwnerKarpenter), Group: c.Group} // for its owner and group
 	}
 	tolerance, ok := a.tolerance(m, roll.Stuck)
 	if !ok {

@@ -80,8 +80,12 @@ func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
 	// A NodeClaim without a Node, and without an instance.
 	s = snapshot(nil, nil)
 	both(s)
-	if found := stuck(judge(s, ledger.State{})); len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "" || found[0].Group != "nodepool/default" {
+	if found := stuck(judge(s, ledger.State{})); len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "" || found[0].Group != "nodepool/default" || found[0].Owner != roll.OwnerKarpenter {
 		t.Errorf("the NodeClaim alone: %+v", found)
+	}
+	s.Deleting[0].Owner = roll.OwnerAutoMode
+	if found := stuck(judge(s, ledger.State{})); len(found) != 1 || found[0].Owner != roll.OwnerAutoMode {
+		t.Errorf("one of Auto Mode: %+v", found)
 	}
 }
 

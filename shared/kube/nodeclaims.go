@@ -25,6 +25,7 @@ const (
 	labelNodePool     = "karpenter.sh/nodepool"
 	claimLaunched     = "Launched"
 	claimInitialized  = "Initialized"
+	claimDisrupted    = "DisruptionReason"
 	discoveredGroups  = "/apis"
 	kindAPIGroupsList = "APIGroupList"
 )
@@ -212,12 +213,16 @@ func (c *Client) getObject(ctx context.Context, path string, into any) error {
 type nodeClaim struct {
 	Metadata struct {
 		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
 		Name              string            `json:"name"`
 		UID               string            `json:"uid"`
 		CreationTimestamp time.Time         `json:"creationTimestamp"`
 		DeletionTimestamp time.Time         `json:"deletionTimestamp"`
 		Finalizers        []string          `json:"finalizers"`
 	} `json:"metadata"`
+	Spec struct {
+		NodeClassRef nodeClassRef `json:"nodeClassRef"`
+	} `json:"spec"`
 	Status struct {
 		ProviderID string             `json:"providerID"`
 		NodeName   string             `json:"nodeName"`
@@ -228,19 +233,27 @@ type nodeClaim struct {
 func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	_, id := roll.ParseProviderID(n.Status.ProviderID)
 	out := roll.NodeClaim{Name: n.Metadata.Name, UID: n.Metadata.UID, Node: n.Status.NodeName, DeletedAt: n.Metadata.DeletionTimestamp.UTC()}
+	out.DoNotRepair = n.Metadata.Annotations[roll.AnnotationDoNotRepair] == "true"
 	if !out.DeletedAt.IsZero() {
 		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
 	}
-	if c := meta.FindStatusCondition(n.Status.Conditions, claimInitialized); c != nil {
-		out.Initialized = roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
-	}
+	out.Initialized, out.Disrupted = n.condition(claimInitialized), n.condition(claimDisrupted)
 	return id, out
 }
 
-// placed returns the claim with its instance and node pool.
+// condition returns a condition of the claim, the zero value if it has none of the type.
+func (n *nodeClaim) condition(what string) roll.Condition {
+	c := meta.FindStatusCondition(n.Status.Conditions, what)
+	if c == nil {
+		return roll.Condition{}
+	}
+	return roll.Condition{Status: roll.ConditionStatus(c.Status), Since: c.LastTransitionTime.UTC(), Reason: c.Reason}
+}
+
+// placed returns the claim with its instance, node pool and owner.
 func (n *nodeClaim) placed() roll.NodeClaim {
 	id, out := n.project()
-	out.Instance, out.Group = id, roll.GroupNone
+	out.Instance, out.Group, out.Owner = id, roll.GroupNone, n.Spec.NodeClassRef.owner()
 	if pool := n.Metadata.Labels[labelNodePool]; pool != "" {
 		out.Group = roll.NodePoolGroup(pool)
 	}

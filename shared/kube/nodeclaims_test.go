@@ -54,9 +54,12 @@ func TestReadsOfANodeClaim(t *testing.T) {
 		{Type: "Launched", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(created)},
 		{Type: "Registered", Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "long", LastTransitionTime: metav1.NewTime(turned)},
 		{Type: "Initialized", Status: metav1.ConditionFalse, Reason: "NotInitialized", LastTransitionTime: metav1.NewTime(turned)},
+		{Type: "DisruptionReason", Status: metav1.ConditionTrue, Reason: "Unhealthy", LastTransitionTime: metav1.NewTime(turned)},
 	}
 	going := claimOf(2, "default")
 	going.Metadata.DeletionTimestamp = &metav1.Time{Time: turned}
+	full.Metadata.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"}
+	going.Metadata.Annotations = map[string]string{"karpenter.sh/do-not-repair": "false"}
 	launching := claimOf(3, "default")
 	launching.Status = map[string]any{"conditions": []metav1.Condition{{Type: "Launched", Status: metav1.ConditionUnknown, Reason: "AwaitingReconciliation"}}}
 	failing := claimOf(4, "default")
@@ -71,8 +74,9 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	must.Succeed(t, err)
 	want := map[roll.InstanceID]roll.NodeClaim{
 		"i-00000000000000001": {
-			Name: "default-1", UID: "uid",
+			Name: "default-1", UID: "uid", DoNotRepair: true,
 			Initialized: roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "NotInitialized"},
+			Disrupted:   roll.Condition{Status: roll.ConditionTrue, Since: turned, Reason: "Unhealthy"},
 		},
 		"i-00000000000000002": {Name: "default-2", UID: "uid", DeletedAt: turned},
 	}
@@ -96,8 +100,8 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 	got, err := s.client(t).NodeClaims(t.Context(), nil)
 	must.Succeed(t, err)
 	want := []roll.NodeClaim{
-		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
-		{Name: "-3", UID: "uid", Group: roll.GroupNone, DeletedAt: turned},
+		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", Owner: roll.OwnerKarpenter, DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
+		{Name: "-3", UID: "uid", Group: roll.GroupNone, Owner: roll.OwnerKarpenter, DeletedAt: turned},
 	}
 	if diff := cmp.Diff(want, got.Deleting); diff != "" || len(got.Of) != 0 {
 		t.Errorf("of %v (-want +got)\n%s", got.Of, diff)

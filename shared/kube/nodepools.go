@@ -19,7 +19,25 @@ const (
 	// reasonDependencies is the reason of a validation that waits for the other conditions.
 	reasonDependencies = "DependenciesNotReady"
 	kindEC2NodeClass   = "EC2NodeClass"
+	// groupAutoMode is the API group of the NodeClasses of EKS Auto Mode.
+	// https://docs.aws.amazon.com/eks/latest/userguide/create-node-pool.html
+	groupAutoMode = "eks.amazonaws.com"
 )
+
+// nodeClassRef is the field of NodePools and NodeClaims that names their NodeClass.
+type nodeClassRef struct {
+	Group string `json:"group"`
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
+}
+
+// owner returns who launches the nodes of the NodeClass: the cluster's own Karpenter or EKS Auto Mode's.
+func (r nodeClassRef) owner() roll.Owner {
+	if r.Group == groupAutoMode {
+		return roll.OwnerAutoMode
+	}
+	return roll.OwnerKarpenter
+}
 
 // nodePoolState has the fields of NodePools and EC2NodeClasses that show whether they are ready.
 type nodePoolState struct {
@@ -30,10 +48,7 @@ type nodePoolState struct {
 	Spec struct {
 		Template struct {
 			Spec struct {
-				NodeClassRef struct {
-					Kind string `json:"kind"`
-					Name string `json:"name"`
-				} `json:"nodeClassRef"`
+				NodeClassRef nodeClassRef `json:"nodeClassRef"`
 			} `json:"spec"`
 		} `json:"template"`
 	} `json:"spec"`
@@ -49,19 +64,28 @@ func (p *nodePoolState) condition(what string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// UnreadyPools returns the node pools for which Karpenter launches nothing, by name: a condition of the
-// node pool, or of its NodeClass, says that it is not ready. The message quotes the conditions. Those
-// that are being deleted do not count. A NodeClass that cannot be read leaves what its node pool says
-// of it. For a cluster without Karpenter the error is ErrNoNodeClaims.
+// NodePools are the node pools of a cluster, by name.
+type NodePools struct {
+	// Unready are those for which Karpenter launches nothing: a condition of the node pool, or of its
+	// NodeClass, says that it is not ready. The message quotes the conditions. Those that are being
+	// deleted do not count.
+	Unready map[string]roll.Launch
+	// Owners are who launches the nodes of each.
+	Owners map[string]roll.Owner
+}
+
+// NodePools lists the node pools. A NodeClass that cannot be read leaves what its node pool says of it.
+// For a cluster without Karpenter the error is ErrNoNodeClaims.
 // https://karpenter.sh/docs/concepts/nodepools/#statusconditions
 // https://karpenter.sh/docs/concepts/nodeclasses/#statusconditions
-func (c *Client) UnreadyPools(ctx context.Context) (map[string]roll.Launch, error) {
+func (c *Client) NodePools(ctx context.Context) (NodePools, error) {
 	pools, err := decoded[nodePoolState](ctx, c, AllNodePools())
 	if err != nil {
-		return nil, err
+		return NodePools{}, err
 	}
-	out := map[string]roll.Launch{}
+	out := NodePools{Unready: map[string]roll.Launch{}, Owners: map[string]roll.Owner{}}
 	for _, p := range pools {
+		out.Owners[p.Metadata.Name] = p.Spec.Template.Spec.NodeClassRef.owner()
 		ready := p.condition(conditionReady)
 		if ready.Status != metav1.ConditionFalse || !p.Metadata.DeletionTimestamp.IsZero() || ready.LastTransitionTime.IsZero() {
 			continue
@@ -78,8 +102,8 @@ func (c *Client) UnreadyPools(ctx context.Context) (map[string]roll.Launch, erro
 		if len(says) == 0 {
 			says = []metav1.Condition{ready}
 		}
-		out[p.Metadata.Name] = roll.Launch{
-			Owner: roll.OwnerKarpenter, Since: since, Failed: since, Unready: true,
+		out.Unready[p.Metadata.Name] = roll.Launch{
+			Owner: out.Owners[p.Metadata.Name], Since: since, Failed: since, Unready: true,
 			Message: quoted(says), Source: source, Field: "status.conditions[" + says[0].Type + "]",
 		}
 	}

@@ -2,13 +2,39 @@ package kube
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"rollcall/shared/roll"
 	"rollcall/tests/harness/must"
 )
+
+// The node pools of Auto Mode are objects like those of the cluster's own Karpenter. Their NodeClass shows
+// whose they are.
+func TestNodePoolsHaveTheOwnerOfTheirNodeClass(t *testing.T) {
+	s := newAPIServer(t)
+	s.answer[1] = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": {}, "items": [
+			{"metadata": {"name": "default"}, "spec": {"template": {"spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+			{"metadata": {"name": "general-purpose"}, "spec": {"template": {"spec": {"nodeClassRef": {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}}}}, "status": {"conditions": [
+				{"type": "NodeClassReady", "status": "False", "reason": "UnhealthyDependents", "message": "SubnetsReady=False", "lastTransitionTime": "2026-03-02T12:00:00Z"},
+				{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "lastTransitionTime": "2026-03-02T12:00:00Z"}]}}]}`)
+	}
+	got, err := s.client(t).NodePools(t.Context())
+	must.Succeed(t, err)
+	if diff := cmp.Diff(map[string]roll.Owner{"default": roll.OwnerKarpenter, "general-purpose": roll.OwnerAutoMode}, got.Owners); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if l := got.Unready["general-purpose"]; len(got.Unready) != 1 || l.Owner != roll.OwnerAutoMode || l.Message != "NodeClassReady is False (UnhealthyDependents): SubnetsReady=False" {
+		t.Errorf("%+v", got.Unready)
+	}
+}
 
 // A validation that waits for other conditions says nothing beside them, and what does not decide
 // whether a node pool is ready does not count.

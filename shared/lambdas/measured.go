@@ -105,6 +105,11 @@ func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 			kept[n.Instance] = true
 		}
 	}
+	for id, d := range s.Details {
+		if d.NodeClaim != nil && d.NodeClaim.DoNotRepair {
+			kept[id] = true
+		}
+	}
 	age := time.Duration(0)
 	for _, f := range findings {
 		if !kept[f.Instance] && f.Kind != roll.Scheduled { // announced weeks ahead

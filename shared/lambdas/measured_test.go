@@ -34,6 +34,10 @@ func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
 			t.Errorf("%s: %v s, want %s", name, got, tt.want)
 		}
 	}
+	claimed := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{"i-00000003": {NodeClaim: &roll.NodeClaim{DoNotRepair: true}}}}
+	if got := oldest(findings, claimed); got != (48 * time.Hour).Seconds() {
+		t.Errorf("a NodeClaim that is kept from repairs: %v s", got)
+	}
 	if got := oldest(nil, &roll.Snapshot{At: at}); got != 0 {
 		t.Errorf("without findings: %v s", got)
 	}

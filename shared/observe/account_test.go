@@ -71,6 +71,7 @@ type account struct {
 	noKarpenter bool
 	ofCluster   []asgtypes.AutoScalingGroup // those with the cluster's tag
 	events      []map[string]any
+	pools       []map[string]any
 	volumes     []types.Volume
 	interfaces  []types.NetworkInterface
 
@@ -481,7 +482,7 @@ func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == "/apis/karpenter.sh/v1/nodepools" {
 		w.Header().Set("Content-Type", "application/json")
-		write(w, map[string]any{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{}, "items": []any{}})
+		write(w, map[string]any{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{}, "items": a.pools})
 		return
 	}
 	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis": "kubernetes:ListGroups"}[r.URL.Path]

@@ -67,7 +67,7 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 	} else {
 		answer = o.unlaunchedGap(ctx, s, roll.CallEvents, err)
 	}
-	switch pools, err := client.UnreadyPools(ctx); {
+	switch pools, err := client.NodePools(ctx); {
 	case errors.Is(err, kube.ErrNoNodeClaims):
 	case err != nil:
 		answer = o.unlaunchedGap(ctx, s, roll.CallNodePools, err)
@@ -75,7 +75,13 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 		// Karpenter launches nothing for these, and deletes the NodeClaims that it created before, so
 		// that what those said is over.
 		// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/provisioning/provisioner.go
-		add(pools)
+		add(pools.Unready)
+		for pool, owner := range pools.Owners { // events and NodeClaims do not show it
+			if l, failing := s.Launches[roll.NodePoolGroup(pool)]; failing {
+				l.Owner = owner
+				s.Launches[roll.NodePoolGroup(pool)] = l
+			}
+		}
 	}
 	return answer
 }

@@ -89,6 +89,19 @@ func TestLaunchesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// Events about launches do not show whose Karpenter tried them. The NodePool does.
+func TestLaunchesOfAutoMode(t *testing.T) {
+	a := newAccount(t)
+	for pool, group := range map[string]string{"general": "eks.amazonaws.com", "own": "karpenter.k8s.aws"} {
+		a.pools = append(a.pools, map[string]any{"metadata": map[string]any{"name": pool}, "spec": map[string]any{"template": map[string]any{"spec": map[string]any{"nodeClassRef": map[string]any{"group": group}}}}})
+		a.events = append(a.events, map[string]any{"metadata": map[string]any{"name": pool}, "reason": "InsufficientCapacityError", "message": "insufficient capacity", "lastTimestamp": at.Add(-time.Minute), "involvedObject": map[string]any{"kind": "NodeClaim", "name": pool + "-abcde"}})
+	}
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+	if s.ClaimsRead != roll.Yes || s.Launches["nodepool/general"].Owner != roll.OwnerAutoMode || s.Launches["nodepool/own"].Owner != roll.OwnerKarpenter {
+		t.Errorf("%+v, gaps %+v", s.Launches, s.Gaps)
+	}
+}
+
 // Karpenter deletes a NodeClaim without capacity at once. The events remain.
 func TestNodeClaimsWithoutCapacity(t *testing.T) {
 	event := func(claim string, ago time.Duration) *kube.Event {

@@ -298,8 +298,13 @@ func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
 			return no
 		}
 	}
-	if n := p.nodes[f.Instance]; n != nil && n.DoNotRepair && act != DeleteNode {
-		return refuse(NodeHeld, "node %s carries the annotation %s=true; it keeps costing until that is removed", n.Name, roll.AnnotationDoNotRepair)
+	const held = "%s carries the annotation %s=true; it keeps costing until that is removed"
+	switch n, c := p.nodes[f.Instance], p.Snapshot.Details[f.Instance].NodeClaim; {
+	case act == DeleteNode:
+	case n != nil && n.DoNotRepair:
+		return refuse(NodeHeld, held, "node "+n.Name, roll.AnnotationDoNotRepair)
+	case c != nil && c.DoNotRepair:
+		return refuse(NodeHeld, held, "NodeClaim "+c.Name, roll.AnnotationDoNotRepair)
 	}
 	return nil
 }

@@ -27,6 +27,10 @@ const (
 	karpenterRepairGrace        = 10 * time.Minute
 	// karpenterDrains is how long Karpenter has to remove a NodeClaim; it drains the node first.
 	karpenterDrains = time.Hour
+	// karpenterReplaces is how long Karpenter at most waits for the replacement of a NodeClaim, before it
+	// deletes the NodeClaim or gives up.
+	// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/disruption/queue.go
+	karpenterReplaces = time.Hour
 	// autoRepairs is how long EKS node auto repair has after the transition. It waits 30 minutes,
 	// unless the node group says otherwise for the reason, and drains the node first. That takes up to
 	// autoDrains.
@@ -140,6 +144,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 			if act == DeleteNodeClaim {
 				return refuse(OwnerDidNotAct, "NodeClaim %s was deleted at %s, and Karpenter has not terminated its instance: to delete it again changes nothing", d.NodeClaim.Name, roll.Clock(deleted))
 			}
+		case d.NodeClaim != nil && d.NodeClaim.Disrupted.Status == roll.ConditionTrue:
+			since := d.NodeClaim.Disrupted.Since
+			if no := p.ownerTime(since.Add(karpenterReplaces), fmt.Sprintf("Karpenter has been replacing its NodeClaim %s since %s (%s)", d.NodeClaim.Name, roll.Clock(since), d.NodeClaim.Disrupted.Reason)); no != nil {
+				return no
+			}
 		case act == DeleteNodeClaim && d.NodeClaim == nil:
 			return refuse(OwnerUnknown, "no NodeClaim has %s, so there is none to delete", f.Instance)
 		}
@@ -169,11 +178,23 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	return nil
 }
 
-// launchesFail refuses an act that needs a replacement while the group's latest launch failed. It
-// ends with a successful launch, or a person who accepts the loss.
+// launchesFail refuses an act that needs a replacement while the group's latest launch failed, or
+// Karpenter launches nothing for it. It ends with a successful launch, or a person who accepts the
+// loss. Karpenter deletes a NodeClaim without capacity at once, so that only the group's launches
+// show it.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/launch.go
 func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
-	g := p.Snapshot.Groups[f.Group]
-	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || g.LaunchFailed.IsZero() || p.lossAccepted(f) {
+	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || p.lossAccepted(f) {
+		return nil
+	}
+	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
+	if l.Unready {
+		return refuse(ReplacementUnavailable, "%s is not ready since %s, so that Karpenter launches nothing for it: %s", f.Group, roll.Clock(l.Failed), l.Message)
+	}
+	if l.Failed.After(g.LaunchFailed) {
+		g.LaunchFailed, g.LaunchMessage = l.Failed, l.Message
+	}
+	if g.LaunchFailed.IsZero() {
 		return nil
 	}
 	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)
@@ -209,7 +230,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	case f.Kind == roll.Scheduled:
 		return f.Since.Add(karpenterMoves), "Karpenter moves what runs on such an instance if its interruption handling is on"
 	case f.Kind == roll.Impaired:
-		return f.Began.Add(karpenterCollects), "Karpenter replaces instances with failing status checks if its node repair is on"
+		return f.Began.Add(karpenterCollects), "Karpenter replaces instances with failing status checks if it may read them"
 	}
 	return time.Time{}, ""
 }

@@ -15,6 +15,9 @@ func TestOwners(t *testing.T) {
 	deleteClaims := "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
 	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
 	claim := roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", UID: "u"}}
+	disrupted := func(ago time.Duration) roll.Detail {
+		return roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", Disrupted: roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-ago), Reason: "Unhealthy"}}}
+	}
 	tests := []struct {
 		name   string
 		owner  roll.Owner
@@ -54,6 +57,11 @@ func TestOwners(t *testing.T) {
 		{"node auto repair is off", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
 		{"nobody knows about auto repair", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerUnknown"},
 		{"auto repair looks at nodes only", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "terminate"},
+		{"Karpenter waits for the replacement", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", disrupted(karpenterReplaces - time.Second), roll.GroupDetail{}, "OwnerWillAct"},
+		{"Karpenter waited for an hour", roll.OwnerKarpenter, roll.NotReady, 2 * time.Hour, "", disrupted(karpenterReplaces), roll.GroupDetail{}, "OwnerDidNotAct"},
+		{"Karpenter is gone since", roll.OwnerKarpenter, roll.NotReady, 3 * time.Hour, "", disrupted(karpenterReplaces + ownerSilence), roll.GroupDetail{}, "cordon"},
+		{"a person keeps the NodeClaim from repairs", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
+		{"nor is one ended that never registered", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
 		{"Auto Mode", roll.OwnerAutoMode, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
 		{"Cluster API", roll.OwnerClusterAPI, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
 		{"nobody", roll.OwnerNone, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},
@@ -97,6 +105,41 @@ func TestOwners(t *testing.T) {
 		}
 		if got != "["+tt.want+"]" {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Karpenter deletes a NodeClaim without capacity at once, and creates none for a node pool that is not
+// ready. Only what the snapshot says of the group's launches shows either.
+func TestNothingIsReplacedWhereKarpenterLaunchesNothing(t *testing.T) {
+	noCapacity := roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Minute), Message: "insufficient capacity", Field: "Event InsufficientCapacityError"}
+	tests := []struct {
+		name   string
+		launch roll.Launch
+		doc    string
+		want   string
+	}{
+		{"no launch is known to fail", roll.Launch{}, "", "[]"},
+		{"EC2 has no capacity", noCapacity, "", "[ReplacementUnavailable]"},
+		{"a person accepts the loss", noCapacity, "limits: {withoutReplacement: proceed}\n", "[]"},
+		{"a launch waits, and has not failed", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Minute)}, "", "[]"},
+		{"the node pool is not ready", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Hour), Unready: true}, "", "[ReplacementUnavailable]"},
+	}
+	for _, tt := range tests {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\n" + tt.doc)
+		i := &w.snapshot.Instances[0]
+		i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
+		d := w.snapshot.Details[i.ID]
+		d.HasNodeClaim, d.NodeClaim = roll.Yes, &roll.NodeClaim{Name: "p-x7k2p", UID: "u"}
+		w.snapshot.Details[i.ID] = d
+		w.snapshot.Groups = map[roll.Group]roll.GroupDetail{i.Group: {LaunchesRead: roll.Yes}}
+		w.snapshot.Launches = map[roll.Group]roll.Launch{i.Group: tt.launch}
+		w.snapshot.Nodes[0].Registered, w.snapshot.Nodes[0].Initialized = true, true
+		w.trouble(1, roll.NotReady, roll.ConditionFalse, time.Hour)
+		_, p := w.make(now)
+		if got := fmt.Sprint(reasons(p)); got != tt.want || (len(p.Orders) == 1) != (tt.want == "[]") {
+			t.Errorf("%s: held %s, %d orders; want %s", tt.name, got, len(p.Orders), tt.want)
 		}
 	}
 }

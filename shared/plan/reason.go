@@ -48,7 +48,7 @@ const (
 	InstanceIgnored Reason = "InstanceIgnored"
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
-	// NodeHeld: the node carries karpenter.sh/do-not-repair.
+	// NodeHeld: the node or its NodeClaim carries karpenter.sh/do-not-repair.
 	NodeHeld Reason = "NodeHeld"
 	// NodeDeleting: the node is already being deleted.
 	NodeDeleting Reason = "NodeDeleting"
@@ -98,8 +98,8 @@ const (
 	OwnerWillAct Reason = "OwnerWillAct"
 	// OwnerDidNotAct: the owner had time to repair or replace it, and did not.
 	OwnerDidNotAct Reason = "OwnerDidNotAct"
-	// ReplacementUnavailable: the latest launch of the group failed, or this instance's capacity
-	// cannot be replaced.
+	// ReplacementUnavailable: the latest launch of the group failed, its node pool is not ready, or
+	// this instance's capacity cannot be replaced.
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
 	// NoNodeIntent: nothing about the instance itself shows that it should be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
@@ -220,7 +220,7 @@ var ends = map[Reason]string{
 	InstanceNotSeen:        "when EC2 lists the instance again",
 	InstanceIgnored:        "when you remove the tag rollcall:ignore",
 	InstanceHeld:           "when you remove the tag rollcall:hold, or its date is over",
-	NodeHeld:               "when you remove the node's annotation karpenter.sh/do-not-repair",
+	NodeHeld:               "when you remove the annotation karpenter.sh/do-not-repair",
 	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",
 	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",

@@ -255,7 +255,11 @@ func launches(id roll.ClusterID, f roll.Finding) []string {
 	switch kind, name, _ := f.Instance.Subject(); kind {
 	case "nodepool":
 		if f.Launch.Unready {
-			return []string{paste.Kubectl("describe", "nodepools.karpenter.sh", name), paste.Kubectl("describe", "ec2nodeclasses.karpenter.k8s.aws")}
+			class := "ec2nodeclasses.karpenter.k8s.aws"
+			if f.Owner == roll.OwnerAutoMode {
+				class = "nodeclasses.eks.amazonaws.com"
+			}
+			return []string{paste.Kubectl("describe", "nodepools.karpenter.sh", name), paste.Kubectl("describe", class)}
 		}
 		return []string{paste.Kubectl("get", "nodeclaims", "-o", "wide", "-l", "karpenter.sh/nodepool="+name), "kubectl get events -A --field-selector involvedObject.kind=NodeClaim"}
 	case "nodegroup":

@@ -148,8 +148,10 @@ func StartupTaint(key string, extra []string) bool {
 const AnnotationCordoned = "rollcall/cordoned"
 
 // AnnotationDoNotRepair keeps Karpenter from repairing a node, with the value true, so that somebody can find
-// out why it is unhealthy. Here it counts for the nodes of every owner.
+// out why it is unhealthy. It is put on the node or on its NodeClaim. Here it counts for the nodes of every
+// owner.
 // https://karpenter.sh/docs/concepts/disruption/#node-level-controls
+// https://karpenter.sh/docs/reference/annotations/#karpentershdo-not-repair
 const AnnotationDoNotRepair = "karpenter.sh/do-not-repair"
 
 // annotationMachine is how Cluster API names the Machine of a node. EC2 forgets the tags of an

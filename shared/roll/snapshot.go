@@ -239,6 +239,7 @@ type NodeClaim struct {
 	Node     string     // the name of its Node, "" before it has one
 	Instance InstanceID // "" before its launch; set in Snapshot.Deleting, and in lookups by name
 	Group    Group      // its node pool, set under the same conditions
+	Owner    Owner      // whose Karpenter launches it, likewise
 	Name     string
 	UID      string
 	// DeletedAt is its deletion timestamp, usually set by Karpenter; zero if nobody deleted it.
@@ -247,6 +248,11 @@ type NodeClaim struct {
 	Finalizers []string
 	// Initialized is its condition of that name.
 	Initialized Condition
+	// Disrupted is its condition DisruptionReason, True while Karpenter replaces it: it is deleted once
+	// the replacement is ready.
+	Disrupted Condition
+	// DoNotRepair: it carries AnnotationDoNotRepair=true.
+	DoNotRepair bool
 }
 
 // RepairOverride is what EKS node auto repair does about a failed condition with a reason, in place of what it

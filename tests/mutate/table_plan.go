@@ -195,7 +195,7 @@ func owned() []Mutation {
 		},
 		{
 			Name: "launches that fail are ignored", File: owner,
-			Old: "g.LaunchFailed.IsZero() || p.lossAccepted(f) {", New: "!g.LaunchFailed.IsZero() || p.lossAccepted(f) {",
+			Old: "if g.LaunchFailed.IsZero() {", New: "if !g.LaunchFailed.IsZero() {",
 			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultNoReplacement + "=launches"),
 			Rules: rules(sim.RuleTruth),
 		},

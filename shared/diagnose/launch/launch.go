@@ -80,7 +80,7 @@ var rules = []rule{
 }
 
 // notReady is the cause of what Karpenter does not launch for, whatever its conditions say.
-var notReady = rule{code: cause.NodePoolNotReady, words: []string{"nodeclassready is", "validationsucceeded is"}, says: "it, or its EC2NodeClass, is not ready", vague: true}
+var notReady = rule{code: cause.NodePoolNotReady, words: []string{"nodeclassready is", "validationsucceeded is"}, says: "it, or its node class, is not ready", vague: true}
 
 // issues maps the codes of a managed node group's health issues to the causes that they name.
 // Any other code is NodeGroupUnhealthy.

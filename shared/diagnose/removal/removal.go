@@ -336,12 +336,27 @@ func (l *look) instance() cause.Verdict {
 	return cause.Decisive().
 		Says("nothing is left to wait for but the end of instance %s, and EC2 says that it is %s", r.Machine, r.State).
 		Saw("instance", "State", string(r.State), string(roll.StateTerminated)).
-		Fix(paste.Format("aws ec2 describe-instance-attribute --region %[1]s --instance-id %[2]s --attribute disableApiTermination\n"+
-			"kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %[2]s   # what EC2 answers to TerminateInstances", l.Region, string(r.Machine)))
+		Fix(paste.Format("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute disableApiTermination", l.Region, string(r.Machine)), l.answered(r.Machine))
 }
 
-// showKarpenter are the commands that show whether Karpenter runs, and what it says.
-const showKarpenter = "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"
+// answered returns the command that shows what EC2 answers to TerminateInstances. Auto Mode's
+// Karpenter has no pod in the cluster.
+func (l *look) answered(machine roll.InstanceID) string {
+	if l.Finding.Owner == roll.OwnerAutoMode {
+		return paste.Format("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s --max-items 5   # what EC2 answers to TerminateInstances", l.Region, string(machine))
+	}
+	return paste.Format("kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %s   # what EC2 answers to TerminateInstances", string(machine))
+}
+
+// showKarpenter returns the commands that show whether Karpenter runs, and what it says. EKS runs that
+// of Auto Mode outside of the cluster, with the cluster's role.
+// https://docs.aws.amazon.com/eks/latest/userguide/auto-cluster-iam-role.html
+func (l *look) showKarpenter() string {
+	if l.Finding.Owner == roll.OwnerAutoMode {
+		return paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.[computeConfig,roleArn]'   # is Auto Mode on, and may the role terminate instances?", l.Region, l.ClusterID.Name)
+	}
+	return "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"
+}
 
 // owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
 // nothing were left to do, Karpenter would have removed its finalizer at once.
@@ -352,6 +367,8 @@ func (l *look) owner() cause.Verdict {
 	_, drains := l.told(drainFailed)
 	_, waits := l.told(awaitsVolumes)
 	switch {
+	case l.gone() && away && l.released():
+		return cause.RuledOut
 	case l.gone() && away:
 		kind, name := l.named()
 		state := "not known to EC2"
@@ -362,7 +379,7 @@ func (l *look) owner() cause.Verdict {
 			Says("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine).
 			Saw("instance", "State", state, "an instance to wait for").
 			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
-			Fix(paste.Format(showKarpenter+"\n# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
+			Fix(l.showKarpenter(), paste.Format("# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
 	case drains || waits:
 		return cause.RuledOut
 	case !l.idle():
@@ -372,7 +389,15 @@ func (l *look) owner() cause.Verdict {
 		Says("perhaps Karpenter does not run: it says nothing of node %s, and nothing is seen that it waits for there", l.Finding.Node).
 		Saw("events", "of Karpenter, about the node", fmt.Sprintf("none in the last %.0f min", recent.Minutes()), "one for each try").
 		Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
-		Fix(showKarpenter)
+		Fix(l.showKarpenter())
+}
+
+// released reports whether Karpenter let go of the Node, which others keep. It waits for the Node of a
+// registered NodeClaim to be gone before it releases the NodeClaim.
+func (l *look) released() bool {
+	r := l.Finding.Removal
+	node := roll.Finalizers(r.NodeFinalizers)
+	return r.Claim != "" && len(node) > 0 && !slices.Contains(node, karpenters) && (l.reached("Registered") || !l.claim.Known())
 }
 
 // idle reports whether nothing is seen on the node that Karpenter could wait for.

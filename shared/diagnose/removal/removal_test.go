@@ -156,6 +156,16 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			f.Removal = roll.Removal{NodeFinalizers: "wrangler.cattle.io/node", Machine: f.Removal.Machine, State: roll.StateRunning}
 			f.Instance = "node/ip-1"
 		}, "FinalizerHeld!", "Rancher", "DrainBlocked FinalizerOwnerGone"},
+		{"Karpenter let go of the node, and waits for somebody else's finalizer", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.NodeFinalizers, f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
+			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"})
+			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		}, "FinalizerHeld!", "Rancher", "InstanceNotTerminating FinalizerOwnerGone"},
+		{"it never registered the node, and need not wait for it", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+			f.Removal.NodeFinalizers, f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
+			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "Unknown"})
+			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		}, "FinalizerOwnerGone! FinalizerHeld!", "does not run", ""},
 		{"one that nobody knows", func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) {
 			f.Removal.NodeFinalizers = karpenters + ", acme.example/guard"
 		}, "FinalizerHeld!", "acme.example/guard", ""},
@@ -188,6 +198,19 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			if !clear[code] {
 				t.Errorf("%s: %s is not ruled out", tt.name, code)
 			}
+		}
+	}
+}
+
+// Auto Mode's Karpenter has no pods and no logs in the cluster.
+func TestNobodyIsSentToPodsThatAutoModeLacks(t *testing.T) {
+	for owner, want := range map[roll.Owner]string{roll.OwnerKarpenter: "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter", roll.OwnerAutoMode: "aws eks describe-cluster --region eu-west-1 --name shop"} {
+		e := stuck(func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) { f.Owner = owner })
+		e.ClusterID.Name = "shop"
+		s := &cause.Sheet{}
+		removal.Analyze(e, s)
+		if found := s.Causes(); len(found) != 1 || found[0].Code != cause.FinalizerOwnerGone || !strings.HasPrefix(found[0].Fix, want) {
+			t.Errorf("%s: %+v", owner, found)
 		}
 	}
 }
