@@ -128,8 +128,9 @@ type Node struct {
 // work. extra are more such keys, from the policy.
 //
 // The list is Karpenter's (scheduling.KnownEphemeralTaints, without the taints that the node
-// lifecycle controller sets on nodes of any age), and that of agents whose installation guides for
-// EKS name one.
+// lifecycle controller sets on nodes of any age), that of agents whose installation guides for EKS
+// name one, and the prefix by which Cluster Autoscaler knows that a node is not ready yet.
+// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#startup-taints
 func StartupTaint(key string, extra []string) bool {
 	switch key {
 	case "karpenter.sh/unregistered",
@@ -137,10 +138,11 @@ func StartupTaint(key string, extra []string) bool {
 		"node.cilium.io/agent-not-ready",
 		"ebs.csi.aws.com/agent-not-ready",
 		"efs.csi.aws.com/agent-not-ready",
-		"fsx.csi.aws.com/agent-not-ready":
+		"fsx.csi.aws.com/agent-not-ready",
+		"s3.csi.aws.com/agent-not-ready":
 		return true
 	}
-	return strings.HasPrefix(key, "readiness.k8s.io/") || slices.Contains(extra, key)
+	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") || slices.Contains(extra, key)
 }
 
 // AnnotationCordoned holds the id of the order with which Rollcall cordoned the node. Rollcall
