@@ -15,14 +15,17 @@ const (
 	ComputeEC2
 	ComputeFargate
 	ComputeHybrid
+	ComputeHyperPod
 )
 
 // ParseProviderID reads a node's spec.providerID.
 //
 // Accepted forms: aws:///<zone>/<instance id> (EC2, written by the kubelet and
-// the cloud controller manager), aws:///<zone>/<eni>/fargate-ip-... (Fargate) and
-// eks-hybrid:///<region>/<cluster>/<machine id> (hybrid nodes). The instance id is
-// "" for everything but EC2.
+// the cloud controller manager), aws:///<zone>/<eni>/fargate-ip-... (Fargate),
+// aws:///<zone id>/sagemaker/cluster/hyperpod-<cluster id>-<instance id> (SageMaker HyperPod) and
+// eks-hybrid:///<region>/<cluster>/<machine id> (hybrid nodes). The instance id is "" for
+// everything but EC2: instances of HyperPod are in an account of SageMaker, and EC2 does not show them.
+// https://github.com/aws/amazon-vpc-cni-k8s (test/integration/ipamd)
 func ParseProviderID(providerID string) (Compute, InstanceID) {
 	if strings.HasPrefix(providerID, "eks-hybrid://") {
 		return ComputeHybrid, ""
@@ -34,6 +37,9 @@ func ParseProviderID(providerID string) (Compute, InstanceID) {
 	last := rest[strings.LastIndexByte(rest, '/')+1:]
 	if strings.HasPrefix(last, "fargate-") {
 		return ComputeFargate, ""
+	}
+	if strings.HasPrefix(last, "hyperpod-") && strings.HasSuffix(rest, "/sagemaker/cluster/"+last) {
+		return ComputeHyperPod, ""
 	}
 	if id, ok := ParseInstanceID(last); ok {
 		return ComputeEC2, InstanceID(strings.Clone(string(id))) // a copy, so that the whole provider id is not kept in memory
