@@ -79,8 +79,10 @@ type AutoScalingGroup struct {
 	Desired            int
 	Subnets            []string
 	SuspendedProcesses []string
-	Deleting           bool
-	NodeGroup          string // the managed node group that it belongs to, "" if none
+	// GaveUp: Auto Scaling suspended Launch itself, after launches had failed for about a day.
+	GaveUp    bool
+	Deleting  bool
+	NodeGroup string // the managed node group that it belongs to, "" if none
 	// Lifecycles are the states of its instances, such as InService or Terminating:Wait.
 	Lifecycles map[roll.InstanceID]string
 }

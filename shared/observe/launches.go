@@ -154,7 +154,10 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 	answer := roll.Yes
 	for _, g := range short {
 		group, owner := groupOf(g)
-		if slices.Contains(g.SuspendedProcesses, "Launch") {
+		// Auto Scaling suspends processes of a group that has not launched any instance for a day. That ends
+		// no failure.
+		// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
+		if slices.Contains(g.SuspendedProcesses, "Launch") && !g.GaveUp {
 			s.Suspended = append(s.Suspended, group)
 			continue
 		}

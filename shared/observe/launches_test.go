@@ -36,6 +36,9 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		a.StatusMessage = aws.String("Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InternalError: Client error on launch")
 		return a
 	}
+	suspendedFor := func(reason string) []asgtypes.SuspendedProcess {
+		return []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch"), SuspensionReason: aws.String(reason)}}
+	}
 	run := []asgtypes.Activity{tried(failed, time.Minute), tried(failed, 20*time.Minute), tried(done, time.Hour), tried(failed, 2*time.Hour)}
 	for name, tt := range map[string]struct {
 		group      asgtypes.AutoScalingGroup
@@ -56,6 +59,8 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		"one of them is in Standby": {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Standby")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
 		"one of them is leaving":    {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Terminating:Wait")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
 		"a group is being deleted":  {group: asgtypes.AutoScalingGroup{Status: aws.String("Delete in progress")}, activities: run},
+		"Auto Scaling gave up":      {group: asgtypes.AutoScalingGroup{SuspendedProcesses: suspendedFor("Administratively suspended")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"a person suspended Launch": {group: asgtypes.AutoScalingGroup{SuspendedProcesses: suspendedFor("User suspended at 2026-03-02T10:00:00Z")}, activities: run, suspended: true},
 		"Launch is suspended":       {group: asgtypes.AutoScalingGroup{SuspendedProcesses: []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch")}}}, activities: run, suspended: true},
 	} {
 		a := newAccount(t)

@@ -34,14 +34,27 @@ const (
 )
 
 // otherIssues are the health issues of a managed node group that do not prevent it from launching
-// instances. For nodes that do not join, the kind Unregistered shows more.
+// instances. For nodes that do not join, the kind Unregistered shows more. A group with another version of
+// its launch template than EKS made launches from that version, and subnets that assign no public
+// addresses take instances.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 var otherIssues = []ekstypes.NodegroupIssueCode{
+	ekstypes.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch, ekstypes.NodegroupIssueCodeEc2SubnetInvalidConfiguration,
 	ekstypes.NodegroupIssueCodeAccessDenied, ekstypes.NodegroupIssueCodeClusterUnreachable, ekstypes.NodegroupIssueCodeNodeCreationFailure,
 	ekstypes.NodegroupIssueCodeKubernetesLabelInvalid, ekstypes.NodegroupIssueCodePodEvictionFailure, ekstypes.NodegroupIssueCodeNodeTerminationFailure,
 	ekstypes.NodegroupIssueCodeEc2SecurityGroupDeletionFailure, ekstypes.NodegroupIssueCodeEc2LaunchTemplateDeletionFailure,
 	ekstypes.NodegroupIssueCodeAutoScalingGroupInstanceRefreshActive, ekstypes.NodegroupIssueCodeAutoScalingGroupRateLimitExceeded,
 	ekstypes.NodegroupIssueCodeIamThrottling,
+}
+
+// fullIssues are the health issues that say nothing about the next launch of a group that has its desired
+// capacity. EKS reports a failed launch until another one succeeds, even if the group wants none any
+// more. It also reports a group whose subnets or suspended processes were changed, which launches as before.
+// https://github.com/aws/containers-roadmap/issues/2326
+// https://github.com/aws/containers-roadmap/issues/170
+var fullIssues = []ekstypes.NodegroupIssueCode{
+	ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, ekstypes.NodegroupIssueCodeInstanceLimitExceeded,
+	ekstypes.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration,
 }
 
 // readNodeGroupLaunches finds the managed node groups that EKS could not create, or whose health
@@ -74,7 +87,8 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 		case err != nil:
 			return o.unlaunchedGap(ctx, s, roll.CallNodegroup, err)
 		case out.Nodegroup != nil:
-			addNodeGroup(s, name, project.NodeGroup(out.Nodegroup))
+			short, known := scaled[name]
+			addNodeGroup(s, name, project.NodeGroup(out.Nodegroup), known && !short)
 		}
 	}
 	return answer
@@ -89,15 +103,17 @@ func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []stri
 
 // addNodeGroup adds a managed node group that EKS could not create or for which it cannot launch
 // instances. EKS does not report when an issue began, so it counts from this check, or from the
-// failed creation.
-func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup) {
+// failed creation. full: its Auto Scaling group has its desired capacity.
+func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool) {
 	if g.Status == string(ekstypes.NodegroupStatusDeleting) || g.Status == string(ekstypes.NodegroupStatusDeleteFailed) {
 		return
 	}
 	failed := g.Status == string(ekstypes.NodegroupStatusCreateFailed)
 	var issues []roll.HealthIssue
 	for _, i := range g.Issues {
-		if failed || !slices.Contains(otherIssues, ekstypes.NodegroupIssueCode(i.Code)) {
+		code := ekstypes.NodegroupIssueCode(i.Code)
+		launches := slices.Contains(otherIssues, code) || full && slices.Contains(fullIssues, code)
+		if failed || !launches {
 			issues = append(issues, roll.HealthIssue{Code: i.Code, Message: harmless(i.Message)})
 		}
 	}

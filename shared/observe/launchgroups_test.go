@@ -77,6 +77,38 @@ func TestAFailedActivityOfADegradedGroup(t *testing.T) {
 	}
 }
 
+// EKS reports a failed launch until the next one succeeds, even of a group that was made smaller since. What
+// keeps it from launching when it has to is found early.
+func TestHealthIssuesOfAGroupAtItsDesiredCapacity(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status  ekstypes.NodegroupStatus
+		issue   ekstypes.NodegroupIssueCode
+		desired int32 // of a group with one instance
+		found   bool
+	}{
+		"a launch failed, and none is wanted":      {ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, 1, false},
+		"a launch failed, and one is wanted":       {ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, 2, true},
+		"a quota was used up":                      {ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeInstanceLimitExceeded, 1, false},
+		"somebody changed its subnets":             {ekstypes.NodegroupStatusActive, ekstypes.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration, 1, false},
+		"another version of its template":          {ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch, 2, false},
+		"subnets without public addresses":         {ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeEc2SubnetInvalidConfiguration, 2, false},
+		"its launch template is gone":              {ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeEc2LaunchTemplateNotFound, 1, true},
+		"its creation failed, for a failed launch": {ekstypes.NodegroupStatusCreateFailed, ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, 1, true},
+	} {
+		a := newAccount(t)
+		a.noKarpenter = true
+		a.ofCluster = []asgtypes.AutoScalingGroup{{
+			AutoScalingGroupName: aws.String("w"), DesiredCapacity: aws.Int32(tt.desired), Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String("blue")}},
+			Instances: []asgtypes.Instance{{InstanceId: aws.String(instanceID(1)), LifecycleState: asgtypes.LifecycleStateInService}},
+		}}
+		a.nodeGroups["blue"] = unhealthy(tt.status, tt.issue)
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if _, found := s.Launches["nodegroup/blue"]; found != tt.found || len(s.Gaps) != 0 {
+			t.Errorf("%s: %+v, gaps %+v", name, s.Launches, s.Gaps)
+		}
+	}
+}
+
 // A missing permission is one gap about details, and closes no finding.
 func TestNodeGroupsThatCannotBeRead(t *testing.T) {
 	for _, call := range []string{"eks:ListNodegroups", "eks:DescribeNodegroup"} {

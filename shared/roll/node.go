@@ -15,14 +15,17 @@ const (
 	ComputeEC2
 	ComputeFargate
 	ComputeHybrid
+	ComputeHyperPod
 )
 
 // ParseProviderID reads a node's spec.providerID.
 //
 // Accepted forms: aws:///<zone>/<instance id> (EC2, written by the kubelet and
-// the cloud controller manager), aws:///<zone>/<eni>/fargate-ip-... (Fargate) and
-// eks-hybrid:///<region>/<cluster>/<machine id> (hybrid nodes). The instance id is
-// "" for everything but EC2.
+// the cloud controller manager), aws:///<zone>/<eni>/fargate-ip-... (Fargate),
+// aws:///<zone id>/sagemaker/cluster/hyperpod-<cluster id>-<instance id> (SageMaker HyperPod) and
+// eks-hybrid:///<region>/<cluster>/<machine id> (hybrid nodes). The instance id is "" for
+// everything but EC2: instances of HyperPod are in an account of SageMaker, and EC2 does not show them.
+// https://github.com/aws/amazon-vpc-cni-k8s (test/integration/ipamd)
 func ParseProviderID(providerID string) (Compute, InstanceID) {
 	if strings.HasPrefix(providerID, "eks-hybrid://") {
 		return ComputeHybrid, ""
@@ -34,6 +37,9 @@ func ParseProviderID(providerID string) (Compute, InstanceID) {
 	last := rest[strings.LastIndexByte(rest, '/')+1:]
 	if strings.HasPrefix(last, "fargate-") {
 		return ComputeFargate, ""
+	}
+	if strings.HasPrefix(last, "hyperpod-") && strings.HasSuffix(rest, "/sagemaker/cluster/"+last) {
+		return ComputeHyperPod, ""
 	}
 	if id, ok := ParseInstanceID(last); ok {
 		return ComputeEC2, InstanceID(strings.Clone(string(id))) // a copy, so that the whole provider id is not kept in memory
@@ -128,8 +134,9 @@ type Node struct {
 // work. extra are more such keys, from the policy.
 //
 // The list is Karpenter's (scheduling.KnownEphemeralTaints, without the taints that the node
-// lifecycle controller sets on nodes of any age), and that of agents whose installation guides for
-// EKS name one.
+// lifecycle controller sets on nodes of any age), that of agents whose installation guides for EKS
+// name one, and the prefix by which Cluster Autoscaler knows that a node is not ready yet.
+// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#startup-taints
 func StartupTaint(key string, extra []string) bool {
 	switch key {
 	case "karpenter.sh/unregistered",
@@ -137,10 +144,11 @@ func StartupTaint(key string, extra []string) bool {
 		"node.cilium.io/agent-not-ready",
 		"ebs.csi.aws.com/agent-not-ready",
 		"efs.csi.aws.com/agent-not-ready",
-		"fsx.csi.aws.com/agent-not-ready":
+		"fsx.csi.aws.com/agent-not-ready",
+		"s3.csi.aws.com/agent-not-ready":
 		return true
 	}
-	return strings.HasPrefix(key, "readiness.k8s.io/") || slices.Contains(extra, key)
+	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") || slices.Contains(extra, key)
 }
 
 // AnnotationCordoned holds the id of the order with which Rollcall cordoned the node. Rollcall

@@ -29,6 +29,7 @@ func TestParseProviderID(t *testing.T) {
 		{"aws:////i-0123456789abcdef0", roll.ComputeEC2, "i-0123456789abcdef0"},
 		{"aws:///eu-west-1a/1234/fargate-ip-10-0-0-1.eu-west-1.compute.internal", roll.ComputeFargate, ""},
 		{"eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0", roll.ComputeHybrid, ""},
+		{"aws:///use1-az4/sagemaker/cluster/hyperpod-0a1b2c3d4e5f-i-0123456789abcdef0", roll.ComputeHyperPod, ""},
 		{"", roll.ComputeUnknown, ""},
 		{"gce://project/zone/name", roll.ComputeUnknown, ""},
 		{"aws:///eu-west-1a/", roll.ComputeUnknown, ""},

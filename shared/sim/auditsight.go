@@ -125,10 +125,10 @@ func wellNode(n *corev1.Node) (bool, string) {
 func startupTaint(key string) bool {
 	switch key {
 	case "karpenter.sh/unregistered", "node.cloudprovider.kubernetes.io/uninitialized", "node.cilium.io/agent-not-ready",
-		"ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready", "fsx.csi.aws.com/agent-not-ready":
+		"ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready", "fsx.csi.aws.com/agent-not-ready", "s3.csi.aws.com/agent-not-ready":
 		return true
 	}
-	return strings.HasPrefix(key, "readiness.k8s.io/")
+	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/")
 }
 
 // count counts the listed nodes, and those certainly past their tolerance at a time, in the cluster and

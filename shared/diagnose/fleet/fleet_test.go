@@ -163,6 +163,16 @@ func TestWhatIsFound(t *testing.T) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
 			})
 		}, "NodeGroupUnhealthy"},
+		{"a node group whose launches failed", roll.NotReady, managed, func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
+			})
+		}, "NodeGroupUnhealthy?"},
+		{"a node group with more than failed launches", roll.NotReady, managed, func(w *wrapped) {
+			w.group(func(g *evidence.Group) {
+				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures"}, {Code: "ClusterUnreachable"}}
+			})
+		}, "ApiEndpointUnreachable? NodeGroupUnhealthy"},
 		{"a ghost of an ill node group", roll.Ghost, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure"}}

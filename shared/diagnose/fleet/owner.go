@@ -61,6 +61,11 @@ func (l *look) ownerGone(sort, name string) cause.Verdict {
 		Saw("instance", "InstanceId", string(l.Finding.Instance), fmt.Sprintf("an instance of %s %s", sort, name))
 }
 
+// launchesOnly are the health issues that do not explain an instance that was launched. EKS reports them until
+// the group's next launch succeeds.
+// https://github.com/aws/containers-roadmap/issues/2326
+var launchesOnly = []string{"AsgInstanceLaunchFailures", "InstanceLimitExceeded"}
+
 // nodeGroup checks what EKS reports about a managed node group.
 func (l *look) nodeGroup() {
 	fact := l.Group().NodeGroup
@@ -73,7 +78,8 @@ func (l *look) nodeGroup() {
 		l.RuledOut(cause.NodeGroupUnhealthy)
 	case fact.Known():
 		seen := health("node group", g.Issues)
-		l.Note(cause.NodeGroupUnhealthy, cause.Decisive().In("nodegroup/"+g.Name).
+		explains := func(i roll.HealthIssue) bool { return !slices.Contains(launchesOnly, i.Code) }
+		l.Note(cause.NodeGroupUnhealthy, cause.DecisiveIf(slices.ContainsFunc(g.Issues, explains)).In("nodegroup/"+g.Name).
 			Says("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message).
 			Shows(seen...).Fix(l.showHealth(g.Name)))
 		for i, issue := range g.Issues {

@@ -116,7 +116,11 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 			out.Subnets = append(out.Subnets, s)
 		}
 	}
-	out.SuspendedProcesses = roll.Map(g.SuspendedProcesses, func(p asgtypes.SuspendedProcess) string { return aws.ToString(p.ProcessName) })
+	for _, p := range g.SuspendedProcesses {
+		name, reason := aws.ToString(p.ProcessName), aws.ToString(p.SuspensionReason)
+		out.SuspendedProcesses = append(out.SuspendedProcesses, name)
+		out.GaveUp = out.GaveUp || name == "Launch" && reason != "" && !strings.HasPrefix(reason, "User suspended")
+	}
 	var tags roll.TagSet
 	for _, t := range g.Tags {
 		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
