@@ -39,7 +39,7 @@ an account, rollcall explain --bundle DIR diagnoses from it. capture only reads;
 Secrets are removed from user data, console output, host logs and all other text before anything
 is written; still, review the files before you share them. User data and console output
 are captured for at most 3 instances of a group.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return capture(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()

@@ -65,7 +65,7 @@ smallest run that still breaks it and prints the history of that run.
       asg/workers; an override has an effect if it matches one of them.
 
 Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			f = f.sized(c.Flags().Changed)
 			var err error

@@ -71,7 +71,7 @@ or is invalid.`,
 
 func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command {
 	var f switchFlags
-	c.Args = cobra.NoArgs
+	c.Args = arguments(0, 0, "")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return f.turn(cmd.Context(), env, stop) }
 	flags := c.Flags()
 	flags.StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")

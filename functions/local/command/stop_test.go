@@ -281,7 +281,7 @@ func TestFlagsOfStopAndResume(t *testing.T) {
 	for _, command := range []string{"stop", "resume"} {
 		for want, args := range map[string][]string{
 			"--output": {"--output", "xml"}, "AWS_REGION": nil, "AWS_PROFILE": {"--region", "eu-west-1"},
-			"none of the others can be": {"--stack", "a", "--parameter", "/b"}, "unknown command": {"now"},
+			"none of the others can be": {"--stack", "a", "--parameter", "/b"}, "unexpected argument": {"now"},
 		} {
 			if code, stdout, stderr := rollcall(t, slices.Concat([]string{command}, args)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
 				t.Errorf("%s %q: exit %d, %q lacks %q", command, args, code, stderr, want)
