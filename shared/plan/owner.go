@@ -150,7 +150,7 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 		}
 	}
 	if p.Now.Before(until) {
-		return p.refuseUntil(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
+		return p.refuseUntil(until, OwnerWillAct, "%s; Rollcall waits until %s", what, roll.Clock(until))
 	}
 	return p.launchesFail(f, act)
 }
@@ -162,7 +162,7 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	goesOn := until.Add(ownerSilence)
 	switch {
 	case p.Now.Before(until):
-		return p.refuseUntil(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
+		return p.refuseUntil(until, OwnerWillAct, "%s; Rollcall waits until %s", what, roll.Clock(until))
 	case p.Now.Before(goesOn):
 		return p.refuseUntil(goesOn, OwnerDidNotAct, "%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn))
 	}

@@ -90,7 +90,7 @@ func (c Check) notJudged() (lines []string) {
 	}
 	for _, n := range c.Assessment.NotNodes {
 		if !slices.Contains(c.Assessment.Unjudged, n.Instance) {
-			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag, and is taken for no node: %s", n.Instance, n.Why))
+			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag but does not count as a node: %s", n.Instance, n.Why))
 		}
 	}
 	return append(append(lines, c.unjudgedLines()...), c.elsewhere()...)

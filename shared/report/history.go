@@ -119,14 +119,14 @@ func (h *history) node() {
 		h.add(t, HistoryDocument{What: "ready-again"}, "its node left Ready and came back")
 	}
 	if p, ok := s.Pressures[h.id]; ok {
-		h.add(p.Since, HistoryDocument{What: "pressed"}, "its node told of %s", strings.Join(p.Types, ", "))
-		h.add(p.Until, HistoryDocument{What: "relieved"}, "its node told of %s no more", strings.Join(p.Types, ", "))
+		h.add(p.Since, HistoryDocument{What: "pressed"}, "its node reported %s", strings.Join(p.Types, ", "))
+		h.add(p.Until, HistoryDocument{What: "relieved"}, "its node reported %s no more", strings.Join(p.Types, ", "))
 	}
 	h.add(s.Rests[h.id].Left, HistoryDocument{What: "rested"}, "it left the warm pool, or Standby")
 	if event, at := s.Announced(h.id); event != "" {
 		h.add(at, HistoryDocument{What: "announced"}, "EC2 announced of the Spot Instance: %s", event)
 	}
-	h.add(s.Missing[h.id], HistoryDocument{What: "missed"}, "EC2 knew it no more, or called it gone while its node was Ready")
+	h.add(s.Missing[h.id], HistoryDocument{What: "missed"}, "EC2 no longer knew it, or called it gone, while its node was Ready")
 }
 
 func (h *history) findings() {
@@ -277,7 +277,7 @@ func (m Memory) Unchecked(now time.Time) []string {
 	case at.IsZero():
 		return []string{fmt.Sprintf("%s remembers no check that saw the whole of %s: is it one of its clusters, and can its functions read it?", m.From, m.Cluster.Name)}
 	case now.Sub(at) >= checkedLate:
-		return []string{fmt.Sprintf("the last check that saw the whole of %s was at %s, %s ago: without one nothing is found, told or done", m.Cluster.Name, roll.Clock(at), Age(now.Sub(at)))}
+		return []string{fmt.Sprintf("the last check that saw the whole of %s was at %s, %s ago: without one, Rollcall finds, reports and does nothing", m.Cluster.Name, roll.Clock(at), Age(now.Sub(at)))}
 	}
 	return nil
 }

@@ -174,9 +174,9 @@ func (b *start) unreadable(faults []userdata.Fault, lacks *userdata.Join) cause.
 	what, fix := "", ""
 	if len(faults) > 0 {
 		f := faults[0]
-		fix, what = "correct "+f.Faulty(), fmt.Sprintf("%s, for which %s gives it up", f, f.By)
+		fix, what = "correct "+f.Faulty(), fmt.Sprintf("%s, so %s stops", f, f.By)
 		if f.Effect == userdata.Skipped {
-			what = fmt.Sprintf("%s, for which %s passes it over", f, f.By)
+			what = fmt.Sprintf("%s, so %s ignores it", f, f.By)
 		}
 	}
 	for _, f := range faults {

@@ -80,7 +80,7 @@ type trace struct {
 
 var traces = []trace{
 	{cause.KernelPanic, console.KernelPanic, "no panic", "the kernel panicked", "the kernel panicked: %s"},
-	{cause.OutOfMemory, console.OutOfMemory, outOfMemory, "the machine ran out of memory, and the kernel killed a process", "the machine ran out of memory, and the kernel killed %s"},
+	{cause.OutOfMemory, console.OutOfMemory, outOfMemory, "the instance ran out of memory, and the kernel killed a process", "the instance ran out of memory, and the kernel killed %s"},
 	{cause.DiskFull, console.DiskFull, "space on the disk", "a disk is full", "a disk is full: %s could not write"},
 }
 

@@ -99,11 +99,11 @@ func (l *look) kills() (cause.Verdict, bool) {
 	at := times(killed, func(evidence.Event) bool { return true })
 	v := cause.Suggestive().Fix(l.after(cause.OutOfMemory)).Shows(event(killed[len(killed)-1]))
 	if l.Finding.Kind == roll.NotReady {
-		return v.Says("the machine of node %s ran out of memory, at %s, and the kernel killed processes", l.Finding.Node, clocks(at)), true
+		return v.Says("the instance of node %s ran out of memory, at %s, and the kernel killed processes", l.Finding.Node, clocks(at)), true
 	}
 	after, losses, sure := l.before(at)
 	return v.DecisiveIf(sure).
-		Says("the machine of node %s ran out of memory, and the kernel killed processes, right before %d of the %d times at which it is known to have left Ready", l.Finding.Node, after, losses).
+		Says("the instance of node %s ran out of memory, and the kernel killed processes, right before %d of the %d times at which it is known to have left Ready", l.Finding.Node, after, losses).
 		Saw("events", "SystemOOM", "at "+clocks(at), "none before the node left Ready"), true
 }
 

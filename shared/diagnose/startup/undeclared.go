@@ -204,6 +204,6 @@ func (l *look) surprised(n evidence.NodeObject, d declaration, found []surprise)
 		what += ", with which its " + from + " has the kubelet register"
 		v.Shows(source)
 	}
-	return v.Says("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
+	return v.Says("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a permanent taint, so it does not count on the node for pending pods and launches another",
 		n.Name, what, pool, how).Fix(l.declare(pool, found), elsewhere(n, s, from))
 }

@@ -187,7 +187,7 @@ func (b *Bundle) readAt(fsys fs.FS) Faults {
 func ParseAt(said string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, said)
 	if err != nil || at.Unix() > maxSeconds || at.Unix() < 0 {
-		return time.Time{}, fmt.Errorf("%q is no time of a capture in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))
+		return time.Time{}, fmt.Errorf("%q is not a time in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))
 	}
 	return at.UTC(), nil
 }
