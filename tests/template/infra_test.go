@@ -104,7 +104,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 		t.Errorf("for all clusters: %v\n%s%s", err, out, calls)
 	}
 	t.Setenv("CLUSTERS", "")
-	if out, _, err := grant(t, "eu-west-1", "API", role); err == nil || !strings.Contains(out, "no clusters could be listed in eu-west-1; for one: make grant CLUSTER=NAME") {
+	if out, _, err := grant(t, "eu-west-1", "API", role); err == nil || !strings.Contains(out, "aws eks list-clusters --region eu-west-1 lists no cluster, or failed: check credentials and region, or name one: make grant CLUSTER=NAME") {
 		t.Errorf("without any cluster: %v\n%s", err, out)
 	}
 	for _, bad := range []string{"CLUSTER=a b", "CLUSTER=-x", "CLUSTER=$$(id)"} {
