@@ -306,7 +306,7 @@ func TestWhatIsUsedOfAnHour(t *testing.T) {
 
 func TestThatNobodyCheckedIsToldFromAQuarterOfAnHourOn(t *testing.T) {
 	for checked, want := range map[time.Time]string{
-		{}: "remembers no check", ago(15 * time.Minute): "15m ago", ago(15*time.Minute - time.Second): "",
+		{}: "no record of a check", ago(15 * time.Minute): "15m ago", ago(15*time.Minute - time.Second): "",
 	} {
 		notes := Memory{From: "the ledger of stack rollcall", Cluster: cluster, State: ledger.State{Checked: checked}}.Unchecked(now)
 		if (len(notes) > 0) != (want != "") || !strings.Contains(strings.Join(notes, ""), want) {
@@ -387,7 +387,7 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		}, nil, "every instance is a healthy node"},
 		"a gap": {func(c *Check) {
 			c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied, Detail: "ec2:DescribeInstanceStatus is denied"}}
-		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not all could be read"},
+		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not everything could be read"},
 	} {
 		c := checks()["healthy"]
 		c.Snapshot = new(*c.Snapshot)

@@ -391,7 +391,7 @@ func (c Check) headline() string {
 		s += fmt.Sprintf(", %d starting", c.Assessment.Waiting)
 	}
 	if !c.Complete() {
-		s += ", not all could be read or done"
+		s += ", not everything could be read or done"
 	}
 	return s + "; mode " + string(c.Mode)
 }
@@ -410,7 +410,7 @@ func (c Check) calm() string {
 		n := len(c.Assessment.Unjudged)
 		return fmt.Sprintf("no finding, but %d %s could not be judged", n, roll.Plural(n, "instance", "instances"))
 	case !c.Complete():
-		return "no finding, but not all could be read"
+		return "no finding, but not everything could be read"
 	case len(c.Assessment.Notes) > 0:
 		return "no finding; see the notes for what was not judged"
 	case len(c.Assessment.NotNodes) > 0:

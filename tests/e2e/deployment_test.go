@@ -154,7 +154,7 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	// No check has run yet.
 	e := a.ask(command.ExitFindings, id)
 	same(t, "before the first check", answers(e), []string{"held terminate NotSeenTwice"})
-	if e.WhatIf || e.Memory != "the ledger of stack rollcall" || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "remembers no check") }) {
+	if e.WhatIf || e.Memory != "the ledger of stack rollcall" || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "no record of a check") }) {
 		t.Errorf("what if: %v, memory %q, notes %q", e.WhatIf, e.Memory, e.Notes)
 	}
 

@@ -123,7 +123,7 @@ func TestWhatNothingIsFoundAboutIsAnsweredWithoutALedger(t *testing.T) {
 		"i-00000000 is unknown: EC2 does not list it, and payments has no node of it":               {ExitError, healthy, "i-00000000"},
 	} {
 		code, text, _ := rollcall(t, "explain", "--bundle", tt.bundle, tt.id)
-		if text = strings.Join(strings.Fields(text), " "); code != tt.code || !strings.Contains(text, want) || strings.Contains(text, "every instance is a healthy node") || strings.Contains(text, "not all could be read") {
+		if text = strings.Join(strings.Fields(text), " "); code != tt.code || !strings.Contains(text, want) || strings.Contains(text, "every instance is a healthy node") || strings.Contains(text, "not everything could be read") {
 			t.Errorf("%s: exit %d, want %q\n%s", tt.id, code, want, text)
 		}
 	}
