@@ -181,7 +181,7 @@ func (l *look) zone() cause.Verdict {
 			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier arn:aws:eks:%[2]s:%[3]s:cluster/%[4]s --away-from %[5]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.Account, l.ClusterID.Name, zoneID))
 }
 
-// request is a request that a webhook may refuse, of which objects, and what does not happen then.
+// request is a request that a webhook may refuse, with its objects and what a refusal prevents.
 type request struct{ resource, operation, objects, what string }
 
 // needs maps a kind of finding to the request that it waits for: create a node, relabel it when it

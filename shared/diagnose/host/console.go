@@ -98,7 +98,7 @@ func (l *look) traced(t trace) cause.Verdict {
 	f, when := l.sign(t.sign)
 	ready, notReady := l.notReady()
 	short, isFull := l.shortage()
-	// The kubelet's log quotes what its pods' volumes lack. Of the node's own disks df tells.
+	// The kubelet's log quotes what its pods' volumes lack. The node's own disks are in the output of df.
 	sure := t.code != cause.DiskFull || f.From == ""
 	if !sure && len(i.HostLogs.Value.Disks) > 0 {
 		when = nowhere

@@ -70,8 +70,8 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 	return b, nil
 }
 
-// OpenPart reads files of a bundle by their names, of which any may be missing. It answers from them
-// alone, and an object that none of them has is not captured. The error is [Faults].
+// OpenPart reads files of a bundle by their names; any may be missing. An object that no file has
+// counts as not captured. The error is [Faults].
 func OpenPart(files map[string][]byte) (*Bundle, error) {
 	b := &Bundle{c: newContents()}
 	var faults Faults

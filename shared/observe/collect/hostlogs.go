@@ -28,8 +28,8 @@ type HostLogs struct {
 	// Document is the name of the SSM document that prints the logs; "" reads none. Its output counts
 	// only if the command has the comment hostlog.Comment.
 	Document string
-	// Ask reports whether a command is sent to a host of which no output is known. Without it, what
-	// others asked for is read.
+	// Ask has a command sent to hosts without a known output. Otherwise only the output of commands
+	// that others sent is read.
 	Ask bool
 	// Parameters are those of the document.
 	Parameters map[string][]string
