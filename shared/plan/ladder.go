@@ -376,7 +376,7 @@ func inProgress(state ledger.State, id string) bool {
 func modeObjects(pol policy.Policy) *Refusal {
 	switch {
 	case pol.Stop:
-		return refuse(Stopped, "the policy says stop: true, which halts every act in every cluster until somebody takes it out (rollcall resume)")
+		return refuse(Stopped, "the policy says stop: true, which halts every act in every cluster until it is removed (rollcall resume)")
 	case pol.Mode == policy.Remediate:
 		return nil
 	case pol.Mode == policy.Notify:

@@ -239,7 +239,7 @@ var ends = map[Reason]string{
 	OwnerUnknown:           "when Rollcall may read what the owner does",
 	NodeGroupUnhealthy:     "when the node group is ACTIVE and EKS reports no issue with it",
 	OwnerWillAct:           "when the owner has acted, or its time is over",
-	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder goes on then, if it has a step left",
+	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder continues then, if it has a step left",
 	ReplacementUnavailable: "when a launch works, or you set rollcall:replace=true or limits.withoutReplacement: proceed; never in a Capacity Block",
 	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	TerminationProtected:   "when you turn the termination protection off",

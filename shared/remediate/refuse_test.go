@@ -418,7 +418,7 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 			continue
 		}
 		w.refused(t, out, plan.OrderExpired, 0)
-		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble goes on, a check will order again"; out.Detail != want {
+		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble lasts, a check will order again"; out.Detail != want {
 			t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
 		}
 		if len(w.events) != 0 {

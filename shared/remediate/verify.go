@@ -64,7 +64,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 		return verified{}, refusal(o, plan.StepUnavailable, "this version cannot %s", o.Action)
 	}
 	if !now.Before(o.Expires) {
-		return verified{}, refusal(o, plan.OrderExpired, "the order of %s expired at %s; if the trouble goes on, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
+		return verified{}, refusal(o, plan.OrderExpired, "the order of %s expired at %s; if the trouble lasts, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
 	}
 	l, no := r.lookAgain(ctx, o, now)
 	if no != nil {

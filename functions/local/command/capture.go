@@ -171,7 +171,7 @@ func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
 
 // told prints what was written, and what is missing from it.
 func told(env Environment, dir string, files map[string][]byte, lacks map[string]string) error {
-	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they tell: %s\n", len(files), dir, paste.Command("rollcall", "explain", "--bundle", dir)); err != nil {
+	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they show: %s\n", len(files), dir, paste.Command("rollcall", "explain", "--bundle", dir)); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	for _, file := range slices.Sorted(maps.Keys(lacks)) {

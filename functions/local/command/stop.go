@@ -232,7 +232,7 @@ func (s policySwitch) resume(ctx context.Context) (inForce, error) {
 	case !now.Changed:
 		now.headline = "not stopped: nothing was written"
 	case now.Acts:
-		now.headline = "resumed: what was held as Stopped goes on with the next checks, within the limits"
+		now.headline = "resumed: what was held as Stopped continues with the next checks, within the limits"
 	default:
 		now.headline = "resumed: nothing is stopped any more, and no mode allows an act"
 	}

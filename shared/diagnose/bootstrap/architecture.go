@@ -46,7 +46,7 @@ func (b *start) architecture() cause.Verdict {
 			Shows(refused).Fix(b.compare())
 	case image.Known():
 		return b.inImage().
-			Says("%s is %s and its AMI %s is said to be %s", b.Finding.Instance, own, config.Value.Image, ami).
+			Says("%s is %s, but EC2 lists its AMI %s as %s", b.Finding.Instance, own, config.Value.Image, ami).
 			Saw("AMI", "Architecture", ami, own).Fix(b.compare())
 	case image.State == evidence.Absent:
 		return cause.NotChecked("the AMI does not exist any more, or is not shared")

@@ -51,7 +51,7 @@ func (b *start) readable() cause.Verdict {
 		case f.Effect == userdata.Unread:
 			return cause.NotChecked("not all of the user data could be followed: " + f.String())
 		case f.Effect == userdata.Depends && b.concerns(f):
-			return cause.NotChecked(fmt.Sprintf("%s, and whether it is read all the same depends on the version of %s", f, f.By))
+			return cause.NotChecked(fmt.Sprintf("%s, and whether it is read anyway depends on the version of %s", f, f.By))
 		}
 	}
 	return cause.RuledOut

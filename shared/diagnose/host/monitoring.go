@@ -57,7 +57,7 @@ func (l *look) latched() cause.Verdict {
 	}
 	fixes := []string{
 		paste.Kubectl("describe", "node", n.Value.Name) + "   # does what the message names still happen?",
-		l.restartAgent(n.Value.Name) + "   # its conditions begin anew: what is still wrong is reported again",
+		l.restartAgent(n.Value.Name) + "   # its conditions start again: what is still wrong is reported again",
 	}
 	if !l.Instance().Console.Settled() {
 		fixes = append([]string{l.screen() + "   # was not read: does it show the reason?"}, fixes...)

@@ -152,7 +152,7 @@ func (l *look) printed(list, get *action, f *roll.Finding) (fact evidence.Fact[h
 		return aws.ToTime(b.RequestedDateTime).Compare(aws.ToTime(a.RequestedDateTime))
 	})
 	if len(all) == 0 {
-		return evidence.Skipped[hostlog.Log]("nobody has asked for them yet"), true
+		return evidence.Skipped[hostlog.Log]("no command has been sent for them yet"), true
 	}
 	ask = l.ev.At.Sub(aws.ToTime(all[0].RequestedDateTime)) >= logsAgain
 	if i := slices.IndexFunc(all, func(i types.CommandInvocation) bool { return i.Status == types.CommandInvocationStatusSuccess }); i >= 0 {
