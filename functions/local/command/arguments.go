@@ -12,9 +12,9 @@ func arguments(least, most int, name string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("%s needs %s: see %[1]s --help", c.CommandPath(), name)
+			return fmt.Errorf("missing argument, %s: see %s --help", name, c.CommandPath())
 		case len(args) > most:
-			return fmt.Errorf("%s: unexpected argument %q: see %[1]s --help", c.CommandPath(), args[most])
+			return fmt.Errorf("unexpected argument %q: see %s --help", args[most], c.CommandPath())
 		}
 		return nil
 	}
