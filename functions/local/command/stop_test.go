@@ -131,7 +131,7 @@ func TestStopAndResumeChangeOneLine(t *testing.T) {
 	if now, printed, err = p.turn(t, false, policy.Remediate); err != nil || now.Stop || !now.Acts || !now.Changed || p.puts != 2 || p.value != document {
 		t.Errorf("resumed: %v, %+v\n%s", err, now, p.value)
 	}
-	if !strings.HasPrefix(printed, "resumed: what was held as Stopped goes on") || !strings.Contains(printed, "  stop       false\n") || !strings.Contains(printed, "version    5,") {
+	if !strings.HasPrefix(printed, "resumed: what was held as Stopped continues") || !strings.Contains(printed, "  stop       false\n") || !strings.Contains(printed, "version    5,") {
 		t.Errorf("printed\n%s", printed)
 	}
 	if now, printed, err = p.turn(t, false, policy.Remediate); err != nil || now.Changed || p.puts != 2 || !strings.HasPrefix(printed, "not stopped: nothing was written\n") {
