@@ -51,7 +51,11 @@ clusters=$cluster
 if [ -z "$cluster" ]; then
 	clusters=$(there eks list-clusters --query 'clusters[]')
 	if [ -z "$clusters" ]; then
-		echo "no clusters could be listed in $region; for one: make grant CLUSTER=NAME" >&2
+		if [ "$region" = REGION ]; then
+			echo "the region is not known: set AWS_REGION, or name one cluster: make grant CLUSTER=NAME" >&2
+		else
+			echo "aws eks list-clusters --region $region lists no cluster, or failed: check credentials and region, or name one: make grant CLUSTER=NAME" >&2
+		fi
 		exit 2
 	fi
 fi
@@ -66,11 +70,11 @@ if [ -n "$inspect" ]; then
 else
 	inspect=arn:aws:iam::111122223333:role/ROLLCALL-INSPECT
 	remediate=arn:aws:iam::111122223333:role/ROLLCALL-REMEDIATE
-	echo "# The stack $stack could not be looked up: put the values of its outputs InspectRoleArn and RemediateRoleArn in."
+	echo "# The stack $stack could not be read: replace the two role ARNs by its outputs InspectRoleArn and RemediateRoleArn."
 	echo "# Leave the second role out unless the stack's mode is remediate."
 fi
 if [ "$region" = REGION ]; then
-	echo "# The region is not known: put it in the place of REGION, or set AWS_REGION and ask again."
+	echo "# The region is not known: replace REGION, or set AWS_REGION and run this again."
 fi
 
 entry() {

@@ -224,7 +224,7 @@ func (a *assessor) notes() {
 		a.note("%d %s no EC2 provider id (spec.providerID): an instance that seems unregistered may be one of them, so none is acted on", n, roll.Plural(n, "node has", "nodes have"))
 	}
 	if n := a.unreadable; n > 0 {
-		a.note("%d %s not judged: nobody could tell what %s doing in %s Auto Scaling group", n, roll.Plural(n, "instance is", "instances are"), roll.Plural(n, "it is", "they are"), roll.Plural(n, "its", "their"))
+		a.note("%d %s not judged: it could not be read what %s doing in %s Auto Scaling group", n, roll.Plural(n, "instance is", "instances are"), roll.Plural(n, "it is", "they are"), roll.Plural(n, "its", "their"))
 	}
 	if n := a.hidden; n > 0 {
 		a.note("%d %s of Auto Mode judged by what Kubernetes says alone: EC2 does not show %s", n, roll.Plural(n, "node", "nodes"), roll.Plural(n, "its instance", "their instances"))

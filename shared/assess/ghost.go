@@ -140,5 +140,5 @@ func (a *assessor) deathNote(m roll.Member) string {
 	if m.Instance != nil {
 		return fmt.Sprintf("EC2 says that its instance %s is %s", m.ID(), m.Instance.Fate())
 	}
-	return fmt.Sprintf("EC2 knows its instance %s no longer", m.ID())
+	return fmt.Sprintf("EC2 no longer knows its instance %s", m.ID())
 }

@@ -131,10 +131,10 @@ func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 		Instance: subject, Group: r.group, Owner: ownerOf(r.group), Selector: roll.GroupSelector(r.group), Zone: l.Zone, Kind: roll.Stuck, Stage: roll.Watching, Left: l,
 		Since: r.Ended, Began: r.Ended, Due: r.Ended.Add(LeftAfter),
 	}
-	f.Summary = fmt.Sprintf("%s is to outlive instance %s, which is gone since %s", leftName(l), l.Instance, roll.Clock(l.Ended))
+	f.Summary = fmt.Sprintf("%s is meant to outlive instance %s, which has been gone since %s", leftName(l), l.Instance, roll.Clock(l.Ended))
 	if !a.Now.Before(f.Due) {
 		f.Stage = roll.Overdue
-		f.Summary = fmt.Sprintf("%s outlived instance %s, which is gone since %s, and is attached to nothing: %s", leftName(l), l.Instance, roll.Clock(l.Ended), leftCost(l))
+		f.Summary = fmt.Sprintf("%s outlived instance %s, which has been gone since %s, and is attached to nothing: %s", leftName(l), l.Instance, roll.Clock(l.Ended), leftCost(l))
 	}
 	a.addObject(f)
 }

@@ -111,7 +111,7 @@ const neverReady = 10 * time.Second
 func (a *assessor) absent(m roll.Member, w absence) {
 	n := m.Node
 	if n.Ready.Status != roll.ConditionFalse {
-		a.unready(m, roll.Unknown, roll.ConditionUnknown, "has stopped reporting its status", w)
+		a.unready(m, roll.Unknown, roll.ConditionUnknown, "has not reported its status", w)
 		return
 	}
 	if !w.since.After(n.Created.Add(neverReady)) {
@@ -122,7 +122,7 @@ func (a *assessor) absent(m roll.Member, w absence) {
 		a.uninitialized(m, missing, false)
 		return
 	}
-	a.unready(m, roll.NotReady, roll.ConditionFalse, "reports that it is not ready", w)
+	a.unready(m, roll.NotReady, roll.ConditionFalse, "has not been ready", w)
 }
 
 // unready finds a node whose Ready condition is False or Unknown, if the policy watches that.

@@ -478,10 +478,10 @@ func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
 	}{
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: ago(time.Hour), Reason: "KubeletNotReady"}
-		}, ledger.State{}, "node node-a reports that it is not ready since 2026-03-10 11:00:00Z (KubeletNotReady)"},
+		}, ledger.State{}, "node node-a has not been ready since 2026-03-10 11:00:00Z (KubeletNotReady)"},
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
-		}, ledger.State{}, "node node-a has stopped reporting its status since 2026-03-10 11:00:00Z"},
+		}, ledger.State{}, "node node-a has not reported its status since 2026-03-10 11:00:00Z"},
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: n.Created}
 		}, ledger.State{}, "node node-a has never been ready since its creation at 2026-03-08 12:00:00Z"},
@@ -495,7 +495,7 @@ func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Conditions = kernel("") }, ledger.State{}, "condition KernelReady of node node-a is False since 2026-03-10 11:00:00Z"},
 		{func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			s.Impaired = map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}
-		}, ledger.State{}, "the instance status check of i-0000000000000000a fails since 2026-03-10 11:00:00Z"},
+		}, ledger.State{}, "the instance status check of i-0000000000000000a has failed since 2026-03-10 11:00:00Z"},
 		{func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Since = ago(time.Minute) }, flips(50, 40, 30, 20), "node node-a left Ready and came back 5 times within an hour, since 2026-03-10 11:10:00Z"},
 		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			i.Owner = roll.OwnerManagedNodeGroup
@@ -509,7 +509,7 @@ func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
 			i.Owner, i.ASG = roll.OwnerKarpenter, ""
 			s.Details[id] = roll.Detail{HasNodeClaim: roll.No}
 			elsewhere(n)
-		}, ledger.State{}, "instance i-0000000000000000a, launched at 2026-03-08 11:00:00Z, is owned by nothing any more: it is Karpenter's, and no NodeClaim has it"},
+		}, ledger.State{}, "instance i-0000000000000000a, launched at 2026-03-08 11:00:00Z, has no owner any more: it is Karpenter's, and no NodeClaim has it"},
 		{func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			i.State = roll.StateTerminated
 			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}

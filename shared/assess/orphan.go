@@ -43,7 +43,7 @@ func (a *assessor) orphans() {
 		case i.Ambiguous:
 			a.notNode(i, whyAmbiguous)
 		case !i.Named:
-			a.notNode(i, "EKS knows no such cluster, and only a kubernetes.io/cluster/ tag names it: it may be of a cluster that is not one of EKS")
+			a.notNode(i, "EKS has no such cluster, and only a kubernetes.io/cluster/ tag names it: it may be of a cluster that is not one of EKS")
 		default:
 			a.orphan(roll.Member{Instance: i}, "its EKS cluster does not exist")
 		}
@@ -70,6 +70,6 @@ func (a *assessor) orphan(m roll.Member, why string) {
 	}
 	f := a.finding(m, roll.Orphaned, since, since.Add(tolerance))
 	f.Began = launched
-	f.Summary = fmt.Sprintf("instance %s, launched at %s, is owned by nothing any more: %s", m.ID(), roll.Clock(launched), why)
+	f.Summary = fmt.Sprintf("instance %s, launched at %s, has no owner any more: %s", m.ID(), roll.Clock(launched), why)
 	a.add(f, m)
 }

@@ -123,7 +123,7 @@ func TestAnImpairmentNamesTheCheckThatFails(t *testing.T) {
 			failing.Since = ago(time.Hour)
 			s.Impaired = map[roll.InstanceID]roll.Impairment{id: failing}
 		}, ledger.State{})
-		if f := one(t, want, a); f.Kind != roll.Impaired || f.Summary != "the "+want+" status check of "+string(id)+" fails since "+roll.Clock(ago(time.Hour)) {
+		if f := one(t, want, a); f.Kind != roll.Impaired || f.Summary != "the "+want+" status check of "+string(id)+" has failed since "+roll.Clock(ago(time.Hour)) {
 			t.Errorf("%s: %+v", want, f)
 		}
 	}

@@ -32,7 +32,7 @@ func (a *assessor) impaired(m roll.Member) {
 		check = "system"
 	}
 	f := a.finding(m, roll.Impaired, since, since.Add(tolerance))
-	f.Summary = fmt.Sprintf("the %s status check of %s fails since %s", check, i.ID, roll.Clock(since))
+	f.Summary = fmt.Sprintf("the %s status check of %s has failed since %s", check, i.ID, roll.Clock(since))
 	a.add(f, m)
 }
 

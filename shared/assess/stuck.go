@@ -161,7 +161,7 @@ func removalSummary(f roll.Finding) string {
 	}
 	switch {
 	case r.Gone:
-		s += fmt.Sprintf("; EC2 knows its instance %s no longer", r.Machine)
+		s += fmt.Sprintf("; EC2 no longer knows its instance %s", r.Machine)
 	case r.State != "":
 		s += fmt.Sprintf("; its instance %s is %s", r.Machine, r.State)
 	}

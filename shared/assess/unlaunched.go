@@ -40,7 +40,7 @@ func (a *assessor) unlaunched() {
 		}
 		f.Summary = fmt.Sprintf("launches of %s have not succeeded since %s: %s", group, roll.Clock(since), said(l.Message))
 		if l.Unready {
-			f.Summary = fmt.Sprintf("%s is not ready since %s, so that Karpenter launches nothing for it: %s", group, roll.Clock(since), said(l.Message))
+			f.Summary = fmt.Sprintf("%s has not been ready since %s, so Karpenter launches nothing for it: %s", group, roll.Clock(since), said(l.Message))
 		}
 		if l.Status != "" {
 			f.Summary = fmt.Sprintf("EKS reports %s as %s: %s", group, l.Status, said(l.Message))
@@ -48,7 +48,7 @@ func (a *assessor) unlaunched() {
 		a.add(f, roll.Member{})
 	}
 	for _, g := range a.Snapshot.Suspended {
-		a.note("%s has fewer instances than it is to have: its process Launch is suspended, so that is meant", g)
+		a.note("%s has fewer instances than it should: its process Launch is suspended, so that is intended", g)
 	}
 }
 

@@ -215,11 +215,11 @@ func TestWhySpotInstancesAreGone(t *testing.T) {
 		want     roll.SpotEvent
 		at       time.Time
 	}{
-		"nothing":              {},
-		"EC2 knows it no more": {map[SpotKey]time.Time{{"i-1", roll.SpotRebalance}: noon}, nil, roll.SpotRebalance, noon},
-		"both":                 {map[SpotKey]time.Time{{"i-1", roll.SpotRebalance}: noon, {"i-1", roll.SpotInterruption}: noon.Add(1)}, nil, roll.SpotInterruption, noon.Add(1)},
-		"another's":            {map[SpotKey]time.Time{{"i-2", roll.SpotRebalance}: noon}, &roll.Instance{}, "", time.Time{}},
-		"its reason says so":   {nil, &roll.Instance{SpotTaken: true}, roll.SpotInterruption, time.Time{}},
+		"nothing":                {},
+		"EC2 no longer knows it": {map[SpotKey]time.Time{{"i-1", roll.SpotRebalance}: noon}, nil, roll.SpotRebalance, noon},
+		"both":                   {map[SpotKey]time.Time{{"i-1", roll.SpotRebalance}: noon, {"i-1", roll.SpotInterruption}: noon.Add(1)}, nil, roll.SpotInterruption, noon.Add(1)},
+		"another's":              {map[SpotKey]time.Time{{"i-2", roll.SpotRebalance}: noon}, &roll.Instance{}, "", time.Time{}},
+		"its reason says so":     {nil, &roll.Instance{SpotTaken: true}, roll.SpotInterruption, time.Time{}},
 	} {
 		if event, at := (State{Spot: c.spot}).SpotEnd("i-1", c.instance); event != c.want || !at.Equal(c.at) {
 			t.Errorf("%s: %s at %s", name, event, at)

@@ -42,7 +42,7 @@ func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []ro
 	o.readPods(ctx, s, questions)
 }
 
-// readVouched reads the suspects in full of which the snapshot has only what a node shows.
+// readVouched reads in full the suspects of which the snapshot has only what a node shows.
 func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	var ids []roll.InstanceID
 	for _, q := range questions {

@@ -106,8 +106,8 @@ func accepted(s *roll.Snapshot, i *roll.Instance, account string) bool {
 	return account == "" || account == s.Cluster.ID.Account
 }
 
-// readMissed looks up the instances of nodes that are missing in the listing: their tag is missing
-// or another one. They are marked as unclaimed: only a node names them, and a node reports whatever
+// readMissed looks up the instances of nodes that the listing lacks because they have no cluster tag,
+// or another cluster's. They are marked as unclaimed: only a node names them, and a node reports whatever
 // its kubelet is configured to report.
 func (o *Observer) readMissed(ctx context.Context, s *roll.Snapshot) {
 	if !s.Has(roll.ScopeInstances) {

@@ -174,8 +174,8 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 	return managed, answer
 }
 
-// untaggedGroups returns the Auto Scaling groups that lack the cluster's tag, and of which an instance
-// is a node of the cluster: a group need not carry the tags that its instances have.
+// untaggedGroups returns the Auto Scaling groups without the cluster's tag that have an instance which
+// is a node of the cluster: a group need not carry the tags of its instances.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 func untaggedGroups(s *roll.Snapshot, tagged map[string]bool) []string {
 	var names []string

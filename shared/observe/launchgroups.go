@@ -135,8 +135,8 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool
 	s.Launches[group] = l
 }
 
-// addTerminated adds the groups whose latest launches EC2 terminated before they ran. For Karpenter
-// and for a fleet such a launch succeeded, so nothing else may report it.
+// addTerminated adds the groups whose latest launches EC2 terminated before they ran. To Karpenter
+// and to a fleet such a launch succeeded, so perhaps nothing else reports it.
 func addTerminated(s *roll.Snapshot) {
 	running := map[roll.Group]time.Time{} // launch time of the latest instance that got past pending
 	for i := range s.Instances {

@@ -32,7 +32,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 		d.LeaseRead = roll.No
 		unread := len(names[q.Instance]) == 0
 		if unread {
-			unknown(s, roll.CallLease, roll.GapFailed, fmt.Sprintf("%s has no private DNS name, by which its node and its lease would be called", q.Instance))
+			unknown(s, roll.CallLease, roll.GapFailed, fmt.Sprintf("%s has no private DNS name, after which its node and its lease are named", q.Instance))
 		}
 		for _, name := range names[q.Instance] {
 			if over || reads == leaseReads {

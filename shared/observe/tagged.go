@@ -18,42 +18,41 @@ import (
 	"rollcall/shared/roll"
 )
 
-// A large cluster is not listed in full. DescribeInstances shows 7.5 KB of each instance, of which
-// a check needs nothing while the node is in order. So the check asks in this order:
+// A large cluster is not listed in full. DescribeInstances returns 7.5 KB for each instance, and a
+// check needs none of it while the node is in order. So the check reads in this order:
 //
 //  1. DescribeTags, 0.3 KB each: which instances carry the cluster's tag, and which carry a tag of
 //     Rollcall's that a person or a check wrote (hold, ignore, mode, deadline and so on).
 //  2. The nodes.
-//  3. DescribeInstances by id for every instance of which a node does not show all that is needed,
-//     and for a part of the others in turn.
+//  3. DescribeInstances by id for every instance whose node does not show all that is needed, and
+//     for a part of the others in turn.
 //
-// Why this is still a proof. What a check concludes of an absence is only that an instance has no
-// node, and that it concludes of instances in the first answer: they existed before the nodes were
-// read, so that a node which registers in between is seen. An instance that the tags do not show
-// yet, as EC2 is eventually consistent, is not judged in this check, as it would not be if the
-// listing left it out; its node, if it has one, brings it in by its id. Everything that is
-// concluded of an instance itself, its state or its tags, comes from DescribeInstances, which is
-// asked after the nodes, as for a target right before an act. So nothing is concluded of an
-// instance that was not read in full, but that its node is in order: see vouches. Each instance
-// with a finding is read in full before the plan is made (roll.Question.Whole).
+// Why this is still a proof: the only conclusion from an absence is that an instance has no node,
+// and only for instances of the first answer. They existed before the nodes were read, so a node
+// that registers in between is seen. An instance whose tags EC2 does not show yet is not judged in
+// this check, just as if a listing had left it out; its node, if it has one, adds it by its id.
+// The state and the tags of an instance come from DescribeInstances alone, which is called after
+// the nodes are read, as for a target right before an act. So the only conclusion about an instance
+// that was not read in full is that its node is in order: see vouches. Each instance with a finding
+// is read in full before the plan is made (roll.Question.Whole).
 //
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeTags.html
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 const (
-	// rollFrom is the number of instances from which on a cluster is read this way: what does not
-	// fit on one page of DescribeInstances. Up to there one request has everything.
+	// rollFrom is the least number of instances of a cluster that is read this way. Fewer fit on one
+	// page of DescribeInstances.
 	rollFrom = pageSize + 1
 	// vouchAfter is how long a node must have existed and been Ready to vouch for its instance. A
 	// younger one is read in full, for its registration time, and to see whether it stays Ready.
 	vouchAfter = 90 * time.Minute
 	// turnEvery is the time in which each instance has its turn to be read in full.
 	turnEvery = 2 * time.Hour
-	// turnLeast is how much of that a first check reads, which does not know when the last was.
+	// turnLeast is how much of that a first check reads: it does not know when the last one was.
 	turnLeast = 5 * time.Minute
 	// newestOfGroup is how many nodes of each group are read in full, the newest: a diagnosis
 	// compares others with them.
 	newestOfGroup = 2
-	// tagSettles is the age of an instance from which on the tags should show it.
+	// tagSettles is the age from which an instance should appear in DescribeTags.
 	tagSettles = 5 * time.Minute
 	// relistFor is how long a cluster is listed in full after its tags and its nodes disagreed.
 	relistFor = time.Hour
@@ -178,8 +177,8 @@ func (o *Observer) begins(ctx context.Context, s *roll.Snapshot) *tagged {
 	for i := range s.Instances {
 		t.add(s.Instances[i].ID)
 	}
-	// One that was there and is missing was left out, or is gone: it is looked up, since without it
-	// its finding would end, and begin anew.
+	// An instance of the last check that is missing now was left out, or is gone. It is looked up:
+	// otherwise its finding would end and begin again.
 	for _, id := range known.ids {
 		t.add(id)
 	}
@@ -343,8 +342,8 @@ func newestOf(nodes []roll.Node, vouching map[roll.InstanceID]*roll.Node) map[ro
 	return out
 }
 
-// turnOf returns whose turn it is to be read in full though the node vouches. An id has its time in
-// every two hours; the times since the last check are due.
+// turnOf reports which instances are read in full in this check although their nodes vouch for them.
+// Each id has a fixed time within turnEvery, and is due in the first check after it.
 func (o *Observer) turnOf(s *roll.Snapshot) func(roll.InstanceID) bool {
 	last := o.progress.of(s.Cluster.ID.Name).at
 	since := s.At.Sub(last)

@@ -142,7 +142,7 @@ func TestAnOrderSaysWhyItDoesNotRebootFirst(t *testing.T) {
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
 	w.because("SystemStatusImpaired", roll.Decisive, roll.CureReplace, "")
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || !strings.Contains(p.Orders[0].Why, "no reboot: against SystemStatusImpaired another instance helps") {
+	if len(p.Orders) != 1 || !strings.Contains(p.Orders[0].Why, "no reboot: a new instance helps against SystemStatusImpaired, a reboot does not") {
 		t.Errorf("got %+v", p.Orders)
 	}
 }

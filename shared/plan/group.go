@@ -57,10 +57,10 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		return nil // the group gave up the instance and did not replace it
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
-		return p.refuseUntil(until, OneAtATime, "%s ended %s of %s; its replacement has until %s to become a Ready node", roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(until))
+		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
-	return refuse(ReplacementPending, "%s ended %s of %s; no node of an instance launched since %s is Ready yet. To act on %s all the same: %s",
-		roll.Clock(last.Done), last.Instance, f.Group, roll.Clock(last.At), f.Instance,
+	return refuse(ReplacementPending, "%s of %s was terminated at %s; no node of an instance launched since %s is Ready yet. To act on %s anyway: %s",
+		last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(last.At), f.Instance,
 		paste.Format("aws ec2 create-tags --resources %s --tags Key=%s,Value=true", string(f.Instance), roll.TagReplace))
 }
 

@@ -134,7 +134,7 @@ func (p *planner) impossible(f roll.Finding, act Action) string {
 		case n == nil:
 			return fmt.Sprintf("no %s: there is no node", act)
 		case n.Ready.Status == roll.ConditionUnknown:
-			return fmt.Sprintf("no %s: its kubelet is silent, so nothing would end the pods", act)
+			return fmt.Sprintf("no %s: its kubelet is silent, so its pods would not stop", act)
 		}
 	case Reboot:
 		if a, ok := p.rebooted(f); ok {
@@ -148,7 +148,7 @@ func (p *planner) impossible(f roll.Finding, act Action) string {
 		}
 		cures := func(c roll.Cause) bool { return c.Confidence == roll.Decisive && c.Cure != roll.CureUnclear }
 		if c, ok := roll.Find(p.Diagnoses[f.Key()].Causes, cures); ok && c.Cure == roll.CureReplace && f.Kind != roll.Impaired {
-			return fmt.Sprintf("no reboot: against %s another instance helps", c.Code)
+			return fmt.Sprintf("no reboot: a new instance helps against %s, a reboot does not", c.Code)
 		}
 	}
 	return ""
@@ -376,7 +376,7 @@ func inProgress(state ledger.State, id string) bool {
 func modeObjects(pol policy.Policy) *Refusal {
 	switch {
 	case pol.Stop:
-		return refuse(Stopped, "the policy says stop: true, which halts every act in every cluster until somebody takes it out (rollcall resume)")
+		return refuse(Stopped, "the policy says stop: true, which halts every act in every cluster until it is removed (rollcall resume)")
 	case pol.Mode == policy.Remediate:
 		return nil
 	case pol.Mode == policy.Notify:

@@ -324,6 +324,11 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 			t.Errorf("%s: ordered %s, want %s", tt.name, got, tt.want)
 		}
 	}
+	w := base()
+	_, p := w.make(now)
+	if want := fmt.Sprintf("%s of asg/w was terminated at %s; no node", instanceID(99), roll.Clock(acted)); len(p.Held) != 1 || !strings.HasPrefix(p.Held[0].Detail, want) {
+		t.Errorf("held %+v, want a detail that begins with %q", p.Held, want)
+	}
 }
 
 // A broken template: each replacement fails like the one before. One instance is terminated. If the

@@ -33,7 +33,7 @@ func shareExceeded(of string, c assess.Count, share policy.Percent) *Refusal {
 	if c.Overdue <= allowed {
 		return nil
 	}
-	return refuse(UnhealthyShare, "%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%s) allows: the fault is hardly in the instances", c.Overdue, c.Nodes, of, allowed, share)
+	return refuse(UnhealthyShare, "%d of %d nodes of %s are past their tolerance, more than the %d that limits.unhealthy (%s) allows: the fault is probably not in the instances", c.Overdue, c.Nodes, of, allowed, share)
 }
 
 // actionsPerCheckSpent checks the number of acts ordered in this check.
@@ -157,7 +157,7 @@ func massSilence(at time.Time, silent []time.Time, nodes int, share policy.Perce
 // snapshotFault returns why the whole snapshot is unfit to act on.
 func snapshotFault(s *roll.Snapshot) *Refusal {
 	if s.ClusterGone() {
-		return refuse(ClusterNotActive, "EKS knows no cluster %s in this account and region", s.Cluster.ID.Name)
+		return refuse(ClusterNotActive, "EKS has no cluster %s in this account and region", s.Cluster.ID.Name)
 	}
 	if s.Cluster.Status != roll.ClusterActive {
 		return refuse(ClusterNotActive, "cluster %s is %s, not %s", s.Cluster.ID.Name, s.Cluster.Status, roll.ClusterActive)

@@ -179,7 +179,7 @@ func TestOfAClusterThatIsGoneNoActIsAnnounced(t *testing.T) {
 		w.silent(1, 20*time.Minute) // within its tolerance, past nothing
 		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: warn}, {do: notify}, {do: terminate, after: 10m}], Orphaned: [{do: warn}, {do: notify}, {do: terminate, after: 10m}]}\n")
 		if gone {
-			w.snapshot.Nodes, w.snapshot.Gaps = nil, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterGone, Detail: "EKS knows no such cluster"}}
+			w.snapshot.Nodes, w.snapshot.Gaps = nil, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterGone, Detail: "EKS has no such cluster"}}
 		}
 		at := now.Add(12 * time.Minute)
 		_, p := w.make(at)

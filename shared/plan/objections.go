@@ -43,7 +43,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 		return refuse(InstanceNotRunning, "%s is %s: start it, or terminate it and delete its node by hand", i.ID, i.State)
 	}
 	if only := p.Snapshot.Impaired[f.Instance].Only; f.Kind == roll.Impaired && only != "" {
-		return refuse(MachineSound, "only the %s status check of %s fails, those of the instance and of the system do not: what fails is not the machine, and moves with the pods", only, f.Instance)
+		return refuse(MachineSound, "only the %s status check of %s fails, not those of the instance and the system: the instance works, and the fault moves with the pods", only, f.Instance)
 	}
 	if n != nil && n.Ready.Status == roll.ConditionTrue && !evictsEarly(f, act) && !repaired(f, pol) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
@@ -135,7 +135,7 @@ func causeOutside(actions []ledger.Action, f roll.Finding, why roll.Diagnosis, p
 			return refuse(CauseOutside, "%s", told)
 		}
 		if tried, ok := triedFor(actions, f, c.Code); ok {
-			return refuse(CauseOutside, "%s, as %s had, which was ended at %s", told, tried.Instance, roll.Clock(tried.At))
+			return refuse(CauseOutside, "%s, as %s had, which was terminated at %s", told, tried.Instance, roll.Clock(tried.At))
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (p *planner) unreadObjects(f roll.Finding, act Action, pol policy.Policy) *
 	case !pol.Limits.TryOnce:
 		return refuse(CauseNotChecked, "%s", told)
 	case ok:
-		return refuse(CauseNotChecked, "%s; %s was ended at %s", told, tried.Instance, roll.Clock(tried.At))
+		return refuse(CauseNotChecked, "%s; %s was terminated at %s", told, tried.Instance, roll.Clock(tried.At))
 	}
 	return nil
 }

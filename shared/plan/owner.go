@@ -118,7 +118,7 @@ func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	}
 	no := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
 	if i := p.instances[f.Instance]; no.Reason == ProtectionUnknown && i.PrivateDNS == "" {
-		no.Detail += ": EC2 gives it no private DNS name, by which its lease would be called"
+		no.Detail += ": EC2 gives it no private DNS name, after which its lease is named"
 	} else if no.Reason == ProtectionUnknown && slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallLease && g.Kind == roll.GapDenied }) {
 		no.Detail += ": apply infra/rbac.yaml"
 	}
@@ -159,7 +159,7 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 		}
 	}
 	if p.Now.Before(until) {
-		return p.refuseUntil(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
+		return p.refuseUntil(until, OwnerWillAct, "%s; Rollcall waits until %s", what, roll.Clock(until))
 	}
 	return p.launchesFail(f, act)
 }
@@ -171,9 +171,9 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 	goesOn := until.Add(ownerSilence)
 	switch {
 	case p.Now.Before(until):
-		return p.refuseUntil(until, OwnerWillAct, "%s; it is left to it until %s", what, roll.Clock(until))
+		return p.refuseUntil(until, OwnerWillAct, "%s; Rollcall waits until %s", what, roll.Clock(until))
 	case p.Now.Before(goesOn):
-		return p.refuseUntil(goesOn, OwnerDidNotAct, "%s, and its time was over at %s; the ladder goes on at %s", what, roll.Clock(until), roll.Clock(goesOn))
+		return p.refuseUntil(goesOn, OwnerDidNotAct, "%s, and its time was over at %s; the ladder continues at %s", what, roll.Clock(until), roll.Clock(goesOn))
 	}
 	return nil
 }

@@ -47,13 +47,13 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 		}
 	}
 	if text := notToDisrupt(n, has); text != "" && kept {
-		return &Refusal{Reason: PodsNotToDisrupt, Detail: text + ": it may still work, and would be ended"}
+		return &Refusal{Reason: PodsNotToDisrupt, Detail: text + ": it may still work, and would be terminated"}
 	}
 	if text := violated(has.Budgets); text != "" && budgets {
 		return refuse(DisruptionBudget, "node %s is silent, and may still run pods that their budget cannot spare: %s", n.Name, text)
 	}
 	if text := onDisks(has.LocalVolumes); text != "" && disks {
-		return refuse(LocalVolume, "node %s is silent, and data lies on its own disks, and what works with it may still run: %s", n.Name, text)
+		return refuse(LocalVolume, "node %s is silent, and has data on its own disks, and pods that use it may still run: %s", n.Name, text)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func notToDisrupt(n *roll.Node, has roll.NodePods) string {
 	if len(kept) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("node %s is silent, and runs for all anybody knows %s", n.Name, roll.Few(kept, podsNamed))
+	return fmt.Sprintf("node %s is silent, and may still run %s", n.Name, roll.Few(kept, podsNamed))
 }
 
 // violated finds budgets that would have too few healthy pods.

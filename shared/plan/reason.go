@@ -128,7 +128,7 @@ const (
 	// MassSilence: many nodes went silent within minutes of each other.
 	MassSilence Reason = "MassSilence"
 	// UnhealthyShare: too large a share of the cluster or of the group is past its tolerance, so
-	// the fault is hardly in the instances.
+	// the fault is probably not in the instances.
 	UnhealthyShare Reason = "UnhealthyShare"
 	// StormCooldown: the cluster as a whole was in trouble recently.
 	StormCooldown Reason = "StormCooldown"
@@ -214,7 +214,7 @@ var ends = map[Reason]string{
 	ActionStuck:            "when the instance, or its node, is gone; terminate it by hand",
 	AlreadyBegun:           "when the act shows its effect; it is not repeated",
 	DrainUnfinished:        "when the pods that are left go: see to them; with drain.force: afterBudgetTimeout, when drain.budgetTimeout is over",
-	ClusterNotActive:       "when EKS says that the cluster is ACTIVE; of one that is gone nothing is ended, delete what it left",
+	ClusterNotActive:       "when EKS says that the cluster is ACTIVE; of a deleted cluster nothing is terminated, delete what it left behind",
 	ClusterUnreachable:     "when the Kubernetes API answers, and lets Rollcall in",
 	SnapshotIncomplete:     "when a check can read all instances and nodes, and the ledger",
 	InstanceNotSeen:        "when EC2 lists the instance again",
@@ -231,7 +231,7 @@ var ends = map[Reason]string{
 	RepairNeedsPerson:      "when the condition is over, or you give its reason a repair in the policy: reboot or replace",
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
 	SharedCause:            "when you fix what the instances have in common",
-	CauseOutside:           "when you fix the cause where it lies, or set limits.causeOutside: tryOnce",
+	CauseOutside:           "when you fix the cause, or set limits.causeOutside: tryOnce",
 	CauseNotChecked:        "when a check can look for the cause, or you set limits.causeOutside: tryOnce, or give the cause's ladder the act, too",
 	CausePasses:            "when the cause is gone",
 	OwnerNotifyOnly:        "when the policy lets Rollcall act for this owner; for Auto Mode and Cluster API never",
@@ -239,7 +239,7 @@ var ends = map[Reason]string{
 	OwnerUnknown:           "when Rollcall may read what the owner does",
 	NodeGroupUnhealthy:     "when the node group is ACTIVE and EKS reports no issue with it",
 	OwnerWillAct:           "when the owner has acted, or its time is over",
-	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder goes on then, if it has a step left",
+	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder continues then, if it has a step left",
 	ReplacementUnavailable: "when a launch works, or you set rollcall:replace=true or limits.withoutReplacement: proceed; never in a Capacity Block",
 	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	TerminationProtected:   "when you turn the termination protection off",
@@ -259,7 +259,7 @@ var ends = map[Reason]string{
 	DisruptionBudget:       "when enough pods of the budget are healthy elsewhere, or you set silentNode.budgets: ignore",
 	LocalVolume:            "when you delete the volumes, or set silentNode.localVolumes: ignore",
 	ActionFailed:           "when it is tried again, 15 minutes after the failure",
-	OtherFinding:           "when what is done for the other finding has had its time",
+	OtherFinding:           "when the act for the other finding has had its time",
 	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
 	ReplacementPending:     "when a replacement is Ready, fewer are desired, or you set rollcall:replace=true or limits.withoutReplacement: proceed",
 	OneAtATime:             "when the instance that comes first is done with, or its replacement is Ready or has had its time",
@@ -270,7 +270,7 @@ var ends = map[Reason]string{
 	ModeObserve:            "when you set the mode to remediate",
 	ModeNotify:             "when you set the mode to remediate",
 	ApprovalPending:        "when somebody approves it (rollcall approve), or its time is over",
-	ApprovalMissing:        "when you act by hand, or give the rung then: go; the next fault is asked about again",
+	ApprovalMissing:        "when you act by hand, or set then: go in the approve step; a new fault asks again",
 
 	StepUnavailable:   "when you take the step out of the ladder, or update Rollcall",
 	OrderExpired:      "when a check orders it again",

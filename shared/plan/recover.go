@@ -142,7 +142,7 @@ func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) 
 	p.out.Orders = append(p.out.Orders, Order{
 		ID: id, ClusterID: p.Snapshot.Cluster.ID, Instance: n.Instance, Node: n.Name, Group: m.Group(), Owner: m.Owner(),
 		Kind: end.Kind, Action: OutOfService, FirstSeen: end.At, Since: end.At, At: p.Now, Expires: p.Now.Add(OrderLife),
-		Why: fmt.Sprintf("EC2 says that %s is terminated, which Rollcall ended at %s for %s; its pods and volumes are waited for", i.ID, roll.Clock(end.Outcome.At), end.Kind),
+		Why: fmt.Sprintf("EC2 says that %s is terminated, which Rollcall terminated at %s for %s; other nodes still wait for its pods and volumes", i.ID, roll.Clock(end.Outcome.At), end.Kind),
 	})
 }
 

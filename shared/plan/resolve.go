@@ -83,7 +83,7 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 		return p.draining(a, i, n)
 	case Cordon:
 		if n != nil && n.CordonedBy == a.ID {
-			return done("node %s was seen to be cordoned by it; its outcome had not been recorded", n.Name)
+			return done("node %s was seen to be cordoned by it; its outcome was not recorded", n.Name)
 		}
 		return failed("node %s does not carry its cordon", a.Node)
 	case Uncordon:
@@ -106,7 +106,7 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 		}
 		return failed("node %s is still there", a.Node)
 	}
-	return failed("nobody knows what became of it")
+	return failed("what became of it is unknown")
 }
 
 // ending settles acts that terminate an instance. EC2 moves an instance to shutting-down as soon as
@@ -114,21 +114,21 @@ func (p *planner) settled(a ledger.Action, i *roll.Instance, n *roll.Node) (ledg
 func ending(s *roll.Snapshot, now time.Time, a ledger.Action, i *roll.Instance) (ledger.Outcome, bool) {
 	switch {
 	case i == nil && s.NotFound[a.Instance] && now.Sub(a.At) >= forgottenAfter:
-		return ledger.Outcome{Result: ledger.Done, Detail: "EC2 knows the instance no longer"}, true
+		return ledger.Outcome{Result: ledger.Done, Detail: "EC2 no longer knows the instance"}, true
 	case i == nil:
 		return ledger.Outcome{}, false
 	case i.State.Gone():
-		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("seen to be %s; its outcome had not been recorded", i.State)}, true
+		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("seen to be %s; its outcome was not recorded", i.State)}, true
 	}
 	if d := s.Details[a.Instance]; a.Do == string(DeleteNodeClaim) && d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero() {
-		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("NodeClaim %s is being deleted; its outcome had not been recorded", d.NodeClaim.Name)}, true
+		return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf("NodeClaim %s is being deleted; its outcome was not recorded", d.NodeClaim.Name)}, true
 	}
 	return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("the instance is %s; whether its termination was asked for is not known", i.State)}, true
 }
 
 // drainPaused is the outcome of a drain that no check continued, because of a limit or an outage.
 // It may begin again.
-const drainPaused = ledger.Unfinished + ": nobody went on with it in time"
+const drainPaused = ledger.Unfinished + ": no check continued it in time"
 
 // draining settles drains: at once if nothing is left to drain, and otherwise if no check has
 // continued the drain long after its time.

@@ -331,7 +331,7 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 	}
 	var over *Alarm
 	for minute := 20; minute < 40; minute++ {
-		c.snapshot.Nodes, c.snapshot.Gaps = nil, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterGone, Detail: "EKS knows no such cluster"}}
+		c.snapshot.Nodes, c.snapshot.Gaps = nil, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterGone, Detail: "EKS has no such cluster"}}
 		_, p := c.make(now.Add(time.Duration(minute) * time.Minute))
 		c.apply(p)
 		if p.Alarm != nil {

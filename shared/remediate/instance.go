@@ -58,7 +58,7 @@ func (r *Remediator) ec2Refused(ctx context.Context, v verified, err error, call
 
 // unclear ends a sentence about a call with unknown effect.
 func unclear(detail, where string) string {
-	return unadvised(detail) + "; whether it took effect, a later check will see from " + where + "; until then it is not repeated"
+	return unadvised(detail) + "; a later check will see from " + where + " whether it took effect; until then it is not repeated"
 }
 
 // unadvised removes the advice to wait for the next check from a sentence.

@@ -158,7 +158,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 		"another NodeClaim has the instance": {
 			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
 				w.detail(func(d *roll.Detail) { d.NodeClaim = &roll.NodeClaim{Name: "default-other", UID: "uid-other"} })
-			}, plan.VerdictChanged, `the NodeClaim of i-00000000000000001 is "default-other" by now, the order was for "default-x7k2p"`,
+			}, plan.VerdictChanged, `the NodeClaim of i-00000000000000001 is now "default-other", the order was for "default-x7k2p"`,
 		},
 		"the order names another NodeClaim": {
 			plan.DeleteNodeClaim, func(_ *world, o *plan.Order) { o.Claim = "default-other" }, plan.VerdictChanged, "",
@@ -169,7 +169,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 		"the NodeClaim has no uid": {
 			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
 				w.detail(func(d *roll.Detail) { d.NodeClaim = &roll.NodeClaim{Name: "default-x7k2p"} })
-			}, plan.VerdictChanged, "NodeClaim default-x7k2p does not have i-00000000000000001 by now",
+			}, plan.VerdictChanged, "NodeClaim default-x7k2p no longer has i-00000000000000001",
 		},
 		"the NodeClaim is being deleted": {
 			plan.DeleteNodeClaim, func(w *world, _ *plan.Order) {
@@ -185,7 +185,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 		},
 		"the node has no uid": {
 			plan.Cordon, func(w *world, _ *plan.Order) { w.nodes[0].UID = "" },
-			plan.VerdictChanged, "there is no node node-1 of i-00000000000000001 by now",
+			plan.VerdictChanged, "there is no node node-1 of i-00000000000000001 any more",
 		},
 		"the node is being deleted": {
 			plan.Drain, func(w *world, _ *plan.Order) { w.nodes[0].DeletedAt = now }, plan.NodeDeleting, "",
@@ -193,7 +193,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 		"the node to drain is Ready": {
 			plan.Drain, func(w *world, _ *plan.Order) {
 				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
-			}, plan.VerdictChanged, "node node-1 of i-00000000000000001 is registered and Ready by now",
+			}, plan.VerdictChanged, "node node-1 of i-00000000000000001 is registered and Ready now",
 		},
 		"the node to cordon went silent": {
 			plan.Cordon, func(w *world, _ *plan.Order) {
@@ -206,7 +206,7 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 			}, plan.VerdictChanged, "",
 		},
 		"somebody took the note off": {
-			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy, w.nodes[0].Unschedulable = "", false }, plan.VerdictChanged, "node node-1 is not one by now that Rollcall cordoned and that is Ready again",
+			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy, w.nodes[0].Unschedulable = "", false }, plan.VerdictChanged, "node node-1 is no longer one that Rollcall cordoned and that is Ready again",
 		},
 		"somebody took the cordon over": {
 			plan.Uncordon, func(w *world, _ *plan.Order) { w.nodes[0].CordonedBy = "" }, plan.VerdictChanged, "",

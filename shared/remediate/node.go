@@ -80,7 +80,7 @@ func (r *Remediator) kubeRefused(ctx context.Context, v verified, err error) Out
 	case kube.Refused(err):
 		return Outcome{Result: Failed, Detail: detail}
 	case v.does.resumes:
-		return Outcome{Result: Ongoing, Detail: unadvised(detail) + "; the next check goes on with it"}
+		return Outcome{Result: Ongoing, Detail: unadvised(detail) + "; the next check continues it"}
 	}
 	return Outcome{Result: Unclear, Detail: unclear(detail, "the cluster")}
 }

@@ -44,31 +44,31 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 	}{
 		"a node turned ready": {
 			happen: func(w *world, _ *plan.Order) { w.nodes[0].Ready = ready },
-			reason: plan.VerdictChanged, detail: "node node-1 of i-00000000000000001 is registered and Ready by now",
+			reason: plan.VerdictChanged, detail: "node node-1 of i-00000000000000001 is registered and Ready now",
 		},
 		"an instance registered and is ready": {
 			world: unregistered,
 			happen: func(w *world, _ *plan.Order) {
 				w.nodes = []roll.Node{{Name: "late", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: ready}}
 			},
-			reason: plan.VerdictChanged, detail: "node late of i-00000000000000001 is registered and Ready by now",
+			reason: plan.VerdictChanged, detail: "node late of i-00000000000000001 is registered and Ready now",
 		},
 		"an instance registered and is not ready yet": {
 			world: unregistered,
 			happen: func(w *world, _ *plan.Order) {
 				w.nodes = []roll.Node{{Name: "late", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Minute)}}}
 			},
-			reason: plan.VerdictChanged, detail: "node late of i-00000000000000001 is registered by now, and has time left to become Ready",
+			reason: plan.VerdictChanged, detail: "node late of i-00000000000000001 is registered now, and has time left to become Ready",
 		},
 		"a silent node speaks again and is not ready": {
 			happen: func(w *world, _ *plan.Order) {
 				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Minute)}
 			},
-			reason: plan.VerdictChanged, detail: "the finding is NotReady by now, the order was for Unknown",
+			reason: plan.VerdictChanged, detail: "the finding is now NotReady, the order was for Unknown",
 		},
 		"a node was ready and fell silent again": {
 			happen: func(w *world, _ *plan.Order) { w.nodes[0].Ready.Since = now.Add(-time.Minute) },
-			reason: plan.VerdictChanged, detail: "the finding is watching by now: node node-1 has stopped reporting its status since 2026-03-02 11:59:00Z (NodeStatusUnknown)",
+			reason: plan.VerdictChanged, detail: "the finding is now watching: node node-1 has not reported its status since 2026-03-02 11:59:00Z (NodeStatusUnknown)",
 		},
 		"the node is gone": {
 			// The instance now appears never to have registered: another case.
@@ -79,7 +79,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			happen: func(w *world, _ *plan.Order) {
 				w.nodes = append(w.nodes, roll.Node{Name: "node-1b", Compute: roll.ComputeEC2, Instance: target, Created: now.Add(-time.Minute), Ready: ready})
 			},
-			reason: plan.VerdictChanged, detail: "node node-1b of i-00000000000000001 is registered and Ready by now",
+			reason: plan.VerdictChanged, detail: "node node-1b of i-00000000000000001 is registered and Ready now",
 		},
 		"the kubelet of an instance without a Node renews its lease": {
 			world: unregistered,
@@ -98,7 +98,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		"an instance that never registered was stopped": {
 			world:  unregistered,
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateStopped },
-			reason: plan.VerdictChanged, detail: "i-00000000000000001 is stopped by now",
+			reason: plan.VerdictChanged, detail: "i-00000000000000001 is now stopped",
 		},
 		"its status checks cannot be read any more": {
 			world: impaired,
@@ -119,20 +119,20 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 		},
 		"the instance was stopped": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateStopped },
-			reason: plan.VerdictChanged, detail: "what follows for i-00000000000000001 is delete-node by now, the order was to terminate",
+			reason: plan.VerdictChanged, detail: "the next step for i-00000000000000001 is now delete-node, the order was to terminate",
 		},
 		"the instance is shutting down": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateShuttingDown },
-			reason: plan.VerdictChanged, detail: "i-00000000000000001 is shutting-down by now",
+			reason: plan.VerdictChanged, detail: "i-00000000000000001 is now shutting-down",
 		},
 		"the instance is terminated": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].State = roll.StateTerminated },
-			reason: plan.VerdictChanged, detail: "the finding is Ghost by now, the order was for Unknown",
+			reason: plan.VerdictChanged, detail: "the finding is now Ghost, the order was for Unknown",
 		},
 		"the instance was started anew": {
 			world:  unregistered,
 			happen: func(w *world, _ *plan.Order) { w.instances[0].Launched = now.Add(-time.Minute) },
-			reason: plan.VerdictChanged, detail: "nothing is wrong with i-00000000000000001 by now",
+			reason: plan.VerdictChanged, detail: "nothing is wrong with i-00000000000000001 any more",
 		},
 		"its Auto Scaling group put it in standby": {
 			world:  unregistered,
@@ -154,13 +154,13 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 			happen: func(w *world, _ *plan.Order) {
 				w.doc = document("ladders: {Unknown: [{do: notify}]}\n")
 			},
-			reason: plan.VerdictChanged, detail: "the ladder of Unknown does not come to terminate by now",
+			reason: plan.VerdictChanged, detail: "the ladder of Unknown no longer comes to terminate",
 		},
 		"the policy's ladder reboots first by now": {
 			happen: func(w *world, _ *plan.Order) {
 				w.doc = document("ladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
 			},
-			reason: plan.VerdictChanged, detail: "what follows for i-00000000000000001 is reboot by now, the order was to terminate",
+			reason: plan.VerdictChanged, detail: "the next step for i-00000000000000001 is now reboot, the order was to terminate",
 		},
 		"a node alone says that it is the cluster's": {
 			happen: func(w *world, _ *plan.Order) { w.instances[0].Unclaimed = true },
@@ -418,7 +418,7 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 			continue
 		}
 		w.refused(t, out, plan.OrderExpired, 0)
-		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble goes on, a check will order again"; out.Detail != want {
+		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble lasts, a check will order again"; out.Detail != want {
 			t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
 		}
 		if len(w.events) != 0 {

@@ -64,7 +64,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 		return verified{}, refusal(o, plan.StepUnavailable, "this version cannot %s", o.Action)
 	}
 	if !now.Before(o.Expires) {
-		return verified{}, refusal(o, plan.OrderExpired, "the order of %s expired at %s; if the trouble goes on, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
+		return verified{}, refusal(o, plan.OrderExpired, "the order of %s expired at %s; if the trouble lasts, a check will order again", o.At.UTC().Format(time.RFC3339), o.Expires.UTC().Format(time.RFC3339))
 	}
 	l, no := r.lookAgain(ctx, o, now)
 	if no != nil {
@@ -179,10 +179,10 @@ func (l *recheck) confirm(o plan.Order) (plan.Order, *Outcome) {
 	for _, made := range l.Plan.Orders {
 		switch {
 		case made.ID != o.ID && made.Instance == o.Instance && made.Kind == o.Kind && !made.Action.Free():
-			return o, refusal(o, plan.VerdictChanged, "what follows for %s is %s by now, the order was to %s", o.Instance, made.Action, o.Action)
+			return o, refusal(o, plan.VerdictChanged, "the next step for %s is now %s, the order was to %s", o.Instance, made.Action, o.Action)
 		case made.ID != o.ID || made.Action != o.Action:
 		case made.Claim != o.Claim:
-			return made, refusal(o, plan.VerdictChanged, "the NodeClaim of %s is %q by now, the order was for %q", o.Instance, made.Claim, o.Claim)
+			return made, refusal(o, plan.VerdictChanged, "the NodeClaim of %s is now %q, the order was for %q", o.Instance, made.Claim, o.Claim)
 		default:
 			return made, nil
 		}
@@ -235,14 +235,14 @@ func (l *recheck) subject(v *verified) *Outcome {
 	if o.Action.OnNode() {
 		i := slices.IndexFunc(l.Snapshot.Nodes, func(n roll.Node) bool { return n.Instance == o.Instance && n.Name == o.Node })
 		if i < 0 || l.Snapshot.Nodes[i].UID == "" {
-			return refusal(o, plan.VerdictChanged, "there is no node %s of %s by now", o.Node, o.Instance)
+			return refusal(o, plan.VerdictChanged, "there is no node %s of %s any more", o.Node, o.Instance)
 		}
 		v.node = l.Snapshot.Nodes[i]
 	}
 	if o.Action == plan.DeleteNodeClaim {
 		d := l.Snapshot.Details[o.Instance]
 		if d.HasNodeClaim != roll.Yes || d.NodeClaim == nil || d.NodeClaim.UID == "" || d.NodeClaim.Name != o.Claim {
-			return refusal(o, plan.VerdictChanged, "NodeClaim %s does not have %s by now", o.Claim, o.Instance)
+			return refusal(o, plan.VerdictChanged, "NodeClaim %s no longer has %s", o.Claim, o.Instance)
 		}
 		v.claim = *d.NodeClaim
 	}
@@ -267,33 +267,33 @@ func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 	for _, f := range a.Findings {
 		if f.Instance == o.Instance {
 			if f.Kind != o.Kind {
-				return fmt.Sprintf("the finding is %s by now, the order was for %s", f.Kind, o.Kind)
+				return fmt.Sprintf("the finding is now %s, the order was for %s", f.Kind, o.Kind)
 			}
 			if f.Stage == roll.Overdue && !o.Action.Free() {
-				return fmt.Sprintf("the ladder of %s does not come to %s by now", f.Kind, o.Action)
+				return fmt.Sprintf("the ladder of %s no longer comes to %s", f.Kind, o.Action)
 			}
-			return fmt.Sprintf("the finding is %s by now: %s", f.Stage, f.Summary)
+			return fmt.Sprintf("the finding is now %s: %s", f.Stage, f.Summary)
 		}
 	}
 	if o.Action == plan.Uncordon {
-		return fmt.Sprintf("node %s is not one by now that Rollcall cordoned and that is Ready again", o.Node)
+		return fmt.Sprintf("node %s is no longer one that Rollcall cordoned and that is Ready again", o.Node)
 	}
 	if o.Action == plan.OutOfService {
-		return fmt.Sprintf("node %s is not one by now that is still there although Rollcall terminated its instance", o.Node)
+		return fmt.Sprintf("node %s is no longer one that is left of an instance that Rollcall terminated", o.Node)
 	}
 	if len(s.Instances) == 0 {
 		return fmt.Sprintf("EC2 does not know %s any more", o.Instance)
 	}
 	if i := s.Instances[0]; i.State != roll.StateRunning {
-		return fmt.Sprintf("%s is %s by now", o.Instance, i.State)
+		return fmt.Sprintf("%s is now %s", o.Instance, i.State)
 	}
 	for _, n := range s.Nodes {
 		switch {
 		case n.Instance != o.Instance:
 		case n.Ready.Status == roll.ConditionTrue:
-			return fmt.Sprintf("node %s of %s is registered and Ready by now", n.Name, o.Instance)
+			return fmt.Sprintf("node %s of %s is registered and Ready now", n.Name, o.Instance)
 		case o.Node == "":
-			return fmt.Sprintf("node %s of %s is registered by now, and has time left to become Ready", n.Name, o.Instance)
+			return fmt.Sprintf("node %s of %s is registered now, and has time left to become Ready", n.Name, o.Instance)
 		}
 	}
 	for _, n := range a.NotNodes {
@@ -306,7 +306,7 @@ func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 			return note
 		}
 	}
-	return fmt.Sprintf("nothing is wrong with %s by now", o.Instance)
+	return fmt.Sprintf("nothing is wrong with %s any more", o.Instance)
 }
 
 func firstGap(s *roll.Snapshot) string {

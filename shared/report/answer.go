@@ -24,7 +24,7 @@ const (
 	AnswerWaiting = "waiting" // it is still within its time
 	AnswerTold    = "told"    // it is only reported
 	AnswerNothing = "nothing" // nothing is wrong with it
-	AnswerGone    = "gone"    // it is gone, and not through Rollcall
+	AnswerGone    = "gone"    // it is gone, not terminated by Rollcall
 	AnswerUnknown = "unknown" // the answer is unknown
 )
 
@@ -192,7 +192,7 @@ func (c Check) presence(acted bool) AnswerDocument {
 	id, s := c.Asked.ID, c.Snapshot
 	for _, n := range c.Assessment.NotNodes {
 		if n.Instance == id {
-			return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag and is taken for no node, so it is never acted on, because", Detail: n.Why}
+			return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag but does not count as a node, so it is never acted on, because", Detail: n.Why}
 		}
 	}
 	for i := range s.Nodes {
@@ -238,11 +238,11 @@ func (c Check) absent(acted bool) AnswerDocument {
 	case c.Asked.Known == roll.Unreadable || c.Asked.Known == roll.NotAsked:
 		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("it is unknown whether instance %s exists: EC2 could not be read", id), Detail: c.unjudged()}
 	case c.Asked.Known == roll.Yes && !i.State.Gone() && i.OtherCluster != "":
-		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is none of %s: its tags name cluster %s", name, i.OtherCluster)}
+		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it does not belong to %s: its tags name cluster %s", name, i.OtherCluster)}
 	case c.Asked.Known == roll.Yes && !i.State.Gone():
-		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is none of %s: no tag of it names the cluster, and no node", name)}
+		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it does not belong to %s: none of its tags names the cluster, and it has no node", name)}
 	}
-	gone := "EC2 knows it no more"
+	gone := "EC2 no longer knows it"
 	if c.Asked.Known == roll.Yes {
 		gone = "EC2 says that it is " + string(i.State)
 	}
@@ -250,7 +250,7 @@ func (c Check) absent(acted bool) AnswerDocument {
 		if c.Asked.Known == roll.Yes {
 			return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
 		}
-		text := fmt.Sprintf("nothing is known of %s: EC2 does not list it", id)
+		text := fmt.Sprintf("%s is unknown: EC2 does not list it", id)
 		if c.Snapshot.Has(roll.ScopeNodes) {
 			text += fmt.Sprintf(", and %s has no node of it", name)
 		}
@@ -261,14 +261,14 @@ func (c Check) absent(acted bool) AnswerDocument {
 	if done {
 		return AnswerDocument{Answer: AnswerGone, Text: "it is gone: " + gone}
 	}
-	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone, and not through Rollcall as far as is remembered: " + gone}
-	a.Detail = fmt.Sprintf("acts are remembered for %d days; who else ended it CloudTrail tells for 90 days", int(ledger.ActionRetention.Hours())/24)
+	a := AnswerDocument{Answer: AnswerGone, Text: "it is gone; Rollcall has no record of terminating it: " + gone}
+	a.Detail = fmt.Sprintf("acts are remembered for %d days; CloudTrail shows for 90 days who else terminated it", int(ledger.ActionRetention.Hours())/24)
 	a.Fix = paste.Format("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s", c.Memory.Cluster.Region, string(id))
 	if begun {
-		a.Text = fmt.Sprintf("it is gone: %s; Rollcall had begun to end it, and nobody recorded the outcome", gone)
+		a.Text = fmt.Sprintf("it is gone: %s; Rollcall had begun to terminate it, and the outcome was not recorded", gone)
 	}
 	if !acted && !c.Memory.State.Knows(id) {
-		a.Answer, a.Text = AnswerUnknown, fmt.Sprintf("nothing is remembered of %s: %s", id, gone)
+		a.Answer, a.Text = AnswerUnknown, fmt.Sprintf("nothing is on record about %s: %s", id, gone)
 	}
 	return a
 }

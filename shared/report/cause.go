@@ -174,17 +174,30 @@ func reasons(causes []shared, own string, of int) (out []why) {
 	if own != "" && !slices.ContainsFunc(causes, func(s shared) bool { return s.cause.Code == own }) {
 		out = append(out, why{code: own, summary: "found before; this time it could not be checked"})
 	}
-	var others []string
+	var codes []string
+	counts := map[string]int{}
 	for _, s := range causes {
-		share := ""
-		if len(s.instances) < of {
-			share = fmt.Sprintf("%d of %d", len(s.instances), of)
+		code := perhaps(s.cause)
+		if counts[code] == 0 {
+			codes = append(codes, code)
 		}
-		if len(out) == 0 {
-			out = append(out, why{code: perhaps(s.cause), summary: s.cause.Summary, share: share})
+		counts[code] += len(s.instances)
+	}
+	var others []string
+	for i, code := range codes {
+		share := ""
+		if counts[code] < of {
+			share = fmt.Sprintf("%d of %d", counts[code], of)
+		}
+		if i > 0 || len(out) > 0 {
+			others = append(others, code+roll.Behind(", ", share))
 			continue
 		}
-		others = append(others, perhaps(s.cause)+roll.Behind(", ", share))
+		summary := causes[0].cause.Summary
+		if more := counts[code] - len(causes[0].instances); more > 0 { // a summary names one instance
+			summary += fmt.Sprintf("; %d more %s this cause", more, roll.Plural(more, "instance has", "instances have"))
+		}
+		out = append(out, why{code: code, summary: summary, share: share})
 	}
 	if len(others) > 0 {
 		out = append(out, why{code: "Other causes", summary: roll.Few(others, noticeCauses-1)})

@@ -151,7 +151,7 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 // A chat always shows what is wrong, why, and what is done.
 func TestAChatHearsTheCauseAndTheAct(t *testing.T) {
 	c := chatOf(t, messages(t)["notice-grown"])
-	for _, want := range []string{"have not registered as nodes", "*NodeRoleNotMapped*", "aws eks create-access-entry", "SharedCause", "notice 3 of it", "account 111122223333, eu-west-1", "48 of 48 nodes Ready"} {
+	for _, want := range []string{"have not registered as nodes", "*NodeRoleNotMapped*", "aws eks create-access-entry", "SharedCause", "notice 3", "account 111122223333, eu-west-1", "48 of 48 nodes Ready"} {
 		if !strings.Contains(c.Content.Description, want) {
 			t.Errorf("the description lacks %q:\n%s", want, c.Content.Description)
 		}

@@ -77,7 +77,7 @@ func (c Check) Notes() []string {
 	}
 	notes = append(notes, c.Faults...)
 	if c.Overtaken {
-		notes = append(notes, "another check of the cluster told what it found while this one read: nothing was written, said or ordered; look again")
+		notes = append(notes, "another check of the cluster reported its findings while this one was reading: nothing was written, reported or ordered; check again")
 	}
 	return append(notes, c.Assessment.Notes...)
 }

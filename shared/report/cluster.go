@@ -58,7 +58,7 @@ func afterwards(r plan.Reason) string {
 	if r == plan.SnapshotIncomplete {
 		return "Findings are acted on again as the policy says."
 	}
-	return "Nothing is ordered for a while (limits.stormCooldown), so that nodes that only come back late are not taken for broken ones. Then findings are acted on as the policy says."
+	return "Nothing is ordered for a while (limits.stormCooldown), so that nodes that come back late are not mistaken for broken ones. Then findings are acted on as the policy says."
 }
 
 // check returns the command that a person should run first when a cluster cannot be judged.

@@ -90,7 +90,7 @@ func (c Check) notJudged() (lines []string) {
 	}
 	for _, n := range c.Assessment.NotNodes {
 		if !slices.Contains(c.Assessment.Unjudged, n.Instance) {
-			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag, and is taken for no node: %s", n.Instance, n.Why))
+			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag but does not count as a node: %s", n.Instance, n.Why))
 		}
 	}
 	return append(append(lines, c.unjudgedLines()...), c.elsewhere()...)
@@ -129,7 +129,7 @@ func (c Check) unexplained() string {
 		}
 		return "every EC2 instance is a healthy node"
 	case !c.Complete():
-		return fmt.Sprintf("nothing was found wrong with %s, but not all could be read: see the notes", c.Subject)
+		return fmt.Sprintf("nothing was found wrong with %s, but not everything could be read: see the notes", c.Subject)
 	case len(c.Watching()) > 0:
 		return fmt.Sprintf("what was found about %s is still within its tolerance", c.Subject)
 	}
@@ -190,7 +190,7 @@ func (c Check) remembered(t *text) {
 		t.item("%s: %d of %d", b.Of, b.Used, b.Max)
 	}
 	if c.Memory.Evidence != "" {
-		t.section("evidence about it, if any is kept, is in")
+		t.section("evidence about it, if any, is in")
 		t.wrap(4, c.Memory.Evidence)
 		if page := evidencePage(c.Memory.Cluster.Region, c.Memory.Evidence); page != "" {
 			t.wrap(4, page)

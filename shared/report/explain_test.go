@@ -88,12 +88,12 @@ func wasEnded() ledger.State {
 	s.Actions = append(s.Actions,
 		ledger.Action{
 			ID: "5555555555555555", Do: "drain", Instance: asked, Node: nodeName(1), Group: "asg/web-workers-20260114", Kind: roll.NotReady, At: ago(9 * time.Hour),
-			Why: "node " + nodeName(1) + " reports that it is not ready since " + clock(-10*time.Hour) + " (KubeletNotReady)", Since: ago(10 * time.Hour), Cause: "DiskFull",
+			Why: "node " + nodeName(1) + " has not been ready since " + clock(-10*time.Hour) + " (KubeletNotReady)", Since: ago(10 * time.Hour), Cause: "DiskFull",
 			Outcome: &ledger.Outcome{Result: ledger.Done, At: ago(9*time.Hour - 4*time.Minute), Detail: "drained node " + nodeName(1)},
 		},
 		ledger.Action{
 			ID: "6666666666666666", Do: "terminate", Instance: asked, Node: nodeName(1), Group: "asg/web-workers-20260114", Kind: roll.NotReady, At: ago(9*time.Hour - 5*time.Minute),
-			Why: "node " + nodeName(1) + " reports that it is not ready since " + clock(-10*time.Hour) + " (KubeletNotReady)", Since: ago(10 * time.Hour), Cause: "DiskFull",
+			Why: "node " + nodeName(1) + " has not been ready since " + clock(-10*time.Hour) + " (KubeletNotReady)", Since: ago(10 * time.Hour), Cause: "DiskFull",
 			Evidence: folder + "20260302T020000Z-NotReady-6666666666666666/",
 			Outcome:  &ledger.Outcome{Result: ledger.Done, At: ago(9*time.Hour - 5*time.Minute), Detail: "terminated " + string(asked)},
 		})
@@ -165,9 +165,9 @@ func TestTheAnswerStandsFirst(t *testing.T) {
 		"ordered": "to be ordered: terminate, by the next check, unless something changes",
 		"acted":   "acted: terminated at 2026-03-02 03:05:00Z",
 		"acting":  "acting: terminate was begun at 2026-03-02 03:05:00Z and has no outcome yet",
-		"gone":    "it is gone, and not through Rollcall as far as is remembered: EC2 knows it no more",
+		"gone":    "it is gone; Rollcall has no record of terminating it: EC2 no longer knows it",
 		"fine":    "nothing is wrong with it: node " + nodeName(1) + " is Ready since 2026-02-28 20:00:00Z",
-		"unknown": "nothing is remembered of i-00000000000000001: EC2 knows it no more",
+		"unknown": "nothing is on record about i-00000000000000001: EC2 no longer knows it",
 	} {
 		c := explanations()[name]
 		answers := c.Answers()
@@ -306,7 +306,7 @@ func TestWhatIsUsedOfAnHour(t *testing.T) {
 
 func TestThatNobodyCheckedIsToldFromAQuarterOfAnHourOn(t *testing.T) {
 	for checked, want := range map[time.Time]string{
-		{}: "remembers no check", ago(15 * time.Minute): "15m ago", ago(15*time.Minute - time.Second): "",
+		{}: "no record of a check", ago(15 * time.Minute): "15m ago", ago(15*time.Minute - time.Second): "",
 	} {
 		notes := Memory{From: "the ledger of stack rollcall", Cluster: cluster, State: ledger.State{Checked: checked}}.Unchecked(now)
 		if (len(notes) > 0) != (want != "") || !strings.Contains(strings.Join(notes, ""), want) {
@@ -387,7 +387,7 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		}, nil, "every instance is a healthy node"},
 		"a gap": {func(c *Check) {
 			c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied, Detail: "ec2:DescribeInstanceStatus is denied"}}
-		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not all could be read"},
+		}, []string{"not judged", "ec2:DescribeInstanceStatus is denied"}, "no finding, but not everything could be read"},
 	} {
 		c := checks()["healthy"]
 		c.Snapshot = new(*c.Snapshot)

@@ -36,7 +36,7 @@ func (c Check) gist() (told, run, rest string) {
 	case f.Kind == roll.Ghost, f.Kind == roll.Scheduled, f.Contradiction != "": // the finding says why EC2 took the instance, or will; or what speaks against it
 		return s + ": " + f.Summary + ".", "", counted(len(others), "is found as well", "are found as well")
 	default:
-		return s + ". Why is not known: nothing that was checked explains it.", "", counted(len(others), "is found as well", "are found as well")
+		return s + ". The cause is unknown: nothing that was checked explains it.", "", counted(len(others), "is found as well", "are found as well")
 	}
 	first := d.Causes[0]
 	why := "because"
@@ -45,7 +45,7 @@ func (c Check) gist() (told, run, rest string) {
 	}
 	s += ", " + why + " " + strings.TrimSuffix(first.Summary, ".") + "."
 	if len(first.NotChecked) > 0 {
-		s += " That only says how it shows: what would explain it was not all checked (" + roll.Few(first.NotChecked, 3) + ")."
+		s += " That is a symptom, and not everything that could explain it was checked (" + roll.Few(first.NotChecked, 3) + ")."
 	}
 	same := 0
 	for _, causes := range others {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +37,8 @@ func TestTheGistOfAnExplanation(t *testing.T) {
 		{"a symptom, and a root in another", [][]roll.Cause{{silent}, {likely}, {unmapped}},
 			"i-2 has been silent for 17m, because its role is mapped to nothing. Run `aws eks create-access-entry --type EC2_LINUX`. 1 other shares it. 1 other has another cause, or none that is known."},
 		{"only likely", [][]roll.Cause{{likely, silent}}, "i-0 has not joined payments for 17m, perhaps because its role is mapped to nothing. Run `aws eks create-access-entry --type EC2_LINUX`."},
-		{"a symptom", [][]roll.Cause{{silent}}, "i-0 has not joined payments for 17m, because the kubelet is silent. That only says how it shows: what would explain it was not all checked (KernelPanic, DiskFull, OutOfMemory and 1 more)."},
-		{"no cause", [][]roll.Cause{{}}, "i-0 has not joined payments for 17m. Why is not known: nothing that was checked explains it."},
+		{"a symptom", [][]roll.Cause{{silent}}, "i-0 has not joined payments for 17m, because the kubelet is silent. That is a symptom, and not everything that could explain it was checked (KernelPanic, DiskFull, OutOfMemory and 1 more)."},
+		{"no cause", [][]roll.Cause{{}}, "i-0 has not joined payments for 17m. The cause is unknown: nothing that was checked explains it."},
 	} {
 		check := Check{Diagnoses: map[roll.FindingKey]roll.Diagnosis{}}
 		check.Snapshot = &roll.Snapshot{At: at}
@@ -79,6 +80,28 @@ func TestTheGistOfAnInstanceWithSeveralFindings(t *testing.T) {
 		}
 		if got := check.Gist(); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+// A cause that each instance has for itself is one cause, whose summary names the first of them.
+func TestACauseOfSeveralInstancesIsNamedOnce(t *testing.T) {
+	silent := func(id roll.InstanceID) shared {
+		return shared{cause: roll.Cause{Code: "KubeletSilent", Confidence: roll.Decisive, Summary: "the kubelet of " + string(id) + " is silent"}, instances: []roll.InstanceID{id}}
+	}
+	full := shared{cause: roll.Cause{Code: "DiskFull", Confidence: roll.Suggestive, Summary: "a disk is full"}, instances: []roll.InstanceID{"i-4"}}
+	for name, tt := range map[string]struct {
+		causes []shared
+		of     int
+		want   []why
+	}{
+		"one":             {[]shared{silent("i-1")}, 1, []why{{code: "KubeletSilent", summary: "the kubelet of i-1 is silent"}}},
+		"two":             {[]shared{silent("i-1"), silent("i-2")}, 2, []why{{code: "KubeletSilent", summary: "the kubelet of i-1 is silent; 1 more instance has this cause"}}},
+		"three of four":   {[]shared{silent("i-1"), silent("i-2"), silent("i-3")}, 4, []why{{code: "KubeletSilent", summary: "the kubelet of i-1 is silent; 2 more instances have this cause", share: "3 of 4"}}},
+		"and another one": {[]shared{silent("i-1"), silent("i-2"), full}, 3, []why{{code: "KubeletSilent", summary: "the kubelet of i-1 is silent; 1 more instance has this cause", share: "2 of 3"}, {code: "Other causes", summary: "DiskFull (perhaps), 1 of 3"}}},
+	} {
+		if got := reasons(tt.causes, "", tt.of); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func silent(n int, long time.Duration) roll.Finding {
 	f := roll.Finding{
 		Instance: instanceID(n), Node: nodeName(n), Group: "nodegroup/web-blue", Owner: roll.OwnerManagedNodeGroup, Zone: "eu-west-1a",
 		Kind: roll.Unknown, Stage: roll.Watching, Since: since, Due: since.Add(30 * time.Minute),
-		Summary: fmt.Sprintf("node %s has stopped reporting its status since %s (NodeStatusUnknown)", nodeName(n), since.Format("2006-01-02 15:04:05Z")),
+		Summary: fmt.Sprintf("node %s has not reported its status since %s (NodeStatusUnknown)", nodeName(n), since.Format("2006-01-02 15:04:05Z")),
 	}
 	if !now.Before(f.Due) {
 		f.Stage = roll.Overdue
@@ -85,7 +85,7 @@ func uninitialized(n int) roll.Finding {
 }
 
 func notReady(n int) roll.Finding {
-	return found(n, roll.NotReady, 20*time.Minute, 15*time.Minute, fmt.Sprintf("node %s reports that it is not ready since %s (KubeletNotReady)", nodeName(n), clock(-20*time.Minute)))
+	return found(n, roll.NotReady, 20*time.Minute, 15*time.Minute, fmt.Sprintf("node %s has not been ready since %s (KubeletNotReady)", nodeName(n), clock(-20*time.Minute)))
 }
 
 func conditionFailed(n int) roll.Finding {
@@ -95,7 +95,7 @@ func conditionFailed(n int) roll.Finding {
 }
 
 func impaired(n int) roll.Finding {
-	return found(n, roll.Impaired, 7*time.Minute, 5*time.Minute, fmt.Sprintf("the system status check of %s fails since %s", instanceID(n), clock(-7*time.Minute)))
+	return found(n, roll.Impaired, 7*time.Minute, 5*time.Minute, fmt.Sprintf("the system status check of %s has failed since %s", instanceID(n), clock(-7*time.Minute)))
 }
 
 func flapping(n int) roll.Finding {
@@ -140,17 +140,17 @@ func outlived(kind string) roll.Finding {
 	f := found(3, roll.Stuck, 4*time.Hour, 3*time.Hour, "")
 	f.Group, f.Owner, f.Node, f.Selector = "nodepool/default", roll.OwnerKarpenter, "", roll.GroupSelector("nodepool/default")
 	f.Left = roll.Leftover{ID: "vol-0123456789abcdef0", Instance: instanceID(3), Ended: f.Since, Type: "gp3", Size: 100, IOPS: 3000, Throughput: 125}
-	f.Summary = fmt.Sprintf("EBS volume vol-0123456789abcdef0 (gp3, 100 GiB) outlived instance %s, which is gone since %s, and is attached to nothing: it costs about 8.00 USD a month (an estimate by the prices of us-east-1, %s)", instanceID(3), clock(-4*time.Hour), roll.PricesOf)
+	f.Summary = fmt.Sprintf("EBS volume vol-0123456789abcdef0 (gp3, 100 GiB) outlived instance %s, which has been gone since %s, and is attached to nothing: it costs about 8.00 USD a month (an estimate by the prices of us-east-1, %s)", instanceID(3), clock(-4*time.Hour), roll.PricesOf)
 	if kind == "eni" {
 		f.Left, f.Zone = roll.Leftover{ID: "eni-0123456789abcdef0", Instance: instanceID(3), Ended: f.Since, Subnet: "subnet-0123456789abcdef0"}, ""
-		f.Summary = fmt.Sprintf("network interface eni-0123456789abcdef0 in subnet subnet-0123456789abcdef0 outlived instance %s, which is gone since %s, and is attached to nothing: it costs nothing, and holds an address of its subnet", instanceID(3), clock(-4*time.Hour))
+		f.Summary = fmt.Sprintf("network interface eni-0123456789abcdef0 in subnet subnet-0123456789abcdef0 outlived instance %s, which has been gone since %s, and is attached to nothing: it costs nothing, and holds an address of its subnet", instanceID(3), clock(-4*time.Hour))
 	}
 	f.Instance, _ = roll.LeftoverID(f.Left.ID)
 	return f
 }
 
 func orphaned(n int) roll.Finding {
-	f := found(n, roll.Orphaned, 20*time.Minute, 15*time.Minute, fmt.Sprintf("instance %s, launched at %s, is owned by nothing any more: it is Karpenter's, and no NodeClaim has it", instanceID(n), clock(-26*time.Hour)))
+	f := found(n, roll.Orphaned, 20*time.Minute, 15*time.Minute, fmt.Sprintf("instance %s, launched at %s, has no owner any more: it is Karpenter's, and no NodeClaim has it", instanceID(n), clock(-26*time.Hour)))
 	f.Node, f.Group, f.Owner = "", "nodepool/default", roll.OwnerKarpenter
 	return f
 }

@@ -113,20 +113,20 @@ func (h *history) add(at time.Time, e HistoryDocument, format string, args ...an
 func (h *history) node() {
 	s := h.m.State
 	if n, ok := s.NotReady[h.id]; ok {
-		h.add(n.Since, HistoryDocument{What: "not-ready"}, "its node left Ready; it was %s when it was last written down", n.Status)
+		h.add(n.Since, HistoryDocument{What: "not-ready"}, "its node left Ready; its last recorded status is %s", n.Status)
 	}
 	for _, t := range s.Flips[h.id] {
 		h.add(t, HistoryDocument{What: "ready-again"}, "its node left Ready and came back")
 	}
 	if p, ok := s.Pressures[h.id]; ok {
-		h.add(p.Since, HistoryDocument{What: "pressed"}, "its node told of %s", strings.Join(p.Types, ", "))
-		h.add(p.Until, HistoryDocument{What: "relieved"}, "its node told of %s no more", strings.Join(p.Types, ", "))
+		h.add(p.Since, HistoryDocument{What: "pressed"}, "its node reported %s", strings.Join(p.Types, ", "))
+		h.add(p.Until, HistoryDocument{What: "relieved"}, "its node no longer reported %s", strings.Join(p.Types, ", "))
 	}
 	h.add(s.Rests[h.id].Left, HistoryDocument{What: "rested"}, "it left the warm pool, or Standby")
 	if event, at := s.Announced(h.id); event != "" {
-		h.add(at, HistoryDocument{What: "announced"}, "EC2 announced of the Spot Instance: %s", event)
+		h.add(at, HistoryDocument{What: "announced"}, "EC2 announced for the Spot Instance: %s", event)
 	}
-	h.add(s.Missing[h.id], HistoryDocument{What: "missed"}, "EC2 knew it no more, or called it gone while its node was Ready")
+	h.add(s.Missing[h.id], HistoryDocument{What: "missed"}, "EC2 no longer knew it, or called it gone, while its node was Ready")
 }
 
 func (h *history) findings() {
@@ -141,7 +141,7 @@ func (h *history) findings() {
 		e.What = "began"
 		h.add(f.Since, e, "the trouble began: %s", what)
 		e.What = "seen"
-		h.add(f.FirstSeen, e, "a check saw it first: %s", what)
+		h.add(f.FirstSeen, e, "a check first saw it: %s", what)
 		e.What, e.Evidence, e.Console = "opened", f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
 		h.add(f.Opened, e, "the finding was opened: %s; it is %s", what, f.Stage)
 	}
@@ -159,13 +159,13 @@ func (h *history) notices() {
 		e := HistoryDocument{What: "told", Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
 		if told := memory.Told; told != (ledger.Statement{}) {
 			e.Reason = told.Held
-			h.add(n.SentAt, e, "the latest notice of %s, which said of it: %s", of, statementWords(told))
+			h.add(n.SentAt, e, "the latest notice of %s, which said: %s", of, statementWords(told))
 		} else {
 			e.What = "joined"
-			h.add(n.Incident.First, e, "the first notice of %s; none has named this instance, it joined a trouble that is known (%s)", of, statementWords(memory.Last))
+			h.add(n.Incident.First, e, "the first notice of %s; no notice named this instance, which joined later (%s)", of, statementWords(memory.Last))
 		}
 		e.What, e.Reason = "over", ""
-		h.add(n.Over, e, "%s was first seen to be over for all that the notices named", of)
+		h.add(n.Over, e, "%s was over for every instance that the notices named", of)
 	}
 }
 
@@ -230,7 +230,7 @@ func (h *history) refusals() {
 			continue
 		}
 		e := HistoryDocument{What: "refused", Kind: string(r.Kind), Action: r.Do, Order: k.Order, Reason: k.Reason}
-		h.add(r.At, e, "the order to %s was refused when the instance was looked at again: %s", r.Do, k.Reason)
+		h.add(r.At, e, "the order to %s was refused at the last look: %s", r.Do, k.Reason)
 	}
 }
 
@@ -239,7 +239,7 @@ func (h *history) group(g roll.Group, now time.Time) {
 	if g == "" {
 		return
 	}
-	h.add(s.RemediateSince[g], HistoryDocument{What: "remediate-on"}, "a check first found mode remediate on for %s", g)
+	h.add(s.RemediateSince[g], HistoryDocument{What: "remediate-on"}, "the first check with mode remediate on for %s", g)
 	if g == roll.GroupNone {
 		return
 	}
@@ -254,16 +254,16 @@ func (h *history) group(g roll.Group, now time.Time) {
 			e.Result = string(a.Outcome.Result)
 			became = e.Result
 		}
-		h.add(a.At, e, "in %s too: %s of %s, %s", g, a.Do, a.Instance, became)
+		h.add(a.At, e, "also in %s: %s of %s, %s", g, a.Do, a.Instance, became)
 	}
 }
 
 func (h *history) cluster() {
 	if t := h.m.State.Trouble; t != nil {
 		e := HistoryDocument{What: "cluster", Reason: t.Reason}
-		h.add(t.Since, e, "the cluster as a whole was in trouble, %s, last at %s", t.Reason, roll.Clock(t.Last))
+		h.add(t.Since, e, "the whole cluster was in trouble (%s), last at %s", t.Reason, roll.Clock(t.Last))
 	}
-	h.add(h.m.State.Checked, HistoryDocument{What: "checked"}, "the last check that saw the whole cluster, to the minute")
+	h.add(h.m.State.Checked, HistoryDocument{What: "checked"}, "the last check that read the whole cluster, to the minute")
 }
 
 // checkedLate is how long ago the last complete check of a cluster may be before Unchecked
@@ -275,9 +275,9 @@ const checkedLate = 15 * time.Minute
 func (m Memory) Unchecked(now time.Time) []string {
 	switch at := m.State.Checked; {
 	case at.IsZero():
-		return []string{fmt.Sprintf("%s remembers no check that saw the whole of %s: is it one of its clusters, and can its functions read it?", m.From, m.Cluster.Name)}
+		return []string{fmt.Sprintf("%s has no record of a check that read the whole of %s: is it one of its clusters, and can its functions read it?", m.From, m.Cluster.Name)}
 	case now.Sub(at) >= checkedLate:
-		return []string{fmt.Sprintf("the last check that saw the whole of %s was at %s, %s ago: without one nothing is found, told or done", m.Cluster.Name, roll.Clock(at), Age(now.Sub(at)))}
+		return []string{fmt.Sprintf("the last check that read the whole of %s was at %s, %s ago: without one, Rollcall finds, reports and does nothing", m.Cluster.Name, roll.Clock(at), Age(now.Sub(at)))}
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ var kindTable = map[roll.Kind]kindWords{
 	roll.Orphaned: {
 		name: "(instance|instances) orphaned", whatOnly: true,
 		head:  "(instance is|instances are) orphaned",
-		means: "%d (instance runs|instances run) on, and nothing owns (it|them) any more: the EKS cluster is gone, or no NodeClaim of Karpenter has (it|them).",
+		means: "%d (instance is|instances are) still running, and nothing owns (it|them) any more: the EKS cluster is gone, or no NodeClaim of Karpenter has (it|them).",
 	},
 	roll.Stuck: {
 		name:  "(removal|removals) stuck",
@@ -87,7 +87,7 @@ var kindTable = map[roll.Kind]kindWords{
 	roll.Unlaunched: {
 		name:  "(launch|launches) failing",
 		head:  "(launch fails|launches fail)",
-		means: "A group of nodes is to have an instance more, and gets none: its launches fail or do not come about, or an instance stays pending.",
+		means: "A group of nodes should get another instance and gets none: its launches fail or do not happen, or an instance stays pending.",
 	},
 }
 

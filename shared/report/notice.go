@@ -205,7 +205,7 @@ func (d *NoticeDocument) bound() {
 func (d NoticeDocument) place() fact {
 	s := d.Cluster
 	if d.Kind != kindCluster {
-		s = d.Group + " of " + d.Cluster
+		s = groupWords(roll.Group(d.Group)) + " of " + d.Cluster
 	}
 	if d.Nodes != nil {
 		s += fmt.Sprintf(", %d of %d nodes Ready", d.Nodes.Ready, d.Nodes.All)
@@ -221,9 +221,9 @@ func (d NoticeDocument) sequel() []fact {
 	case i.Sent == 0:
 		return []fact{{"Incident", i.ID}}
 	case i.Sent == 1:
-		return []fact{{"Incident", i.ID + ", this is the first notice of it"}}
+		return []fact{{"Incident", i.ID + ", first notice"}}
 	default:
-		return []fact{{"Incident", fmt.Sprintf("%s, notice %d of it; the first was sent at %s", i.ID, i.Sent, roll.Clock(i.First))}}
+		return []fact{{"Incident", fmt.Sprintf("%s, notice %d; the first was sent at %s", i.ID, i.Sent, roll.Clock(i.First))}}
 	}
 }
 
@@ -360,7 +360,7 @@ func firstDeeds(all []string) []string {
 func began(n plan.Notice, at time.Time) string {
 	s := since(n.Earliest(), at)
 	if first := n.Incident.First; !first.IsZero() && first.Before(n.Earliest()) {
-		s += ", of those that have it now"
+		s += ", counting only those affected now"
 	}
 	return s
 }
@@ -422,9 +422,9 @@ func causeNews(n plan.Notice) string {
 	}
 	switch {
 	case n.Key.Cause == "" && before == "":
-		return "the cause reported before is ruled out by now"
+		return "the cause reported before is now ruled out"
 	case n.Key.Cause == "":
-		return before + ", reported before, is ruled out by now"
+		return before + ", reported before, is now ruled out"
 	case before == "":
 		return "a cause was found: " + n.Key.Cause
 	}

@@ -96,7 +96,7 @@ func notices() map[string]said {
 	coming := func(do policy.Do, after time.Duration) func(*plan.Entry) {
 		return func(e *plan.Entry) { e.Step = plan.Step{Do: do, At: now.Add(after)} }
 	}
-	share := heldFor(plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is hardly in the instances")
+	share := heldFor(plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is probably not in the instances")
 	old := func(e *plan.Entry) { e.New = false }
 	nothing := func(*plan.Entry) {}
 	because := func(e *plan.Entry) {
@@ -117,10 +117,10 @@ func notices() map[string]said {
 	}
 	silentlyTerminated := func(e *plan.Entry) {
 		ordered(plan.Terminate)(e)
-		e.Order.Why += "; no cordon and no drain: its kubelet is silent, so nothing would end the pods"
+		e.Order.Why += "; no cordon and no drain: its kubelet is silent, so its pods would not stop"
 	}
 	gone := orphaned(1)
-	gone.Summary = "instance " + string(gone.Instance) + ", launched at 2026-03-01 10:00:00Z, is owned by nothing any more: its EKS cluster does not exist"
+	gone.Summary = "instance " + string(gone.Instance) + ", launched at 2026-03-01 10:00:00Z, has no owner any more: its EKS cluster does not exist"
 	stays := conflict(1)
 	return map[string]said{
 		"warned":            noticeOf(policy.Remediate, entry(missing(1, 6*time.Minute), coming(policy.DoTerminate, 9*time.Minute))),
@@ -174,7 +174,7 @@ func notices() map[string]said {
 		"flapping":            noticeOf(policy.Remediate, entry(flapping(1), nothing)),
 		"ghost":               noticeOf(policy.Remediate, entry(ghost(1), ordered(plan.DeleteNode)), entry(ghost(2), coming(policy.DoDeleteNode, time.Minute))),
 		"orphaned":            noticeOf(policy.Remediate, entry(orphaned(1), coming(policy.DoTerminate, 40*time.Minute))),
-		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region"))).leftBehind(),
+		"orphaned-gone":       noticeOf(policy.Remediate, entry(gone, heldFor(plan.ClusterNotActive, "EKS has no cluster shop-production in this account and region"))).leftBehind(),
 		"conflict":            noticeOf(policy.Remediate, entry(stays, heldFor(plan.Conflicting, stays.Summary+": one of the two is wrong, so nothing is done"))),
 
 		// Later in an incident.
@@ -257,19 +257,19 @@ func outcomes() map[string]remediate.Outcome {
 		"acted":             act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance)),
 		"acted-nobody":      act(nobody, plan.Terminate, remediate.Acted, "", "terminated "+string(nobody.Instance)),
 		"acted-orphan":      act(orphaned(3), plan.Terminate, remediate.Acted, "", "terminated "+string(instanceID(3))),
-		"refused":           act(f, plan.Terminate, remediate.Refused, plan.VerdictChanged, "node "+f.Node+" of "+string(f.Instance)+" is registered and Ready by now"),
+		"refused":           act(f, plan.Terminate, remediate.Refused, plan.VerdictChanged, "node "+f.Node+" of "+string(f.Instance)+" is registered and Ready now"),
 		"failed":            act(f, plan.Terminate, remediate.Failed, "", "ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)"),
-		"unclear":           act(f, plan.Terminate, remediate.Unclear, "", "ec2:TerminateInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated"),
+		"unclear":           act(f, plan.Terminate, remediate.Unclear, "", "ec2:TerminateInstances got no answer in time; a later check will see from the instance whether it took effect; until then it is not repeated"),
 		"rebooted":          act(f, plan.Reboot, remediate.Acted, "", "rebooted "+string(f.Instance)),
-		"reboot-unclear":    act(f, plan.Reboot, remediate.Unclear, "", "ec2:RebootInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated"),
+		"reboot-unclear":    act(f, plan.Reboot, remediate.Unclear, "", "ec2:RebootInstances got no answer in time; a later check will see from the instance whether it took effect; until then it is not repeated"),
 		"cordon-failed":     act(notReady(3), plan.Cordon, remediate.Failed, "", denied("patch")),
-		"drain-refused":     act(notReady(3), plan.Drain, remediate.Refused, plan.VerdictChanged, "node "+nodeName(3)+" of "+string(instanceID(3))+" is registered and Ready by now"),
+		"drain-refused":     act(notReady(3), plan.Drain, remediate.Refused, plan.VerdictChanged, "node "+nodeName(3)+" of "+string(instanceID(3))+" is registered and Ready now"),
 		"drain-unfinished":  act(notReady(3), plan.Drain, remediate.Failed, plan.DrainUnfinished, "unfinished: node "+nodeName(3)+" was not empty 10 min after its drain began: 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now)"),
 		"uncordon-failed":   act(notReady(3), plan.Uncordon, remediate.Failed, "", denied("patch")),
 		"node-deleted":      act(ghost(3), plan.DeleteNode, remediate.Acted, "", "deleted node "+nodeName(3)),
 		"node-failed":       act(ghost(3), plan.DeleteNode, remediate.Failed, "", denied("delete")),
 		"nodeclaim-deleted": act(karpenters, plan.DeleteNodeClaim, remediate.Acted, "", "deleted NodeClaim default-x7k2p"),
-		"nodeclaim-refused": act(karpenters, plan.DeleteNodeClaim, remediate.Refused, plan.VerdictChanged, "NodeClaim default-x7k2p does not have "+string(karpenters.Instance)+" by now"),
+		"nodeclaim-refused": act(karpenters, plan.DeleteNodeClaim, remediate.Refused, plan.VerdictChanged, "NodeClaim default-x7k2p no longer has "+string(karpenters.Instance)+""),
 	}
 }
 
@@ -686,10 +686,10 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 
 func TestTheNewsNameTheCauses(t *testing.T) {
 	for want, n := range map[string]plan.Notice{
-		"a cause was found: A":                          {Key: ledger.NoticeKey{Cause: "A"}, Replaces: []ledger.NoticeKey{{}}},
-		"another cause was found: B, not A":             {Key: ledger.NoticeKey{Cause: "B"}, Replaces: []ledger.NoticeKey{{Cause: "A"}}},
-		"A, reported before, is ruled out by now":       {Replaces: []ledger.NoticeKey{{Cause: "A"}}},
-		"the cause reported before is ruled out by now": {},
+		"a cause was found: A":                       {Key: ledger.NoticeKey{Cause: "A"}, Replaces: []ledger.NoticeKey{{}}},
+		"another cause was found: B, not A":          {Key: ledger.NoticeKey{Cause: "B"}, Replaces: []ledger.NoticeKey{{Cause: "A"}}},
+		"A, reported before, is now ruled out":       {Replaces: []ledger.NoticeKey{{Cause: "A"}}},
+		"the cause reported before is now ruled out": {},
 	} {
 		n.News = []plan.News{plan.NewsCause}
 		if got := newsInWords(n); got != want {

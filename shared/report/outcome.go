@@ -28,6 +28,9 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
 	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
 	l := letter{headline: sentence(o), why: []why{{cmp.Or(detailed[o.Result], "Detail"), o.Detail, ""}}, facts: []fact{d.place()}, sequel: d.sequel(), link: d.Links.first()}
+	if o.Detail == acts[o.Order.Action].pastTense+" "+string(o.Order.Instance) { // the first sentence says so
+		l.why = nil
+	}
 	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why})
 	if who := o.Order.Approved; who != nil {
 		d.Instances[0].Approved = who
@@ -75,11 +78,11 @@ func sentence(o remediate.Outcome) string {
 	case o.Result == remediate.Failed:
 		return fmt.Sprintf("The %s of %s failed; nothing happened to it.", w.noun, of)
 	case o.Result == remediate.Ongoing:
-		return fmt.Sprintf("The %s of %s goes on; the next check takes it further.", w.noun, of)
+		return fmt.Sprintf("The %s of %s is still running; the next check continues it.", w.noun, of)
 	case o.Order.Action == plan.Reboot:
-		return fmt.Sprintf("Whether the %s of %s took effect is unclear, and nobody can see it from outside; it is not repeated.", w.noun, of)
+		return fmt.Sprintf("It is unclear whether the %s of %s took effect, and it cannot be seen from outside; it is not repeated.", w.noun, of)
 	}
-	return fmt.Sprintf("Whether the %s of %s took effect is unclear; the next checks will show it, and it is not repeated.", w.noun, of)
+	return fmt.Sprintf("It is unclear whether the %s of %s took effect; the next checks will show it, and it is not repeated.", w.noun, of)
 }
 
 // consequence returns the end of the sentence about an act that was carried out: what
@@ -87,13 +90,13 @@ func sentence(o remediate.Outcome) string {
 func consequence(o plan.Order) string {
 	switch {
 	case o.Action == plan.Terminate && (o.Owner == roll.OwnerNone || o.Kind == roll.Orphaned):
-		return "; nobody owns it, so nobody replaces it."
+		return "; it has no owner, so it is not replaced."
 	case o.Action == plan.Terminate:
 		return fmt.Sprintf("; its owner (%s, %s) launches a replacement.", o.Owner, o.Group)
 	case o.Action == plan.Reboot:
 		return ", once; if its node does not come back, the next step of the ladder follows."
 	case o.Action == plan.OutOfService:
-		return ": its instance is gone, and what waits for its pods and volumes need wait no more."
+		return ": its instance is gone, and nothing has to wait for its pods and volumes any more."
 	case o.Action == plan.DeleteNode:
 		return ": its instance is gone."
 	case o.Action == plan.DeleteNodeClaim:

@@ -191,13 +191,13 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		text, want string
 		read       int
 	}{
-		"empty":                  {"", "a.json:1: no result of rollcall check --output json: it is empty", 0},
+		"empty":                  {"", "a.json:1: not a result of rollcall check --output json: it is empty", 0},
 		"no JSON":                {"hello\n", "a.json:1: ", 0},
 		"no JSON after a result": {good + "{\n  \"at\": now}\n", "a.json:3: ", 1},
 		"it breaks off":          {good + good + `{"at":`, "a.json:3: ", 2},
 		"of another type":        {good + "\n{\"at\": \"2026-03-02T12:00:00Z\",\n\"cluster\": 7}\n", "a.json:4: ", 1},
-		"no cluster":             {good + "\n\n" + `{"at": "2026-03-02T12:00:00Z", "mode": "observe", "findings": []}`, "a.json:4: no result of rollcall check --output json: at, cluster, mode or findings is missing", 1},
-		"of explain":             {strings.Replace(good, "{", `{"answers": [], `, 1), "a.json:1: no result of rollcall check --output json: it is one of rollcall explain", 0},
+		"no cluster":             {good + "\n\n" + `{"at": "2026-03-02T12:00:00Z", "mode": "observe", "findings": []}`, "a.json:4: not a result of rollcall check --output json: at, cluster, mode or findings is missing", 1},
+		"of explain":             {strings.Replace(good, "{", `{"answers": [], `, 1), "a.json:1: not a result of rollcall check --output json: it is one of rollcall explain", 0},
 	} {
 		found, err := Stored("a.json", []byte(tt.text))
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || len(found) != tt.read {

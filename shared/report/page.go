@@ -188,7 +188,7 @@ func (t total) figures() []page.Figure {
 	case t.unread > 0:
 		clusters.Tone, clusters.Note = page.ToneBad, fmt.Sprintf("%d could not be judged", t.unread)
 	case t.partial > 0:
-		clusters.Tone, clusters.Note = page.ToneWarn, fmt.Sprintf("of %d not all was read or done", t.partial)
+		clusters.Tone, clusters.Note = page.ToneWarn, fmt.Sprintf("%d not completely read or done", t.partial)
 	}
 	ready := page.Figure{Label: "Nodes ready", Value: fmt.Sprint(t.ready), Tone: page.ToneGood, Note: fmt.Sprintf("of %d", t.nodes)}
 	if t.ready < t.nodes {

@@ -23,16 +23,16 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
 	d.Links, d.Nodes = linksTo(id, "", n.Key.Group, ""), nodes(n)
-	l := letter{headline: fmt.Sprintf("Resolved: nothing of the kind %s is left in this group.", n.Key.Kind), facts: []fact{d.place()}, link: d.Links.first(), sequel: d.sequel()}
+	l := letter{headline: fmt.Sprintf("Resolved: this group has no finding %s any more.", n.Key.Kind), facts: []fact{d.place()}, link: d.Links.first(), sequel: d.sequel()}
 	if n.Key.Cause != "" {
-		l.headline = fmt.Sprintf("Resolved: nothing of the kind %s with the cause %s is left in this group.", n.Key.Kind, n.Key.Cause)
+		l.headline = fmt.Sprintf("Resolved: this group has no finding %s with the cause %s any more.", n.Key.Kind, n.Key.Cause)
 	}
 	l.facts = append(l.facts, fact{"Over", "since " + since(n.OverSince, at)})
 	if first := n.Incident.First; !first.IsZero() && n.OverSince.After(first) {
-		l.facts = append(l.facts, fact{"Lasted", Age(n.OverSince.Sub(first)) + " from the first notice on"})
+		l.facts = append(l.facts, fact{"Lasted", Age(n.OverSince.Sub(first)) + " after the first notice"})
 	}
 	if n.Incident.Total > len(n.Ended) {
-		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances had it; those that are remembered are named", n.Incident.Total)})
+		l.facts = append(l.facts, fact{"In all", fmt.Sprintf("%d instances were affected; those still on record are listed", n.Incident.Total)})
 	}
 	for i, e := range n.Ended {
 		if i < jsonEntries {
@@ -62,11 +62,11 @@ func ended(k roll.Kind, e plan.Ended) string {
 	case how == plan.EndedByAct:
 		return "acted: Rollcall terminated it"
 	case how == plan.EndedChanged:
-		return "changed: its trouble goes on, of another kind or with another cause"
+		return "changed: it is still in trouble, of another kind or with another cause"
 	case how == plan.EndedIgnored:
 		return "ignored: somebody set " + roll.TagIgnore + " on it"
 	}
-	return "gone, and not through Rollcall" + spotted(e.Spot, e.SpotAt)
+	return "gone, not terminated by Rollcall" + spotted(e.Spot, e.SpotAt)
 }
 
 // spotted says what EC2 announced for a Spot Instance before it was gone, "" if nothing. at is
@@ -76,11 +76,11 @@ func spotted(event roll.SpotEvent, at time.Time) string {
 	case event == "":
 		return ""
 	case at.IsZero():
-		return ": EC2 took the Spot Instance back"
+		return ": EC2 reclaimed the Spot Instance"
 	case event == roll.SpotRebalance:
-		return fmt.Sprintf(": at %s EC2 recommended to replace the Spot Instance, which it may take back", roll.Clock(at))
+		return fmt.Sprintf(": at %s EC2 recommended replacing the Spot Instance, which it may reclaim", roll.Clock(at))
 	}
-	return fmt.Sprintf(": at %s EC2 announced that it takes the Spot Instance back", roll.Clock(at))
+	return fmt.Sprintf(": at %s EC2 announced that it will reclaim the Spot Instance", roll.Clock(at))
 }
 
 // tally returns the counts of the ways in which findings ended.

@@ -94,7 +94,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 	case follows(e, mode, at) && coming[e.Step.Do] != "":
 		s := fmt.Sprintf("%s at %s if nothing changes", coming[e.Step.Do], roll.Clock(e.Step.At))
 		if e.Step.Approve.Needed() {
-			s = fmt.Sprintf("%s if somebody approves it, which a notice asks for at %s", coming[e.Step.Do], roll.Clock(e.Step.At))
+			s = fmt.Sprintf("%s if a person approves it; a notice asks for that at %s", coming[e.Step.Do], roll.Clock(e.Step.At))
 		}
 		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
 			s += "; it is held where others have the same cause"
@@ -152,7 +152,7 @@ func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, roll.Clock(stepAt(e)), coming[e.Step.Do])
 	}
 	if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
-		return s + "; what is launched in its place will have the same cause"
+		return s + "; its replacement will have the same cause"
 	}
 	return fmt.Sprintf("%s, so it should be over by %s", s, roll.Clock(e.Until))
 }

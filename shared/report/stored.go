@@ -40,7 +40,7 @@ func Stored(name string, data []byte) ([]Check, error) {
 			from = 0 // the offset of a syntax error counts from the beginning
 		}
 		if err != nil {
-			return checks, fmt.Errorf("%s:%d: no result of rollcall check --output json: %w", name, 1+bytes.Count(data[:faultAt(err, from, len(data))], []byte("\n")), err)
+			return checks, fmt.Errorf("%s:%d: not a result of rollcall check --output json: %w", name, 1+bytes.Count(data[:faultAt(err, from, len(data))], []byte("\n")), err)
 		}
 		checks = append(checks, c)
 	}

@@ -36,13 +36,18 @@ func subjectOver(cluster, what string, group roll.Group, how string) string {
 // inGroup returns what is wrong in a group and what is done, with more and more of the
 // group's name cut.
 func inGroup(what string, group roll.Group, doing string) (says []string) {
-	if group == roll.GroupNone {
-		group = "no group"
-	}
 	for n := subjectGroup; n >= subjectLeast; n-- {
-		says = append(says, fmt.Sprintf("%s in %s%s", what, short(string(group), n), doing))
+		says = append(says, fmt.Sprintf("%s in %s%s", what, short(groupWords(group), n), doing))
 	}
 	return says
+}
+
+// groupWords returns a group in words.
+func groupWords(group roll.Group) string {
+	if group == roll.GroupNone {
+		return "no group"
+	}
+	return string(group)
 }
 
 // firstFit returns the first subject that keeps least or more bytes of the cluster's name,

@@ -102,7 +102,7 @@ func (c Check) table(t *text) {
 	unjudged := c.unjudgedLines()
 	if most := t.most(len(unjudged)); len(unjudged) > most {
 		more := len(unjudged) - most
-		unjudged = append(unjudged[:most], fmt.Sprintf("and %d more instances; --verbose tells all of them", more))
+		unjudged = append(unjudged[:most], fmt.Sprintf("and %d more instances; --verbose lists all of them", more))
 	}
 	t.list("not judged", unjudged)
 	t.list("notes", c.Notes())
@@ -186,7 +186,7 @@ func (c Check) findingRows(t *text) {
 	t.line("")
 	for i, row := range table.rows {
 		if shown := t.most(len(findings)); i > shown {
-			t.line("  and %d more findings; --verbose tells all of them", len(findings)-shown)
+			t.line("  and %d more findings; --verbose lists all of them", len(findings)-shown)
 			break
 		}
 		color := bold
@@ -306,7 +306,7 @@ func (c Check) heldItems(t *text) {
 	all := heldAlike(c.Plan.Held)
 	for i, h := range all {
 		if i == t.most(len(all)) {
-			t.line("    and %d more; --verbose tells all of them", len(all)-i)
+			t.line("    and %d more; --verbose lists all of them", len(all)-i)
 			return
 		}
 		t.item("%s %s: %s", h.Action, roll.Few(h.instances, 2), h.Reason)
@@ -391,7 +391,7 @@ func (c Check) headline() string {
 		s += fmt.Sprintf(", %d starting", c.Assessment.Waiting)
 	}
 	if !c.Complete() {
-		s += ", not all could be read or done"
+		s += ", not everything could be read or done"
 	}
 	return s + "; mode " + string(c.Mode)
 }
@@ -410,7 +410,7 @@ func (c Check) calm() string {
 		n := len(c.Assessment.Unjudged)
 		return fmt.Sprintf("no finding, but %d %s could not be judged", n, roll.Plural(n, "instance", "instances"))
 	case !c.Complete():
-		return "no finding, but not all could be read"
+		return "no finding, but not everything could be read"
 	case len(c.Assessment.Notes) > 0:
 		return "no finding; see the notes for what was not judged"
 	case len(c.Assessment.NotNodes) > 0:

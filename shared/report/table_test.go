@@ -61,7 +61,7 @@ func checks() map[string]Check {
 	f0 := orphaned(1)
 	c.Assessment.Findings = []roll.Finding{f0}
 	c.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Call: "eks:DescribeCluster", Detail: "there is no EKS cluster \"shop-production\" in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)"}}
-	c.Plan.Held = []plan.Held{held(f0, plan.ClusterNotActive, "EKS knows no cluster shop-production in this account and region")}
+	c.Plan.Held = []plan.Held{held(f0, plan.ClusterNotActive, "EKS has no cluster shop-production in this account and region")}
 	all["gone"] = c
 
 	c = check(policy.Remediate, 0, 0)
@@ -157,7 +157,7 @@ func findings(c Check) Check {
 	}
 	c.Assessment.Notes = []string{"node " + nodeName(30) + ": its instance " + string(instanceID(30)) + " is stopped; it is not judged"}
 	c.Plan.Held = []plan.Held{
-		held(share, plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is hardly in the instances"),
+		held(share, plan.UnhealthyShare, "11 of 48 nodes of cluster shop-production are past their tolerance, more than the 10 that limits.unhealthy (20%) allows: the fault is probably not in the instances"),
 		held(hold, plan.InstanceHeld, string(hold.Instance)+" carries rollcall:hold=2026-03-05; it keeps costing until the tag is removed"),
 		held(karpenter, plan.OwnerNotifyOnly, "owner is karpenter: this version only notifies"),
 	}
@@ -166,9 +166,9 @@ func findings(c Check) Check {
 	}
 	c.Outcomes = []remediate.Outcome{
 		{Order: order(acted), Result: remediate.Acted, Detail: "terminated " + string(acted.Instance), News: true},
-		{Order: order(refused), Result: remediate.Refused, Reason: plan.VerdictChanged, Detail: "node " + refused.Node + " of " + string(refused.Instance) + " is registered and Ready by now", News: true},
+		{Order: order(refused), Result: remediate.Refused, Reason: plan.VerdictChanged, Detail: "node " + refused.Node + " of " + string(refused.Instance) + " is registered and Ready now", News: true},
 		{Order: order(failed), Result: remediate.Failed, Detail: "ec2:TerminateInstances was denied to arn:aws:sts::111122223333:assumed-role/rollcall-remediate/rollcall: allow ec2:TerminateInstances for that role", News: true},
-		{Order: order(unclear), Result: remediate.Unclear, Detail: "ec2:TerminateInstances got no answer in time; whether it took effect, a later check will see from the instance; until then it is not repeated", News: true},
+		{Order: order(unclear), Result: remediate.Unclear, Detail: "ec2:TerminateInstances got no answer in time; a later check will see from the instance whether it took effect; until then it is not repeated", News: true},
 	}
 	for f, s := range map[*roll.Finding]plan.Step{
 		&hold: {Do: policy.DoTerminate, At: now.Add(-48 * time.Hour)}, &share: {Do: policy.DoTerminate, At: now.Add(-2 * time.Hour)},
@@ -597,7 +597,7 @@ func TestNothingIsCutWhereThereIsNoTerminal(t *testing.T) {
 			t.Errorf("no row of its own in\n%s", text)
 		}
 	}
-	if text := drawn(t, Layout{Columns: 80}, c); !strings.Contains(text, "more findings; --verbose tells all of them") {
+	if text := drawn(t, Layout{Columns: 80}, c); !strings.Contains(text, "more findings; --verbose lists all of them") {
 		t.Error("a terminal is flooded")
 	}
 }

@@ -549,7 +549,7 @@ func (u *auditor) explained(inv *invocation, d noticed) {
 	}
 }
 
-// recovered checks that a node that is told to have recovered has not had the same trouble all the time.
+// recovered checks that a node reported as recovered has not had the same trouble all the time.
 func (u *auditor) recovered(inv *invocation, d noticed) {
 	status := map[roll.Kind]corev1.ConditionStatus{roll.Unknown: corev1.ConditionUnknown, roll.NotReady: corev1.ConditionFalse}[roll.Kind(d.Kind)]
 	for _, e := range d.Ended {

@@ -8,7 +8,7 @@ import (
 )
 
 // complete checks that evidence has everything that could be read of a machine when it was stored. It
-// applies to deliveries of which no call failed.
+// applies to deliveries without a failed call.
 func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]byte) {
 	m := u.a.machines[string(key.Instance)]
 	if m == nil || inv.v.fn != remediator || inv.missed || m.state != running || m.ail == well {

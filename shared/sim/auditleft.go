@@ -39,7 +39,7 @@ func (u *auditor) left(inv *invocation, d noticed) {
 		case l == nil:
 			u.broken(RuleLeft, "%s: %s is told to be left, and there never was such a thing", inv.name, i.Subject)
 		case l.ended.IsZero() || now.Sub(l.ended)+slack < leftAfter:
-			u.broken(RuleLeft, "%s: %s is told to be left, and %s was ended at %s", inv.name, i.Subject, l.machine.id, l.ended.Format(time.TimeOnly))
+			u.broken(RuleLeft, "%s: %s is told to be left, and %s was terminated at %s", inv.name, i.Subject, l.machine.id, l.ended.Format(time.TimeOnly))
 		case l.wanted():
 			u.broken(RuleLeft, "%s: %s is told to be left, and a PersistentVolume claims it", inv.name, i.Subject)
 		case l.state != leftFree && now.Sub(l.changed) > leftSlack:
@@ -72,7 +72,7 @@ func (u *auditor) toldOfLeft(l *leftover) {
 		l.since = now
 	}
 	if now.Sub(l.since) > keptWithin+2*u.a.sc.Sweep {
-		u.broken(RuleLeft, "%s outlived %s, which was ended at %s, and nobody was told", l.id, l.machine.id, l.ended.Format(time.TimeOnly))
+		u.broken(RuleLeft, "%s outlived %s, which was terminated at %s, and nobody was told", l.id, l.machine.id, l.ended.Format(time.TimeOnly))
 		l.told = true
 	}
 }

@@ -88,7 +88,7 @@ func (u *auditor) zonesDown(inv *invocation, cluster string) {
 	}
 }
 
-// zoneDown returns a zone of which an invocation certainly read too many nodes as not ready, "" if none.
+// zoneDown returns a zone in which an invocation certainly read too many nodes as not ready, "" if none.
 func (u *auditor) zoneDown(inv *invocation, c *cluster, at time.Time) string {
 	pol := u.policy(inv, c, "")
 	for _, zone := range zones {

@@ -195,7 +195,7 @@ func (u *auditor) onRecord(c *cluster) {
 }
 
 // unended checks, after everything has been healthy for long, that the end of each incident was
-// reported. It skips incidents whose members a person ignores, or that are in another incident by now.
+// reported. It skips incidents whose members a person ignores, or that are now in another incident.
 func (u *auditor) unended() {
 	for _, id := range slices.Sorted(maps.Keys(u.records.open)) {
 		o := u.records.open[id]

@@ -32,8 +32,8 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
-	// That EKS says why it cannot replace anything says the same, and so does that somebody suspended the
-	// processes of its Auto Scaling group.
+	// A notice counts too if it reports that EKS cannot replace anything, or that a person suspended the
+	// processes of the Auto Scaling group.
 	told := func(reason string) bool { return u.records.reasons[saidKey{m.c.name, g.groupName(), "", reason}] }
 	// A storm, a cluster that cannot be judged, or a mode that allows none, may have prevented the notice.
 	read := !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)

@@ -31,7 +31,7 @@ const (
 	turn = 3 * time.Hour
 	// ownersTurn is how long after the trouble began an owner may still be about to act.
 	ownersTurn = 75 * time.Minute
-	// unwatched is how long nothing must be on record of a node before it counts as found anew.
+	// unwatched is how long a node must have no record before it counts as newly found.
 	unwatched = 6 * time.Minute
 )
 
@@ -715,8 +715,8 @@ func (e excuse) serves(why ...string) bool {
 	return slices.ContainsFunc(why, func(kept string) bool { return e.during(kept, e.m.id) })
 }
 
-// during reports whether the condition was true at some time of the check, of which the auditor takes
-// note every minute: what the check read may be over when it ends.
+// during reports whether the condition was true at some time of the check, since what the check read may
+// be over when it ends. The auditor records the condition every minute.
 func (e excuse) during(what, whom string) bool {
 	at, ok := e.u.truths.last[[2]string{what, whom}]
 	return ok && !at.Before(e.inv.begun.Add(-time.Minute))

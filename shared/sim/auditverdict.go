@@ -51,8 +51,8 @@ type verdicts struct {
 	// forgotten is when the ledger was recreated.
 	forgotten time.Time
 	losses    map[*group][]*loss
-	// tried has the launch templates of which a machine was terminated although it fails because of
-	// them.
+	// tried has the launch templates that keep machines from working and of which Rollcall has
+	// terminated a machine.
 	tried map[launchedFrom]bool
 	// lowered is when the mode allowed no acts in a group.
 	lowered map[*group][]span
@@ -471,7 +471,7 @@ func (u *auditor) minute() {
 	}
 }
 
-// madeGood records which losses of the group are made good by now.
+// madeGood records which losses of the group have been made good.
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
 		l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))

@@ -448,7 +448,7 @@ func rollOf(filters []types.Filter) (cluster string, ok bool) {
 	return "", false
 }
 
-// enrolled returns the machines of which DescribeTags shows the cluster's tag. An answer may omit
+// enrolled returns the machines whose cluster tag DescribeTags shows. An answer may omit
 // one that has had it for long.
 func (c *cluster) enrolled(d dice) (all []*machine) {
 	key := roll.ClusterTagPrefix + c.name

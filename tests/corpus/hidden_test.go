@@ -164,7 +164,7 @@ func TestATimeInTheYear9999IsAnswered(t *testing.T) {
 	}
 	c := generate.Named(t, "silent")
 	c = without(c, hiding{file: "at.txt", hide: func([]byte) []byte { return []byte("9999-12-31T23:59:59Z") }})
-	if _, err := explain(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is no time of a capture") {
+	if _, err := explain(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not a time in RFC 3339") {
 		t.Errorf("a capture in the year 9999: %v", err)
 	}
 }

@@ -154,7 +154,7 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	// No check has run yet.
 	e := a.ask(command.ExitFindings, id)
 	same(t, "before the first check", answers(e), []string{"held terminate NotSeenTwice"})
-	if e.WhatIf || e.Memory != "the ledger of stack rollcall" || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "remembers no check") }) {
+	if e.WhatIf || e.Memory != "the ledger of stack rollcall" || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "no record of a check") }) {
 		t.Errorf("what if: %v, memory %q, notes %q", e.WhatIf, e.Memory, e.Notes)
 	}
 
@@ -197,7 +197,7 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 		t.Errorf("its history: %q", got)
 	}
 	code, table, stderr := a.run(testbed.Viewer, "explain", id, "--stack", "rollcall")
-	if code != command.ExitOK || !strings.Contains(table, "\n  acted: terminated at ") || !strings.Contains(table, "EC2 knows it no more") {
+	if code != command.ExitOK || !strings.Contains(table, "\n  acted: terminated at ") || !strings.Contains(table, "EC2 no longer knows it") {
 		t.Errorf("exit %d:\n%s%s", code, table, stderr)
 	}
 
@@ -339,7 +339,7 @@ func TestWhatADeploymentCannotBeAsked(t *testing.T) {
 	other := cloudformation.NewFromConfig(bed.AWSConfig())
 	_, err := other.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: aws.String("{Resources: {Topic: {Type: 'AWS::SNS::Topic'}}}")})
 	must.Succeed(t, err)
-	if code, stderr := explain("--stack", "other"); code != command.ExitError || !strings.Contains(stderr, "has no output LedgerTableName") || !strings.Contains(stderr, "no deployment of Rollcall") {
+	if code, stderr := explain("--stack", "other"); code != command.ExitError || !strings.Contains(stderr, "has no output LedgerTableName") || !strings.Contains(stderr, "not a deployment of Rollcall") {
 		t.Errorf("another stack: exit %d, %s", code, stderr)
 	}
 }

@@ -21,7 +21,7 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
                                             is none
     PUT    clusters/NAME/shifts             the zonal shifts of an EKS cluster, see put_shifts
     PUT    instances/ID                     see put_instance
-    DELETE instances/ID                     EC2 knows it no more
+    DELETE instances/ID                     EC2 no longer knows it
     PUT    groups/NAME                      {"suspended", "activities", "desired", "tags"} of an Auto Scaling group, see
                                             put_group
     POST   events                           {"instance", "state"}: an EC2 state-change event on the default bus;

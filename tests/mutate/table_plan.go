@@ -233,7 +233,7 @@ func paced() []Mutation {
 		},
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
-			Old: "p.Now.Before(until) {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended", New: "!p.Now.Before(until) {\n\t\treturn nil\n\t} else {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s ended",
+			Old: "p.Now.Before(until) {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s of %s was terminated", New: "!p.Now.Before(until) {\n\t\treturn nil\n\t} else {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s of %s was terminated",
 			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
 			Policy: remediating("limits: {replacements: 3, unhealthy: 50%}"), Rules: rules(sim.RulePace),
 		},
@@ -530,7 +530,7 @@ func carriedOut() []Mutation {
 		},
 		{
 			Name: "a ledger that could not be written is no obstacle", File: run,
-			Old: "\t\tfault(\"the ledger could not be written, so nothing is said or done: %v\", err)\n\t\treturn\n", New: "\t\tfault(\"the ledger could not be written, so nothing is said or done: %v\", err)\n",
+			Old: "\t\tfault(\"the ledger could not be written, so nothing is reported or done: %v\", err)\n\t\treturn\n", New: "\t\tfault(\"the ledger could not be written, so nothing is reported or done: %v\", err)\n",
 			Harm: "what is told is told again", Faults: faults(sim.FaultLedgerErrors),
 			Rules: rules(sim.RuleReport),
 		},

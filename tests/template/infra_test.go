@@ -83,7 +83,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 		t.Errorf("a role with a path in aws-auth: %v\n%s", err, out)
 	}
 	out, _, err = grant(t, "", "", "", "CLUSTER=demo")
-	if err != nil || !strings.Contains(out, "could not be looked up") || !strings.Contains(out, "role/ROLLCALL-INSPECT") || !strings.Contains(out, "The region is not known") || !strings.Contains(out, "--region REGION --name demo") {
+	if err != nil || !strings.Contains(out, "could not be read") || !strings.Contains(out, "role/ROLLCALL-INSPECT") || !strings.Contains(out, "The region is not known") || !strings.Contains(out, "--region REGION --name demo") {
 		t.Errorf("without an account: %v\n%s", err, out)
 	}
 	out, calls, err := grant(t, "eu-west-1", "API", role, "CLUSTER=demo", "AWS_REGION=eu-central-1")
@@ -93,7 +93,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	t.Setenv("REMEDIATE", "None") // the output exists in mode remediate only
 	for _, mode := range []string{"API", "CONFIG_MAP"} {
 		out, _, err = grant(t, "eu-west-1", mode, role, "CLUSTER=demo")
-		if err != nil || !strings.Contains(out, role+"/inspect") || strings.Contains(out, ":remediators") || strings.Contains(out, "could not be looked up") || !strings.Contains(out, "Run this again once Mode=remediate is set") {
+		if err != nil || !strings.Contains(out, role+"/inspect") || strings.Contains(out, ":remediators") || strings.Contains(out, "could not be read") || !strings.Contains(out, "Run this again once Mode=remediate is set") {
 			t.Errorf("%s, below mode remediate: %v\n%s", mode, err, out)
 		}
 	}
@@ -104,7 +104,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 		t.Errorf("for all clusters: %v\n%s%s", err, out, calls)
 	}
 	t.Setenv("CLUSTERS", "")
-	if out, _, err := grant(t, "eu-west-1", "API", role); err == nil || !strings.Contains(out, "no clusters could be listed in eu-west-1; for one: make grant CLUSTER=NAME") {
+	if out, _, err := grant(t, "eu-west-1", "API", role); err == nil || !strings.Contains(out, "aws eks list-clusters --region eu-west-1 lists no cluster, or failed: check credentials and region, or name one: make grant CLUSTER=NAME") {
 		t.Errorf("without any cluster: %v\n%s", err, out)
 	}
 	for _, bad := range []string{"CLUSTER=a b", "CLUSTER=-x", "CLUSTER=$$(id)"} {

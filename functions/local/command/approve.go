@@ -42,7 +42,7 @@ dynamodb:PutItem on the ledger table; with a customer managed key also its use.
 Exit codes: 0 the acts are approved; 1 nothing was written: the order is unknown, its time is
 over, it was approved or carried out before, or the ledger could not be read or written.`,
 		Example: "  rollcall approve 0123456789abcdef --stack rollcall",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1, "an ORDER, which the notice names"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	c.Flags().StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")

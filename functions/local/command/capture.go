@@ -39,7 +39,7 @@ an account, rollcall explain --bundle DIR diagnoses from it. capture only reads;
 Secrets are removed from user data, console output, host logs and all other text before anything
 is written; still, review the files before you share them. User data and console output
 are captured for at most 3 instances of a group.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return capture(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()
@@ -171,7 +171,7 @@ func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
 
 // told prints what was written, and what is missing from it.
 func told(env Environment, dir string, files map[string][]byte, lacks map[string]string) error {
-	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they tell: %s\n", len(files), dir, paste.Command("rollcall", "explain", "--bundle", dir)); err != nil {
+	if _, err := fmt.Fprintf(env.Stdout, "wrote %d files into %s; to see what they show: %s\n", len(files), dir, paste.Command("rollcall", "explain", "--bundle", dir)); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	for _, file := range slices.Sorted(maps.Keys(lacks)) {

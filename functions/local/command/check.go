@@ -68,7 +68,7 @@ Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
   rollcall check --profile prod --all-regions
   rollcall check --context payments --watch
   rollcall check --cluster payments -o wide`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()

@@ -118,6 +118,7 @@ Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
+	root.SetFlagErrorFunc(mistyped)
 	// The commands are made before their flags are parsed.
 	env.Color = env.Color && !slices.Contains(args, "--no-color")
 	root.PersistentFlags().Bool("no-color", false, "print no colors; the variable NO_COLOR does the same")

@@ -205,6 +205,12 @@ func TestHabits(t *testing.T) {
 	}{
 		{[]string{"policy", "foo"}, ExitError, "", `unknown command "foo" of rollcall policy`},
 		{[]string{"policy"}, ExitOK, "schema", ""},
+		{[]string{"policy", "check"}, ExitError, "", "missing argument, a policy FILE, or - for standard input: see rollcall policy check --help"},
+		{[]string{"approve"}, ExitError, "", "missing argument, an ORDER, which the notice names: see rollcall approve --help"},
+		{[]string{"check", "payments"}, ExitError, "", `rollcall: unexpected argument "payments": see rollcall check --help`},
+		{[]string{"explain", "i-1", "i-2"}, ExitError, "", `rollcall: unexpected argument "i-2": see rollcall explain --help`},
+		{[]string{"check", "--bogus"}, ExitError, "", "unknown flag: --bogus: see rollcall check --help"},
+		{[]string{"check", "--timeout", "5"}, ExitError, "", `missing unit in duration "5": see rollcall check --help`},
 		{[]string{"policy", "check", "-"}, ExitOK, "standard input", ""},
 		{[]string{"check", "--topic", "alerts"}, ExitError, "", `--topic "alerts": it takes the ARN of an SNS topic`},
 		{[]string{"check", "--topic", "arn:aws:sqs:eu-west-1:111122223333:alerts", "--mode", "on"}, ExitError, "", "--mode"},

@@ -27,7 +27,7 @@ a page, and --open shows it.
 
 The deployed functions run; the account and its clock are simulated. Nothing of yours is
 read or changed.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out, o.Color = env.Stdout, env.Color
 			if env.columns() == 0 && !c.Flags().Changed("pace") {

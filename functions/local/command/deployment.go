@@ -60,7 +60,7 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 	s := out.Stacks[0]
 	id, err := arn.Parse(aws.ToString(s.StackId))
 	if err != nil {
-		return d, fmt.Errorf("--stack: the id of stack %s, %q, is no ARN: %w", name, aws.ToString(s.StackId), err)
+		return d, fmt.Errorf("--stack: the id of stack %s, %q, is not an ARN: %w", name, aws.ToString(s.StackId), err)
 	}
 	d.account, d.region = id.AccountID, id.Region
 	for _, o := range s.Outputs {
@@ -74,7 +74,7 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 	slices.Sort(d.roles)
 	values, missing := settingsOf(s)
 	if len(missing) > 0 {
-		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is no deployment of Rollcall, or of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))
+		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is not a deployment of Rollcall, or one of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))
 	}
 	lookup := func(variable string) (string, bool) { v, ok := values[variable]; return v, ok }
 	if d.settings, err = config.Read(lookup, roll.Map(shown, func(t struct{ setting, output, parameter string }) string { return t.setting })...); err != nil {

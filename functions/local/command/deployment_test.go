@@ -87,10 +87,10 @@ func TestAStackThatTellsNoDeployment(t *testing.T) {
 	}{
 		"there is none":        {"another", nil, nil, []string{`no CloudFormation stack "another" in eu-west-1`}},
 		"not allowed to look":  {"rollcall", nil, &smithy.GenericAPIError{Code: "AccessDenied", Message: "User: arn:aws:iam::111122223333:user/jo is not authorized to perform: cloudformation:DescribeStacks on resource: arn:aws:cloudformation:eu-west-1:111122223333:stack/rollcall/*"}, []string{"cloudformation:DescribeStacks was denied to arn:aws:iam::111122223333:user/jo", "stack/rollcall/*"}},
-		"another program's":    {"rollcall", func(s *types.Stack) { s.Outputs, s.Parameters = nil, nil }, nil, []string{"UPDATE_COMPLETE", "output LedgerTableName, output PolicyParameterName, output EvidenceBucket, parameter Mode", "no deployment of Rollcall"}},
+		"another program's":    {"rollcall", func(s *types.Stack) { s.Outputs, s.Parameters = nil, nil }, nil, []string{"UPDATE_COMPLETE", "output LedgerTableName, output PolicyParameterName, output EvidenceBucket, parameter Mode", "not a deployment of Rollcall"}},
 		"an earlier version's": {"rollcall", func(s *types.Stack) { s.Outputs = s.Outputs[:2] }, nil, []string{"has no output EvidenceBucket"}},
 		"an unknown mode":      {"rollcall", func(s *types.Stack) { s.Parameters[0].ParameterValue = aws.String("destroy") }, nil, []string{"stack rollcall", "destroy"}},
-		"an id of no form":     {"rollcall", func(s *types.Stack) { s.StackId = aws.String("rollcall") }, nil, []string{"is no ARN"}},
+		"an id of no form":     {"rollcall", func(s *types.Stack) { s.StackId = aws.String("rollcall") }, nil, []string{"is not an ARN"}},
 	} {
 		s := stack()
 		if tt.spoil != nil {

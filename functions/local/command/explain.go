@@ -64,7 +64,7 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
   rollcall explain nodegroup/workers --context payments
   rollcall explain i-0123456789abcdef0 --stack rollcall --region eu-west-1
   rollcall explain --bundle DIR`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), env, f, args) },
 	}
 	flags := c.Flags()
@@ -221,7 +221,7 @@ func (f explainFlags) ofBundle(ctx context.Context, runner *run.Runner, q questi
 	runner.Clock = func() time.Time { return q.at }
 	c := runner.Look(ctx, q.bundle.ClusterID().Name, q.instance, q.at)
 	for _, name := range q.bundle.Ignored() {
-		c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is no file of a bundle, and was not read: is it misnamed?", name))
+		c.Assessment.Notes = append(c.Assessment.Notes, fmt.Sprintf("%s is not a file of a bundle, and was not read: is it misnamed?", name))
 	}
 	return f.concern(ctx, look.Observer, q, c)
 }

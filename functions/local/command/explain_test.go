@@ -118,12 +118,12 @@ func TestWhatNothingIsFoundAboutIsAnsweredWithoutALedger(t *testing.T) {
 		code       int
 		bundle, id string
 	}{
-		"nothing is wrong with it: node ip-10-0-40-21.eu-west-1.compute.internal is Ready since ":            {ExitOK, healthy, "i-0e2b0000000000001"},
-		"is taken for no node, so it is never acted on, because nothing shows that it is meant to be a node": {ExitOK, caseOf(t, "bastion-with-the-clusters-tag"), failing},
-		"nothing is known of i-00000000: EC2 does not list it, and payments has no node of it":               {ExitError, healthy, "i-00000000"},
+		"nothing is wrong with it: node ip-10-0-40-21.eu-west-1.compute.internal is Ready since ":                {ExitOK, healthy, "i-0e2b0000000000001"},
+		"does not count as a node, so it is never acted on, because nothing shows that it is meant to be a node": {ExitOK, caseOf(t, "bastion-with-the-clusters-tag"), failing},
+		"i-00000000 is unknown: EC2 does not list it, and payments has no node of it":                            {ExitError, healthy, "i-00000000"},
 	} {
 		code, text, _ := rollcall(t, "explain", "--bundle", tt.bundle, tt.id)
-		if text = strings.Join(strings.Fields(text), " "); code != tt.code || !strings.Contains(text, want) || strings.Contains(text, "every instance is a healthy node") || strings.Contains(text, "not all could be read") {
+		if text = strings.Join(strings.Fields(text), " "); code != tt.code || !strings.Contains(text, want) || strings.Contains(text, "every instance is a healthy node") || strings.Contains(text, "not everything could be read") {
 			t.Errorf("%s: exit %d, want %q\n%s", tt.id, code, want, text)
 		}
 	}

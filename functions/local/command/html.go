@@ -27,7 +27,7 @@ func placeable(path string) error {
 	case err != nil:
 		return fmt.Errorf("--html %s: the folder of the file: %w", path, err)
 	case !in.IsDir():
-		return fmt.Errorf("--html %s: %s is no folder", path, filepath.Dir(path))
+		return fmt.Errorf("--html %s: %s is not a folder", path, filepath.Dir(path))
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func readInput(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: is no regular file", name)
+		return nil, fmt.Errorf("%s: not a regular file", name)
 	case info.Size() > maxInput:
 		return nil, fmt.Errorf("%s: has %d bytes, and lint reads %d at most", name, info.Size(), maxInput)
 	}

@@ -18,7 +18,7 @@ func manualCommand(root *cobra.Command) *cobra.Command {
 		Short:  "Write the man pages and the shell completions into a directory",
 		Long: `Writes man pages into DIR/man1 and completions for bash, zsh, fish and PowerShell into
 DIR/completions. SOURCE_DATE_EPOCH sets the date of the pages.`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "a DIR to write to"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			pages, completions := filepath.Join(args[0], "man1"), filepath.Join(args[0], "completions")
 			for _, dir := range []string{pages, completions} {

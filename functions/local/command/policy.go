@@ -27,7 +27,7 @@ func policyCommand(env Environment) *cobra.Command {
 	c.AddCommand(policyCheckCommand(env), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of policies",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := env.Stdout.Write(policy.Schema())
 			return err
@@ -57,7 +57,7 @@ matches.`,
   rollcall policy check FILE --cluster production --cluster-mode notify
   rollcall policy check FILE --group asg/training --preset gpu \
       --instance-tag rollcall:deadline=45m`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "a policy FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error { return policyCheck(env, f, args[0]) },
 	}
 	flags := c.Flags()

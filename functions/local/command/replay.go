@@ -54,7 +54,7 @@ Exit codes: 0 replayed, 1 error, 130 interrupted.`,
 		Example: `  rollcall replay --stack rollcall --days 30
   rollcall replay --stack rollcall --policy gentle.yaml --policy bold.yaml --html replay.html
   rollcall simulate --seed 7 --record seed7` + replay.Extension + ` && rollcall replay --from seed7` + replay.Extension,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()

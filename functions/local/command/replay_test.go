@@ -126,7 +126,7 @@ func TestWhatAReplayCannotBeAsked(t *testing.T) {
 		"two policies can be compared": {"--from", dir, "--policy", "a", "--policy", "b", "--policy", "c"},
 		"--mode needs --policy FILE":   {"--from", dir, "--mode", "notify"},
 		"bad.yaml":                     {"--from", dir, "--policy", filepath.Join(dir, "bad.yaml")},
-		"it is no record of checks":    {"--from", dir},
+		"it is not a record of checks": {"--from", dir},
 		"no such file or directory":    {"--from", filepath.Join(dir, "none")},
 	} {
 		if code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {

@@ -45,7 +45,7 @@ s3:GetObject.
 Exit codes: 0 nothing found, 1 something could not be read, 2 findings, 130 interrupted.`,
 		Example: `  rollcall report --profiles dev,prod --regions eu-west-1,us-east-1
   rollcall report --from s3://results/today/ --profile audit --html report.html`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), env, f) },
 	}
 	flags := c.Flags()

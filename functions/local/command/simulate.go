@@ -65,7 +65,7 @@ smallest run that still breaks it and prints the history of that run.
       asg/workers; an override has an effect if it matches one of them.
 
 Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			f = f.sized(c.Flags().Changed)
 			var err error
@@ -239,7 +239,7 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(fmt.Sprintf("%d of the %d %s begun came to their end", all.runs, begun, roll.Plural(begun, "run", "runs")))
+		return interrupted(fmt.Sprintf("%d of the %d %s begun were completed", all.runs, begun, roll.Plural(begun, "run", "runs")))
 	case failed || len(all.broken) > 0:
 		return exit(ExitError)
 	}
@@ -281,14 +281,14 @@ func (f simulateFlags) summarize(env Environment, all tally, first uint64, used 
 	}
 	perSecond := ""
 	if s := used.Seconds(); s > 0 {
-		perSecond = fmt.Sprintf(", %.0f s of a processor: %.0f node-hours and %.2f acts each", s, all.nodeHours/s, float64(all.acts)/s)
+		perSecond = fmt.Sprintf(", %.0f s of processor time: %.0f node-hours and %.2f acts per second", s, all.nodeHours/s, float64(all.acts)/s)
 	}
 	say(env, "seeds %d to %d, %d %s of %d nodes, %d h: %.0f node-hours, %d acts, %d situations; %s%s\n", first, f.seed, f.clusters, roll.Plural(f.clusters, "cluster", "clusters"), f.nodes, f.hours, all.nodeHours, all.acts, len(all.situations), verdict, perSecond)
 }
 
 // harm describes what the workload lost to acts, beyond its losses to the faults.
 func harm(h sim.Harm) string {
-	return fmt.Sprintf("%d %s that worked interrupted for %.0f min", h.Pods, roll.Plural(h.Pods, "pod", "pods"), h.Minutes.Minutes())
+	return fmt.Sprintf("%d working %s interrupted for %.0f min", h.Pods, roll.Plural(h.Pods, "pod", "pods"), h.Minutes.Minutes())
 }
 
 // ran is the result of one seed.

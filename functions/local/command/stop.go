@@ -71,7 +71,7 @@ or is invalid.`,
 
 func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command {
 	var f switchFlags
-	c.Args = cobra.NoArgs
+	c.Args = arguments(0, 0, "")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return f.turn(cmd.Context(), env, stop) }
 	flags := c.Flags()
 	flags.StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
@@ -232,7 +232,7 @@ func (s policySwitch) resume(ctx context.Context) (inForce, error) {
 	case !now.Changed:
 		now.headline = "not stopped: nothing was written"
 	case now.Acts:
-		now.headline = "resumed: what was held as Stopped goes on with the next checks, within the limits"
+		now.headline = "resumed: what was held as Stopped continues with the next checks, within the limits"
 	default:
 		now.headline = "resumed: nothing is stopped any more, and no mode allows an act"
 	}

@@ -131,7 +131,7 @@ func TestStopAndResumeChangeOneLine(t *testing.T) {
 	if now, printed, err = p.turn(t, false, policy.Remediate); err != nil || now.Stop || !now.Acts || !now.Changed || p.puts != 2 || p.value != document {
 		t.Errorf("resumed: %v, %+v\n%s", err, now, p.value)
 	}
-	if !strings.HasPrefix(printed, "resumed: what was held as Stopped goes on") || !strings.Contains(printed, "  stop       false\n") || !strings.Contains(printed, "version    5,") {
+	if !strings.HasPrefix(printed, "resumed: what was held as Stopped continues") || !strings.Contains(printed, "  stop       false\n") || !strings.Contains(printed, "version    5,") {
 		t.Errorf("printed\n%s", printed)
 	}
 	if now, printed, err = p.turn(t, false, policy.Remediate); err != nil || now.Changed || p.puts != 2 || !strings.HasPrefix(printed, "not stopped: nothing was written\n") {
@@ -281,7 +281,7 @@ func TestFlagsOfStopAndResume(t *testing.T) {
 	for _, command := range []string{"stop", "resume"} {
 		for want, args := range map[string][]string{
 			"--output": {"--output", "xml"}, "AWS_REGION": nil, "AWS_PROFILE": {"--region", "eu-west-1"},
-			"none of the others can be": {"--stack", "a", "--parameter", "/b"}, "unknown command": {"now"},
+			"none of the others can be": {"--stack", "a", "--parameter", "/b"}, "unexpected argument": {"now"},
 		} {
 			if code, stdout, stderr := rollcall(t, slices.Concat([]string{command}, args)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
 				t.Errorf("%s %q: exit %d, %q lacks %q", command, args, code, stderr, want)

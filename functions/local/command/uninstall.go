@@ -54,7 +54,7 @@ cluster; with --yes also eks:DeleteAccessEntry and ec2:DeleteTags.
 
 Exit codes: 0 nothing is left; 2 something is left and was not removed; 1 something could not
 be read or removed.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	flags := c.Flags()

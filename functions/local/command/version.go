@@ -25,7 +25,7 @@ of a deployment run, from the stack's outputs, and the deployment's mode; it nee
 cloudformation:DescribeStacks then. The two should be the same: they share the table.
 
 Exit codes: 0 printed; 1 the stack could not be read.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	c.Flags().StringVar(&f.stack, "stack", "", "`NAME` of the CloudFormation stack of a deployment")

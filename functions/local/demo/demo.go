@@ -299,9 +299,9 @@ func lineOf(e sim.Event) *line {
 			return nil
 		}
 	case sim.EventAilment:
-		l.word, l.color, l.text = "ill", yellow, "%s of "+e.Group+": "+e.Detail
-		if e.Detail == "well again" {
-			l.word, l.color = "well", green
+		l.word, l.color, l.text = "sick", yellow, "%s of "+e.Group+": "+e.Detail
+		if e.Detail == wellAgain {
+			l.word, l.color, l.text = "healthy", green, "%s of "+e.Group
 		}
 	case sim.EventFinding:
 		l.word, l.color = "finding", red
@@ -321,7 +321,7 @@ func lineOf(e sim.Event) *line {
 	case sim.EventAct:
 		l.word, l.color, l.text = "ACT", bold, done[e.Action]+" %s of "+e.Group
 	case sim.EventEnd:
-		l.word, l.text = "owner", "%s of "+e.Group+" "+e.Detail
+		l.word, l.text = "owner", "%s of "+e.Group+" "+strings.Replace(e.Detail, "ended by", "terminated by", 1)
 		if strings.Contains(e.Detail, "rotation") || strings.Contains(e.Detail, "scale-in") || strings.Contains(e.Detail, "Rollcall") {
 			return nil
 		}

@@ -9,8 +9,8 @@ import (
 
 type figure struct{ label, value, note string }
 
-// figures returns the totals of the day, beside the same day under a Rollcall that only
-// reports.
+// figures returns the totals of the day, beside the same day in mode
+// observe.
 func (s *story) figures(r, untended sim.Result) []figure {
 	n := s.tallied()
 	saved := untended.Cost.Wasted - r.Cost.Wasted
@@ -18,11 +18,11 @@ func (s *story) figures(r, untended sim.Result) []figure {
 	return []figure{
 		{"findings", fmt.Sprint(n.findings), ""},
 		{"notices", fmt.Sprint(n.notices), ""},
-		{"instances terminated and rebooted", fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), fmt.Sprintf("and %d nodes cordoned, %d drained, %d uncordoned", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
-		{"acts held", fmt.Sprint(n.held), "without those whose reason passes by itself"},
-		{"sick time of all instances", hours(r.Cost.SickHours), "with a Rollcall that only reports: " + hours(untended.Cost.SickHours)},
-		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("with a Rollcall that only reports: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
-		{"saved", dollars(saved), "the work that sick instances do not do is not counted"},
+		{"instances terminated and rebooted", fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), fmt.Sprintf("nodes cordoned: %d, drained: %d, uncordoned: %d", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
+		{"acts held", fmt.Sprint(n.held), "without those that end by themselves"},
+		{"sick time of all instances", hours(r.Cost.SickHours), "in mode observe: " + hours(untended.Cost.SickHours)},
+		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("in mode observe: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
+		{"saved", dollars(saved), "the lost work of sick instances is not counted"},
 		{"Rollcall's own cost", dollars(own), s.usage(r.Usage)},
 	}
 }

@@ -50,7 +50,7 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 	slices.SortStableFunc(t.Lanes, func(a, b page.Lane) int {
 		return cmp.Or(cmp.Compare(order[a.Sub], order[b.Sub]), first(a).Compare(first(b)))
 	})
-	t.Caption = fmt.Sprintf("%d %s had trouble; those that were well all the time, and those that their owners launched and ended as always, are not drawn.", len(ill), roll.Plural(len(ill), "instance", "instances"))
+	t.Caption = fmt.Sprintf("%d %s had trouble. Instances that were healthy all the time, or that owners launched and terminated as usual, are not drawn.", len(ill), roll.Plural(len(ill), "instance", "instances"))
 	if len(crowds) > 0 {
 		t.Caption += " Nodes of a group that were only cut off with their zone share a lane."
 	}
@@ -310,7 +310,7 @@ func (s *story) spans(l *life) []page.Span {
 	}
 	if n := len(out); n > 0 && !l.ended.IsZero() {
 		out[n-1].To = l.ended
-		out[n-1].Title = strings.TrimPrefix(out[n-1].Title+"; ended by "+l.by, "; ")
+		out[n-1].Title = strings.TrimPrefix(out[n-1].Title+"; terminated by "+l.by, "; ")
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func (s *story) document(r, untended sim.Result) page.Document {
 	saved := max(0, untended.Cost.SickHours-r.Cost.SickHours)
 	d := page.Document{
 		Title: hours(saved) + " of sick time saved in a day", Tag: "simulated",
-		Subtitle: fmt.Sprintf("Instances were sick for %s; under a Rollcall that only reports, for %s. %d clusters, %d nodes, %d faults.", hours(r.Cost.SickHours), hours(untended.Cost.SickHours), len(s.day.Clusters), s.nodes(), len(s.day.Faults)),
+		Subtitle: fmt.Sprintf("Instances were sick for %s; in mode observe, for %s. %d clusters, %d nodes, %d faults.", hours(r.Cost.SickHours), hours(untended.Cost.SickHours), len(s.day.Clusters), s.nodes(), len(s.day.Faults)),
 		From:     s.day.Start, To: s.end(),
 		Notes: []string{
 			"The account and its clock are simulated; the functions that watch it are the deployed ones. Only the faults are staged.",
@@ -108,7 +108,7 @@ func (t *trouble) outcome() string {
 	}
 	switch {
 	case t.replaced() != "":
-		parts = append(parts, fmt.Sprintf("ended at %s by %s", hour(t.ended), t.by))
+		parts = append(parts, fmt.Sprintf("terminated at %s by %s", hour(t.ended), t.by))
 	case t.by != rollcall && !t.until.IsZero():
 		parts = append(parts, "the instance recovered")
 	}

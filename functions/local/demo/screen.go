@@ -76,7 +76,7 @@ func (s *story) screen(other *story, r, untended sim.Result) {
 	}
 	sick, idle := r.Cost.SickHours, untended.Cost.SickHours
 	n := s.tallied()
-	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, against %s in mode notify", hours(max(0, idle-sick)), hours(sick), hours(idle))))
+	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, against %s in mode observe", hours(max(0, idle-sick)), hours(sick), hours(idle))))
 	s.say("of which %s\n", s.paint(green, strings.Join(saved, ", ")))
 	s.say("%d findings, %d notices; %d instances terminated, %d rebooted; %d acts held, each with its reason\n", n.findings, n.notices, n.acts["terminate"], n.acts["reboot"], n.held)
 	s.say("%s paid for sick instances, not %s; Rollcall itself cost %s\n", dollars(r.Cost.Wasted), dollars(untended.Cost.Wasted), dollars(ownCost(r.Usage)))

@@ -10,27 +10,27 @@ import (
 	"rollcall/shared/sim"
 )
 
-// comparison returns the day beside the same day under a Rollcall that only reports.
+// comparison returns the day beside the same day in mode observe.
 func (s *story) comparison(r, untended sim.Result) page.Table {
 	t := page.Table{
-		Title:   "The day, and the same day with a Rollcall that only looks",
-		Caption: "Both have the same faults; owners do in both what owners do.",
-		Columns: []page.Column{{Name: "What"}, {Name: "mode " + s.day.Permitted, Numbers: true}, {Name: "only looking", Numbers: true}, {Name: "Which is"}},
+		Title:   "The day, and the same day in mode observe",
+		Caption: "Both have the same faults, and owners that act as usual.",
+		Columns: []page.Column{{Name: "What"}, {Name: "mode " + s.day.Permitted, Numbers: true}, {Name: "mode observe", Numbers: true}, {Name: "Which is"}},
 	}
 	for _, row := range []struct {
 		name string
 		of   func(sim.Result) string
 		is   string
 	}{
-		{"instances were sick for", func(r sim.Result) string { return hours(r.Cost.SickHours) }, "from when it fell ill, or was launched in vain, to when it was well or ended"},
+		{"instances were sick for", func(r sim.Result) string { return hours(r.Cost.SickHours) }, "from its first fault, or a launch that failed, until it was healthy or terminated"},
 		{"paid for sick instances", func(r sim.Result) string { return dollars(r.Cost.Wasted) }, "at on-demand prices, while they ran and did no work"},
 		{"paid for all instances", func(r sim.Result) string { return dollars(r.Cost.Machines) }, ""},
 		{"nodes, in hours", func(r sim.Result) string { return fmt.Sprintf("%.0f", r.NodeHours) }, "all nodes, ready or not"},
-		{"instances launched", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventLaunch]) }, "replacements of what broken templates and roles left out are most of them"},
-		{"instances ended, by whomever", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventEnd]) }, "owners, Rollcall, and people at the end of the day"},
-		{"notices", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventNotice]) }, "one that only looks tells nobody"},
+		{"instances launched", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventLaunch]) }, "most replace instances that broken templates and roles kept from joining"},
+		{"instances terminated", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventEnd]) }, "by owners, Rollcall, and people at the end of the day"},
+		{"notices", func(r sim.Result) string { return fmt.Sprint(r.Counts[sim.EventNotice]) }, "mode observe sends none"},
 		{"Rollcall's own cost", func(r sim.Result) string { return dollars(ownCost(r.Usage)) }, "at list prices, as below"},
-		{"rules broken", func(r sim.Result) string { return fmt.Sprint(len(r.Violations)) }, "of those that must never be: no act without a record, none on one look, ..."},
+		{"rules broken", func(r sim.Result) string { return fmt.Sprint(len(r.Violations)) }, "of those that must never be: no act without a record, none after one check, ..."},
 	} {
 		t.Rows = append(t.Rows, []string{row.name, row.of(r), row.of(untended), row.is})
 	}
@@ -42,7 +42,7 @@ func (s *story) own(u sim.Usage) page.Table {
 	t := page.Table{
 		Title:   "What Rollcall used of the account",
 		Caption: fmt.Sprintf("%s; %s at list prices.", s.usage(u), dollars(ownCost(u))),
-		Columns: []page.Column{{Name: "Service"}, {Name: "Calls", Numbers: true}, {Name: "of them writing", Numbers: true}, {Name: "Operations"}},
+		Columns: []page.Column{{Name: "Service"}, {Name: "Calls", Numbers: true}, {Name: "that write", Numbers: true}, {Name: "Operations"}},
 	}
 	var functions []string
 	runs := 0

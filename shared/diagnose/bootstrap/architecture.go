@@ -27,7 +27,7 @@ func (b *start) architecture() cause.Verdict {
 		return cause.NotChecked(config.Gap())
 	}
 	if f, ok := b.foreignFetch(); ok {
-		return b.given(false, b.fetches(f, "which it cannot run"))
+		return b.given(false, b.fetches(f, "and cannot run it"))
 	}
 	if gap := b.noArchitecture(); gap != "" {
 		return cause.NotChecked(gap)
@@ -46,7 +46,7 @@ func (b *start) architecture() cause.Verdict {
 			Shows(refused).Fix(b.compare())
 	case image.Known():
 		return b.inImage().
-			Says("%s is %s and its AMI %s is said to be %s", b.Finding.Instance, own, config.Value.Image, ami).
+			Says("%s is %s, but EC2 lists its AMI %s as %s", b.Finding.Instance, own, config.Value.Image, ami).
 			Saw("AMI", "Architecture", ami, own).Fix(b.compare())
 	case image.State == evidence.Absent:
 		return cause.NotChecked("the AMI does not exist any more, or is not shared")
@@ -141,7 +141,7 @@ func (b *start) compare() string {
 func (b *start) fetches(f userdata.Fetch, follows string) cause.Verdict {
 	name, own := cmp.Or(f.Name, "a program"), b.machine()
 	return b.inData().Unsettled(b.noArchitecture()).
-		Says("the user data of %s fetches %s for %s, and the instance is %s, %s", b.Finding.Instance, name, f.Arch, own, follows).
+		Says("the user data of %s fetches %s for %s, but the instance is %s, %s", b.Finding.Instance, name, f.Arch, own, follows).
 		Saw(b.source, f.Part, name+" for "+f.Arch, "a program for "+own).
 		Fix(b.change(fmt.Sprintf("fetch the program for %s, or choose it by uname -m", own)))
 }

@@ -136,4 +136,4 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 }
 
 // noJoin is why flags, taints and names in user data were not checked.
-const noJoin = "no way of joining a cluster was seen in the user data"
+const noJoin = "the user data shows no way of joining a cluster"

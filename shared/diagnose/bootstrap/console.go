@@ -265,7 +265,7 @@ var bootFailed = map[console.Sign]string{
 	console.EmergencyMode:      "the boot stopped in emergency mode",
 	console.CloudInitFailed:    "cloud-init failed",
 	console.IncludeFailed:      "cloud-init could not read what the user data includes",
-	console.UserDataIgnored:    "cloud-init does not know what the user data is and passed it over",
+	console.UserDataIgnored:    "cloud-init did not recognize the user data and ignored it",
 	console.UserScriptFailed:   "a script of the user data failed",
 	console.NetworkFailed:      "the network was not configured in time",
 	console.KubeletFailed:      "the kubelet's unit failed",

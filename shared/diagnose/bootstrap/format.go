@@ -76,7 +76,7 @@ func (b *start) misfit() (observed string, wrong bool) {
 		return b.foreignForms(), true
 	case slices.Contains(d.Formats, userdata.NodeConfig) && b.os.family == al2023:
 		if f, ok := b.fault(userdata.Misplaced, userdata.ByNodeadm); ok {
-			return "a NodeConfig in " + f.Part + ", which is no MIME part of the type application/node.eks.aws: nodeadm passes it over", true
+			return "a NodeConfig in " + f.Part + ", which is no MIME part of the type application/node.eks.aws: nodeadm ignores it", true
 		}
 		return "", false // it is there; nodeadm may still fail to read it
 	case d.Uses(userdata.BootstrapScript) && b.os.family == al2023:

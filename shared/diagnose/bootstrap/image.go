@@ -183,7 +183,7 @@ func (b *start) kubelet() kubeletVersion {
 	case !image.Settled():
 		return kubeletVersion{gap: image.Gap()}
 	}
-	return kubeletVersion{gap: "neither the AMI's name nor the console tells the kubelet's version"}
+	return kubeletVersion{gap: "neither the AMI's name nor the console shows the kubelet's version"}
 }
 
 // skew checks whether the kubelet's version fits the control plane's.

@@ -51,7 +51,7 @@ func (b *start) readable() cause.Verdict {
 		case f.Effect == userdata.Unread:
 			return cause.NotChecked("not all of the user data could be followed: " + f.String())
 		case f.Effect == userdata.Depends && b.concerns(f):
-			return cause.NotChecked(fmt.Sprintf("%s, and whether it is read all the same depends on the version of %s", f, f.By))
+			return cause.NotChecked(fmt.Sprintf("%s, and whether it is read anyway depends on the version of %s", f, f.By))
 		}
 	}
 	return cause.RuledOut
@@ -174,9 +174,9 @@ func (b *start) unreadable(faults []userdata.Fault, lacks *userdata.Join) cause.
 	what, fix := "", ""
 	if len(faults) > 0 {
 		f := faults[0]
-		fix, what = "correct "+f.Faulty(), fmt.Sprintf("%s, for which %s gives it up", f, f.By)
+		fix, what = "correct "+f.Faulty(), fmt.Sprintf("%s, so %s stops", f, f.By)
 		if f.Effect == userdata.Skipped {
-			what = fmt.Sprintf("%s, for which %s passes it over", f, f.By)
+			what = fmt.Sprintf("%s, so %s ignores it", f, f.By)
 		}
 	}
 	for _, f := range faults {

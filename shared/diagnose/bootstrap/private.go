@@ -173,7 +173,7 @@ func (b *start) cannotAskEKS(j userdata.Join, why string) cause.Verdict {
 	}
 	name := b.ClusterID.Name
 	return b.inData().
-		Says("%s has a private endpoint, and %s on %s is called without %s, so that it has to ask the EKS API: %s", name, j.Tool, b.Finding.Instance, strings.Join(lacking, " and "), why).
+		Says("%s has a private endpoint, and %s on %s is called without %s, so it has to ask the EKS API: %s", name, j.Tool, b.Finding.Instance, strings.Join(lacking, " and "), why).
 		Saw(b.source, at(j.Part, string(j.Tool)), "no "+strings.Join(lacking, ", no "), strings.Join(needs, " and ")).
 		Saw("EKS cluster", "resourcesVpcConfig", fmt.Sprintf("endpointPrivateAccess true, endpointPublicAccess %v", b.Cluster.Config.Value.PublicAccess), string(j.Tool)+" needs no EKS API").
 		Saw("subnet "+b.Config().Value.Subnet, "way to the EKS API", why, fmt.Sprintf("an endpoint com.amazonaws.%s.eks, or a route out", b.Region)).

@@ -106,7 +106,7 @@ func readSystem(c *evidence.Case) system {
 	case !image.Settled():
 		s.gap = image.Gap()
 	default:
-		s.gap = "neither the name of the AMI nor the console tells which operating system the instance runs"
+		s.gap = "neither the name of the AMI nor the console shows which operating system the instance runs"
 	}
 	return s
 }

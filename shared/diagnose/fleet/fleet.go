@@ -91,7 +91,7 @@ func (l *look) notActive(status string) cause.Verdict {
 // unreachable returns a decisive cause unless EC2 or the tags show what is wrong.
 func (l *look) unreachable(g roll.Gap) cause.Verdict {
 	return cause.DecisiveIf(l.joins()).In(l.inCluster()).
-		Says("the Kubernetes API of %s could not be asked, so nothing can be concluded about its nodes", l.ClusterID.Name).
+		Says("the Kubernetes API of %s could not be read, so nothing can be concluded about its nodes", l.ClusterID.Name).
 		Saw("Kubernetes API", g.Call, g.Detail, "an answer").
 		Fix(paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.{status:status,health:health,endpoint:endpoint,vpc:resourcesVpcConfig,access:accessConfig}'", l.Region, l.ClusterID.Name))
 }
@@ -175,13 +175,13 @@ func (l *look) zone() cause.Verdict {
 	}
 	zoneID := cmp.Or(l.Finding.ZoneID, "ID_OF_"+own.Zone)
 	return cause.Decisive().In("zone/"+own.Zone).
-		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are well: it is the zone, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
+		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are healthy: the zone failed, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
 		Saw("nodes", "Ready by zone", fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), fmt.Sprintf("fewer than %d%%", outShare)).
 		Fix(paste.Format("aws health describe-events --region us-east-1 --filter services=EC2,availabilityZones=%[1]s,eventStatusCodes=open   # needs a support plan; or look at the Health Dashboard\n"+
 			"aws arc-zonal-shift start-zonal-shift --region %[2]s --resource-identifier %[3]s --away-from %[4]s --expires-in 2h --comment 'nodes silent'", own.Zone, l.Region, l.ClusterID.ARN(), zoneID))
 }
 
-// request is a request that a webhook may refuse, of which objects, and what does not happen then.
+// request is a request that a webhook may refuse, with its objects and what a refusal prevents.
 type request struct{ resource, operation, objects, what string }
 
 // needs maps a kind of finding to the request that it waits for: create a node, relabel it when it

@@ -416,11 +416,11 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 		want  string
 	}{
 		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
-			"the EKS cluster payments, which should own the instance, does not exist: nothing ends or replaces the instance any more"},
+			"the EKS cluster payments, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
 		{roll.OwnerManagedNodeGroup, "nodegroup/web", func(w *wrapped) {
 			w.group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() })
 		},
-			"the node group web, which should own the instance, does not exist: nothing ends or replaces the instance any more"},
+			"the node group web, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
 	} {
 		for _, id := range []roll.InstanceID{"i-00000021", "i-00000022"} {
 			c := gone(id, tt.owner, tt.group, tt.spoil)

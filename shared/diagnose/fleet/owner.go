@@ -56,7 +56,7 @@ func exists[T any](owner evidence.Fact[T], gone cause.Verdict) cause.Verdict {
 // an instance without a replacement may still be terminated.
 func (l *look) ownerGone(sort, name string) cause.Verdict {
 	return cause.Decisive().
-		Says("the %s %s, which should own the instance, does not exist: nothing ends or replaces the instance any more", sort, name).
+		Says("the %s %s, which should own the instance, does not exist: nothing terminates or replaces the instance any more", sort, name).
 		Saw(sort, "name", "does not exist", name).
 		Saw("instance", "InstanceId", string(l.Finding.Instance), fmt.Sprintf("an instance of %s %s", sort, name))
 }

@@ -80,7 +80,7 @@ type trace struct {
 
 var traces = []trace{
 	{cause.KernelPanic, console.KernelPanic, "no panic", "the kernel panicked", "the kernel panicked: %s"},
-	{cause.OutOfMemory, console.OutOfMemory, outOfMemory, "the machine ran out of memory, and the kernel killed a process", "the machine ran out of memory, and the kernel killed %s"},
+	{cause.OutOfMemory, console.OutOfMemory, outOfMemory, "the instance ran out of memory, and the kernel killed a process", "the instance ran out of memory, and the kernel killed %s"},
 	{cause.DiskFull, console.DiskFull, "space on the disk", "a disk is full", "a disk is full: %s could not write"},
 }
 
@@ -98,7 +98,7 @@ func (l *look) traced(t trace) cause.Verdict {
 	f, when := l.sign(t.sign)
 	ready, notReady := l.notReady()
 	short, isFull := l.shortage()
-	// The kubelet's log quotes what its pods' volumes lack. Of the node's own disks df tells.
+	// The kubelet's log quotes what its pods' volumes lack. The node's own disks are in the output of df.
 	sure := t.code != cause.DiskFull || f.From == ""
 	if !sure && len(i.HostLogs.Value.Disks) > 0 {
 		when = nowhere

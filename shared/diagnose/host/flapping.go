@@ -32,7 +32,7 @@ func (l *look) window() []evidence.Event {
 }
 
 // times returns when the events with such a reason occurred, as far as they are known: an event that
-// occurred more than twice tells its first and last time.
+// occurred more than twice has only its first and last time.
 func times(events []evidence.Event, such func(evidence.Event) bool) (out []time.Time) {
 	for _, e := range events {
 		if !such(e) {
@@ -46,7 +46,7 @@ func times(events []evidence.Event, such func(evidence.Event) bool) (out []time.
 	return out
 }
 
-// before tells how many of the times at which the node left Ready came right after one of the reasons,
+// before returns how many of the times at which the node left Ready came right after one of the reasons,
 // and of how many. sure: it is most of them, and not once.
 func (l *look) before(reasons []time.Time) (after, losses int, sure bool) {
 	left := times(l.window(), func(e evidence.Event) bool { return e.Reason == "NodeNotReady" })
@@ -99,11 +99,11 @@ func (l *look) kills() (cause.Verdict, bool) {
 	at := times(killed, func(evidence.Event) bool { return true })
 	v := cause.Suggestive().Fix(l.after(cause.OutOfMemory)).Shows(event(killed[len(killed)-1]))
 	if l.Finding.Kind == roll.NotReady {
-		return v.Says("the machine of node %s ran out of memory, at %s, and the kernel killed processes", l.Finding.Node, clocks(at)), true
+		return v.Says("the instance of node %s ran out of memory, at %s, and the kernel killed processes", l.Finding.Node, clocks(at)), true
 	}
 	after, losses, sure := l.before(at)
 	return v.DecisiveIf(sure).
-		Says("the machine of node %s ran out of memory, and the kernel killed processes, right before %d of the %d times at which it is known to have left Ready", l.Finding.Node, after, losses).
+		Says("the instance of node %s ran out of memory, and the kernel killed processes, right before %d of the %d times at which it is known to have left Ready", l.Finding.Node, after, losses).
 		Saw("events", "SystemOOM", "at "+clocks(at), "none before the node left Ready"), true
 }
 

@@ -103,7 +103,7 @@ func (l *look) reboot() string {
 // replace returns the command by which the instance's owner replaces it.
 // https://docs.aws.amazon.com/cli/latest/reference/autoscaling/terminate-instance-in-auto-scaling-group.html
 func (l *look) replace() string {
-	const loss = "   # ends the instance: what is only on its own disks is lost"
+	const loss = "   # terminates the instance: data that is only on its own disks is lost"
 	owner, claim := l.Finding.Owner, l.NodeClaim()
 	switch {
 	case claim.Known() && (owner == roll.OwnerKarpenter || owner == roll.OwnerAutoMode):

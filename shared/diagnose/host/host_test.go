@@ -459,7 +459,7 @@ func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
 			t.Errorf("%s\nlacks %s", causes[0].Fix, part)
 		}
 	}
-	if part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity   # ends"; !strings.Contains(causes[1].Fix, part) {
+	if part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity   # terminates"; !strings.Contains(causes[1].Fix, part) {
 		t.Errorf("%s\nlacks %s", causes[1].Fix, part)
 	}
 }

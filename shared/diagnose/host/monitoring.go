@@ -51,13 +51,13 @@ func (l *look) latched() cause.Verdict {
 	doubts := slices.DeleteFunc([]string{l.beside(n.Value), l.repeated(c), l.consoleDoubt()}, func(doubt string) bool { return doubt == "" })
 	// Hardware that failed does not recover by itself.
 	v := cause.DecisiveIf(len(doubts) == 0 && !broken(c) && c.Reason != "").
-		Says("the node monitoring agent said %s=False of node %s at %s (%s), and never takes that back by itself; the node is Ready and renews its lease", c.Type, n.Value.Name, roll.Clock(c.Since), c.Reason)
+		Says("the node monitoring agent reported %s=False for node %s at %s (%s), and never clears that by itself; the node is Ready and renews its lease", c.Type, n.Value.Name, roll.Clock(c.Since), c.Reason)
 	for _, doubt := range doubts {
 		v.Also("; " + doubt)
 	}
 	fixes := []string{
 		paste.Kubectl("describe", "node", n.Value.Name) + "   # does what the message names still happen?",
-		l.restartAgent(n.Value.Name) + "   # its conditions begin anew: what is still wrong is reported again",
+		l.restartAgent(n.Value.Name) + "   # its conditions start again: what is still wrong is reported again",
 	}
 	if !l.Instance().Console.Settled() {
 		fixes = append([]string{l.screen() + "   # was not read: does it show the reason?"}, fixes...)
@@ -163,7 +163,7 @@ func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Ve
 	v := cause.Suggestive().Fix(l.afterFault(c))
 	var told []string
 	if c.Status == string(roll.ConditionFalse) {
-		told = append(told, fmt.Sprintf("the node monitoring agent said at %s that an accelerator of node %s failed (%s)", roll.Clock(c.Since), l.Finding.Node, c.Reason))
+		told = append(told, fmt.Sprintf("the node monitoring agent reported at %s that an accelerator of node %s failed (%s)", roll.Clock(c.Since), l.Finding.Node, c.Reason))
 		v.Shows(condition(c, c.Type, "True"))
 	}
 	if shown {

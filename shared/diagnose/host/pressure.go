@@ -148,7 +148,7 @@ func event(e evidence.Event) roll.Evidence {
 	return roll.Evidence{Source: "events", Field: e.Reason, Observed: e.Message + " at " + roll.Clock(e.Last), Expected: "none before the node went silent"}
 }
 
-// killed returns the kernel's console line that the machine ran out of memory. It only hints at
+// killed returns the kernel's console line that the instance ran out of memory. It only hints at
 // a pressure: the kill itself is OutOfMemory, and does not show how long the node had run
 // short.
 func (l *look) killed(p pressure) []proof {
@@ -183,7 +183,7 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
 // what returns in words what the node runs short of.
 func (l *look) what(p pressure) string {
 	if p.condition == roll.DiskPressure && l.inodes() {
-		return "inodes, that is of files that its disk can hold, whatever is free of it"
+		return "inodes (its disk can hold no more files, however much space is free)"
 	}
 	return p.what
 }
@@ -269,7 +269,7 @@ func (l *look) shortNow(p pressure, c evidence.Condition) cause.Verdict {
 		sure, follows = true, "its kubelet evicts pods, and may fall silent if that does not help"
 	}
 	return l.more(p, cause.DecisiveIf(sure).
-		Says("node %s runs short of %s since %s: %s", l.Finding.Node, l.what(p), roll.Clock(c.Since), follows).
+		Says("node %s has been short of %s since %s: %s", l.Finding.Node, l.what(p), roll.Clock(c.Since), follows).
 		Shows(condition(c, p.condition, "False")).
 		Fix(l.relieve(p, l.Finding.Kind != roll.ConditionFailed)), c.Since)
 }

@@ -115,7 +115,7 @@ func (l *look) isStopped() cause.Verdict {
 		observed += ": " + config.Value.StateReason
 	}
 	if l.Finding.Node != "" {
-		gone = paste.Kubectl("delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then ends the instance"
+		gone = paste.Kubectl("delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then terminates the instance"
 	}
 	return cause.Decisive().Says("%s is %s, so nothing runs on it", l.id(), state).
 		Saw("instance", "State.Name", observed, string(roll.StateRunning)).

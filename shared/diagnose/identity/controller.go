@@ -114,7 +114,7 @@ func (d *door) recognize(o *otherRole) {
 		o.is(byPolicies, true, roll.Evidence{Source: "role " + name, Field: "policies", Observed: names + " allow it to launch instances and to give them roles", Expected: "what a node needs"})
 	}
 	if named(name, trust) {
-		o.is(byName, true, roll.Evidence{Source: "role " + name, Field: "RoleName", Observed: name, Expected: "no name of a controller's; this is the weakest hint"})
+		o.is(byName, true, roll.Evidence{Source: "role " + name, Field: "RoleName", Observed: name, Expected: "another name than a controller's; this is the weakest evidence"})
 	}
 	switch {
 	case o.sure > 0:
@@ -125,7 +125,7 @@ func (d *door) recognize(o *otherRole) {
 	case d.Cluster.Controllers.State == evidence.Unreadable:
 		o.gap = d.Cluster.Controllers.Gap()
 	default:
-		o.gap = "nothing tells whose role " + name + " is, which is mapped for nodes"
+		o.gap = "it is unknown whose role " + name + " is, which is mapped for nodes"
 	}
 }
 
@@ -265,5 +265,5 @@ func inPlace(others []otherRole) string {
 	case n > namesTold:
 		names = append(names[:namesTold], fmt.Sprintf("%d more", n-namesTold))
 	}
-	return "; mapped for nodes, as whose role is not known: " + strings.Join(names, ", ")
+	return "; mapped for nodes, and it is unknown whose roles they are: " + strings.Join(names, ", ")
 }

@@ -329,17 +329,17 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 		{"of another controller", func(e *evidence.Evidence) { other(e, "lb", trustLB) }, cause.ControllerRoleMapped, "payments maps lb, a role that pods assume, service account kube-system:aws-lb, for nodes; the nodes have payments-node, which is not in aws-auth", nil, ""},
 		{"by its name alone", func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(mapped(controller)) }, cause.ControllerRoleMapped, "payments maps KarpenterController-payments, by its name the role of the Karpenter controller, for nodes; the nodes have payments-node, which is not in aws-auth",
 			[]string{"RoleName: KarpenterController-payments"}, ""},
-		{"it could not be read", unread, cause.NodeRoleNotMapped, "; mapped for nodes, as whose role is not known: f3a91c",
+		{"it could not be read", unread, cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c",
 			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "mapRoles[1].rolearn: arn:aws:iam::111122223333:role/others, the role of other nodes"}, "iam:GetRole of f3a91c: no permission"},
-		{"nothing tells whose it is", func(e *evidence.Evidence) { other(e, "f3a91c", trustAccount) }, cause.NodeRoleNotMapped, "; mapped for nodes, as whose role is not known: f3a91c", nil, "nothing tells whose role f3a91c is"},
+		{"nothing tells whose it is", func(e *evidence.Evidence) { other(e, "f3a91c", trustAccount) }, cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
 		{"its policies could not be read", func(e *evidence.Evidence) {
 			other(e, "f3a91c", trustAccount)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": {State: evidence.Known, Why: "iam:GetRolePolicy: no permission"}}
-		}, cause.NodeRoleNotMapped, "not known: f3a91c", nil, "iam:GetRolePolicy: no permission"},
+		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "iam:GetRolePolicy: no permission"},
 		{"Karpenter's service account could not be read", func(e *evidence.Evidence) {
 			other(e, "f3a91c", trustAccount)
 			e.Cluster.Controllers = evidence.Failed[[]evidence.ServiceAccount]("list serviceaccounts: no permission")
-		}, cause.NodeRoleNotMapped, "not known: f3a91c", nil, "list serviceaccounts: no permission"},
+		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "list serviceaccounts: no permission"},
 	} {
 		e := sound("CONFIG_MAP")
 		tt.spoil(e)

@@ -65,7 +65,7 @@ func (d *door) refused() (v cause.Verdict, ok bool) {
 		for _, e := range p.Events {
 			if e.Reason == refusedEvent {
 				return cause.DecisiveIf(d.waitsForCNI()).In("cni/"+d.ClusterID.Name).
-					Says("the CNI on node %s may not do what it must: %s", d.Finding.Node, strings.TrimSuffix(e.Message, ".")).
+					Says("the CNI on node %s lacks a permission: %s", d.Finding.Node, strings.TrimSuffix(e.Message, ".")).
 					Saw("pod "+p.Namespace+"/"+p.Name, "event "+e.Reason, e.Message, "EC2 answers the call").
 					Fix("kubectl -n kube-system get serviceaccount aws-node -o yaml   # with a role of its own, or else by the role of the nodes",
 						"# attach AmazonEKS_CNI_Policy to that role; with IPv6 it needs a policy of your own with ec2:AssignIpv6Addresses: https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"), true
@@ -131,7 +131,7 @@ func (d *door) policies() cause.Verdict {
 	}
 	f, told := d.refusedAtBoot()
 	if id := joinedSince(d.Case); !told && id != "" {
-		return cause.NotChecked(fmt.Sprintf("%s has the same role %s and has joined since, so that this is hardly why", id, r.Name))
+		return cause.NotChecked(fmt.Sprintf("%s has the same role %s and has joined since, so this is probably not the cause", id, r.Name))
 	}
 	v := cause.DecisiveIf(told && slices.Contains(missing, workerPolicies[0])).In("role/"+r.ARN).
 		Says("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor "))

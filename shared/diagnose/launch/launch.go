@@ -71,7 +71,7 @@ var rules = []rule{
 	{code: cause.LaunchQuotaExceeded, words: []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "maxfleetcountexceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "resourcecountexceeded", "your quota for", "your quota allows for", "quota exceeded", "quotaexceeded", "instance(s) are already running"}, says: "a quota of the account is used up"},
 	{code: cause.LaunchSpotPriceTooLow, words: []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, says: "the highest price for Spot Instances is below the price"},
 	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet"}, says: "the capacity reservation has no free instance now"},
-	{code: cause.LaunchNoCapacity, words: []string{"server.spotinstancetermination", "server.spotinstanceshutdown"}, says: "EC2 took the Spot Instance back at once"},
+	{code: cause.LaunchNoCapacity, words: []string{"server.spotinstancetermination", "server.spotinstanceshutdown"}, says: "EC2 reclaimed the Spot Instance at once"},
 	{code: cause.LaunchNoCapacity, words: []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "insufficientvolumecapacity", "insufficientaddresscapacity", "unavailablehostrequirements", "insufficient capacity", "all requested instance types were unavailable"}, says: "EC2 has no capacity for it"},
 	{code: cause.LaunchInternalError, words: []string{"server.internalerror", "internal error has occurred", "internalfailure", "serviceunavailable", "service unavailable"}, says: "the service itself failed"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidparameter", "missingparameter", "invaliduserdata", "unsupportedoperation", "validationerror"}, says: "EC2 refuses a parameter of it", vague: true},
@@ -277,12 +277,12 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	}
 	l := c.Finding.Launch
 	if l.Message == "" && len(l.Issues) == 0 {
-		s.NotChecked("nothing says yet why no launch succeeds", codes()...)
+		s.NotChecked("no message says yet why no launch succeeds", codes()...)
 		return
 	}
 	found := causesOf(l)
 	if len(found) == 0 {
-		s.NotChecked("what was said of the launch is none of the known reasons: read it in the finding", codes()...)
+		s.NotChecked("the message about the launch is none of the known reasons: read it in the finding", codes()...)
 		s.Note(cause.LaunchRefused, cause.Suggestive().In(string(c.Finding.Group)).
 			Says("launches of %s fail for a reason that Rollcall does not know: %s", c.Finding.Group, l.Message).
 			Saw(l.Source, l.Field, l.Message, "a launch that succeeds").Fix(show(c)))

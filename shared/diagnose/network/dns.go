@@ -68,7 +68,7 @@ func (l *look) dhcp() cause.Verdict {
 	case l.speaking():
 		return cause.RuledOut
 	case f.State == evidence.Absent && isXen(l.i.Type):
-		return l.wrongServers("none", fmt.Sprintf("the VPC %s has no DHCP options, so that an instance of type %s gets no name server", l.i.VPC, l.i.Type), false)
+		return l.wrongServers("none", fmt.Sprintf("the VPC %s has no DHCP options, so an instance of type %s gets no name server", l.i.VPC, l.i.Type), false)
 	case f.State == evidence.Absent:
 		return cause.RuledOut // Nitro instances get Amazon's resolver
 	case !f.Known():

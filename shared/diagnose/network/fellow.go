@@ -70,7 +70,7 @@ func (l *look) against(code cause.Code, v cause.Verdict) cause.Verdict {
 	case who == "":
 		return v
 	case found == roll.Suggestive:
-		return cause.NotChecked(fmt.Sprintf("%s has the same %s and is a healthy node, so that this is hardly why; whether it would let another one in now is not read", who, a.what))
+		return cause.NotChecked(fmt.Sprintf("%s has the same %s and is a healthy node, so this is probably not the cause; whether it would let another one in now is not read", who, a.what))
 	case code == cause.ClusterTagMissing: // its kubelet, or the cloud controller, asked for the tag
 		return v
 	}

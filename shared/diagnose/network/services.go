@@ -84,7 +84,7 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 			f, silent := l.Unanswered(service)
 			pull := l.failedPull([]string{service})
 			v = cause.DecisiveIf(silent || pull.shown && pull.direct).In(k.subject).
-				Says("the instance cannot reach %s: %s; the endpoint's private DNS name takes what goes to %s, so that other ways out do not help", service, k.why, service).
+				Says("the instance cannot reach %s: %s; the endpoint's private DNS name receives all traffic to %s, so other ways out do not help", service, k.why, service).
 				Shows(k.evidence...).Saw("VPC endpoint "+e.ID, "PrivateDnsEnabled", "true", "a group that admits the instance").Fix(k.fix)
 			if silent {
 				v.Shows(cause.Line(f, "an answer of "+service))

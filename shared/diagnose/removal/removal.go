@@ -334,7 +334,7 @@ func (l *look) instance() cause.Verdict {
 		return cause.NotChecked("the drain and the volumes come first")
 	}
 	return cause.Decisive().
-		Says("nothing is left to wait for but the end of instance %s, and EC2 says that it is %s", r.Machine, r.State).
+		Says("nothing is left to wait for but the termination of instance %s, and EC2 says that it is %s", r.Machine, r.State).
 		Saw("instance", "State", string(r.State), string(roll.StateTerminated)).
 		Fix(paste.Format("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute disableApiTermination", l.Region, string(r.Machine)), l.answered(r.Machine))
 }
@@ -376,7 +376,7 @@ func (l *look) owner() cause.Verdict {
 			state = string(r.State)
 		}
 		return cause.Decisive().
-			Says("instance %s is gone and nothing is left to drain, so Karpenter would let go at once: it does not run, or cannot ask EC2", r.Machine).
+			Says("instance %s is gone and nothing is left to drain, so Karpenter would remove its finalizer at once: it does not run, or cannot reach EC2", r.Machine).
 			Saw("instance", "State", state, "an instance to wait for").
 			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
 			Fix(l.showKarpenter(), paste.Format("# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
@@ -386,7 +386,7 @@ func (l *look) owner() cause.Verdict {
 		return cause.NotChecked(fmt.Sprintf("Karpenter's Deployment is not read, and no event of it about the node is from the last %.0f min", recent.Minutes()))
 	}
 	return cause.Suggestive().
-		Says("perhaps Karpenter does not run: it says nothing of node %s, and nothing is seen that it waits for there", l.Finding.Node).
+		Says("perhaps Karpenter does not run: it has reported nothing about node %s, and nothing that it could wait for is seen there", l.Finding.Node).
 		Saw("events", "of Karpenter, about the node", fmt.Sprintf("none in the last %.0f min", recent.Minutes()), "one for each try").
 		Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
 		Fix(l.showKarpenter())

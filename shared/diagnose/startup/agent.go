@@ -71,11 +71,11 @@ var agents = []agent{
 	},
 	{ // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#startup-taints
 		key: "startup-taint.cluster-autoscaler.kubernetes.io/", prefix: true, guess: true,
-		name: "an agent that is not known", how: "its key marks it as a startup taint, and no agent is known that takes it off",
+		name: "an unknown agent", how: "its key marks it as a startup taint, and no agent is known that takes it off",
 	},
 	{
 		key: "/agent-not-ready", suffix: true, guess: true,
-		name: "an agent that is not known", how: "its key has the form of a startup taint, and no agent is known that takes it off",
+		name: "an unknown agent", how: "its key has the form of a startup taint, and no agent is known that takes it off",
 	},
 }
 

@@ -192,7 +192,7 @@ func (l *look) mismatch(n evidence.NodeObject, found []contradiction) cause.Verd
 		v.Also(fmt.Sprintf(", and %d more of its labels are not as they should be", len(found)-1))
 	}
 	if found[0].mark {
-		v.Also(": to Karpenter the node still starts")
+		v.Also(": to Karpenter the node is still starting")
 	} else {
 		v.Also(": pods that ask for what it was launched for are not put on it")
 	}

@@ -83,7 +83,7 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 		}), "", ""},
 		{"what is asked for and not on the node", with(map[string]string{"karpenter.k8s.aws/instance-cpu": ""}), "", ""},
 		{"Karpenter's own mark was taken off", with(nil, initialized(10*time.Minute)), "NodeLabelsMismatch", "lacks the label karpenter.sh/initialized, which Karpenter wrote on it and does not write again"},
-		{"and another label was changed with it", with(map[string]string{arch: "amd64"}, initialized(10*time.Minute)), "NodeLabelsMismatch", "and 1 more of its labels are not as they should be: to Karpenter the node still starts"},
+		{"and another label was changed with it", with(map[string]string{arch: "amd64"}, initialized(10*time.Minute)), "NodeLabelsMismatch", "and 1 more of its labels are not as they should be: to Karpenter the node is still starting"},
 		{"it was written just now", with(nil, initialized(time.Minute)), "", ""},
 		{"it is on the node", with(map[string]string{"karpenter.sh/initialized": "true"}, initialized(10*time.Minute)), "", ""},
 

@@ -117,9 +117,9 @@ func (l *look) surprising(n evidence.NodeObject) string {
 func (l *look) restarted(n evidence.NodeObject, s starts, lease evidence.Lease) cause.Verdict {
 	sure, outcome := false, "which may be why it was not ready at first"
 	if l.flap(n, s) && (ready(n).Status != string(roll.ConditionTrue) || l.Finding.Kind == roll.Flapping || l.recovering(n)) {
-		sure, outcome = true, "and it renews its lease: a flap of its start, which passes, and no fault"
+		sure, outcome = true, "and it renews its lease: a flap during startup, which passes and is not a fault"
 		if t := l.surprising(n); t != "" {
-			sure, outcome = false, "and it renews its lease; but it has the taint "+t+", which nothing declares, so that this passes is not certain"
+			sure, outcome = false, "and it renews its lease; but it has the taint "+t+", which nothing declares, so the flap may not pass"
 		}
 	}
 	if s.young >= crashing || s.later > 0 {

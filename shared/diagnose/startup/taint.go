@@ -113,9 +113,9 @@ func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Verdict
 	return v.Shows(more...)
 }
 
-// barred says why perhaps nobody can take a taint off the node, "" if somebody can. A webhook
-// that must approve each change of a node and has no endpoints keeps every agent from it: the
-// taint then shows the webhook's trouble, whatever its agent does.
+// barred says why perhaps no agent can remove a taint from the node, "" if one can. A webhook
+// that must approve each change of a node and has no endpoints prevents every removal: the taint
+// then is a symptom of the webhook, whatever its agent does.
 func (l *look) barred(n evidence.NodeObject) string {
 	hooks := l.Cluster.Webhooks
 	switch {

@@ -147,7 +147,7 @@ func elsewhere(n evidence.NodeObject, s surprise, from string) string {
 	case from != "":
 		return "# if nothing takes it off, declare it in spec.template.spec.taints instead, or take it out of the " + from
 	}
-	return paste.Lines("# if nothing takes it off, declare it in spec.template.spec.taints instead; this tells who put it there:",
+	return paste.Lines("# if nothing takes it off, declare it in spec.template.spec.taints instead; this shows who set it:",
 		paste.Kubectl("get", "node", n.Name, "-o", "yaml", "--show-managed-fields"))
 }
 
@@ -204,6 +204,6 @@ func (l *look) surprised(n evidence.NodeObject, d declaration, found []surprise)
 		what += ", with which its " + from + " has the kubelet register"
 		v.Shows(source)
 	}
-	return v.Says("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a lasting one, counts the node as closed to pending pods and launches another",
+	return v.Says("node %s has %s, which NodePool %s %s in its startupTaints: Karpenter takes it for a permanent taint, so it does not count on the node for pending pods and launches another",
 		n.Name, what, pool, how).Fix(l.declare(pool, found), elsewhere(n, s, from))
 }

@@ -5,7 +5,7 @@ type Sign string
 
 // Trouble reported by the kernel (https://github.com/torvalds/linux).
 const (
-	// OutOfMemory: the machine ran out of memory, and the kernel killed a process, or panicked if it was
+	// OutOfMemory: the instance ran out of memory, and the kernel killed a process, or panicked if it was
 	// told to or found none to kill. Detail is what was killed. mm/oom_kill.c.
 	OutOfMemory Sign = "OutOfMemory"
 	// KernelPanic: the kernel panicked. Detail is its reason. kernel/panic.c.

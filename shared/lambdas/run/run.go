@@ -236,7 +236,7 @@ func (r *Runner) carryOut(ctx context.Context, c *report.Check, state ledger.Sta
 		c.Overtaken = true
 		return
 	} else if err != nil {
-		fault("the ledger could not be written, so nothing is said or done: %v", err)
+		fault("the ledger could not be written, so nothing is reported or done: %v", err)
 		return
 	}
 	for _, res := range c.Plan.Resolved {
@@ -355,7 +355,7 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 		if err := untold[o.ID]; err != nil {
 			c.Outcomes = append(c.Outcomes, remediate.Outcome{
 				Order: o, Result: remediate.Refused, Reason: plan.NoticeNotSent, News: true,
-				Detail: fmt.Sprintf("the notice that tells of the %s could not be sent, so nothing was done: %v", o.Action, err),
+				Detail: fmt.Sprintf("the notice about the %s could not be sent, so nothing was done: %v", o.Action, err),
 			})
 			continue
 		}
@@ -392,7 +392,7 @@ func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ..
 	failures := 0
 	for i, t := range changes {
 		if i == tagCalls {
-			fault("%d instances are still to be tagged; the next check goes on", len(changes)-i)
+			fault("%d instances are still to be tagged; the next check continues", len(changes)-i)
 			return
 		}
 		if err := r.change(ctx, t); err != nil {

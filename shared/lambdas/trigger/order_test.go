@@ -46,7 +46,7 @@ func sampleDrain() plan.Order {
 	o.ID, o.Instance, o.Node = "8c41d2f07b9e6a35", "i-0b2c3d4e5f6071829", "ip-10-0-1-20.eu-west-1.compute.internal"
 	o.Kind, o.Action = roll.NotReady, plan.Drain
 	o.FirstSeen, o.Since, o.Incident = noon.Add(-9*time.Minute), noon.Add(-10*time.Minute), ""
-	o.Why = "node ip-10-0-1-20.eu-west-1.compute.internal reports that it is not ready since 2026-03-10 11:50:00Z (KubeletNotReady)"
+	o.Why = "node ip-10-0-1-20.eu-west-1.compute.internal has not been ready since 2026-03-10 11:50:00Z (KubeletNotReady)"
 	return o
 }
 

@@ -63,8 +63,8 @@ func (r *Recorder) Files() (map[string][]byte, error) {
 	return out, nil
 }
 
-// writeAccessEntries writes the entries, if all were listed: those of which no more was read as their
-// ARNs.
+// writeAccessEntries writes the entries, if all were listed. An entry that was only listed is written
+// as its ARN.
 func writeAccessEntries(c *contents) (any, error) {
 	if !c.entries {
 		return nil, nil

@@ -70,8 +70,8 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 	return b, nil
 }
 
-// OpenPart reads files of a bundle by their names, of which any may be missing. It answers from them
-// alone, and an object that none of them has is not captured. The error is [Faults].
+// OpenPart reads files of a bundle by their names; any may be missing. An object that no file has
+// counts as not captured. The error is [Faults].
 func OpenPart(files map[string][]byte) (*Bundle, error) {
 	b := &Bundle{c: newContents()}
 	var faults Faults
@@ -187,7 +187,7 @@ func (b *Bundle) readAt(fsys fs.FS) Faults {
 func ParseAt(said string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, said)
 	if err != nil || at.Unix() > maxSeconds || at.Unix() < 0 {
-		return time.Time{}, fmt.Errorf("%q is no time of a capture in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))
+		return time.Time{}, fmt.Errorf("%q is not a time in RFC 3339, such as 2026-01-02T15:04:05Z", cut(said, 40))
 	}
 	return at.UTC(), nil
 }

@@ -89,7 +89,7 @@ func TestTellsAllThatIsWrongAtOnce(t *testing.T) {
 		"at.txt":               {Data: []byte("yesterday\n")},
 	})
 	want := strings.Join([]string{
-		`at.txt:1:1: "yesterday" is no time of a capture in RFC 3339, such as 2026-01-02T15:04:05Z`,
+		`at.txt:1:1: "yesterday" is not a time in RFC 3339, such as 2026-01-02T15:04:05Z`,
 		`cluster.json:1:1: there is no "cluster" with an arn in this: it should be what aws eks describe-cluster --name CLUSTER --output json prints`,
 		`instance-status.json:1:2: this is a number, not what aws ec2 describe-instance-status --include-all-instances --output json prints`,
 		`instances.json: there is no such file, and it must be there: write it with: aws ec2 describe-instances --output json`,

@@ -28,8 +28,8 @@ type HostLogs struct {
 	// Document is the name of the SSM document that prints the logs; "" reads none. Its output counts
 	// only if the command has the comment hostlog.Comment.
 	Document string
-	// Ask reports whether a command is sent to a host of which no output is known. Without it, what
-	// others asked for is read.
+	// Ask has a command sent to hosts without a known output. Otherwise only the output of commands
+	// that others sent is read.
 	Ask bool
 	// Parameters are those of the document.
 	Parameters map[string][]string
@@ -152,7 +152,7 @@ func (l *look) printed(list, get *action, f *roll.Finding) (fact evidence.Fact[h
 		return aws.ToTime(b.RequestedDateTime).Compare(aws.ToTime(a.RequestedDateTime))
 	})
 	if len(all) == 0 {
-		return evidence.Skipped[hostlog.Log]("nobody has asked for them yet"), true
+		return evidence.Skipped[hostlog.Log]("no command has been sent for them yet"), true
 	}
 	ask = l.ev.At.Sub(aws.ToTime(all[0].RequestedDateTime)) >= logsAgain
 	if i := slices.IndexFunc(all, func(i types.CommandInvocation) bool { return i.Status == types.CommandInvocationStatusSuccess }); i >= 0 {

@@ -179,7 +179,7 @@ func TestWhyHostLogsAreNotRead(t *testing.T) {
 		{"the setting is off", func(s *agents, _ *Input) { online(s) }, func(h *HostLogs) { *h = HostLogs{} }, evidence.NotAsked, "", 0},
 		{"without an agent", func(*agents, *Input) {}, nil, evidence.Absent, "", 0},
 		{"the agent is silent", func(s *agents, _ *Input) { s.online[id] = ssmtypes.PingStatusConnectionLost }, nil, evidence.Unreadable, "does not answer (ConnectionLost", 0},
-		{"before an act", func(s *agents, _ *Input) { online(s) }, func(h *HostLogs) { h.Ask = false }, evidence.NotAsked, "nobody has asked", 0},
+		{"before an act", func(s *agents, _ *Input) { online(s) }, func(h *HostLogs) { h.Ask = false }, evidence.NotAsked, "no command has been sent", 0},
 		{"the host hangs", func(s *agents, _ *Input) { online(s); s.sent(id, at.Add(-5*time.Minute)) }, nil, evidence.NotAsked, "InProgress, not read yet", 0},
 		{"the host hangs for hours", func(s *agents, in *Input) {
 			online(s)

@@ -97,8 +97,8 @@ func scales(n *ekstypes.Nodegroup, asg string) bool {
 	return n.Resources != nil && slices.ContainsFunc(n.Resources.AutoScalingGroups, func(g ekstypes.AutoScalingGroup) bool { return aws.ToString(g.Name) == asg })
 }
 
-// in returns the subnets as EC2 describes them; one of which no more than the id is known for each
-// that cannot be read, and one without an id if there is none.
+// in returns the subnets as EC2 describes them. A subnet that cannot be read has only its id; without
+// ids the only subnet is empty.
 func (p *site) in(ctx context.Context, ids []string) []types.Subnet {
 	if len(ids) == 0 {
 		return []types.Subnet{{}}

@@ -98,7 +98,7 @@ func (w *Writer) Write(c Recorded) error { return w.gob.Encode(c) }
 func (w *Writer) Close() error { return w.zip.Close() }
 
 // ErrNoRecord means that the content read is no record.
-var ErrNoRecord = errors.New("it is no record of checks")
+var ErrNoRecord = errors.New("it is not a record of checks")
 
 // Read reads a record to its end. An error names what is wrong; the checks before it are returned
 // too.

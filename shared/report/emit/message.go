@@ -174,7 +174,7 @@ func (a Action) message() Message {
 	case remediate.Refused:
 		return about(report.SeverityInfo, "refused: "+a.Reason, wrong)
 	case remediate.Unclear:
-		return about(report.SeverityCritical, "unclear", "It is unclear whether it took effect; a later check will tell", wrong)
+		return about(report.SeverityCritical, "unclear", "It is unclear whether it took effect; a later check will show it", wrong)
 	}
 	return about(report.SeverityCritical, "failed", wrong)
 }

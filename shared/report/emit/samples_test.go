@@ -112,7 +112,7 @@ func unregistered(t *testing.T) map[string]emit.Event {
 	outcome := remediate.Outcome{Order: order, Result: remediate.Acted, Detail: "terminated " + string(order.Instance), Cause: "NodeRoleNotMapped", Evidence: kept(t, w.state.Findings[key], order.ID), News: true}
 	out["action-taken"] = only(t, emit.FromOutcome(cluster, outcome, at), "ActionTaken terminate acted")
 	refused := outcome
-	refused.Result, refused.Reason, refused.Detail = remediate.Refused, plan.VerdictChanged, "node ip-10-0-1-23.eu-west-1.compute.internal of "+string(order.Instance)+" is registered and Ready by now"
+	refused.Result, refused.Reason, refused.Detail = remediate.Refused, plan.VerdictChanged, "node ip-10-0-1-23.eu-west-1.compute.internal of "+string(order.Instance)+" is registered and Ready now"
 	out["action-refused"] = only(t, emit.FromOutcome(cluster, refused, at), "ActionHeld terminate refused VerdictChanged")
 	failed := outcome
 	failed.Result, failed.Detail = remediate.Failed, "ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)"
@@ -245,7 +245,7 @@ func late(t *testing.T) map[string]emit.Event {
 		valid(t, events)
 		return events
 	}
-	out["action-taken-late"] = only(t, settle("terminate", ledger.Outcome{Result: ledger.Done, Detail: "seen to be shutting-down; its outcome had not been recorded"}), "ActionTaken terminate acted")
+	out["action-taken-late"] = only(t, settle("terminate", ledger.Outcome{Result: ledger.Done, Detail: "seen to be shutting-down; its outcome was not recorded"}), "ActionTaken terminate acted")
 	out["action-failed-drain"] = only(t, settle("drain", ledger.Outcome{
 		Result: ledger.Failed, Detail: ledger.Unfinished + ": node ip-10-0-1-20.eu-west-1.compute.internal was not empty 10 min after its drain began: 1 pod not to be evicted (shop/cart-0: its PodDisruptionBudget allows no eviction now)",
 	}), "ActionFailed drain failed DrainUnfinished")
