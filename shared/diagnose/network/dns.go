@@ -128,6 +128,8 @@ func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], w
 		return false, evidence.AnswerOf + "ec2:DescribeNatGateways lacks " + r.Target
 	case !n.Known():
 		return false, n.Missing("NAT gateway " + r.Target)
+	case n.Value.Regional:
+		return false, "" // its own route table is not read
 	case n.Value.Subnet == "":
 		return false, noSubnet(n.Value)
 	}

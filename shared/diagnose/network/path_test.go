@@ -90,6 +90,14 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.Network.RouteTables[natSubnet] = evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables: no")
 			}, open: codes(code),
 		},
+		{name: "a regional NAT gateway, which is in no subnet", change: func(w *world) {
+			w.publicOnly()
+			w.nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })
+		}, clear: codes(code)},
+		{name: "a NAT gateway of which the subnet is missing", change: func(w *world) {
+			w.publicOnly()
+			w.nat(func(n *evidence.NATGateway) { n.Subnet = "" })
+		}, open: codes(code)},
 		{
 			name: "a private NAT gateway", change: func(w *world) { w.publicOnly(); w.nat(func(n *evidence.NATGateway) { n.Private = true }) }, open: codes(code),
 		},
