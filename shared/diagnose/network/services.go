@@ -226,11 +226,34 @@ func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
 	return best
 }
 
+// noEndpoint returns what is known where the VPC has no endpoint of a service. One of another VPC may
+// serve it, by a route that leads there and a hosted zone that resolves the service's name to it, which
+// is not read.
+// https://docs.aws.amazon.com/whitepapers/latest/building-scalable-secure-multi-vpc-network-infrastructure/centralized-access-to-vpc-private-endpoints.html
 func (l *look) noEndpoint(service string) lack {
-	return lack{service: service, way: way{
-		state: closed, why: "the VPC has no endpoint of " + service, fix: l.createEndpoint(service),
+	why := "the VPC has no endpoint of " + service
+	beyond, hub := roll.Find(l.RouteTable().Value.Routes, toNeighbours)
+	if hub {
+		why += fmt.Sprintf(", and whether %s leads to one of another VPC is not read", beyond.Target)
+	}
+	return lack{service: service, hint: hub, way: way{
+		state: closed, why: why, fix: l.createEndpoint(service),
 		evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: "VPC endpoints", Observed: "none of " + l.serviceName(service), Expected: "one that is available"}},
 	}}
+}
+
+// toNeighbours reports whether the route may lead to other networks than the VPC and the internet.
+func toNeighbours(r evidence.Route) bool {
+	p, isPrefix := parsePrefix(r.Destination)
+	switch r.Kind() {
+	case "local", "igw", "eigw":
+		return false
+	case "vpce": // a firewall's; those of gateway endpoints are for prefix lists
+		return isPrefix && !r.Blackhole
+	case "nat": // one to the internet is judged by where it leads
+		return isPrefix && !r.Blackhole && p.Addr().IsPrivate()
+	}
+	return !r.Blackhole
 }
 
 // by returns the way through one endpoint.
