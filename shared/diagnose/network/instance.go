@@ -54,12 +54,13 @@ const tagOf = "kubernetes.io/cluster/"
 // one or Karpenter's (ClusterTagMissing).
 //
 // AWS lists a missing tag among what keeps nodes from joining. A kubelet before 1.27 starts
-// AWS's cloud provider itself and exits without the tag. The cloud controller finds instances
-// by their node's name among those with the tag. A newer kubelet of EKS's AMIs registers
-// without it and gives the controller the instance ID. So the tag is decisive for an old
-// kubelet and for a node that still has the cloud controller's taint; otherwise it is a hint.
+// AWS's cloud provider itself and exits without the tag. The cloud controller requires the tag only
+// of instances that it finds by their node's name. A node that was paired with its instance has a
+// provider ID, by which the controller finds an instance with or without the tag. So the tag is
+// decisive for an old kubelet; otherwise it is a hint, also for a node that still has the cloud
+// controller's taint.
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#worker-node-fail
-// https://github.com/kubernetes/cloud-provider-aws/blob/master/docs/getting_started.md
+// https://github.com/kubernetes/cloud-provider-aws/blob/master/pkg/providers/v1/instances_v2.go
 // https://github.com/awslabs/amazon-eks-ami/issues/310
 func (l *look) tag() cause.Verdict {
 	name := l.clusterName()
@@ -71,7 +72,7 @@ func (l *look) tag() cause.Verdict {
 	}
 	tainted := l.Finding.Kind == roll.Uninitialized && l.Node().Object.Value.Tainted(evidence.TaintCloud)
 	old := l.Finding.Kind == roll.Unregistered && l.Cluster.Config.Known() && l.oldKubelet()
-	c := cause.DecisiveIf(old || tainted).In(l.origin()).
+	c := cause.DecisiveIf(old).In(l.origin()).
 		Says("the instance lacks the tag %s%s, which marks it as the cluster's", tagOf, name).
 		Saw("instance", "Tags["+tagOf+name+"]", "none", "owned").
 		Fix(l.addTag(name))

@@ -128,11 +128,11 @@ func TestClusterTagMissing(t *testing.T) {
 		{name: "a managed node group's", change: func(w *world) { selfManaged(w); w.Finding.Owner = roll.OwnerManagedNodeGroup }},
 		{name: "tagged", change: func(w *world) { selfManaged(w); w.config.ClusterTags = []string{"other", "payments"} }, clear: codes(code)},
 		{
-			name: "the cloud controller waits", change: func(w *world) {
+			name: "the cloud controller finds a node by its provider id, and waits for something else", change: func(w *world) {
 				selfManaged(w)
 				w.kind(roll.Uninitialized, 0)
 				w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: "NoSchedule"}}
-			}, decisive: codes(code),
+			}, hint: codes(code), says: []string{"node.cloudprovider.kubernetes.io/uninitialized"},
 		},
 		{name: "another taint", change: func(w *world) {
 			selfManaged(w)
