@@ -234,6 +234,12 @@ func TestWhatIsFound(t *testing.T) {
 		{"without the group of nodes", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} }))
 		}, "AwsAuthWrongGroups"},
+		{"without the group of bootstrappers, as AWS's own access entries", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
+		}, "AwsAuthWrongGroups?"},
+		{"twice, and the last one without the group of bootstrappers", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
+		}, "AwsAuthWrongGroups?"},
 		{"as one user for all", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:ip-10-0-0-1" }))
 		}, "AwsAuthWrongUsername"},
