@@ -183,9 +183,11 @@ func (l *look) addresses() cause.Verdict {
 	}
 	n := f.Value.FreeAddresses
 	prefix, scattered := l.podSays("InsufficientCidrBlocks")
+	// A node that says why it is not ready, and does not name its network, lacks something else.
+	explains := l.Finding.Kind != roll.NotReady || l.noCNI()
 	switch why := l.Untold(); {
 	case n >= fewAddresses && scattered:
-		return l.scattered(prefix)
+		return l.scattered(prefix).DecisiveIf(explains)
 	case n >= fewAddresses && why != "" && l.noCNI():
 		return cause.NotChecked(why)
 	case n >= fewAddresses:
@@ -196,7 +198,7 @@ func (l *look) addresses() cause.Verdict {
 	if l.Cluster.Config.Value.IPFamily == "ipv6" && l.noCNI() && !refused && !launch {
 		return cause.RuledOut // pods take IPv6 addresses
 	}
-	c := cause.DecisiveIf(refused || launch && l.noCNI()).In("subnet/"+l.i.Subnet).
+	c := cause.DecisiveIf(refused && explains || launch && l.noCNI()).In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(n), fmt.Sprintf("%d or more", fewAddresses)).
 		Fix("# where there is room:",
@@ -217,7 +219,7 @@ func (l *look) addresses() cause.Verdict {
 // https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
 func (l *look) scattered(prefix roll.Evidence) cause.Verdict {
 	s := l.Subnet().Value
-	return cause.Decisive().In("subnet/"+l.i.Subnet).
+	return cause.Suggestive().In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses and no contiguous /28 among them, and the CNI gives out prefixes of that size", l.i.Subnet, s.CIDR, s.FreeAddresses).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(s.FreeAddresses), "a contiguous block of 16").Shows(prefix).
 		Fix("# reserve blocks for prefixes in a subnet, here or in one of its own for nodes, so that single addresses do not scatter them:",

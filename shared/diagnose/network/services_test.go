@@ -273,6 +273,15 @@ func TestSubnetIpsExhausted(t *testing.T) {
 			}, decisive: codes(code), says: []string{"event FailedCreatePodSandBox"},
 		},
 		{
+			name: "the CNI says so to a pod of a node that is not ready for another reason", change: func(w *world) {
+				left(3)(w)
+				p := daemon("agent", "ContainerCreating", "")
+				p.Events = []evidence.Event{sandbox}
+				w.waitsForCNI(roll.NotReady, p)
+				w.node.Object.Value.Conditions = []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "container runtime is down"}}
+			}, hint: codes(code),
+		},
+		{
 			name: "the monitoring agent says so", change: func(w *world) {
 				left(3)(w)
 				w.waitsForCNI(roll.NotReady)
