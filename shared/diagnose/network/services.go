@@ -344,20 +344,23 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	var rows []roll.Evidence
 	crashing, crashes := l.roleless()
 	crashes = crashes && lacks[0].service == sts
-	subject, sure := "", lacks[0].service != sts || crashes
+	subject, sure, unanswered := "", lacks[0].service != sts || crashes, false
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence...)
 		f, silent := l.Unanswered(k.service)
 		if silent && k.hint {
 			rows = append(rows, cause.Line(f, "an answer of "+k.service))
 		}
-		subject, sure = cmp.Or(subject, k.subject), sure && (silent || !k.hint)
+		subject, sure, unanswered = cmp.Or(subject, k.subject), sure && (silent || !k.hint), unanswered || silent
 	}
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
-	proxied, _ := l.proxied()
-	proven := !registered && proxied == closed && l.needsEC2() == open ||
-		registered && pull.shown && (proxied == closed || pull.direct) ||
-		crashes && proxied == closed
+	direct, _ := l.direct()
+	if unanswered {
+		direct, _ = l.proxied()
+	}
+	proven := !registered && direct == closed && l.needsEC2() == open ||
+		registered && pull.shown && (direct == closed || pull.direct) ||
+		crashes && direct == closed
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)

@@ -33,6 +33,12 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		{name: "all there", change: cutOff(nil, append(others, "ec2")...), clear: codes(code)},
 		{name: "a way to the internet", change: func(w *world) { w.endpoints(nil) }, clear: codes(code)},
 		{name: "a transit gateway", change: func(w *world) { w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, open: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.ownImage() }, hint: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own that gets no answer of it", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.ownImage()
+			w.consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")
+		}, decisive: codes(code)},
 		{name: "a transit gateway to the company's networks, where an endpoint may be", change: func(w *world) {
 			w.routes(to("10.0.0.0/8", "tgw-0a1b2c3d"))
 			w.endpoints(nil, others...)
