@@ -89,6 +89,8 @@ type NATGateway struct {
 	State           string   // available, pending, failed, deleting, deleted
 	PublicIPs       []string // empty for a private one
 	Private         bool
+	// Regional: it is in no subnet, serves all zones of its VPC, and has a route table of its own.
+	Regional bool
 }
 
 // VPCEndpoint is an interface or gateway endpoint.

@@ -113,7 +113,9 @@ func foreignUserData() []example {
 		{"base64 of base64, which nodeadm undoes", nodeadm().data(twice(nodeConfig(name, endpoint, ca))), ""},
 		{"bootstrap.sh, and a part that was not followed", nodeadm().data(multipart(part(ofShell, bootstrapSh("")), part("text/x-include-url", "#include\nhttps://example.com/more"))), "UserDataWrongFormat?"},
 		{"an AMI of which nothing tells the family", healthyWith(amiOwn, bootstrapSh("")), ""},
-		{"an AMI of which only the console tells the family", healthyWith(amiOwn, bootstrapSh("")).console(bootAL2023...), "UserDataWrongFormat"},
+		{"an AMI of which only the console tells the family, and which may have a script of its own", healthyWith(amiOwn, bootstrapSh("")).console(bootAL2023...), "UserDataWrongFormat?"},
+		{"and whose script says that it was removed", healthyWith(amiOwn, bootstrapSh("")).console(lines(bootAL2023, []string{"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs."})...), "UserDataWrongFormat"},
+		{"and whose nodeadm finds nothing", healthyWith(amiOwn, bootstrapSh("")).console(lines(bootAL2023, []string{noConfig, configFailed})...), "UserDataWrongFormat NodeadmFailed"},
 		{"another AMI, of which the node group's type tells", healthyWith(amiOwn, bootstrapSh("")).managed("AL2023_x86_64_STANDARD"), "UserDataWrongFormat"},
 		{"a healthy instance of the same template works with it", nodeadm().data(bootstrapSh("")).group(func(g *evidence.Group) {
 			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}

@@ -30,7 +30,7 @@ func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	}
 	// What was not followed may have the right form, and an AMI without any of EKS's tools reads no
 	// form at all.
-	sure := !d.Unread() && (!slices.Contains(d.Formats, userdata.NodeConfig) || b.withoutNodeadm()) && !b.toolless()
+	sure := !d.Unread() && (!slices.Contains(d.Formats, userdata.NodeConfig) || b.withoutNodeadm()) && !b.toolless() && !b.ownScript()
 	return b.given(sure, b.inData().
 		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.of().title, b.os.of().reads, observed).
 		Saw(b.source, "UserData", observed, b.os.of().reads).
@@ -63,6 +63,14 @@ func ofNodeadm(f console.Found) bool { return strings.Contains(f.Detail, "node.e
 // toolless reports whether only the console shows the system and that bootstrap.sh is missing:
 // EKS's AL2023 has one that says that it was removed.
 func (b *start) toolless() bool { return b.os.source == "console" && b.shows(console.BootstrapMissing) }
+
+// ownScript reports whether the image may have a bootstrap.sh of its own: only its console shows that it
+// runs Amazon Linux 2023, and neither does the script say there that it was removed, nor nodeadm that it
+// found no NodeConfig. Who made the image may have written one, to keep the user data of older ones.
+func (b *start) ownScript() bool {
+	_, unconfigured := b.unconfigured()
+	return b.os.source == "console" && b.os.family == al2023 && b.data.Value.Uses(userdata.BootstrapScript) && !unconfigured && !b.shows(console.BootstrapRemoved)
+}
 
 // misfit returns what the user data contains instead of what the system reads.
 func (b *start) misfit() (observed string, wrong bool) {

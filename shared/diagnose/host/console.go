@@ -56,6 +56,20 @@ func (l *look) predates(at time.Time) bool {
 	return !at.IsZero() && at.Before(l.trouble().Add(-slack))
 }
 
+// outlived returns how long before the trouble the console last showed the sign, if that is so long that
+// the machine went on after it; 0 if it is not, or not known. A machine that booted once did so at its
+// launch, or at its last start. A panic is not outlived.
+func (l *look) outlived(f console.Found) time.Duration {
+	log, launched := l.Instance().Console.Value, l.Config().Value.Launched
+	if f.Sign == console.KernelPanic || f.From != "" || f.Latest == 0 || log.Boots != 1 || log.Truncated || launched.IsZero() {
+		return 0
+	}
+	if before := l.trouble().Sub(launched.Add(f.Latest)); before > recent {
+		return before.Round(time.Minute)
+	}
+	return 0
+}
+
 // trouble returns the time from which the console would show the trouble.
 func (l *look) trouble() time.Time {
 	switch l.Finding.Kind {
@@ -117,7 +131,7 @@ func (l *look) traced(t trace) cause.Verdict {
 		return l.diskOfNode(ready)
 	case t.code == cause.DiskFull && isFull:
 		return l.full(short).DecisiveIf(l.explains() || notReady && runtimeDown(ready))
-	case when == current && sure && (l.explains() || t.code == cause.DiskFull && f.Detail == "containerd" && notReady && runtimeDown(ready)):
+	case when == current && sure && l.outlived(f) == 0 && (l.explains() || t.code == cause.DiskFull && f.Detail == "containerd" && notReady && runtimeDown(ready)):
 		return l.shown(t, f).DecisiveIf(true)
 	case t.code == cause.KernelPanic && when != past && l.reports():
 		return cause.RuledOut // its kernel runs
@@ -165,6 +179,8 @@ func (l *look) shown(t trace, f console.Found) cause.Verdict {
 	v := cause.Suggestive().Says("%s the %s of %s %s", on, f.Where(), l.id(), t.says(f)).Shows(cause.Line(f, t.expected)).Fix(l.after(t.code))
 	if f.Boot != l.Instance().Console.Value.Boots {
 		v.Also(", in a boot before the last")
+	} else if before := l.outlived(f); before > 0 {
+		v.Also(fmt.Sprintf(", %s before this began", roll.Span(before)))
 	}
 	if image := l.Config().Value.Image; image != "" && l.fullAtBoot(t.code) {
 		v.In("ami/" + image)

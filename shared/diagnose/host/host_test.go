@@ -78,6 +78,12 @@ func (w *world) shows(s console.Sign, detail string, boot int) {
 	log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
 }
 
+// latest sets when the console last showed the sign that was added last.
+func (w *world) latest(at time.Time) {
+	log := &w.instance.Console.Value
+	log.Found[len(log.Found)-1].Latest = at.Sub(w.instance.Config.Value.Launched)
+}
+
 // of returns a healthy instance with a finding of the kind: the state of its node makes the
 // finding, and nothing explains it.
 func of(kind roll.Kind) *world {
@@ -232,6 +238,23 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.Console.Value.Boots = 2
 		}, "OutOfMemory? KubeletSilent"},
+		{"it killed long before, and the machine went on", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.latest(silence.Add(-31 * time.Minute))
+		}, "OutOfMemory? KubeletSilent"},
+		{"it killed shortly before", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.latest(silence.Add(-29 * time.Minute))
+		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at a time that a lost beginning of the console hides", func(w *world) {
+			w.shows(console.OutOfMemory, "java", 1)
+			w.latest(silence.Add(-31 * time.Minute))
+			w.instance.Console.Value.Truncated = true
+		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"a disk was full long before, and the machine went on", func(w *world) {
+			w.shows(console.DiskFull, "cloud-init", 1)
+			w.latest(silence.Add(-31 * time.Minute))
+		}, "DiskFull? KubeletSilent"},
 		{"it killed, in output from just before", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)

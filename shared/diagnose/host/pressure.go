@@ -153,7 +153,7 @@ func event(e evidence.Event) roll.Evidence {
 // short.
 func (l *look) killed(p pressure) []proof {
 	f, when := l.sign(console.OutOfMemory)
-	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore(f) {
+	if p.condition != roll.MemoryPressure || when == nowhere || when == past || when == stale && !l.justBefore(f) || l.outlived(f) > 0 {
 		return nil
 	}
 	return []proof{{cause.Line(f, outOfMemory), false, false}}

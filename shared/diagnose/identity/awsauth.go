@@ -11,9 +11,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// What a mapping for nodes must contain. The username is checked against the name under which
-// the node registers, and the groups carry its rights.
+// What a mapping for nodes should contain. The username is checked against the name under which
+// the node registers, and the group of nodes carries its rights. AWS asks for the group of
+// bootstrappers too; its own access entries of the type EC2_LINUX give nodes only the other one.
 // https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html
+// https://kubernetes.io/docs/reference/access-authn-authz/node/
 const (
 	groupBootstrappers = "system:bootstrappers"
 	groupNodes         = "system:nodes"
@@ -106,14 +108,18 @@ func (d *door) ownProfile(r evidence.Role) func(evidence.RoleMapping) bool {
 func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.RoleMapping) {
 	name, cluster := r.Name, d.ClusterID.Name
 	groups, user := missingGroups(m), nodeUser(m.Username)
-	if len(groups) == 0 && user {
-		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthDuplicateRole)
+	admitted := slices.Contains(m.Groups, groupNodes)
+	if admitted && user {
+		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthDuplicateRole) // unless a group is missing
 		d.Note(cause.AwsAuthWrongUsername, d.mappedByName(r, m))
+		if len(groups) > 0 {
+			d.Note(cause.AwsAuthWrongGroups, d.wrongGroups(r, m, "which AWS asks for, though a node registers without it").DecisiveIf(false).Unsettled(""))
+		}
 		return
 	}
 	// An earlier entry of the same role may be right, and this one replaces it.
 	if i := slices.IndexFunc(auth.Roles, func(o evidence.RoleMapping) bool {
-		return o.Index < m.Index && !o.Effective && sameRole(o.ARN, m.ARN) && len(missingGroups(o)) == 0 && nodeUser(o.Username)
+		return o.Index < m.Index && !o.Effective && sameRole(o.ARN, m.ARN) && slices.Contains(o.Groups, groupNodes) && nodeUser(o.Username)
 	}); i >= 0 {
 		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername)
 		d.Note(cause.AwsAuthDuplicateRole, d.defect(r, fmt.Sprintf("mapRoles[%d] and [%d]", auth.Roles[i].Index, m.Index),
@@ -122,14 +128,19 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 		return
 	}
 	d.RuledOut(cause.AwsAuthDuplicateRole, cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername) // unless one of them is found
-	if len(groups) > 0 {
-		d.Note(cause.AwsAuthWrongGroups, d.defect(r, field(m.Index, "groups"), orNone(m.Groups), groupBootstrappers+", "+groupNodes).
-			Says("aws-auth of %s maps %s without %s, so it may not act as a node", cluster, name, strings.Join(groups, " and ")))
+	if !admitted {
+		d.Note(cause.AwsAuthWrongGroups, d.wrongGroups(r, m, "so it may not act as a node"))
 	}
 	if !user {
 		d.Note(cause.AwsAuthWrongUsername, d.defect(r, field(m.Index, "username"), m.Username, d.username()).
 			Says("aws-auth of %s gives %s the username %s, which is not the name of a node", cluster, name, m.Username))
 	}
+}
+
+// wrongGroups returns the cause that groups are missing from the mapping, and what follows.
+func (d *door) wrongGroups(r evidence.Role, m evidence.RoleMapping, follows string) cause.Verdict {
+	return d.defect(r, field(m.Index, "groups"), orNone(m.Groups), groupBootstrappers+", "+groupNodes).
+		Says("aws-auth of %s maps %s without %s, %s", d.ClusterID.Name, r.Name, strings.Join(missingGroups(m), " and "), follows)
 }
 
 // mappedByName checks whether the username resolves to the name under which the node registers.

@@ -234,6 +234,12 @@ func TestWhatIsFound(t *testing.T) {
 		{"without the group of nodes", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} }))
 		}, "AwsAuthWrongGroups"},
+		{"without the group of bootstrappers, as AWS's own access entries", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
+		}, "AwsAuthWrongGroups?"},
+		{"twice, and the last one without the group of bootstrappers", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
+		}, "AwsAuthWrongGroups?"},
 		{"as one user for all", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:ip-10-0-0-1" }))
 		}, "AwsAuthWrongUsername"},
@@ -473,6 +479,8 @@ func TestTrustPolicies(t *testing.T) {
 	}{
 		{"EC2", trustEC2, false, false},
 		{"EC2 in China", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com.cn"},"Action":["sts:AssumeRole"]}`), false, false},
+		{"EC2 in a partition of its own", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.c2s.ic.gov"},"Action":"sts:AssumeRole"}`), false, false},
+		{"a service of Auto Scaling's", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.application-autoscaling.amazonaws.com"},"Action":"sts:AssumeRole"}`), true, false},
 		{"everybody", statement(`{"Effect":"Allow","Principal":"*","Action":"sts:*"}`), false, false},
 		{"another service", statement(`{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}`), true, false},
 		{"another act", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:TagSession"}`), true, false},

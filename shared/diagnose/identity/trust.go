@@ -123,10 +123,17 @@ func (s statement) meansEC2() (meant, known bool) {
 	if err != nil || all {
 		return all, err == nil
 	}
-	// ec2.amazonaws.com.cn is used in the China partition.
-	services := by["Service"]
-	return slices.Contains(services, "ec2.amazonaws.com") || slices.Contains(services, "ec2.amazonaws.com.cn") || slices.Contains(by["AWS"], "*"), true
+	isEC2 := func(service string) bool {
+		domain, ok := strings.CutPrefix(service, "ec2.")
+		return ok && slices.Contains(domains, domain)
+	}
+	return slices.ContainsFunc(by["Service"], isEC2) || slices.Contains(by["AWS"], "*"), true
 }
+
+// domains are those of services in policies. Partitions besides aws take their own too.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
+// https://github.com/boto/botocore/blob/develop/botocore/data/partitions.json
+var domains = []string{"amazonaws.com", "amazonaws.com.cn", "c2s.ic.gov", "sc2s.sgov.gov", "amazonaws.eu"}
 
 // assumers says who may assume a role besides EC2.
 type assumers struct {

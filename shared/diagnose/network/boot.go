@@ -58,6 +58,24 @@ func (l *look) proxied() (s state, why string) {
 	return unsure, boot.Missing("user data")
 }
 
+// direct returns whether the node certainly leaves the VPC without a proxy (closed), as proxied does, and
+// doubts an image of one's own: it may have a proxy of its own, as where nothing else leads out. Images
+// with a name of EKS's do not, nor those that EKS or Karpenter picks by an alias.
+func (l *look) direct() (s state, why string) {
+	s, why = l.proxied()
+	group, class, image := l.Group().NodeGroup, l.Group().NodeClass, l.Image()
+	_, shown := l.timedOut()
+	switch {
+	case s != closed, shown, group.Known() && group.Value.AMIType != "" && group.Value.AMIType != "CUSTOM", class.Known() && class.Value.AMIAlias != "":
+		return s, why
+	case !image.Settled():
+		return unsure, image.Missing("AMI " + l.i.Image)
+	case image.Value.Family == "":
+		return unsure, "the AMI " + l.i.Image + " is not one of EKS and may have a proxy of its own"
+	}
+	return s, why
+}
+
 // needsEC2 returns whether the tool that joins the instance calls EC2 for its private DNS name.
 // It certainly calls and fails without an answer (open), or certainly does not call (closed).
 //

@@ -178,6 +178,9 @@ func (w *world) company(domain string, servers ...string) {
 	w.routes(append(slices.Clone(t.Routes), to("10.20.0.0/16", "tgw-0a1b2c3d"))...)
 }
 
+// ownImage makes the AMI one of which nothing is known.
+func (w *world) ownImage() { w.image = evidence.Image{Name: "golden-7"} }
+
 func (w *world) privateOnly() { w.cluster.PublicAccess = false }
 
 func (w *world) routes(routes ...evidence.Route) {

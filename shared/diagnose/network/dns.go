@@ -14,8 +14,10 @@ import (
 
 // dns checks the two DNS attributes of the instance's VPC (DnsDisabled). EKS requires both.
 // Without enableDnsSupport, Amazon's resolver does not answer. Without enableDnsHostnames, the
-// private endpoint's hosted zone is not used; with public access alone that is only a hint,
-// since such nodes are known to join. Both are hints where instances may use other resolvers.
+// private endpoint's hosted zone is not used, and its name resolves as outside of the VPC: to the
+// public addresses if there are any, or else to the private ones. Nodes are known to join then, so
+// that it is a hint unless the public addresses are out of reach. Both are hints where instances may
+// use other resolvers.
 // https://github.com/terraform-aws-modules/terraform-aws-eks/pull/446
 // https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-vpc
 // https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html#cluster-endpoint-private
@@ -31,13 +33,21 @@ func (l *look) dns() cause.Verdict {
 	case v.DNSSupport.Known() && !v.DNSSupport.Value:
 		return l.noDNS("enableDnsSupport", "--enable-dns-support", "so Amazon's resolver does not answer there", true)
 	case v.DNSHostnames.Known() && !v.DNSHostnames.Value:
-		return l.noDNS("enableDnsHostnames", "--enable-dns-hostnames", "which the API server's private endpoint needs to be found by its name", l.k.PrivateAccess && !l.foreign())
+		return l.noDNS("enableDnsHostnames", "--enable-dns-hostnames", "which the API server's private endpoint needs to be found by its name", l.k.PrivateAccess && !l.foreign() && l.publicOutOfReach())
 	case !v.DNSSupport.Known():
 		return cause.Missing(v.DNSSupport, "enableDnsSupport of "+l.i.VPC)
 	case !v.DNSHostnames.Known():
 		return cause.Missing(v.DNSHostnames, "enableDnsHostnames of "+l.i.VPC)
 	}
 	return cause.RuledOut
+}
+
+// publicOutOfReach reports whether the API server has public addresses and the instance certainly cannot
+// reach them, by its routes or by its console.
+func (l *look) publicOutOfReach() bool {
+	_, timedOut := l.timedOut()
+	proxied, _ := l.proxied()
+	return l.k.PublicAccess && (timedOut || proxied == closed && either(l.families(), l.out).state == closed)
 }
 
 func (l *look) noDNS(attribute, flag, consequence string, sure bool) cause.Verdict {
@@ -128,6 +138,8 @@ func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], w
 		return false, evidence.AnswerOf + "ec2:DescribeNatGateways lacks " + r.Target
 	case !n.Known():
 		return false, n.Missing("NAT gateway " + r.Target)
+	case n.Value.Regional:
+		return false, "" // its own route table is not read
 	case n.Value.Subnet == "":
 		return false, noSubnet(n.Value)
 	}

@@ -71,7 +71,7 @@ func (l *look) against(code cause.Code, v cause.Verdict) cause.Verdict {
 		return v
 	case found == roll.Suggestive:
 		return cause.NotChecked(fmt.Sprintf("%s has the same %s and is a healthy node, so this is probably not the cause; whether it would let another one in now is not read", who, a.what))
-	case code == cause.ClusterTagMissing: // its kubelet, or the cloud controller, asked for the tag
+	case code == cause.ClusterTagMissing: // its kubelet asks for the tag
 		return v
 	}
 	return v.DecisiveIf(false).Saw("instance "+string(who), a.what, "the same, and it is a healthy node", "no node that works with it")

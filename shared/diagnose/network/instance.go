@@ -54,12 +54,13 @@ const tagOf = "kubernetes.io/cluster/"
 // one or Karpenter's (ClusterTagMissing).
 //
 // AWS lists a missing tag among what keeps nodes from joining. A kubelet before 1.27 starts
-// AWS's cloud provider itself and exits without the tag. The cloud controller finds instances
-// by their node's name among those with the tag. A newer kubelet of EKS's AMIs registers
-// without it and gives the controller the instance ID. So the tag is decisive for an old
-// kubelet and for a node that still has the cloud controller's taint; otherwise it is a hint.
+// AWS's cloud provider itself and exits without the tag. The cloud controller requires the tag only
+// of instances that it finds by their node's name. A node that was paired with its instance has a
+// provider ID, by which the controller finds an instance with or without the tag. So the tag is
+// decisive for an old kubelet; otherwise it is a hint, also for a node that still has the cloud
+// controller's taint.
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#worker-node-fail
-// https://github.com/kubernetes/cloud-provider-aws/blob/master/docs/getting_started.md
+// https://github.com/kubernetes/cloud-provider-aws/blob/master/pkg/providers/v1/instances_v2.go
 // https://github.com/awslabs/amazon-eks-ami/issues/310
 func (l *look) tag() cause.Verdict {
 	name := l.clusterName()
@@ -71,7 +72,7 @@ func (l *look) tag() cause.Verdict {
 	}
 	tainted := l.Finding.Kind == roll.Uninitialized && l.Node().Object.Value.Tainted(evidence.TaintCloud)
 	old := l.Finding.Kind == roll.Unregistered && l.Cluster.Config.Known() && l.oldKubelet()
-	c := cause.DecisiveIf(old || tainted).In(l.origin()).
+	c := cause.DecisiveIf(old).In(l.origin()).
 		Says("the instance lacks the tag %s%s, which marks it as the cluster's", tagOf, name).
 		Saw("instance", "Tags["+tagOf+name+"]", "none", "owned").
 		Fix(l.addTag(name))
@@ -182,9 +183,11 @@ func (l *look) addresses() cause.Verdict {
 	}
 	n := f.Value.FreeAddresses
 	prefix, scattered := l.podSays("InsufficientCidrBlocks")
+	// A node that says why it is not ready, and does not name its network, lacks something else.
+	explains := l.Finding.Kind != roll.NotReady || l.noCNI()
 	switch why := l.Untold(); {
 	case n >= fewAddresses && scattered:
-		return l.scattered(prefix)
+		return l.scattered(prefix).DecisiveIf(explains)
 	case n >= fewAddresses && why != "" && l.noCNI():
 		return cause.NotChecked(why)
 	case n >= fewAddresses:
@@ -195,7 +198,7 @@ func (l *look) addresses() cause.Verdict {
 	if l.Cluster.Config.Value.IPFamily == "ipv6" && l.noCNI() && !refused && !launch {
 		return cause.RuledOut // pods take IPv6 addresses
 	}
-	c := cause.DecisiveIf(refused || launch && l.noCNI()).In("subnet/"+l.i.Subnet).
+	c := cause.DecisiveIf(refused && explains || launch && l.noCNI()).In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(n), fmt.Sprintf("%d or more", fewAddresses)).
 		Fix("# where there is room:",
@@ -216,7 +219,7 @@ func (l *look) addresses() cause.Verdict {
 // https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
 func (l *look) scattered(prefix roll.Evidence) cause.Verdict {
 	s := l.Subnet().Value
-	return cause.Decisive().In("subnet/"+l.i.Subnet).
+	return cause.Suggestive().In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses and no contiguous /28 among them, and the CNI gives out prefixes of that size", l.i.Subnet, s.CIDR, s.FreeAddresses).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(s.FreeAddresses), "a contiguous block of 16").Shows(prefix).
 		Fix("# reserve blocks for prefixes in a subnet, here or in one of its own for nodes, so that single addresses do not scatter them:",

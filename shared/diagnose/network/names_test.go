@@ -5,6 +5,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 )
 
@@ -24,8 +25,11 @@ func TestDnsDisabled(t *testing.T) {
 			hint: codes(code), open: codes(cause.DhcpOptionsWrong),
 		},
 		{name: "no resolver, with the resolver that Nitro sets", change: func(w *world) { support(w); w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }, decisive: codes(code)},
-		{name: "no host names, private endpoint", change: func(w *world) { hostnames(w); w.privateOnly() }, decisive: codes(code), says: []string{"--enable-dns-hostnames"}},
-		{name: "no host names, both endpoints", change: hostnames, decisive: codes(code)},
+		{name: "no host names, private endpoint, whose addresses are public knowledge", change: func(w *world) { hostnames(w); w.privateOnly() }, hint: codes(code), says: []string{"--enable-dns-hostnames"}},
+		{name: "no host names, and a way to the public endpoint", change: hostnames, hint: codes(code)},
+		{name: "no host names, and no way to the public endpoint", change: func(w *world) { hostnames(w); w.routes(); w.endpoints(nil, "ec2", "sts") }, decisive: codes(code)},
+		{name: "no host names, and what lies on the way to the public endpoint is not known", change: func(w *world) { hostnames(w); w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, hint: codes(code), open: codes(cause.VpcEndpointMissing)},
+		{name: "no host names, and the console shows that the endpoint does not answer", change: func(w *world) { hostnames(w); w.consoleShows(console.EndpointUnreachable, host) }, decisive: codes(code)},
 		{name: "no host names, with resolvers of its own", change: func(w *world) { hostnames(w); own(w) }, hint: codes(code, cause.DhcpOptionsWrong)},
 		{name: "no host names, public endpoint alone", change: func(w *world) { hostnames(w); w.publicOnly() }, hint: codes(code)},
 		{name: "a silent node keeps its connection", change: func(w *world) { support(w); w.kind(roll.Unknown, hour) }, hint: codes(code)},
@@ -128,11 +132,11 @@ func TestClusterTagMissing(t *testing.T) {
 		{name: "a managed node group's", change: func(w *world) { selfManaged(w); w.Finding.Owner = roll.OwnerManagedNodeGroup }},
 		{name: "tagged", change: func(w *world) { selfManaged(w); w.config.ClusterTags = []string{"other", "payments"} }, clear: codes(code)},
 		{
-			name: "the cloud controller waits", change: func(w *world) {
+			name: "the cloud controller finds a node by its provider id, and waits for something else", change: func(w *world) {
 				selfManaged(w)
 				w.kind(roll.Uninitialized, 0)
 				w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: "NoSchedule"}}
-			}, decisive: codes(code),
+			}, hint: codes(code), says: []string{"node.cloudprovider.kubernetes.io/uninitialized"},
 		},
 		{name: "another taint", change: func(w *world) {
 			selfManaged(w)

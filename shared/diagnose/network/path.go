@@ -22,7 +22,7 @@ func (l *look) unreachable() cause.Verdict {
 		return cause.RuledOut
 	}
 	w := either(l.families(), l.out)
-	proxied, why := l.proxied()
+	proxied, why := l.direct()
 	switch {
 	case w.state == open:
 		return cause.RuledOut
@@ -31,7 +31,7 @@ func (l *look) unreachable() cause.Verdict {
 	case proxied == open:
 		return cause.NotChecked(why)
 	}
-	return l.blocks(l.explains() && proxied == closed).In(w.subject).
+	return l.beyondVPC(l.explains() && proxied == closed).In(w.subject).
 		Says("the API server of %s is reached over the internet alone, and %s has no way there: %s", l.clusterName(), l.i.Subnet, w.why).
 		Saw("EKS cluster", "resourcesVpcConfig", "endpointPublicAccess true, endpointPrivateAccess false", "endpointPrivateAccess true, or a way to the internet").
 		Shows(w.evidence...).Shows(l.silence()...).
@@ -39,6 +39,16 @@ func (l *look) unreachable() cause.Verdict {
 			l.updateEndpoint(map[string]any{"endpointPrivateAccess": true}),
 			"# or open the way to the internet:",
 			w.fix)
+}
+
+// beyondVPC returns what blocks does, for a way that leads out of the VPC: it is unsettled too if the image
+// may use a proxy there.
+func (l *look) beyondVPC(sure bool) cause.Verdict {
+	v := l.blocks(sure)
+	if direct, why := l.direct(); direct == unsure {
+		return v.Unsettled(why)
+	}
+	return v
 }
 
 func (l *look) updateEndpoint(config map[string]any) string {
@@ -82,7 +92,7 @@ func (l *look) publicCIDRs() cause.Verdict {
 	if a.place == private || len(everything4.without(four)) == 0 {
 		return cause.RuledOut
 	}
-	proxied, why := l.proxied()
+	proxied, why := l.direct()
 	w := l.out(false)
 	out := slices.DeleteFunc(slices.Clone(w.sources), func(address string) bool { return len(prefixes(address).without(four)) == 0 })
 	switch {
@@ -110,7 +120,7 @@ func (l *look) blockedCIDR(w way, out []string, sure bool) cause.Verdict {
 	for _, p := range prefixes(out...) {
 		wider = append(wider, p.String())
 	}
-	return l.blocks(l.explains() && sure).In("cluster/"+l.clusterName()).
+	return l.beyondVPC(l.explains() && sure).In("cluster/"+l.clusterName()).
 		Says("the API server of %s admits only %s, and the instance comes from %s, the public address of %s", l.clusterName(), admitted, strings.Join(out, " or "), who).
 		Saw("EKS cluster", "resourcesVpcConfig.publicAccessCidrs", admitted, "a block with "+strings.Join(out, " and ")).
 		Saw("EKS cluster", "resourcesVpcConfig.endpointPrivateAccess", "false", "true, so that nodes do not depend on that list").

@@ -90,6 +90,22 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.Network.RouteTables[natSubnet] = evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables: no")
 			}, open: codes(code),
 		},
+		{name: "no way out, and an image of one's own, which may have a proxy", change: func(w *world) { w.publicOnly(); w.routes(); w.ownImage() }, hint: codes(code)},
+		{name: "no way out, and a copy of an image of EKS", change: func(w *world) { w.publicOnly(); w.routes(); w.image.EKS = false }, decisive: codes(code)},
+		{name: "no way out, and an image of one's own that connects by itself", change: func(w *world) {
+			w.publicOnly()
+			w.routes()
+			w.ownImage()
+			w.consoleShows(console.EndpointUnreachable, host)
+		}, decisive: codes(code)},
+		{name: "a regional NAT gateway, which is in no subnet", change: func(w *world) {
+			w.publicOnly()
+			w.nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })
+		}, clear: codes(code)},
+		{name: "a NAT gateway of which the subnet is missing", change: func(w *world) {
+			w.publicOnly()
+			w.nat(func(n *evidence.NATGateway) { n.Subnet = "" })
+		}, open: codes(code)},
 		{
 			name: "a private NAT gateway", change: func(w *world) { w.publicOnly(); w.nat(func(n *evidence.NATGateway) { n.Private = true }) }, open: codes(code),
 		},
@@ -331,6 +347,12 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 			name: "the NAT gateway's address is not in the list", change: func(w *world) { w.publicOnly("203.0.113.0/24") }, decisive: codes(code),
 			says: []string{"[cluster/payments]", natAddress, natID, `'{"endpointPrivateAccess":true}'`, `"publicAccessCidrs":["203.0.113.0/24","198.51.100.11/32"]`},
 		},
+		{name: "an image of one's own, which may have a proxy", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.ownImage() }, hint: codes(code)},
+		{name: "such an image that the node group's type rules out", change: func(w *world) {
+			w.publicOnly("203.0.113.0/24")
+			w.ownImage()
+			w.group.NodeGroup = evidence.Read(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})
+		}, decisive: codes(code)},
 		{name: "it is", change: func(w *world) { w.publicOnly("203.0.113.0/24", "198.51.100.0/28") }, clear: codes(code)},
 		{name: "all may", change: func(w *world) { w.publicOnly("0.0.0.0/0") }, clear: codes(code)},
 		{name: "halves of all", change: func(w *world) { w.publicOnly("0.0.0.0/1", "128.0.0.0/1") }, clear: codes(code)},

@@ -300,15 +300,17 @@ func noSubnet(n evidence.NATGateway) string {
 // gateway reaches the internet through an internet gateway there, which drops what a private
 // one sends. A route to another NAT gateway helps only if that one has a way on, and whether AWS
 // translates twice is not documented; one back to a gateway passed before leads nowhere. A table
-// that was not requested counts as fine; an unreadable one does not.
+// that was not requested counts as fine; an unreadable one does not. A regional gateway is in no
+// subnet: AWS gives it a table of its own, with a route to the internet gateway.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
+// https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateways-regional.html
 func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 	if n.Private {
 		return way{gap: n.ID + " is a private NAT gateway, and what lies behind it is not read"}
 	}
 	t := l.Network.RouteTables[n.Subnet]
 	switch {
-	case n.Subnet == "":
+	case n.Subnet == "" && !n.Regional:
 		return way{gap: noSubnet(n)}
 	case t.State == evidence.NotAsked:
 		return way{state: open}

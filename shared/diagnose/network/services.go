@@ -226,11 +226,34 @@ func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
 	return best
 }
 
+// noEndpoint returns what is known where the VPC has no endpoint of a service. One of another VPC may
+// serve it, by a route that leads there and a hosted zone that resolves the service's name to it, which
+// is not read.
+// https://docs.aws.amazon.com/whitepapers/latest/building-scalable-secure-multi-vpc-network-infrastructure/centralized-access-to-vpc-private-endpoints.html
 func (l *look) noEndpoint(service string) lack {
-	return lack{service: service, way: way{
-		state: closed, why: "the VPC has no endpoint of " + service, fix: l.createEndpoint(service),
+	why := "the VPC has no endpoint of " + service
+	beyond, hub := roll.Find(l.RouteTable().Value.Routes, toNeighbours)
+	if hub {
+		why += fmt.Sprintf(", and whether %s leads to one of another VPC is not read", beyond.Target)
+	}
+	return lack{service: service, hint: hub, way: way{
+		state: closed, why: why, fix: l.createEndpoint(service),
 		evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: "VPC endpoints", Observed: "none of " + l.serviceName(service), Expected: "one that is available"}},
 	}}
+}
+
+// toNeighbours reports whether the route may lead to other networks than the VPC and the internet.
+func toNeighbours(r evidence.Route) bool {
+	p, isPrefix := parsePrefix(r.Destination)
+	switch r.Kind() {
+	case "local", "igw", "eigw":
+		return false
+	case "vpce": // a firewall's; those of gateway endpoints are for prefix lists
+		return isPrefix && !r.Blackhole
+	case "nat": // one to the internet is judged by where it leads
+		return isPrefix && !r.Blackhole && p.Addr().IsPrivate()
+	}
+	return !r.Blackhole
 }
 
 // by returns the way through one endpoint.
@@ -321,20 +344,23 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	var rows []roll.Evidence
 	crashing, crashes := l.roleless()
 	crashes = crashes && lacks[0].service == sts
-	subject, sure := "", lacks[0].service != sts || crashes
+	subject, sure, unanswered := "", lacks[0].service != sts || crashes, false
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence...)
 		f, silent := l.Unanswered(k.service)
 		if silent && k.hint {
 			rows = append(rows, cause.Line(f, "an answer of "+k.service))
 		}
-		subject, sure = cmp.Or(subject, k.subject), sure && (silent || !k.hint)
+		subject, sure, unanswered = cmp.Or(subject, k.subject), sure && (silent || !k.hint), unanswered || silent
 	}
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
-	proxied, _ := l.proxied()
-	proven := !registered && proxied == closed && l.needsEC2() == open ||
-		registered && pull.shown && (proxied == closed || pull.direct) ||
-		crashes && proxied == closed
+	direct, _ := l.direct()
+	if unanswered {
+		direct, _ = l.proxied()
+	}
+	proven := !registered && direct == closed && l.needsEC2() == open ||
+		registered && pull.shown && (direct == closed || pull.direct) ||
+		crashes && direct == closed
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)

@@ -5,6 +5,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 )
@@ -32,6 +33,30 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		{name: "all there", change: cutOff(nil, append(others, "ec2")...), clear: codes(code)},
 		{name: "a way to the internet", change: func(w *world) { w.endpoints(nil) }, clear: codes(code)},
 		{name: "a transit gateway", change: func(w *world) { w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, open: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.ownImage() }, hint: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own that gets no answer of it", change: func(w *world) {
+			cutOff(nil, others...)(w)
+			w.ownImage()
+			w.consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")
+		}, decisive: codes(code)},
+		{name: "a transit gateway to the company's networks, where an endpoint may be", change: func(w *world) {
+			w.routes(to("10.0.0.0/8", "tgw-0a1b2c3d"))
+			w.endpoints(nil, others...)
+		}, hint: codes(code), says: []string{"whether tgw-0a1b2c3d leads to one of another VPC is not read"}},
+		{name: "a transit gateway, and EC2 that does not answer", change: func(w *world) {
+			w.routes(to("10.0.0.0/8", "tgw-0a1b2c3d"))
+			w.endpoints(nil, others...)
+			w.consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")
+		}, decisive: codes(code)},
+		{name: "a peering that is gone", change: func(w *world) {
+			w.routes(evidence.Route{Destination: "10.20.0.0/16", Target: "pcx-0a1b2c3d", Blackhole: true})
+			w.endpoints(nil, others...)
+		}, decisive: codes(code)},
+		{name: "a private NAT gateway to the company's networks", change: func(w *world) {
+			w.routes(to("10.20.0.0/16", natID))
+			w.nat(func(n *evidence.NATGateway) { n.Private = true })
+			w.endpoints(nil, others...)
+		}, hint: codes(code)},
 		{name: "an endpoint of a service with a like name", change: cutOff(nil, append(others, "ec2messages")...), decisive: codes(code)},
 		{name: "an endpoint of another region", change: cutOff(func(e *evidence.VPCEndpoint) { e.Service = "com.amazonaws.us-east-1.ec2" }, "ec2", "sts"), decisive: codes(code)},
 		{name: "not available", change: cutOff(func(e *evidence.VPCEndpoint) { e.State = "pendingAcceptance" }, "ec2"), decisive: codes(code), says: []string{"pendingAcceptance"}},
@@ -252,6 +277,15 @@ func TestSubnetIpsExhausted(t *testing.T) {
 				p.Events = []evidence.Event{sandbox}
 				w.waitsForCNI(roll.Uninitialized, p)
 			}, decisive: codes(code), says: []string{"event FailedCreatePodSandBox"},
+		},
+		{
+			name: "the CNI says so to a pod of a node that is not ready for another reason", change: func(w *world) {
+				left(3)(w)
+				p := daemon("agent", "ContainerCreating", "")
+				p.Events = []evidence.Event{sandbox}
+				w.waitsForCNI(roll.NotReady, p)
+				w.node.Object.Value.Conditions = []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "container runtime is down"}}
+			}, hint: codes(code),
 		},
 		{
 			name: "the monitoring agent says so", change: func(w *world) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"strings"
+	"time"
 
 	"rollcall/shared/roll"
 )
@@ -56,6 +57,9 @@ type Found struct {
 	Excerpt string
 	// Detail is as documented for Sign, redacted, at most 300 characters; "" if the line has none.
 	Detail string
+	// Latest is how long after the beginning of the boot a line with the sign was last written, with
+	// whatever detail; 0 if that line does not tell.
+	Latest time.Duration
 }
 
 // Where names the text that has the line, as in "the console of".

@@ -94,22 +94,23 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 	if sign == JobRuns {
 		r.log.Found = slices.DeleteFunc(r.log.Found, func(f Found) bool { return f.Sign == JobRuns && f.Boot == r.log.Boots })
 	}
-	n := 0
-	for _, f := range r.log.Found {
+	n, again, latest := 0, false, uptime(said)
+	for i := range r.log.Found {
+		f := &r.log.Found[i]
 		if f.Sign != sign {
 			continue
 		}
-		if f.Detail == detail && f.Boot == r.log.Boots {
-			return
+		if f.Boot == r.log.Boots {
+			f.Latest, again = latest, again || f.Detail == detail
 		}
 		n++
 	}
-	if n >= maxPerSign {
+	if again || n >= maxPerSign {
 		return
 	}
 	r.log.Found = append(r.log.Found, Found{
 		Sign: sign, Line: r.skipped + i + 1, Boot: r.log.Boots,
-		Excerpt: redact.Excerpt(head(said), 1, 0), Detail: detail,
+		Excerpt: redact.Excerpt(head(said), 1, 0), Detail: detail, Latest: latest,
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -198,5 +199,24 @@ func TestRead(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestLatestIsOfTheLastLineWithTheSign(t *testing.T) {
+	const killed = "[%s] Out of memory: Killed process 4711 (%s) total-vm:1kB\n"
+	text := "[    0.000000] Linux version 6.12.68\n" + fmt.Sprintf(killed, "   81.200000", "java") + fmt.Sprintf(killed, "10000.500000", "node") + fmt.Sprintf(killed, "20000.250000", "java")
+	found := Read(text).Found
+	if len(found) != 2 {
+		t.Fatalf("got %d findings, want one of each program", len(found))
+	}
+	for _, f := range found {
+		if f.Latest != 20000*time.Second+250*time.Millisecond {
+			t.Errorf("%s: got %s", f.Detail, f.Latest)
+		}
+	}
+	for _, f := range Read(text + "Out of memory: Killed process 4711 (java) total-vm:1kB\n").Found {
+		if f.Latest != 0 {
+			t.Errorf("%s: got %s for a line without a timestamp", f.Detail, f.Latest)
+		}
 	}
 }

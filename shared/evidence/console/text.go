@@ -2,6 +2,7 @@ package console
 
 import (
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -46,6 +47,17 @@ func (s segment) kernel() bool { return s.tag == "" || s.tag == "kernel" }
 // stamp matches the kernel's timestamp, with the task or processor that may follow: "[   13.226001]
 // ", "[   13.226001][    T1] ".
 var stamp = pattern.New(`\[ {0,11}\d{1,10}\.\d{6}\](?:\[[^\]]{0,11}\])? ?`)
+
+// uptime returns the timestamp with which a message begins, 0 if it has none.
+func uptime(message string) time.Duration {
+	m := stamp.FindStringIndex(message)
+	if m == nil || m[0] != 0 {
+		return 0
+	}
+	seconds, _, _ := strings.Cut(strings.TrimLeft(message[1:m[1]], " "), "]")
+	d, _ := time.ParseDuration(seconds + "s")
+	return d
+}
 
 // segments splits a line into separately written messages: at carriage returns, and where the
 // kernel wrote into the middle of a line, which its timestamp shows.

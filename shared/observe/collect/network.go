@@ -203,7 +203,7 @@ func (l *look) readNATGateways() {
 func natGateway(g *types.NatGateway) evidence.NATGateway {
 	out := evidence.NATGateway{
 		ID: aws.ToString(g.NatGatewayId), VPC: aws.ToString(g.VpcId), Subnet: aws.ToString(g.SubnetId), State: string(g.State),
-		Private: g.ConnectivityType == types.ConnectivityTypePrivate,
+		Private: g.ConnectivityType == types.ConnectivityTypePrivate, Regional: g.AvailabilityMode == types.AvailabilityModeRegional,
 	}
 	for _, a := range g.NatGatewayAddresses {
 		if ip := aws.ToString(a.PublicIp); ip != "" {

@@ -39,6 +39,15 @@ func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 	}
 }
 
+func TestRegionalNATGatewayIsInNoSubnet(t *testing.T) {
+	a := healthy()
+	a.launch(1, pool)
+	a.gateways[0].SubnetId, a.gateways[0].AvailabilityMode = nil, types.AvailabilityModeRegional
+	if g := checked(t, a, roll.Unregistered, pool, 1).Network.NATGateways[nat].Value; !g.Regional || g.Subnet != "" || g.PublicIPs[0] != "203.0.113.7" {
+		t.Errorf("%+v", g)
+	}
+}
+
 func TestNoRouteTableIsNotAnEmptyOne(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)

@@ -102,12 +102,12 @@ func identityCases() []Case {
 				b.find(b.Roles, "RoleName", BatchGroup.Role)["CreateDate"] = b.ec2Time(20 * day)
 				return unregistered(m, "AccessEntryStale")
 			}),
-		misleading("another-role-was-recreated", "A stale entry belongs to a role that this instance does not have; its own entry is younger than its role. DNS names are off for the VPC.",
+		misleading("another-role-was-recreated", "A stale entry belongs to a role that this instance does not have; its own entry is younger than its role. DNS is off for the VPC.",
 			from("https://github.com/aws/containers-roadmap/issues/2441", docNetwork), func(b *Bundle) *verdict {
 				b.RemoveAll()
 				m := b.Unregistered(BatchGroup)
 				b.find(b.Roles, "RoleName", Workers.Role)["CreateDate"] = b.ec2Time(20 * day)
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled")
 			}),
 		broken("no-instance-profile", "The launch template names no instance profile, so the kubelet has no credentials at all.",

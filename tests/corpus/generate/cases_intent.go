@@ -162,7 +162,7 @@ func intentCases() []Case {
 					"[   10.101200] cloud-init[1321]: An error occurred (ThrottlingException) when calling the GetSecretValue operation (reached max retries: 4): Rate exceeded",
 					"[   14.101392] cloud-init[1321]: +++ [2026-03-10T11:20:36+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 finished",
 				}, booted()...)...)
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled")
 			}),
 		broken("cluster-api-whose-included-file-is-not-there", "The boothook of a machine of Cluster API did not fetch the secret, so the file that the user data includes is not there; cloud-init goes on and ends without it.",
@@ -187,7 +187,7 @@ func intentCases() []Case {
 					includeFailed, boothookFailed,
 					"[   15.006211] cloud-init[1462]: Cloud-init v. 22.2.2 running 'init' at Tue, 10 Mar 2026 11:20:36 +0000. Up 15.00 seconds.",
 				}, booted()...)...)
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled")
 			}),
 		misleading("boothook-that-fails-beside-the-bootstrap", "A boothook that mounts a disk fails; a script of the same user data calls bootstrap.sh. Whether the one kept the other from joining is not proven.",
@@ -224,7 +224,7 @@ func intentCases() []Case {
 				m := b.Unregistered(golden)
 				b.retext(m, "#!/bin/bash\nset -e\ncat > /etc/payments/node.yaml <<EOF\n"+nodeConfig(Cluster, CA)+"EOF\nnodeadm init -c file:///etc/payments/node.yaml\n")
 				b.Console[m.ID] = console(append([]string{noNodeConfig, configUnit, "[  OK  ] Started kubelet.service - Kubernetes Kubelet."}, booted()...)...)
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled")
 			}),
 		broken("windows-parameter-of-the-script-for-linux", "-UseMaxPods is a parameter of bootstrap.sh, and EKS's script for Windows has none of that name.",
@@ -242,7 +242,7 @@ func intentCases() []Case {
 			from("https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters"), func(b *Bundle) *verdict {
 				m := b.Unregistered(windowsGroup)
 				b.retext(m, windowsData("-EKSClusterName "+Cluster+" -Verbose -ErrorAction Stop"))
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled")
 			}),
 		broken("windows-script-without-its-tags", "The script for Windows stands in the user data without <powershell> tags: EC2Launch runs nothing.",

@@ -126,12 +126,20 @@ printf '[Service]\nEnvironmentFile=/etc/environment\n' > /etc/systemd/system/kub
 				b.Attributes[vpc] = dns(false, true)
 				return unregistered(b.Unregistered(BatchGroup), "DnsDisabled")
 			}),
-		broken("dns-hostnames-off", "A new VPC without DNS host names: the private endpoint needs both.",
-			from(docEndpoint, "https://github.com/awslabs/amazon-eks-ami/issues/1376"), func(b *Bundle) *verdict {
+		misleading("dns-hostnames-off", "A new VPC without DNS host names, which AWS asks for. The name of a private endpoint is in public DNS, with its private addresses: nothing proves that the node does not find it.",
+			from(docEndpoint, docNetwork), func(b *Bundle) *verdict {
 				b.RemoveAll()
 				b.endpoint(false, true)
 				b.Attributes[vpc] = dns(true, false)
-				return unregistered(b.Unregistered(Reports), "DnsDisabled")
+				return unregistered(b.Unregistered(Reports), "").suggests("DnsDisabled")
+			}),
+		misleading("dns-hostnames-off-beside-a-public-endpoint", "Without DNS host names the endpoint's name stands for its public addresses, and the NAT gateway leads there: nodes are known to join that way. The role has no access entry.",
+			from(docEndpoint, "https://github.com/terraform-aws-modules/terraform-aws-eks/pull/446"), func(b *Bundle) *verdict {
+				b.RemoveAll()
+				m := b.Unregistered(BatchGroup)
+				b.Attributes[vpc] = dns(true, false)
+				b.unmap(BatchGroup)
+				return unregistered(m, "NodeRoleNotMapped").suggests("DnsDisabled")
 			}),
 		misleading("dhcp-options-with-a-resolver-of-its-own", "The VPC's DHCP options name the company's resolvers. They may well forward, so this is a hint.",
 			from(docNetwork, repostJoin, "https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html"), func(b *Bundle) *verdict {
@@ -178,12 +186,12 @@ printf '[Service]\nEnvironmentFile=/etc/environment\n' > /etc/systemd/system/kub
 				b.elsewhere(m)
 				return unregistered(m, "WrongVpc", "SecurityGroupBlocksApi")
 			}),
-		broken("instance-without-the-clusters-tag", "A self-managed node came up without kubernetes.io/cluster/payments; the cloud controller does not take it for its own and leaves its taint on.",
-			from(docTroubleshooting, "https://docs.aws.amazon.com/eks/latest/userguide/launch-workers.html"), func(b *Bundle) *verdict {
+		broken("instance-without-the-clusters-tag", "The cloud controller left its taint on a self-managed node that has no tag kubernetes.io/cluster/payments. It finds the instance by the node's provider ID, whatever its tags: the missing tag is a hint.",
+			from(docTroubleshooting, "https://github.com/kubernetes/cloud-provider-aws/blob/master/pkg/providers/v1/instances_v2.go"), func(b *Bundle) *verdict {
 				m := b.joined(Edge, 26*time.Minute)
 				m.untag("kubernetes.io/cluster/" + Cluster)
 				b.taint(m, "node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule")
-				return finds(m, "Uninitialized", "ClusterTagMissing", "StartupTaintNotRemoved")
+				return finds(m, "Uninitialized", "StartupTaintNotRemoved").suggests("ClusterTagMissing")
 			}),
 	}
 }

@@ -85,7 +85,7 @@ func readerCases() []Case {
 			from(docFeedParser, docTemplates, docNetwork), func(b *Bundle) *verdict {
 				m := b.Unregistered(Reports)
 				b.retext(m, multipart(shell))
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled").rulesOut("UserDataUnparseable")
 			}),
 		misleading("mime-document-without-an-empty-line", "The same in the header of the whole document. The role is mapped nowhere.",
@@ -151,7 +151,7 @@ func readerCases() []Case {
 			from(docBottlerocket, docNetwork), func(b *Bundle) *verdict {
 				m := b.Unregistered(rocket)
 				b.retext(m, strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "max-pods = 58\ncluster-dns-ip", 1)+"\n[settings.kernel.sysctl]\n\"net.core.somaxconn\" = \"4096\"\n")
-				b.Attributes[vpc] = dns(true, false)
+				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled").rulesOut("UserDataUnparseable")
 			}),
 
