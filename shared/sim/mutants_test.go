@@ -620,7 +620,7 @@ func mutantsOfMemory() []mutant {
 			guards: func() Guards { return Guards{Table: func(t Table) Table { return unconditional{t} }} },
 		},
 		{
-			name: "the ledger is read eventually consistent", sc: beside, seeds: 16, rules: []Rule{RuleReport},
+			name: "the ledger is read eventually consistent", sc: beside, seeds: 16, rules: []Rule{RuleReport, RuleEnd},
 			guards: func() Guards { return Guards{Table: func(t Table) Table { return stale{t} }} },
 		},
 		{
