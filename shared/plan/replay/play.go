@@ -320,6 +320,14 @@ func (w *world) observe(s ledger.State) {
 	takeOver(w.state.Missing, s.Missing, w.different)
 	takeOver(w.state.Flips, s.Flips, w.different)
 	takeOver(w.state.Pressures, s.Pressures, w.different)
+	// A check whose memory could not be written, or that died before, was forgotten: the next one saw the
+	// finding for the first time, and the ids of its orders have that time.
+	for k, recorded := range s.Findings {
+		if own, ok := w.state.Findings[k]; ok && own.Began.Equal(recorded.Began) && recorded.FirstSeen.After(own.FirstSeen) && !w.different(k.Instance) {
+			own.FirstSeen = recorded.FirstSeen
+			w.state.Findings[k] = own
+		}
+	}
 	for g, recorded := range s.Groups {
 		own := w.state.Groups[g]
 		recorded.Good, recorded.Proven = roll.Later(own.Good, recorded.Good), roll.Later(own.Proven, recorded.Proven)

@@ -66,6 +66,23 @@ func watched() (checks []replay.Recorded) {
 	return checks
 }
 
+// The ids of orders have the time when a finding was first seen. A check of which nothing was remembered saw
+// it for the record as if it had not been.
+func TestWhatACheckCouldNotRememberIsForgotten(t *testing.T) {
+	checks := watched()
+	key := roll.FindingKey{Instance: silent, Kind: roll.Unknown}
+	later := checks[3].Now
+	for i := 4; i < total; i++ {
+		f := checks[i].State.Findings[key]
+		f.FirstSeen = later
+		checks[i].State.Findings[key] = f
+	}
+	o := replay.Play("the ladder", checks, document(t, "mode: remediate"), policy.Remediate)
+	if len(o.Acts) == 0 || !o.Acts[0].FirstSeen.Equal(later) {
+		t.Errorf("%q, first seen at %v, want %v", said(o), o.Acts, later)
+	}
+}
+
 func said(o replay.Replayed) (out []string) {
 	for _, a := range o.Acts {
 		s := fmt.Sprintf("%s %s", a.At.Sub(start).Round(time.Minute), a.Action)
