@@ -122,6 +122,7 @@ func TestNothingIsReplacedWhereKarpenterLaunchesNothing(t *testing.T) {
 		{"no launch is known to fail", roll.Launch{}, "", "[]"},
 		{"EC2 has no capacity", noCapacity, "", "[ReplacementUnavailable]"},
 		{"a person accepts the loss", noCapacity, "limits: {withoutReplacement: proceed}\n", "[]"},
+		{"a managed node group's health issue, not its latest launch", roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: now.Add(-time.Hour), Failed: now.Add(-time.Minute)}, "", "[]"},
 		{"a launch waits, and has not failed", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Minute)}, "", "[]"},
 		{"the node pool is not ready", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Hour), Unready: true}, "", "[ReplacementUnavailable]"},
 	}
