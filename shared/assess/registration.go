@@ -21,7 +21,7 @@ type groupTally struct {
 	count  Count
 	memory ledger.GroupMemory // record in the ledger
 	seen   time.Time          // creation of its latest node
-	good   time.Time          // latest launch of a working node, or its end of rest in a warm pool
+	good   time.Time          // latest launch of a working node
 	proven time.Time          // latest launch of a node that stayed Ready
 	fresh  []sample           // nodes that are not in the record yet
 	// pressed are pressures that are not in the record yet.
@@ -50,25 +50,15 @@ func (a *assessor) group(name roll.Group) *groupTally {
 // registered records the registration time of a node, and whether its group brings working nodes.
 //
 // A Node older than the launch of its instance existed before the instance was stopped and started,
-// and shows nothing. The time of an instance that was in a warm pool first, or whose Node was deleted
-// and came back, is not recorded. But an instance that its group takes out of a warm pool is what it
-// has in place of a launch: it is started, or its node joins, at that time.
-// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
+// and shows nothing. The same holds for an instance that was in a warm pool first, or whose Node
+// was deleted and came back.
 func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	n, i := m.Node, m.Instance
-	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.After(a.Now) {
+	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.Before(i.Launched) || n.Created.After(a.Now) {
 		return
 	}
-	launched := i.Launched
-	_, rested := a.State.Rests[i.ID]
-	if rested {
-		launched = roll.Later(launched, n.Created)
-	}
-	if works && launched.After(g.good) && (rested || !n.Created.Before(i.Launched)) {
-		g.good = launched.UTC()
-	}
-	if n.Created.Before(i.Launched) {
-		return
+	if works && i.Launched.After(g.good) {
+		g.good = i.Launched.UTC()
 	}
 	if works && i.Launched.After(g.proven) && a.Now.Sub(n.Ready.Since) >= a.Policy(m.Selector()).Limits.ProvenAfter {
 		g.proven = i.Launched.UTC()
@@ -77,7 +67,7 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 		return
 	}
 	g.seen = roll.Later(g.seen, n.Created.UTC())
-	if rested || a.cameBack(m) {
+	if _, rested := a.State.Rests[i.ID]; rested || a.cameBack(m) {
 		return
 	}
 	took := n.Created.Sub(i.Launched)

@@ -181,40 +181,6 @@ func TestTheLatestLaunchThatWorks(t *testing.T) {
 	}
 }
 
-// A group with a warm pool replaces an instance by one of the pool. That one was launched, and may have
-// been a node, long before.
-func TestAnInstanceOutOfAWarmPoolCountsFromThen(t *testing.T) {
-	tests := []struct {
-		name              string
-		launched, created time.Duration // ago
-		rests             bool          // an earlier check saw it in the pool
-		want              time.Duration // ago, 0 for the launch that is known
-	}{
-		{"a stopped one, which was a node while it was prepared", 2 * time.Minute, 3 * time.Hour, true, 2 * time.Minute},
-		{"a stopped one, which becomes a node now", 2 * time.Minute, time.Minute, true, time.Minute},
-		{"a running one, which becomes a node now", 3 * time.Hour, time.Minute, true, time.Minute},
-		{"one that a person stopped and started", 2 * time.Minute, 3 * time.Hour, false, 0},
-		{"one whose node was deleted and came back", 3 * time.Hour, time.Minute, false, 0},
-	}
-	for _, tt := range tests {
-		i, n := registered(1, 0, 0)
-		i.Launched, n.Created, n.Ready.Since = ago(tt.launched), ago(tt.created), ago(time.Minute)
-		memory := ledger.GroupMemory{Counted: now, Good: ago(30 * time.Minute), Seconds: []int{3}}
-		state := ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory}}
-		if tt.rests {
-			state.Rests = map[roll.InstanceID]ledger.Rest{i.ID: {}}
-		}
-		want := memory
-		if tt.want > 0 {
-			want.Good = ago(tt.want)
-		}
-		got, changed := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), state).Groups["asg/w"]
-		if changed != (tt.want > 0) || changed && !cmp.Equal(got, want) {
-			t.Errorf("%s: %+v", tt.name, got)
-		}
-	}
-}
-
 func TestAGroupIsToldWithItsOwnerItsNodesAndTheirTimes(t *testing.T) {
 	var s roll.Snapshot
 	for n := range 3 {

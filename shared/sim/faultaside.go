@@ -122,7 +122,7 @@ func (g *group) warm(f Fault, form string, d dice) {
 		g.members = append(g.members, m)
 		g.desired++
 		m.setAside("")
-		m.drawn, m.dormant = a.Now(), ""
+		m.dormant = ""
 		m.tell(EventAilment, "its group takes it from the warm pool")
 		if m.state == stopped {
 			m.restart()
