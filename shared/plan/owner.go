@@ -191,10 +191,8 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 	if l.Unready {
 		return refuse(ReplacementUnavailable, "%s is not ready since %s, so that Karpenter launches nothing for it: %s", f.Group, roll.Clock(l.Failed), l.Message)
 	}
-	if l.Owner != roll.OwnerKarpenter && l.Owner != roll.OwnerAutoMode {
-		l = roll.Launch{} // the group's own activities tell of its latest launch
-	}
-	if l.Failed.After(g.LaunchFailed) {
+	karpenters := l.Owner == roll.OwnerKarpenter || l.Owner == roll.OwnerAutoMode // others show their latest launch
+	if karpenters && l.Failed.After(g.LaunchFailed) {
 		g.LaunchFailed, g.LaunchMessage = l.Failed, l.Message
 	}
 	if g.LaunchFailed.IsZero() {

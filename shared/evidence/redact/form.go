@@ -24,6 +24,8 @@ const (
 	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
 	// typed are the needles of commands that read a password from their input.
 	typed = "passwd --password-stdin realm adcli kinit sudo"
+	// readers matches those of them that need no option for it.
+	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b`
 	// rest matches the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
 )
@@ -119,8 +121,8 @@ var forms = []form{
 	command("securestring", `("[^"\n]+"|'[^'\n]+')\s*\|\s*convertto-securestring`),
 	command("securestring", `\bsecurestring\b`+args+`--value[ =]\s*`+rest),
 	command("networkcredential", `\bnetworkcredential\(`+rest),
-	command(typed, `(?:\b(?:chpasswd|passwd|realm|adcli|kinit)\b|--password-stdin)[^\n]*<<<\s*`+rest),
-	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:\b(?:chpasswd|passwd|realm|adcli|kinit|sudo\s+-S)\b|--password-stdin)`),
+	command(typed, `(?:`+readers+`|--password-stdin)[^\n]*<<<\s*`+rest),
+	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:`+readers+`|\bsudo\s+-S\b|--password-stdin)`),
 }
 
 // forms finds secrets by their own form.

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/bundle"
@@ -183,8 +184,9 @@ func (r *Request) launches(ctx context.Context, v *view.View, s *roll.Snapshot) 
 			o.templates = append(o.templates, versions...)
 		case UserData:
 			l := &launch{name: d.File, from: []*Source{d}, userData: string(d.Data), onlyUserData: true}
-			family := toolFamily(d.Data)
-			if l.part = namesNoCluster(d.Data); l.part {
+			boot := userdata.Read(d.Data)
+			family := toolFamily(boot)
+			if l.part = namesNoCluster(boot); l.part {
 				l.merge(family, p.cluster, "")
 			}
 			p.standIn(&l.instance, family)

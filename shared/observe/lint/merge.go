@@ -64,9 +64,8 @@ func parameterFamily(image string) string {
 }
 
 // toolFamily returns the family of AMIs for which user data is written, "" if nothing shows it.
-func toolFamily(data []byte) string {
+func toolFamily(boot userdata.Boot) string {
 	families := map[userdata.Tool]string{userdata.BootstrapScript: familyAL2, userdata.Nodeadm: familyAL2023, userdata.BottlerocketSettings: familyBottlerocket}
-	boot := userdata.Read(data)
 	for _, j := range boot.Joins {
 		if family := families[j.Tool]; family != "" {
 			return family
@@ -82,9 +81,8 @@ func toolFamily(data []byte) string {
 
 // namesNoCluster reports whether settings are all that the user data has for joining, and no cluster:
 // those of a managed node group without an AMI, or of an EC2NodeClass.
-func namesNoCluster(data []byte) bool {
-	joins := userdata.Read(data).Joins
-	return len(joins) > 0 && !slices.ContainsFunc(joins, func(j userdata.Join) bool {
+func namesNoCluster(boot userdata.Boot) bool {
+	return len(boot.Joins) > 0 && !slices.ContainsFunc(boot.Joins, func(j userdata.Join) bool {
 		return len(j.Missing) == 0 || cmp.Or(j.Cluster.State, j.Endpoint.State, j.CA.State) != userdata.Absent
 	})
 }

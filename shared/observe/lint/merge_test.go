@@ -72,7 +72,7 @@ func TestTheFamilyOfUserData(t *testing.T) {
 		familyAL2: "#!/bin/bash\n/etc/eks/bootstrap.sh payments\n", familyAL2023: nodeConfig("payments", "", "", ""),
 		familyBottlerocket: "[settings.kubernetes]\ncluster-name = \"payments\"\n", "": "#!/bin/bash\necho hello\n",
 	} {
-		if got := toolFamily([]byte(text)); got != want {
+		if got := toolFamily(userdata.Read([]byte(text))); got != want {
 			t.Errorf("got %q, want %q of\n%s", got, want, text)
 		}
 	}
