@@ -104,7 +104,7 @@ func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 	d := a.Snapshot.Details[i.ID]
 	known, rested := a.State.Rests[i.ID]
 	if resting(d.Lifecycle) {
-		a.out.Rests[i.ID] = ledger.Rest{}
+		a.out.Rests[i.ID] = ledger.Rest{Warm: strings.HasPrefix(d.Lifecycle, warmed)}
 		return rests, time.Time{}
 	}
 	if rested {
@@ -119,16 +119,19 @@ func (a *assessor) rest(i *roll.Instance) (does repose, left time.Time) {
 		return unknownRest, time.Time{}
 	}
 	// It went into service just now; its time starts here.
-	a.out.Rests[i.ID] = ledger.Rest{Left: a.Now}
+	a.out.Rests[i.ID] = ledger.Rest{Left: a.Now, Warm: known.Warm}
 	return serves, a.Now
 }
+
+// warmed is the prefix of the lifecycle states of a warm pool.
+const warmed = "Warmed:"
 
 // resting reports whether an instance in the lifecycle state need not be a node: it is in a warm
 // pool, in Standby, or leaving its Auto Scaling group.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func resting(lifecycle string) bool {
 	switch {
-	case strings.HasPrefix(lifecycle, "Warmed:"), lifecycle == "Standby", lifecycle == "EnteringStandby":
+	case strings.HasPrefix(lifecycle, warmed), lifecycle == "Standby", lifecycle == "EnteringStandby":
 		return true
 	case strings.HasPrefix(lifecycle, "Terminating"), strings.HasPrefix(lifecycle, "Detach"):
 		return true

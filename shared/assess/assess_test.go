@@ -250,7 +250,7 @@ func TestAnInstanceThatRestedHasItsTimeFromThenOn(t *testing.T) {
 		state.Apply(ledger.Changes{Put: ledger.State{Rests: a.Rests}})
 		return a
 	}
-	if a := look(now, "Warmed:Running"); len(a.Findings) != 0 || a.Rests[id] != (ledger.Rest{}) {
+	if a := look(now, "Warmed:Running"); len(a.Findings) != 0 || a.Rests[id] != (ledger.Rest{Warm: true}) {
 		t.Fatalf("resting: %+v", a)
 	}
 	left := now.Add(time.Hour)

@@ -50,11 +50,18 @@ func (a *assessor) group(name roll.Group) *groupTally {
 // registered records the registration time of a node, and whether its group brings working nodes.
 //
 // A Node older than the launch of its instance existed before the instance was stopped and started,
-// and shows nothing. The same holds for an instance that was in a warm pool first, or whose Node
-// was deleted and came back.
+// and shows nothing, unless its group had stopped it in a warm pool: starting it is what such a group
+// does in place of a launch. The time is not recorded of an instance that was in a warm pool first, or
+// whose Node was deleted and came back.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
 func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	n, i := m.Node, m.Instance
-	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.Before(i.Launched) || n.Created.After(a.Now) {
+	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.After(a.Now) {
+		return
+	}
+	rest, rested := a.State.Rests[i.ID]
+	drawn := rest.Warm && !i.Launched.After(rest.Left) // from a warm pool, and not started again since
+	if n.Created.Before(i.Launched) && !drawn {
 		return
 	}
 	if works && i.Launched.After(g.good) {
@@ -67,7 +74,7 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 		return
 	}
 	g.seen = roll.Later(g.seen, n.Created.UTC())
-	if _, rested := a.State.Rests[i.ID]; rested || a.cameBack(m) {
+	if rested || a.cameBack(m) {
 		return
 	}
 	took := n.Created.Sub(i.Launched)

@@ -181,6 +181,34 @@ func TestTheLatestLaunchThatWorks(t *testing.T) {
 	}
 }
 
+// A group with a warm pool replaces an instance by starting one of the pool, whose Node is from the time
+// when it was prepared.
+func TestAnInstanceOutOfAWarmPoolIsAReplacement(t *testing.T) {
+	tests := []struct {
+		name string
+		rest ledger.Rest
+		good bool
+	}{
+		{"from a warm pool", ledger.Rest{Warm: true, Left: ago(4 * time.Minute)}, true},
+		{"out of Standby, and started again", ledger.Rest{Left: ago(4 * time.Minute)}, false},
+		{"in a warm pool", ledger.Rest{Warm: true}, false},
+		{"from a warm pool, and started again later", ledger.Rest{Warm: true, Left: ago(6 * time.Minute)}, false},
+	}
+	for _, tt := range tests {
+		i, n := registered(1, 0, time.Minute)
+		i.Launched, n.Created = ago(5*time.Minute), ago(3*time.Hour)
+		memory := ledger.GroupMemory{Counted: now, Good: ago(30 * time.Minute), Seconds: []int{3}}
+		want := memory
+		want.Good = i.Launched
+		got, changed := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), ledger.State{
+			Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory}, Rests: map[roll.InstanceID]ledger.Rest{i.ID: tt.rest},
+		}).Groups["asg/w"]
+		if changed != tt.good || changed && !cmp.Equal(got, want) {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
+
 func TestAGroupIsToldWithItsOwnerItsNodesAndTheirTimes(t *testing.T) {
 	var s roll.Snapshot
 	for n := range 3 {

@@ -333,5 +333,6 @@ type NotReady struct {
 
 // Rest is the memory of an instance in a warm pool or Standby.
 type Rest struct {
-	Left time.Time `json:"left,omitzero"` // when a check first saw it in service; zero before
+	Left time.Time `json:"left,omitzero"`  // when a check first saw it in service; zero before
+	Warm bool      `json:"warm,omitempty"` // it was in a warm pool, not in Standby
 }

@@ -90,7 +90,7 @@ func (p *planner) remember() {
 	c.Put.NotReady, c.Drop.NotReady = changed(p.State.NotReady, p.Assessment.NotReady, func(a, b ledger.NotReady) bool {
 		return a.Since.Equal(b.Since) && a.Status == b.Status && a.Transition.Equal(b.Transition) && a.Known == b.Known && a.Proven.Equal(b.Proven) && a.Perhaps.Equal(b.Perhaps)
 	})
-	c.Put.Rests, c.Drop.Rests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) })
+	c.Put.Rests, c.Drop.Rests = changed(p.State.Rests, p.Assessment.Rests, func(a, b ledger.Rest) bool { return a.Left.Equal(b.Left) && a.Warm == b.Warm })
 
 	c.Put.Missing, c.Drop.Missing = changed(p.State.Missing, p.Assessment.Missing, time.Time.Equal)
 	c.Put.Doubts, c.Drop.Doubts = changed(p.State.Doubts, p.Assessment.Doubts, time.Time.Equal)

@@ -28,8 +28,8 @@ const (
 type sense struct {
 	replaced map[*group][]effect // the machines of each group that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
-	// brought is the launch time of the youngest machine of each group that worked. A machine itself is
-	// forgotten an hour after its termination.
+	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm
+	// pool. A machine itself is forgotten an hour after its termination.
 	brought map[*group]time.Time
 	shown   map[string]bool  // machines that a complete check saw Ready, and could record
 	told    map[saidKey]bool // what a notice reported; without an instance if the notice was truncated
@@ -149,9 +149,7 @@ func (s *sense) happened(e Event, m *machine) {
 		return
 	}
 	s.worked[m.id] = true
-	if m.launched.After(s.brought[m.g]) {
-		s.brought[m.g] = m.launched
-	}
+	s.brought[m.g] = latest(s.brought[m.g], m.launched, m.drawn)
 }
 
 // sawReady records which machines' nodes a complete check read as Ready.

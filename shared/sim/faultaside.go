@@ -125,6 +125,7 @@ func (g *group) warm(f Fault, form string, d dice) {
 		m.dormant = ""
 		m.tell(EventAilment, "its group takes it from the warm pool")
 		if m.state == stopped {
+			m.drawn = a.Now()
 			m.restart()
 		} else {
 			m.join()

@@ -179,9 +179,10 @@ type machinePlight struct {
 	hibernates        bool
 	asleep            *node
 	// aside is the lifecycle state of an instance that its Auto Scaling group has out of service,
-	// "" otherwise. asideSince is when that began, leftRest when it last ended.
-	aside                string
-	asideSince, leftRest time.Time
+	// "" otherwise. asideSince is when that began, leftRest when it last ended. drawn is when its group
+	// started it to take it from its warm pool; zero for one that ran there, which shows no such time.
+	aside                       string
+	asideSince, leftRest, drawn time.Time
 	// dormant says why its kubelet does not start without a fault; "" if it does start.
 	dormant string
 	// shielded is since when it is protected from scale-in, zero if it is not.
