@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/kube/awsauth"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/kubetest"
 )
 
 var (
@@ -355,6 +357,55 @@ func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// tests/testbed holds a real API server to the same contract.
+func TestChangesAreAnsweredAsByARealAPIServer(t *testing.T) {
+	c := handmade(t, withKarpenter)
+	m := up(c.group("default"), "a")
+	n := m.node
+	inside(t, c.a, remediator, func(v *env) {
+		n.pods = []*pod{
+			{namespace: "shop", name: "web", uid: uid(c.d.of("web"))}, {namespace: "shop", name: "db", uid: uid(c.d.of("db")), guarded: true},
+			{namespace: "shop", name: "old", uid: uid(c.d.of("old")), guarded: true, leaving: c.stamp()},
+		}
+		object := func(i int) kubetest.Object {
+			return kubetest.Object{Namespace: "shop", Name: n.pods[i].name, UID: n.pods[i].uid}
+		}
+		kubetest.Contract(t, kubetest.Server{
+			URL: "https://demo.example", Transport: &kubeAPI{v: v, name: c.name},
+			Node: kubetest.Object{Name: n.name, UID: n.uid}, Claim: kubetest.Object{Name: m.claim.name, UID: m.claim.uid},
+			Pod: object(0), Guarded: object(1), Leaving: object(2),
+		})
+	})
+}
+
+func TestNodesLookAsInARealCluster(t *testing.T) {
+	c := handmade(t, withNodeGroup)
+	for state, want := range kubetest.Looks {
+		m := up(c.group("core"), string(state))
+		if m.report(); state == kubetest.Registered {
+			c.removeNode(m.node)
+			m.join()
+		}
+		n := m.node
+		n.set("KernelReady", corev1.ConditionTrue, "KernelIsReady", "")
+		switch state {
+		case kubetest.NotReady:
+			m.fall(notReady, false, false)
+		case kubetest.Pressed:
+			n.pressures(true)
+		case kubetest.Cordoned:
+			n.cordoned = true
+		case kubetest.Silent:
+			m.hush()
+			c.a.pass(graceful + 10*time.Second)
+		}
+		o := n.object()
+		if diff := cmp.Diff(want, kubetest.LookOf(&o)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", state, diff)
+		}
+	}
 }
 
 func TestNodesAndClaimsAreDeletedByUID(t *testing.T) {

@@ -100,7 +100,7 @@ func (q *kubeQuery) patchNode() (any, error) {
 
 // tainted sets the node's taints. Its pods are removed at once if it has the out-of-service taint.
 func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
-	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) // the cordon's taint
+	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return slices.Contains(n.derived(), t) })
 	if slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
 		q.did(actOutOfService, n.machine, n)
 		n.pods = nil
@@ -198,14 +198,12 @@ func (q *kubeQuery) evict() (any, error) {
 	if p == nil {
 		return nil, q.notFound()
 	}
-	if err := q.preconditions(eviction.DeleteOptions, p.uid); err != nil {
-		return nil, err
-	}
-	switch {
-	case !p.leaving.IsZero():
-		return done(), nil
-	case p.guarded:
+	leaves := !p.leaving.IsZero()
+	if p.guarded && !leaves {
 		return nil, budgeted(p)
+	}
+	if err := q.preconditions(eviction.DeleteOptions, p.uid); err != nil || leaves {
+		return done(), err
 	}
 	q.api.v.a.audit.evicted(q.api.v.inv, n, p)
 	q.did(actEvict, n.machine, n)

@@ -195,9 +195,7 @@ func (n *node) object() corev1.Node {
 		o.DeletionTimestamp = stampedOr(n.deleting)
 		o.Finalizers = []string{"karpenter.sh/termination"}
 	}
-	if n.cordoned { // the node lifecycle controller derives the taint from the field
-		o.Spec.Taints = append(o.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
-	}
+	o.Spec.Taints = append(o.Spec.Taints, n.derived()...)
 	for i := range o.Status.Conditions {
 		c := &o.Status.Conditions[i]
 		c.LastTransitionTime, c.LastHeartbeatTime = stamped(c.LastTransitionTime.Time), stamped(c.LastHeartbeatTime.Time)
@@ -210,6 +208,30 @@ func (n *node) object() corev1.Node {
 		o.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}, {Type: corev1.NodeInternalDNS, Address: m.dnsName}, {Type: corev1.NodeHostName, Address: m.dnsName}}
 	}
 	return o
+}
+
+// derived returns the taints that the node lifecycle controller derives from the node.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-nodes-by-condition
+func (n *node) derived() (taints []corev1.Taint) {
+	add := func(key string, effects ...corev1.TaintEffect) {
+		for _, e := range effects {
+			taints = append(taints, corev1.Taint{Key: key, Effect: e})
+		}
+	}
+	for _, c := range n.conditions {
+		switch {
+		case c.Type == corev1.NodeReady && c.Status == corev1.ConditionFalse:
+			add(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)
+		case c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown:
+			add(corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)
+		case c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue:
+			add(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule)
+		}
+	}
+	if n.cordoned {
+		add(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule)
+	}
+	return taints
 }
 
 const (

@@ -300,7 +300,6 @@ func (m *machine) report() {
 	}
 	m.reporting = true
 	m.silence++
-	n.untaint("node.kubernetes.io/unreachable")
 	n.pressures(!m.pressure.IsZero())
 	n.part(m.ail == failedPart)
 	if m.ail == notReady {
@@ -325,13 +324,11 @@ func (m *machine) hush() {
 			return
 		}
 		for i := range n.conditions {
-			if n.conditions[i].Type == accelerated {
-				continue // no kubelet wrote it, so the control plane does not change it
+			switch n.conditions[i].Type { // no kubelet writes the others, and the control plane leaves them
+			case corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+				n.set(n.conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 			}
-			n.set(n.conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 		}
-		n.taint(corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoSchedule})
-		n.taint(corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute})
 		n.version = m.c.changed()
 		n.tell(StateUnknown)
 		n.happened("Normal", "NodeNotReady", "Node "+n.name+" status is now: NodeNotReady")

@@ -10,7 +10,7 @@ import (
 )
 
 func (n *node) tainted(key string) bool {
-	return slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == key })
+	return slices.ContainsFunc(n.object().Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
 func (n *node) condition(what corev1.NodeConditionType) corev1.ConditionStatus {

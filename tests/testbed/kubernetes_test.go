@@ -10,14 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/kubetest"
 	"rollcall/tests/harness/must"
 )
 
@@ -125,6 +128,72 @@ func TestEvictionsRespectBudgets(t *testing.T) {
 	if !slices.Equal(got, want) || string(calls[2].Body) != `{"spec":{"unschedulable":true}}` || calls[0].User != "rollcall-remediator" {
 		t.Errorf("logged %q, the third with the body %s; want %q", got, calls[2].Body, want)
 	}
+}
+
+// The simulator's API server is held to the same contract.
+func TestChangesAreAnsweredAsTheSimulatorDoes(t *testing.T) {
+	ctx := reset(t)
+	node, err := bed.JoinNode(ctx, NodeSpec{Name: "n", Created: time.Now().Add(-time.Hour)})
+	must.Succeed(t, err)
+	bed.Silence("n")
+	must.Succeed(t, bed.CreateNodeClaim(ctx, NodeClaimSpec{Name: "default-1", Node: "n"}))
+	claim, err := bed.claims.Resource(nodeClaims).Get(ctx, "default-1", metav1.GetOptions{})
+	must.Succeed(t, err)
+	guarded := map[string]string{"app": "db"}
+	pods := bed.Kube().CoreV1().Pods(metav1.NamespaceDefault)
+	run := func(name string, labels map[string]string) kubetest.Object {
+		must.Succeed(t, bed.RunPod(ctx, PodSpec{Name: name, Node: "n", Labels: labels, Lingers: true}))
+		p, err := pods.Get(ctx, name, metav1.GetOptions{})
+		must.Succeed(t, err)
+		t.Cleanup(func() { _ = bed.EndPod(context.Background(), name) })
+		return kubetest.Object{Namespace: p.Namespace, Name: name, UID: string(p.UID)}
+	}
+	s := kubetest.Server{
+		URL: bed.APIServer(), Node: kubetest.Object{Name: "n", UID: string(node.UID)}, Claim: kubetest.Object{Name: claim.GetName(), UID: string(claim.GetUID())},
+		Pod: run("web", nil), Guarded: run("db", guarded), Leaving: run("old", guarded),
+	}
+	must.Succeed(t, bed.SetBudget(ctx, "db", guarded, 0))
+	must.Succeed(t, pods.Delete(ctx, "old", metav1.DeleteOptions{}))
+	s.Transport, err = rest.TransportFor(bed.AdminConfig())
+	must.Succeed(t, err)
+	kubetest.Contract(t, s)
+}
+
+// The simulator's nodes are held to the same looks.
+func TestNodesLookAsInTheSimulator(t *testing.T) {
+	ctx := reset(t)
+	name := func(s kubetest.State) string { return strings.ToLower(strings.ReplaceAll(string(s), " ", "-")) }
+	for state := range kubetest.Looks {
+		spec := NodeSpec{Name: name(state), Conditions: []corev1.NodeCondition{{Type: "KernelReady", Status: corev1.ConditionTrue, Reason: "KernelIsReady"}}}
+		switch state {
+		case kubetest.Registered:
+			spec.Ready = corev1.ConditionFalse
+		case kubetest.Pressed:
+			spec.Conditions = append(spec.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue, Reason: "KubeletHasInsufficientMemory"})
+		case kubetest.Cordoned:
+			spec.Cordoned = true
+		}
+		_, err := bed.JoinNode(ctx, spec)
+		must.Succeed(t, err)
+		switch state {
+		case kubetest.NotReady:
+			must.Succeed(t, bed.SetReady(ctx, spec.Name, corev1.ConditionFalse, "KubeletNotReady", time.Now()))
+		case kubetest.Silent:
+			bed.Silence(spec.Name)
+		}
+	}
+	must.Succeed(t, poll(ctx, unknownWithin, time.Second, func(ctx context.Context) error {
+		for state, want := range kubetest.Looks {
+			n, err := bed.Kube().CoreV1().Nodes().Get(ctx, name(state), metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if diff := cmp.Diff(want, kubetest.LookOf(n)); diff != "" {
+				return fmt.Errorf("%s (-want +got):\n%s", state, diff)
+			}
+		}
+		return nil
+	}))
 }
 
 // diagnosed holds the objects that a diagnosis reads besides nodes, NodeClaims and pods.
