@@ -46,21 +46,22 @@ func IsThrottled(err error) bool {
 	}
 	switch c {
 	case "Throttled", "KMSThrottling", // SNS
-		"OverLimit": // SQS
+		"OverLimit", "KmsThrottled", "KMS.ThrottlingException": // SQS; see deniedCodes
 		return true
 	}
-	return httpStatus(err) == http.StatusTooManyRequests || cancelledFor(err, "ThrottlingError", "ProvisionedThroughputExceeded")
+	return httpStatus(err) == http.StatusTooManyRequests || IsTransactionThrottled(err)
 }
 
-// deniedCodes are the codes for a known caller that lacks a permission.
+// deniedCodes are the codes for a known caller that lacks a permission. SQS names an error in the
+// answer's body, and by another name in the header x-amzn-query-error, which the SDK prefers.
 var deniedCodes = []string{
-	"UnauthorizedOperation", // EC2
-	"AccessDeniedException", // EKS, DynamoDB, Scheduler, SSM
-	"AccessDenied",          // Auto Scaling, IAM, STS, SQS, S3
-	"AuthorizationError",    // SNS
-	"KMSAccessDenied",       // SNS: the topic's key
-	"KmsAccessDenied",       // SQS: the queue's key
-	"ForbiddenException",    // SSO: the role is not the user's
+	"UnauthorizedOperation",                        // EC2
+	"AccessDeniedException",                        // EKS, DynamoDB, Scheduler, SSM
+	"AccessDenied",                                 // Auto Scaling, IAM, STS, SQS, S3
+	"AuthorizationError",                           // SNS
+	"KMSAccessDenied",                              // SNS: the topic's key
+	"KmsAccessDenied", "KMS.AccessDeniedException", // SQS: the queue's key
+	"ForbiddenException", // SSO: the role is not the user's
 }
 
 // IsDenied reports whether the caller lacks a permission or a policy denies it. See
@@ -312,6 +313,14 @@ func IsConditionFailed(err error) bool { return cancelledFor(err, "ConditionalCh
 // IsTransactionConflict reports whether DynamoDB did not write a transaction because of a
 // concurrent write to one of its items. A retry may succeed.
 func IsTransactionConflict(err error) bool { return cancelledFor(err, "TransactionConflict") }
+
+// IsTransactionThrottled reports whether DynamoDB did not write a transaction because of its
+// rate. A retry may succeed. Unlike other throttled calls, the SDK does not retry it: to the SDK
+// all cancelled transactions are the same.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+func IsTransactionThrottled(err error) bool {
+	return cancelledFor(err, "ThrottlingError", "ProvisionedThroughputExceeded")
+}
 
 // cancelledFor reports whether a DynamoDB transaction was cancelled for one of the reasons.
 // The error itself has one code for all.
