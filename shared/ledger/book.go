@@ -21,7 +21,7 @@ type store interface {
 	// write makes as many of the writes as fit in one step, in order, and returns their
 	// number. The guard, if any, is part of each step. A step is made as a whole or not at
 	// all: it fails with errMoved if a condition does not hold, and with errBusy if it met
-	// another writer and may be tried again.
+	// another writer or exceeded the store's rate, and may be tried again.
 	write(ctx context.Context, partition string, writes []write, guard *write) (int, error)
 }
 
@@ -42,7 +42,7 @@ type write struct {
 
 var (
 	errMoved = errors.New("the ledger was changed at the same time")
-	errBusy  = errors.New("another writer is at the same records")
+	errBusy  = errors.New("the records are busy")
 )
 
 // book is a ledger over a store.
@@ -50,8 +50,8 @@ type book struct {
 	store store
 	// forgets reports whether the store deletes expired records by itself.
 	forgets bool
-	// Pause waits before the next try of a write that met another writer. conflicts counts
-	// from 1. The default waits for a random time with a limit that grows from 25 ms to one
+	// Pause waits before the next try of a write that met another writer or was throttled. conflicts
+	// counts from 1. The default waits for a random time with a limit that grows from 25 ms to one
 	// second.
 	Pause func(ctx context.Context, conflicts int) error
 }
@@ -60,7 +60,8 @@ const (
 	shortPause = 25 * time.Millisecond
 	longPause  = time.Second
 	// tries is the maximum number of tries of a write that meets another writer each time.
-	// Each round lets one writer through, and there are seldom more than two.
+	// Each round lets one writer through, and there are seldom more than two. The pauses last for
+	// about five seconds, in which a partition of DynamoDB takes a dozen transactions.
 	tries = 16
 )
 
@@ -73,7 +74,7 @@ func pause(ctx context.Context, conflicts int) error {
 	return ctx.Err()
 }
 
-// retry repeats try while it meets another writer.
+// retry repeats try while it meets another writer or is throttled.
 func (b *book) retry(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
@@ -81,7 +82,7 @@ func (b *book) retry(ctx context.Context, try func() error) error {
 			return err
 		}
 		if n == tries {
-			return fmt.Errorf("gave up after %d tries, each of which met another writer: %w", n, err)
+			return fmt.Errorf("gave up after %d tries: %w", n, err)
 		}
 		if ended := b.Pause(ctx, n); ended != nil {
 			return errors.Join(ended, err)

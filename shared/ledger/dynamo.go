@@ -178,7 +178,7 @@ func (t *inTable) write(ctx context.Context, partition string, writes []write, g
 	switch {
 	case awserr.IsConditionFailed(err):
 		return 0, fmt.Errorf("write to table %s: %w: %w", t.table, errMoved, err)
-	case awserr.IsTransactionConflict(err):
+	case awserr.IsTransactionConflict(err), awserr.IsTransactionThrottled(err):
 		return 0, fmt.Errorf("write to table %s: %w: %w", t.table, errBusy, err)
 	case err != nil:
 		return 0, fmt.Errorf("write to table %s: %w", t.table, err)

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -9,11 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
 	"rollcall/shared/sim/dynamo"
 	"rollcall/tests/harness/ledgertest"
+	"rollcall/tests/harness/must"
 )
 
 // api is a simulated table as a client of several processes. Time passes with each call. A
@@ -68,6 +73,66 @@ func (a *api) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteIt
 		a.tick()
 	}
 	return &dynamodb.TransactWriteItemsOutput{}, err
+}
+
+// hot is a table that takes from a partition what DynamoDB takes: 1,000 write units a second. A transaction
+// uses two for each kilobyte of an item.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+type hot struct {
+	*api
+	until     time.Duration // when the units that were used are there again
+	throttled int
+}
+
+func (h *hot) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	units := 0
+	for _, w := range in.TransactItems {
+		bytes := 0
+		if w.Put != nil {
+			for name, value := range w.Put.Item {
+				bytes += len(name)
+				if s, ok := value.(*types.AttributeValueMemberS); ok {
+					bytes += len(s.Value)
+				}
+			}
+		}
+		units += 2 * (1 + bytes/1024)
+	}
+	took := time.Duration(units) * time.Millisecond
+	if h.until = max(h.until, h.now); h.until+took > h.now+time.Second {
+		h.throttled++
+		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ThrottlingError")}}}
+	}
+	h.until += took
+	return h.api.TransactWriteItems(ctx, in, o...)
+}
+
+// A zone that goes silent is thousands of findings in one check.
+func TestALargeOutageIsRecordedAtTheRateOfAPartition(t *testing.T) {
+	h := &hot{api: newAPI()}
+	l := ledger.NewDynamo(h, "ledger")
+	l.Pause = func(_ context.Context, n int) error {
+		h.now += min(25*time.Millisecond<<(n-1), time.Second) / 2
+		return nil
+	}
+	c := ledger.Changes{Put: ledger.NewState()}
+	for i := range 2500 {
+		id := roll.InstanceID(fmt.Sprintf("i-%017x", i))
+		f := ledger.Finding{
+			Instance: id, Kind: roll.Unknown, Node: fmt.Sprintf("ip-10-0-0-%d.eu-west-1.compute.internal", i), Group: "nodegroup/workers", Stage: roll.Overdue,
+			FirstSeen: ledgertest.T0, Opened: ledgertest.T0, Since: ledgertest.T0, Began: ledgertest.T0,
+		}
+		c.Put.Findings[f.Key()] = f
+		c.Put.NotReady[id] = ledger.NotReady{Since: ledgertest.T0, Status: "Unknown", Transition: ledgertest.T0}
+	}
+	must.Succeed(t, l.Record(t.Context(), ledgertest.Cluster, c))
+	s, err := l.Read(t.Context(), ledgertest.Cluster)
+	if err != nil || len(s.Findings) != 2500 || len(s.NotReady) != 2500 || h.throttled == 0 {
+		t.Errorf("%d findings, %d not ready, throttled %d times: %v", len(s.Findings), len(s.NotReady), h.throttled, err)
+	}
+	if h.now > 30*time.Second {
+		t.Errorf("it took %s", h.now)
+	}
 }
 
 func TestContractOfTheSimulatedTable(t *testing.T) {

@@ -306,6 +306,9 @@ func TestThrottlingIsAnError(t *testing.T) {
 			must.Succeed(t, account.ClearFaults(context.Background()))
 		}
 	}
+	if w.pauses.Load() != 0 {
+		t.Errorf("%d pauses: to wait for capacity is the SDK's business", w.pauses.Load())
+	}
 	for _, reason := range []string{"ThrottlingError", "ProvisionedThroughputExceeded"} {
 		w.before = func(op string, _ int) error {
 			if op == "TransactWriteItems" {
@@ -314,16 +317,14 @@ func TestThrottlingIsAnError(t *testing.T) {
 			return nil
 		}
 		for _, name := range []string{"Record", "Begin"} {
-			if err := operations(l)[name](); !awserr.IsThrottled(err) {
-				t.Errorf("%s cancelled for %s: %v", name, reason, err)
+			w.pauses.Store(0)
+			if err := operations(l)[name](); !awserr.IsThrottled(err) || w.pauses.Load() != 15 {
+				t.Errorf("%s cancelled for %s: %v after %d pauses: the SDK does not try a cancelled transaction again", name, reason, err, w.pauses.Load())
 			}
 		}
 	}
 	if after := len(tb.items()); after != before {
 		t.Errorf("%d items, %d before", after, before)
-	}
-	if w.pauses.Load() != 0 {
-		t.Errorf("%d pauses: to wait for capacity is the SDK's business", w.pauses.Load())
 	}
 }
 
