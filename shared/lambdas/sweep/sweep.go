@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -78,6 +79,7 @@ func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	clusters, faults := h.inVPCs(ctx, clusters)
 	if planned.Sub(planned.Truncate(time.Hour)) < h.Interval { // the first sweep of its hour
 		orphans, err := h.tagged(ctx)
 		if err != nil {
@@ -95,7 +97,6 @@ func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 		// Without sizes every cluster is checked.
 		h.Log.Error("sizes not read", "error", err.Error())
 	}
-	var faults []error
 	sent := 0
 	for _, name := range clusters {
 		if !h.turn(name, sizes[name], planned) {
@@ -108,7 +109,7 @@ func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 	}
 	h.Log.Info("swept", "clusters", len(clusters), "checks", sent, "failed", len(faults))
 	h.Count(metric.Sample{Of: metric.Sweeps, Value: 1}, metric.Sample{Of: metric.Clusters, Value: float64(len(clusters))})
-	if sent == 0 {
+	if sent == 0 && len(faults) == 0 {
 		// A sweep without checks counts as a completed check: an account without clusters, or
 		// with only large ones, must not raise an alarm.
 		h.Count(metric.Sample{Of: metric.ChecksCompleted, Value: 1})
@@ -116,9 +117,8 @@ func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 	return errors.Join(faults...)
 }
 
-// clusters returns the EKS clusters of the region, in the VPCs if any are named.
-func (h *Handler) clusters(ctx context.Context) ([]string, error) {
-	var names []string
+// clusters returns the EKS clusters of the region.
+func (h *Handler) clusters(ctx context.Context) (names []string, _ error) {
 	pages := eks.NewListClustersPaginator(h.EKS, &eks.ListClustersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -127,23 +127,26 @@ func (h *Handler) clusters(ctx context.Context) ([]string, error) {
 		}
 		names = append(names, page.Clusters...)
 	}
+	return names, nil
+}
+
+// inVPCs returns those of the clusters that are in the VPCs, and why it could not tell of others: a
+// policy may deny one cluster to the function. Without VPCs it returns all.
+func (h *Handler) inVPCs(ctx context.Context, names []string) (ours []string, faults []error) {
 	if len(h.VPCs) == 0 {
 		return names, nil
 	}
-	var ours []string
 	for _, name := range names {
 		out, err := h.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
-		if awserr.IsNotFound(err) {
-			continue // deleted since it was listed
-		}
-		if err != nil {
-			return nil, errors.New(awserr.Describe(err, "eks:DescribeCluster", ""))
-		}
-		if c := out.Cluster; c != nil && c.ResourcesVpcConfig != nil && slices.Contains(h.VPCs, aws.ToString(c.ResourcesVpcConfig.VpcId)) {
+		switch {
+		case awserr.IsNotFound(err): // deleted since it was listed
+		case err != nil:
+			faults = append(faults, fmt.Errorf("the VPC of %s: %s", name, awserr.Describe(err, "eks:DescribeCluster", "")))
+		case out.Cluster != nil && out.Cluster.ResourcesVpcConfig != nil && slices.Contains(h.VPCs, aws.ToString(out.Cluster.ResourcesVpcConfig.VpcId)):
 			ours = append(ours, name)
 		}
 	}
-	return ours, nil
+	return ours, faults
 }
 
 // turn reports whether this sweep checks the cluster: large clusters less often, and not all

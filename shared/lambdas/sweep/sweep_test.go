@@ -52,6 +52,9 @@ func (r *region) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ..
 }
 
 func (r *region) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	if r.failing["describe "+aws.ToString(in.Name)] {
+		return nil, errors.New("not for this role")
+	}
 	vpc, ok := r.vpcs[aws.ToString(in.Name)]
 	if !ok {
 		return nil, &ekstypes.ResourceNotFoundException{}
@@ -159,6 +162,22 @@ func TestOnlyClustersOfTheWantedVPCs(t *testing.T) {
 	r := &region{clusters: []string{"a", "b", "deleted"}, vpcs: map[string]string{"a": "vpc-1", "b": "vpc-2"}, tags: []string{"kubernetes.io/cluster/gone"}}
 	if err := r.sweep(t, swept.Truncate(time.Hour), "vpc-2"); err != nil || !slices.Equal(names(r.sent), []string{"b"}) {
 		t.Errorf("sent %v, %v", names(r.sent), err)
+	}
+}
+
+// A service control policy can deny a cluster by its tag. The others are checked, and a sweep that could tell of none is no
+// completed check.
+func TestAClusterThatCannotBeDescribedKeepsNoOtherFromItsCheck(t *testing.T) {
+	r := &region{clusters: []string{"a", "b"}, vpcs: map[string]string{"a": "vpc-1", "b": "vpc-1"}, failing: map[string]bool{"describe a": true}}
+	err := r.sweep(t, swept, "vpc-1")
+	if err == nil || !strings.Contains(err.Error(), "the VPC of a: eks:DescribeCluster failed: not for this role") || !slices.Equal(names(r.sent), []string{"b"}) {
+		t.Errorf("sent %v, %v", names(r.sent), err)
+	}
+	var out bytes.Buffer
+	r.failing["describe b"] = true
+	h := &Handler{Ambient: around(swept, &out), EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute, VPCs: []string{"vpc-1"}}
+	if err := h.Handle(t.Context(), nil); err == nil || strings.Contains(out.String(), "ChecksCompleted") {
+		t.Errorf("%v: %s", err, &out)
 	}
 }
 
