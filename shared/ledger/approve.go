@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/roll"
@@ -78,9 +79,18 @@ func (s State) Asked(order string, at time.Time) (ApprovalRequest, error) {
 
 // Approve implements Ledger.
 //
-// It reads, decides, and writes only if nobody else approved since it read.
+// It reads, decides, and writes only if nobody else approved since it read. Where nothing was asked it
+// reads one record: a memory may have megabytes, and ApproveAnywhere tries each.
 func (b *book) Approve(ctx context.Context, cluster roll.ClusterID, order string, a Approval) (q ApprovalRequest, _ error) {
-	err := b.retry(ctx, func() error {
+	key := questions.key(order)
+	asked, err := b.store.read(ctx, partition(cluster), key)
+	if err != nil {
+		return q, fmt.Errorf("read the question of order %s in the ledger of %s: %w", order, cluster, err)
+	}
+	if !slices.ContainsFunc(asked, func(r record) bool { return r.key == key }) {
+		return q, ErrNotAsked
+	}
+	err = b.retry(ctx, func() error {
 		state, err := b.Read(ctx, cluster)
 		if err != nil {
 			return err
@@ -103,17 +113,25 @@ func (b *book) Approve(ctx context.Context, cluster roll.ClusterID, order string
 }
 
 // ApproveAnywhere approves the question of an order in whichever cluster of the account and region
-// has it. It returns the cluster with the question, also with the error if it may not be approved.
+// has it. It returns the cluster with the question, also with the error if it may not be approved. A
+// memory that cannot be read is an error only if no other has the question.
 func ApproveAnywhere(ctx context.Context, l OfClusters, account, region, order string, a Approval) (roll.ClusterID, ApprovalRequest, error) {
 	clusters, err := l.Clusters(ctx, account, region)
 	if err != nil {
 		return roll.ClusterID{}, ApprovalRequest{}, err
 	}
+	var unread []error
 	for _, c := range clusters {
 		q, err := l.Approve(ctx, c, order, a)
-		if !errors.Is(err, ErrNotAsked) {
+		switch {
+		case err == nil, q.Order != "":
 			return c, q, err
+		case !errors.Is(err, ErrNotAsked):
+			unread = append(unread, err)
 		}
+	}
+	if len(unread) > 0 {
+		return roll.ClusterID{}, ApprovalRequest{}, errors.Join(unread...)
 	}
 	return roll.ClusterID{}, ApprovalRequest{}, ErrNotAsked
 }

@@ -1,0 +1,65 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
+)
+
+// manyClusters is a memory of several clusters.
+type manyClusters struct {
+	*Memory
+	names []string
+}
+
+func (m manyClusters) Clusters(_ context.Context, account, region string) ([]roll.ClusterID, error) {
+	return roll.Map(m.names, func(name string) roll.ClusterID {
+		return roll.ClusterID{Account: account, Region: region, Name: name}
+	}), nil
+}
+
+// reads is a store that notes which partitions are read whole, and cannot read the broken one.
+type reads struct {
+	store
+	whole  []string
+	broken string
+}
+
+func (r *reads) read(ctx context.Context, partition, prefix string) ([]record, error) {
+	if partition == r.broken {
+		return nil, errors.New("throttled")
+	}
+	if prefix == "" {
+		r.whole = append(r.whole, partition)
+	}
+	return r.store.read(ctx, partition, prefix)
+}
+
+// A chat waits fifteen seconds for the approval, and an account may have hundreds of clusters.
+func TestOnlyTheClusterThatAskedIsReadWhole(t *testing.T) {
+	ctx := t.Context()
+	m := manyClusters{NewMemory(), []string{"a", "b", "c"}}
+	r := &reads{store: m.store}
+	m.store = r
+	f := Finding{Instance: "i-0123456789abcdef0", Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: noon, Since: noon, Began: noon}
+	q := ApprovalRequest{Order: "0123456789abcdef", Instance: f.Instance, Group: f.Group, Kind: f.Kind, Acts: []string{"reboot"}, At: noon, Until: noon.Add(time.Hour)}
+	last := roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "c"}
+	must.Succeed(t, m.Record(ctx, last, Changes{Put: State{Findings: map[roll.FindingKey]Finding{f.Key(): f}, Questions: map[string]ApprovalRequest{q.Order: q}}}))
+
+	r.broken = partition(roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "a"})
+	c, got, err := ApproveAnywhere(ctx, m, "111122223333", "eu-west-1", q.Order, Approval{By: "somebody", How: WayChat, At: noon})
+	if err != nil || c != last || got.Order != q.Order {
+		t.Errorf("%s, %+v, %v: the memory of another cluster is unreadable", c, got, err)
+	}
+	if len(r.whole) != 1 || r.whole[0] != partition(last) {
+		t.Errorf("read whole: %q", r.whole)
+	}
+	if _, _, err = ApproveAnywhere(ctx, m, "111122223333", "eu-west-1", "fedcba9876543210", Approval{By: "somebody", How: WayChat, At: noon}); errors.Is(err, ErrNotAsked) || err == nil || !strings.Contains(err.Error(), "throttled") {
+		t.Errorf("%v: the unreadable memory may have the question", err)
+	}
+}
