@@ -57,6 +57,25 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  by Karpenter: part 2`,
 		},
 		{
+			// aws/eks-hybrid, test/e2e: hybrid nodes on EC2 instances.
+			name: "a hybrid node on an EC2 instance",
+			data: "#!/bin/bash\ncat > /root/node.yaml <<EOF\n" + nodeConfigHead + "  cluster:\n    name: demo\n    region: eu-west-1\n  hybrid:\n    ssm:\n      activationCode: a\n      activationId: b\nEOF\nnodeadm install 1.35 --credential-provider ssm\nnodeadm init -c file:///root/node.yaml\n",
+		},
+		{
+			name: "a hybrid node that does not ask EKS for its cluster",
+			data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n    iamRolesAnywhere: {nodeName: one}\n"),
+		},
+		{
+			name: "a NodeConfig whose hybrid is null",
+			data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n"),
+			want: `
+				fault: part 1, line 9 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]
+				part 1 by nodeadm
+				  cluster: demo
+				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
+				  ca: given 69590970`,
+		},
+		{
 			name: "managed node group, as the launch template has it: EKS adds its own NodeConfig",
 			data: inMIME(shell, "#!/bin/bash\nyum install -y nfs-utils", node, nodeConfigHead+"  kubelet:\n    config: {shutdownGracePeriod: 30s, failCgroupV1: true}\n    flags: [--node-labels=team=a]\n  instance:\n    localStorage: {strategy: RAID0}\n    environment:\n      default: {HTTPS_PROXY: 'http://user:hunter2@proxy.example.com:3128', NO_PROXY: .example.com}\n  featureGates: {InstanceIdNodeName: true}\n"),
 			want: `

@@ -141,6 +141,9 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 		found(ExtraDocument, roots[1].Line, "", Skipped)
 	}
 	root := roots[0]
+	if isHybrid(root) {
+		return nodeDocument{}
+	}
 	group, version, _ := strings.Cut(scalar(lookup(root, "apiVersion")), "/")
 	switch {
 	case scalar(lookup(root, "kind")) != "NodeConfig" || group+"/" != nodeConfigGroup:
@@ -158,6 +161,14 @@ func (r *reader) nodeDocument(text, part string, judged, lines bool) (doc nodeDo
 	doc.karpenter = strings.Contains(text, "# Karpenter Generated NodeConfig")
 	r.proxies(text)
 	return doc
+}
+
+// isHybrid reports whether a NodeConfig is for the nodeadm of hybrid nodes, which is another program.
+// People try hybrid nodes on EC2 instances too. The Node of such an instance does not carry its id.
+// https://docs.aws.amazon.com/eks/latest/userguide/hybrid-nodes-nodeadm.html
+func isHybrid(root *yaml.Node) bool {
+	hybrid := lookup(root, "spec", "hybrid")
+	return hybrid != nil && !isNull(hybrid)
 }
 
 // clusterIn returns the cluster of the first NodeConfig that names one. A NodeConfig without a
