@@ -291,7 +291,8 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 }
 
 // keptByPerson checks whether a person excludes the instance, or its node. A node whose instance is gone shows
-// nothing any more.
+// nothing any more. Of a stopped instance a person's cordon counts too: the Node that it registers when
+// it starts would not have it.
 func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
 	if i := p.instances[f.Instance]; i != nil {
 		if no := taggedOut(*i, p.Now); no != nil {
@@ -300,7 +301,9 @@ func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
 	}
 	const held = "%s carries the annotation %s=true; it keeps costing until that is removed"
 	switch n, c := p.nodes[f.Instance], p.Snapshot.Details[f.Instance].NodeClaim; {
-	case act == DeleteNode:
+	case act == DeleteNode && !p.onlyNodeLeft(f):
+	case act == DeleteNode && n.Unschedulable && n.CordonedBy == "":
+		return refuse(NodeHeld, "instance %s is stopped, and somebody cordoned its node %s: once started, it would register a node that is not cordoned", f.Instance, n.Name)
 	case n != nil && n.DoNotRepair:
 		return refuse(NodeHeld, held, "node "+n.Name, roll.AnnotationDoNotRepair)
 	case c != nil && c.DoNotRepair:

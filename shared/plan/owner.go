@@ -239,7 +239,7 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 // scalingObjects leaves to Auto Scaling and EKS what they do themselves, and checks whether the
 // group can replace the instance.
 func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
-	if act == DeleteNode {
+	if act == DeleteNode && !p.onlyNodeLeft(f) {
 		return nil
 	}
 	if no := groupUnfit(p.Snapshot, f); no != nil {
@@ -251,7 +251,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 		}
 	}
 	g := p.Snapshot.Groups[f.Group]
-	if act == Reboot {
+	if act == Reboot || act == DeleteNode {
 		return nil // the owner replaces nothing after it
 	}
 	if g.LaunchesRead != roll.Yes {

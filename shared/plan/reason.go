@@ -48,7 +48,8 @@ const (
 	InstanceIgnored Reason = "InstanceIgnored"
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
-	// NodeHeld: the node or its NodeClaim carries karpenter.sh/do-not-repair.
+	// NodeHeld: the node or its NodeClaim carries karpenter.sh/do-not-repair, or a person cordoned the
+	// node of a stopped instance.
 	NodeHeld Reason = "NodeHeld"
 	// NodeDeleting: the node is already being deleted.
 	NodeDeleting Reason = "NodeDeleting"
@@ -220,7 +221,7 @@ var ends = map[Reason]string{
 	InstanceNotSeen:        "when EC2 lists the instance again",
 	InstanceIgnored:        "when you remove the tag rollcall:ignore",
 	InstanceHeld:           "when you remove the tag rollcall:hold, or its date is over",
-	NodeHeld:               "when you remove the annotation karpenter.sh/do-not-repair",
+	NodeHeld:               "when you remove the annotation karpenter.sh/do-not-repair, or lift the cordon of a stopped instance's node",
 	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",
 	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",

@@ -267,22 +267,40 @@ func TestACauseFoundAfterARebootThatFailedDecides(t *testing.T) {
 }
 
 // A stopped instance may be started again. For its Node the policy of its owner applies, and the
-// owner that its tags name.
+// owner that its tags name. What a person put on the Node, or suspended so that the group leaves the
+// instance stopped, would be lost with it.
 func TestTheNodeOfAStoppedInstanceIsItsOwners(t *testing.T) {
+	node := func(change func(*roll.Node)) func(*world) { return func(w *world) { change(&w.snapshot.Nodes[0]) } }
 	tests := map[string]struct {
-		spoil func(*roll.Instance)
-		want  Reason
+		spoil func(*world)
+		want  Reason // "" is an order
 	}{
-		"its owner is only told of": {func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" }, OwnerNotifyOnly},
-		"only a node names it":      {func(i *roll.Instance) { i.Unclaimed = true }, NotClaimed},
+		"nothing is known": {func(*world) {}, ""},
+		"its owner is only told of": {func(w *world) {
+			i := &w.snapshot.Instances[0]
+			i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, ""
+		}, OwnerNotifyOnly},
+		"only a node names it":        {func(w *world) { w.snapshot.Instances[0].Unclaimed = true }, NotClaimed},
+		"a person cordoned it":        {node(func(n *roll.Node) { n.Unschedulable = true }), NodeHeld},
+		"Rollcall cordoned it":        {node(func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "o-1" }), ""},
+		"a person keeps its node":     {node(func(n *roll.Node) { n.DoNotRepair = true }), NodeHeld},
+		"its group replaces nothing":  {func(w *world) { w.suspend(func(g *roll.GroupDetail) { g.ReplaceSuspended = roll.Yes }) }, GroupSuspended},
+		"nobody knows what it does":   {func(w *world) { w.suspend(func(g *roll.GroupDetail) { g.ReplaceSuspended = roll.Unreadable }) }, OwnerUnknown},
+		"its group's launches failed": {func(w *world) { w.suspend(func(g *roll.GroupDetail) { g.LaunchFailed = now }) }, ""},
 	}
 	for name, tt := range tests {
 		w := sick()
 		w.snapshot.Instances[0].State = roll.StateStopped
-		tt.spoil(&w.snapshot.Instances[0])
+		tt.spoil(w)
 		_, p := w.make(now)
-		if got := reasons(p); len(p.Orders) != 0 || !slices.Equal(got, []Reason{tt.want}) {
+		if got := reasons(p); tt.want == "" && len(p.Orders) != 1 || tt.want != "" && (len(p.Orders) != 0 || !slices.Equal(got, []Reason{tt.want})) {
 			t.Errorf("%s: orders %+v, held for %v, want %s", name, p.Orders, got, tt.want)
 		}
 	}
+}
+
+func (w *world) suspend(change func(*roll.GroupDetail)) {
+	g := w.snapshot.Groups["asg/w"]
+	change(&g)
+	w.snapshot.Groups["asg/w"] = g
 }

@@ -402,7 +402,9 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"InstanceHeld": func(e excuse) bool { return e.tagged(roll.TagHold) },
 	"NodeHeld": func(e excuse) bool {
-		return e.node(func(n *corev1.Node) bool { return n.Annotations[roll.AnnotationDoNotRepair] == "true" })
+		return e.node(func(n *corev1.Node) bool {
+			return n.Annotations[roll.AnnotationDoNotRepair] == "true" || n.Spec.Unschedulable && e.m.state == stopped
+		})
 	},
 	"NodeDeleting":     func(e excuse) bool { return e.node(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }) },
 	"NotClaimed":       func(e excuse) bool { return e.m.elsewhere != "" || e.g.stray || e.g.launchedWith != nil },
