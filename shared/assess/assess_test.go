@@ -490,6 +490,47 @@ func TestWhatHasNodesIsLearned(t *testing.T) {
 	}
 }
 
+// An Auto Scaling group may launch something else from one version of its launch template on, such as
+// runners of a build system, while its last nodes still run.
+func TestAGroupMayHaveAnotherPurposeSinceAVersion(t *testing.T) {
+	had := func(origins ...roll.Origin) (s ledger.State) {
+		s.GroupsWithNodes = map[roll.Origin]time.Time{}
+		for _, o := range origins {
+			s.GroupsWithNodes[o] = now.Add(-time.Hour)
+		}
+		return s
+	}
+	failed := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallInstanceAttribute}}
+	no, unread := roll.Detail{Bootstraps: roll.No}, roll.Detail{Bootstraps: roll.Unreadable}
+	tests := []struct {
+		name    string
+		version string
+		detail  roll.Detail
+		state   ledger.State
+		gaps    []roll.Gap
+		want    bool // only others of its group show it
+	}{
+		{"its version had nodes", "lt-1:2", no, had("asg/w", "lt-1:2"), nil, false},
+		{"its version had none", "lt-1:2", no, had("asg/w", "lt-1:1"), nil, true},
+		{"its version had none, and nothing is read yet", "lt-1:2", roll.Detail{}, had("asg/w"), nil, true},
+		{"its version had none, and its user data was not read", "lt-1:2", unread, had("asg/w"), failed, true},
+		{"its version had none, and its user data computes what it joins", "lt-1:2", unread, had("asg/w"), nil, false},
+		{"its version had none, and it bootstraps a node", "lt-1:2", roll.Detail{Bootstraps: roll.Yes}, had("asg/w"), nil, false},
+		{"a launch configuration", "", no, had("asg/w"), nil, false},
+	}
+	for _, tt := range tests {
+		i := worker(id, time.Hour)
+		i.LaunchTemplate = tt.version
+		s := snapshot([]roll.Instance{i}, nil)
+		s.Details[id], s.Gaps = tt.detail, tt.gaps
+		a := judge(s, tt.state)
+		asks := slices.ContainsFunc(a.Questions, func(q roll.Question) bool { return q.UserData })
+		if a.Inherited[id] != tt.want || len(a.Findings) != 1 || asks != (tt.detail.Bootstraps == roll.NotAsked) {
+			t.Errorf("%s: by others %v, want %v; asks %+v, found %+v", tt.name, a.Inherited[id], tt.want, a.Questions, a.Findings)
+		}
+	}
+}
+
 // A person may launch an instance with other user data than its launch template has.
 func TestTheUserDataOfWhatOnlyItsTemplateShowsIsAskedFor(t *testing.T) {
 	sibling := worker("i-0000000000000000b", time.Hour)

@@ -3,6 +3,7 @@ package assess
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -148,7 +149,7 @@ type intent uint8
 
 const (
 	noIntent    intent = iota
-	bySiblings         // others of its Auto Scaling group or launch template version should be nodes, or the template makes nodes
+	bySiblings         // others of its Auto Scaling group or launch template version are nodes or should be, or the template makes nodes
 	byTemplate         // its launch template version has, or had, nodes; its own user data may differ
 	intentShown        // its owner, its Auto Scaling group or its own user data shows it
 )
@@ -174,7 +175,12 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	}
 	group := roll.Origin(roll.AutoScalingGroup(i.ASG))
 	switch {
-	case i.ASG != "" && a.hadNodes(group), d.Bootstraps == roll.Yes, i.ASG != "" && i.Scaled && d.OtherCluster != "":
+	case i.ASG != "" && a.hadNodes(group):
+		if a.repurposed(i, d) {
+			return bySiblings, ""
+		}
+		return intentShown, ""
+	case d.Bootstraps == roll.Yes, i.ASG != "" && i.Scaled && d.OtherCluster != "":
 		return intentShown, ""
 	case d.OtherCluster != "":
 		return noIntent, fmt.Sprintf("its user data bootstraps a node of cluster %s, and none of this one", d.OtherCluster)
@@ -196,6 +202,19 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 		return noIntent, "its user data could not be read, and nothing else shows that it is meant to be a node; it counts against acts on instances of its launch template version, instance profile or subnet"
 	}
 	return noIntent, "nothing shows yet that it is meant to be a node"
+}
+
+// repurposed reports whether an Auto Scaling group that has, or had, nodes may launch something else
+// since a new version of its launch template: no node came from that version, and the instance's user data
+// bootstraps none, or was not read. User data that computes what it joins says nothing against nodes.
+func (a *assessor) repurposed(i *roll.Instance, d roll.Detail) bool {
+	switch {
+	case i.LaunchTemplate == "" || a.hadNodes(roll.Origin(i.LaunchTemplate)):
+		return false
+	case d.Bootstraps == roll.Unreadable:
+		return slices.ContainsFunc(a.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallInstanceAttribute })
+	}
+	return d.Bootstraps != roll.Yes
 }
 
 // hadNodes reports whether nodes came from an Auto Scaling group or launch template version, now or
