@@ -379,7 +379,7 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 
 func TestOtherComputeIsNeverJudged(t *testing.T) {
 	nodes := []roll.Node{}
-	for _, c := range []roll.Compute{roll.ComputeFargate, roll.ComputeHybrid, roll.ComputeHyperPod, roll.ComputeUnknown} {
+	for _, c := range []roll.Compute{roll.ComputeFargate, roll.ComputeHybrid, roll.ComputeHyperPod, roll.ComputeOther, roll.ComputeUnknown} {
 		n := node(id, roll.ConditionUnknown, 24*time.Hour)
 		n.Compute, n.Instance = c, ""
 		nodes = append(nodes, n)

@@ -185,7 +185,21 @@ func TestCutsNodesDown(t *testing.T) {
 		},
 		"of another provider": {
 			node(func(n *corev1.Node) { n.Spec.ProviderID = "kind://docker/kind/kind-worker" }),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeUnknown, "" }),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
+		},
+		"of a virtual kubelet": {
+			node(func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} }),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
+		},
+		"of kwok": {
+			node(func(n *corev1.Node) {
+				n.Spec.ProviderID, n.Annotations = "", map[string]string{"kwok.x-k8s.io/node": "fake"}
+			}),
+			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
+		},
+		"labelled by a kubelet on EC2 like a virtual one": {
+			node(func(n *corev1.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} }),
+			want(func(*roll.Node) {}),
 		},
 		"on Fargate": {
 			node(func(n *corev1.Node) {

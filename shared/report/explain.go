@@ -98,7 +98,7 @@ func (c Check) notJudged() (lines []string) {
 
 // elsewhere says for each node that is not Ready and runs on no EC2 instance that it is not judged.
 func (c Check) elsewhere() (lines []string) {
-	on := map[roll.Compute]string{roll.ComputeFargate: "on Fargate", roll.ComputeHybrid: "as a hybrid node", roll.ComputeHyperPod: "on SageMaker HyperPod"}
+	on := map[roll.Compute]string{roll.ComputeFargate: "on Fargate", roll.ComputeHybrid: "as a hybrid node", roll.ComputeHyperPod: "on SageMaker HyperPod", roll.ComputeOther: "elsewhere"}
 	for i := range c.Snapshot.Nodes {
 		n := &c.Snapshot.Nodes[i]
 		if where := on[n.Compute]; where != "" && n.Ready.Status != roll.ConditionTrue {

@@ -11,11 +11,12 @@ type Compute uint8
 
 // The kinds of compute.
 const (
-	ComputeUnknown Compute = iota // no provider id, or one of another provider
+	ComputeUnknown Compute = iota // no provider id, or one that names neither an instance nor a provider
 	ComputeEC2
 	ComputeFargate
 	ComputeHybrid
 	ComputeHyperPod
+	ComputeOther // another provider, a virtual kubelet or kwok: nothing of EC2
 )
 
 // ParseProviderID reads a node's spec.providerID.
@@ -23,18 +24,22 @@ const (
 // Accepted forms: aws:///<zone>/<instance id> (EC2, written by the kubelet and
 // the cloud controller manager), aws:///<zone>/<eni>/fargate-ip-... (Fargate),
 // aws:///<zone id>/sagemaker/cluster/hyperpod-<cluster id>-<instance id> (SageMaker HyperPod) and
-// eks-hybrid:///<region>/<cluster>/<machine id> (hybrid nodes). The instance id is "" for
+// eks-hybrid:///<region>/<cluster>/<machine id> (hybrid nodes). With any other scheme it is of another
+// provider, such as kwok://<name>, unless it ends in an instance id. The instance id is "" for
 // everything but EC2: instances of HyperPod are in an account of SageMaker, and EC2 does not show them.
 // https://github.com/aws/amazon-vpc-cni-k8s (test/integration/ipamd)
 func ParseProviderID(providerID string) (Compute, InstanceID) {
 	if strings.HasPrefix(providerID, "eks-hybrid://") {
 		return ComputeHybrid, ""
 	}
+	last := providerID[strings.LastIndexByte(providerID, '/')+1:]
 	rest, ok := strings.CutPrefix(providerID, "aws://")
 	if !ok {
+		if _, named := ParseInstanceID(last); !named && strings.Index(providerID, "://") > 0 {
+			return ComputeOther, ""
+		}
 		return ComputeUnknown, ""
 	}
-	last := rest[strings.LastIndexByte(rest, '/')+1:]
 	if strings.HasPrefix(last, "fargate-") {
 		return ComputeFargate, ""
 	}
@@ -167,9 +172,13 @@ const AnnotationDoNotRepair = "karpenter.sh/do-not-repair"
 // https://github.com/kubernetes-sigs/cluster-api/blob/main/api/core/v1beta1/common_types.go
 const annotationMachine = "cluster.x-k8s.io/machine"
 
+// annotationKwok marks a node that kwok simulates.
+// https://kwok.sigs.k8s.io/docs/user/kwok-manage-nodes-and-pods/
+const annotationKwok = "kwok.x-k8s.io/node"
+
 // NodeAnnotations returns the keys of all annotations of a node that are read.
 func NodeAnnotations() []string {
-	return []string{AnnotationCordoned, AnnotationDoNotRepair, annotationMachine}
+	return []string{AnnotationCordoned, AnnotationDoNotRepair, annotationMachine, annotationKwok}
 }
 
 // Labels with which EKS and Karpenter name a node's group.
@@ -184,11 +193,14 @@ const (
 	labelZoneID        = "topology.k8s.aws/zone-id"
 	labelRegistered    = "karpenter.sh/registered"
 	labelInitialized   = "karpenter.sh/initialized"
+	// A virtual kubelet labels its node type=virtual-kubelet (virtual-kubelet/virtual-kubelet, node/nodeutil).
+	labelType          = "type"
+	typeVirtualKubelet = "virtual-kubelet"
 )
 
 // NodeLabels returns the keys of all labels that ReadLabels reads.
 func NodeLabels() []string {
-	return []string{labelNodeGroup, labelComputeType, labelKarpenterPool, labelZone, labelZoneID, labelRegistered, labelInitialized}
+	return []string{labelNodeGroup, labelComputeType, labelKarpenterPool, labelZone, labelZoneID, labelRegistered, labelInitialized, labelType}
 }
 
 // ReadLabels sets the fields that a node's labels and annotations determine: zone, owner and group,
@@ -209,11 +221,13 @@ func (n *Node) ReadLabels(labels, annotations map[string]string) {
 		n.Owner = OwnerClusterAPI
 	}
 	if n.Compute == ComputeUnknown {
-		switch compute {
-		case computeTypeFargate:
+		switch {
+		case compute == computeTypeFargate:
 			n.Compute = ComputeFargate
-		case computeTypeHybrid:
+		case compute == computeTypeHybrid:
 			n.Compute = ComputeHybrid
+		case labels[labelType] == typeVirtualKubelet, annotations[annotationKwok] != "":
+			n.Compute = ComputeOther
 		}
 	}
 }

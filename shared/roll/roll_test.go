@@ -31,7 +31,10 @@ func TestParseProviderID(t *testing.T) {
 		{"eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0", roll.ComputeHybrid, ""},
 		{"aws:///use1-az4/sagemaker/cluster/hyperpod-0a1b2c3d4e5f-i-0123456789abcdef0", roll.ComputeHyperPod, ""},
 		{"", roll.ComputeUnknown, ""},
-		{"gce://project/zone/name", roll.ComputeUnknown, ""},
+		{"gce://project/zone/name", roll.ComputeOther, ""},
+		{"kwok://kwok-node-0", roll.ComputeOther, ""},
+		{"other:///eu-west-1a/i-0123456789abcdef0", roll.ComputeUnknown, ""},
+		{"://name", roll.ComputeUnknown, ""},
 		{"aws:///eu-west-1a/", roll.ComputeUnknown, ""},
 		{"i-0123456789abcdef0", roll.ComputeUnknown, ""},
 	}

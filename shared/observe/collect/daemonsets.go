@@ -59,12 +59,12 @@ func daemonSetOf(d *daemonSet) evidence.DaemonSet {
 }
 
 // networked returns the name of a Ready node that has its network plugin from the cluster, "" if
-// none does, or why that is not known. The machines of Auto Mode bring their own, Fargate has none,
+// none does, or why that is not known. The machines of Auto Mode bring their own, Fargate and virtual nodes have none,
 // and hybrid nodes may have another.
 // https://docs.aws.amazon.com/eks/latest/userguide/auto-networking.html
 func networked(s *roll.Snapshot) (name, why string) {
 	for _, m := range roll.Pair(s) {
-		if n := m.Node; n != nil && n.Ready.Status == roll.ConditionTrue && n.Compute != roll.ComputeFargate && n.Compute != roll.ComputeHybrid && m.Owner() != roll.OwnerAutoMode {
+		if n := m.Node; n != nil && n.Ready.Status == roll.ConditionTrue && n.Compute != roll.ComputeFargate && n.Compute != roll.ComputeHybrid && n.Compute != roll.ComputeOther && m.Owner() != roll.OwnerAutoMode {
 			return n.Name, ""
 		}
 	}

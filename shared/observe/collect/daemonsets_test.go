@@ -64,6 +64,7 @@ func TestDaemonSetsAreReadWhereANodeMayLackAPod(t *testing.T) {
 		"another node is not":                        {awaits, roll.NotReady, node(func(n *roll.Node) { n.Ready.Status = roll.ConditionFalse }), nil, nil, absent, true},
 		"Auto Mode's is Ready":                       {awaits, roll.NotReady, node(func(n *roll.Node) { n.Owner = roll.OwnerAutoMode }), nil, nil, absent, true},
 		"Fargate's is Ready":                         {awaits, roll.NotReady, node(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeFargate, "" }), nil, nil, absent, true},
+		"a simulated node is Ready":                  {awaits, roll.NotReady, node(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }), nil, nil, absent, true},
 		"a hybrid node is Ready":                     {awaits, roll.NotReady, node(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeHybrid, "" }), nil, nil, absent, true},
 		"not all nodes were read": {awaits, roll.NotReady, nil, func(s *roll.Snapshot) {
 			s.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapFailed, Detail: "410"}}
