@@ -187,6 +187,14 @@ func TestCutsNodesDown(t *testing.T) {
 			node(func(n *corev1.Node) { n.Spec.ProviderID = "kind://docker/kind/kind-worker" }),
 			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
 		},
+		"kept from disruption": {
+			node(func(n *corev1.Node) {
+				n.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+			}),
+			want(func(n *roll.Node) {
+				n.NotToDisrupt = "cluster-autoscaler.kubernetes.io/scale-down-disabled=true"
+			}),
+		},
 		"of a virtual kubelet": {
 			node(func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} }),
 			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),

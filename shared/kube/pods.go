@@ -16,10 +16,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// annotationScaleDown is the annotation with which the cluster autoscaler keeps a node.
-// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
-const annotationScaleDown = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-
 // Budgets are the PodDisruptionBudgets of a cluster, for use with many nodes.
 type Budgets struct {
 	all []budget
@@ -118,7 +114,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		return roll.NodePods{}, err
 	}
 	n := nodes[0]
-	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: keepsNode(n), Attached: attached(n)}
+	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: roll.NotToDisrupt(n.Annotations), Attached: attached(n)}
 	var counted []Covered // by budgets
 	claims, waitedFor := map[string]bool{}, volumes.attachedTo(n)
 	for _, p := range pods {
@@ -147,20 +143,6 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		out.VolumesRead, out.LocalVolumes = roll.Yes, volumes.on(n, claims)
 	}
 	return out, nil
-}
-
-// keepsNode returns the annotation that protects the node from disruption, "" if none.
-// https://karpenter.sh/docs/concepts/disruption/#node-level-controls
-func keepsNode(n *NodeObject) string {
-	for _, key := range []string{annotationDoNotDisrupt, annotationScaleDown} {
-		if n.Annotations[key] == "true" {
-			return key + "=true"
-		}
-	}
-	if n.Annotations[annotationSafeToEvict] == "false" { // an annotation for pods, which people also put on nodes
-		return annotationSafeToEvict + "=false"
-	}
-	return ""
 }
 
 // attached returns the ids of the volumes that are attached to the node, as far as the control

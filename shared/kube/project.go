@@ -31,6 +31,7 @@ func (p *projector) node(n *NodeObject) roll.Node {
 		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t NodeTaint) bool { return t.Key == taintShutdown }),
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 		DoNotRepair:   n.Annotations[roll.AnnotationDoNotRepair] == "true",
+		NotToDisrupt:  roll.NotToDisrupt(n.Annotations),
 	}
 	if n.DeletionTimestamp != nil {
 		out.DeletedAt, out.Finalizers = n.DeletionTimestamp.UTC(), p.few(n.Finalizers)

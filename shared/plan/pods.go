@@ -19,9 +19,13 @@ func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 
 // podObjects checks what the end of a silent node would interrupt: pods marked not to be disrupted,
 // pods that a disruption budget needs, and data on local disks. A reboot keeps the disks, but
-// interrupts what uses them.
+// interrupts what uses them. On a node whose kubelet answers the drain checks the pods, and the annotation
+// of the node counts for all of them.
 func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	n, silent := p.silentNode(f)
+	if n != nil && !silent && act != DeleteNode && n.NotToDisrupt != "" && !pol.SilentNode.IgnoreDoNotDisrupt {
+		return refuse(PodsNotToDisrupt, "node %s carries %s, and its kubelet still runs its pods", n.Name, n.NotToDisrupt)
+	}
 	if !silent || act != Reboot && !act.replaced() {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
@@ -88,6 +89,25 @@ func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
 		if len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != Reason(reason) || !strings.Contains(p.Held[0].Detail, says) {
 			t.Errorf("%s: orders %+v, held %+v, want %s", name, p.Orders, p.Held, tt.want)
 		}
+	}
+}
+
+// A drain spares single pods that are annotated, and for the annotation of the node all of them.
+func TestANodeThatIsNotToBeDisruptedIsNotDrained(t *testing.T) {
+	w := healthy(10)
+	w.notReady(1, time.Hour)
+	w.snapshot.Nodes[0].NotToDisrupt = kept
+	if _, p := w.make(now); ordered1(p) != "none: [PodsNotToDisrupt]" || !strings.Contains(p.Held[0].Detail, kept) {
+		t.Errorf("%s, held %+v", ordered1(p), p.Held)
+	}
+	w.doc = with("silentNode: {doNotDisrupt: ignore}\n")
+	if _, p := w.make(now); len(p.Orders) != 1 {
+		t.Errorf("with a policy that ignores it: %s", ordered1(p))
+	}
+	w.doc, w.snapshot.Instances[0].State = policy.Default(), roll.StateTerminated // nothing is left to disrupt
+	w.remembered(1, roll.Ghost, now.Add(-time.Hour))
+	if _, p := w.make(now); ordered1(p) != string(DeleteNode) {
+		t.Errorf("a ghost: %s", ordered1(p))
 	}
 }
 

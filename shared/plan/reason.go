@@ -135,8 +135,8 @@ const (
 	StormCooldown Reason = "StormCooldown"
 	// PodsUnread: the node is silent, and its pods could not be read.
 	PodsUnread Reason = "PodsUnread"
-	// PodsNotToDisrupt: the node is silent, and it or one of its pods that may still work is
-	// annotated as not to be disrupted.
+	// PodsNotToDisrupt: the node is annotated as not to be disrupted; or it is silent, and one of its
+	// pods that may still work is.
 	PodsNotToDisrupt Reason = "PodsNotToDisrupt"
 	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
 	// PodDisruptionBudget has too few healthy ones.
