@@ -195,6 +195,18 @@ func TestCutsNodesDown(t *testing.T) {
 				n.NotToDisrupt = "cluster-autoscaler.kubernetes.io/scale-down-disabled=true"
 			}),
 		},
+		"removed by Cluster Autoscaler": {
+			node(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "1772453400", Effect: corev1.TaintEffectNoSchedule}}
+			}),
+			want(func(n *roll.Node) { n.ScaledDown = time.Date(2026, 3, 2, 12, 10, 0, 0, time.UTC) }),
+		},
+		"removed by it, and nobody knows since when": {
+			node(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "now", Effect: corev1.TaintEffectNoSchedule}}
+			}),
+			want(func(*roll.Node) {}),
+		},
 		"of a virtual kubelet": {
 			node(func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} }),
 			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),

@@ -3,6 +3,7 @@ package kube
 import (
 	"bufio"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ func (p *projector) node(n *NodeObject) roll.Node {
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
 		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t NodeTaint) bool { return t.Key == taintShutdown }),
+		ScaledDown:    scaledDown(n.Spec.Taints),
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 		DoNotRepair:   n.Annotations[roll.AnnotationDoNotRepair] == "true",
 		NotToDisrupt:  roll.NotToDisrupt(n.Annotations),
@@ -61,6 +63,21 @@ func (p *projector) node(n *NodeObject) roll.Node {
 
 // taintShutdown marks the node of an instance that is stopped.
 const taintShutdown = "node.cloudprovider.kubernetes.io/shutdown"
+
+// taintScaleDown marks a node that Cluster Autoscaler drains and then removes. Its value is the time in
+// seconds since 1970.
+const taintScaleDown = "ToBeDeletedByClusterAutoscaler"
+
+func scaledDown(taints []NodeTaint) time.Time {
+	for _, t := range taints {
+		if t.Key == taintScaleDown {
+			if at, err := strconv.ParseInt(t.Value, 10, 64); err == nil && at > 0 {
+				return time.Unix(at, 0).UTC()
+			}
+		}
+	}
+	return time.Time{}
+}
 
 // finalizersKept is the maximum number of finalizers reported per object.
 const finalizersKept = 10

@@ -234,6 +234,8 @@ func (w *wire) spec(number protowire.Number, value []byte) error {
 			switch n {
 			case 1:
 				t.Key = string(value)
+			case 2:
+				t.Value = string(value)
 			case 3:
 				t.Effect = string(value)
 			}
@@ -321,7 +323,7 @@ var (
 	ofMetadata  = numbersOf(1, 5, 8, 9, 11, 12, 14)
 	ofEntry     = numbersOf(1, 2)
 	ofSpec      = numbersOf(3, unschedulable, 5)
-	ofTaint     = numbersOf(1, 3)
+	ofTaint     = numbersOf(1, 2, 3)
 	ofStatus    = numbersOf(4)
 	ofCondition = numbersOf(1, 2, 4, 5)
 )

@@ -279,7 +279,7 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 		until, _ := p.karpenterActs(f, act)
 		return roll.Later(at, until)
 	}
-	return at
+	return roll.Later(at, p.autoscalerActs(f))
 }
 
 // order orders an act or holds it. approved is asked last, so that people are asked only where their

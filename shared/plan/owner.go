@@ -40,6 +40,15 @@ const (
 	// groupReplaces is how long an Auto Scaling group has to replace an instance with failing
 	// status checks.
 	groupReplaces = 30 * time.Minute
+	// autoscalerRegisters is Cluster Autoscaler's max-node-provision-time, after which it removes an
+	// instance that did not register, and lowers the desired capacity: another group may have room. If it
+	// did not by autoscalerGrace later, it does not run, or may not shrink the group.
+	// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
+	autoscalerRegisters = 15 * time.Minute
+	autoscalerGrace     = 5 * time.Minute
+	// autoscalerRemoves is how long Cluster Autoscaler has to remove a node: it waits up to 10 minutes for
+	// its pods (max-graceful-termination-sec).
+	autoscalerRemoves = 30 * time.Minute
 	// ownerSilence is how long an act waits after the owner's time. A person who reads that the
 	// owner did not act can use it to do something else.
 	ownerSilence = 15 * time.Minute
@@ -250,6 +259,14 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 			return no
 		}
 	}
+	if until := p.autoscalerActs(f); p.Now.Before(until) {
+		return p.refuseUntil(until, OwnerWillAct, "Cluster Autoscaler removes instances that do not register within 15 min, if it scales %s; Rollcall waits until %s", f.Group, roll.Clock(until))
+	}
+	if n := p.nodes[f.Instance]; n != nil && !n.ScaledDown.IsZero() {
+		if no := p.ownerTime(n.ScaledDown.Add(autoscalerRemoves), fmt.Sprintf("Cluster Autoscaler has been removing node %s since %s", n.Name, roll.Clock(n.ScaledDown))); no != nil {
+			return no
+		}
+	}
 	g := p.Snapshot.Groups[f.Group]
 	if act == Reboot || act == DeleteNode {
 		return nil // the owner replaces nothing after it
@@ -285,6 +302,15 @@ func (p *planner) scalingActs(f roll.Finding) (time.Time, string) {
 		return f.Began.Add(groupReplaces), fmt.Sprintf("%s replaces instances whose status checks fail", f.Group)
 	}
 	return time.Time{}, ""
+}
+
+// autoscalerActs returns until when an instance that does not register is left to the Cluster Autoscaler
+// that scales its group; zero if none does.
+func (p *planner) autoscalerActs(f roll.Finding) time.Time {
+	if i := p.instances[f.Instance]; f.Kind != roll.Unregistered || i == nil || i.ASG == "" || !i.Scaled {
+		return time.Time{}
+	}
+	return f.Since.Add(autoscalerRegisters + autoscalerGrace)
 }
 
 // groupUnfit refuses every act on a group that is suspended, changing or unhealthy. Suspended

@@ -421,3 +421,49 @@ func TestNodeAutoRepairHasItsTimeAlsoForANodeThatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// Cluster Autoscaler removes what does not register, and lowers the desired capacity, so that another
+// group is scaled up. A replacement would keep it from that.
+func TestWhatClusterAutoscalerRemovesIsLeftToIt(t *testing.T) {
+	tests := []struct {
+		name   string
+		age    time.Duration
+		change func(*roll.Instance)
+		want   Reason // "" is an order
+	}{
+		{"another autoscaler, or none", 16 * time.Minute, func(*roll.Instance) {}, ""},
+		{"in its time", 20*time.Minute - time.Second, func(i *roll.Instance) { i.Scaled = true }, OwnerWillAct},
+		{"after it", 20 * time.Minute, func(i *roll.Instance) { i.Scaled = true }, ""},
+		{"of a managed node group", 16 * time.Minute, func(i *roll.Instance) {
+			i.Scaled, i.Owner, i.Group = true, roll.OwnerManagedNodeGroup, "nodegroup/w"
+		}, OwnerWillAct},
+		{"a copied tag", 16 * time.Minute, func(i *roll.Instance) {
+			i.Scaled, i.ASG, i.Owner, i.Group = true, "", roll.OwnerNone, roll.GroupNone
+		}, OwnerNotifyOnly},
+	}
+	for _, tt := range tests {
+		w := healthy(10)
+		i := w.unregistered(11, tt.age)
+		tt.change(i)
+		_, p := w.make(now)
+		if tt.want == "" && ordered1(p) != string(Terminate) || tt.want != "" && ordered1(p) != "none: ["+string(tt.want)+"]" {
+			t.Errorf("%s: %s, want %q", tt.name, ordered1(p), tt.want)
+		}
+		if tt.want == OwnerWillAct && !p.Held[0].Until.Equal(now.Add(20*time.Minute-tt.age)) {
+			t.Errorf("%s: until %s", tt.name, p.Held[0].Until)
+		}
+	}
+}
+
+func TestANodeThatClusterAutoscalerRemovesIsLeftToIt(t *testing.T) {
+	for ago, want := range map[time.Duration]string{
+		20 * time.Minute: "none: [OwnerWillAct]", 30 * time.Minute: "none: [OwnerDidNotAct]", 45 * time.Minute: string(Cordon),
+	} {
+		w := healthy(10)
+		w.notReady(1, time.Hour)
+		w.snapshot.Nodes[0].ScaledDown = now.Add(-ago)
+		if _, p := w.make(now); ordered1(p) != want {
+			t.Errorf("removed since %s: %s, want %s", ago, ordered1(p), want)
+		}
+	}
+}

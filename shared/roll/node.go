@@ -129,6 +129,10 @@ type Node struct {
 	// Ready and its instance is stopped.
 	// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-shutdown
 	Shutdown bool
+	// ScaledDown is since when Cluster Autoscaler has been removing it, by the value of its taint; zero if
+	// it has not.
+	// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
+	ScaledDown time.Time
 	// CordonedBy is the id of the order with which Rollcall cordoned it, "" if Rollcall did not.
 	CordonedBy string
 	// DoNotRepair: it carries AnnotationDoNotRepair=true.
