@@ -85,8 +85,8 @@ func TestUnregisteredByAge(t *testing.T) {
 				t.Errorf("age %s: got %+v", tt.age, f)
 			}
 		}
-		if stage != tt.stage || a.Waiting != tt.waiting {
-			t.Errorf("age %s: stage %q, %d waiting, want %q, %d", tt.age, stage, a.Waiting, tt.stage, tt.waiting)
+		if stage != tt.stage || a.Waiting != tt.waiting || len(a.Rests) != 0 {
+			t.Errorf("age %s: stage %q, %d waiting, rests %v, want %q, %d, none", tt.age, stage, a.Waiting, a.Rests, tt.stage, tt.waiting)
 		}
 		if want := now.Add(tt.next); !a.Next.Equal(want) {
 			t.Errorf("age %s: next check %s, want %s", tt.age, a.Next, want)
@@ -263,8 +263,8 @@ func TestAnInstanceThatRestedHasItsTimeFromThenOn(t *testing.T) {
 		if len(a.Findings) > 0 {
 			got = a.Findings[0].Stage
 		}
-		if got != tt.want {
-			t.Errorf("%d minutes after its rest: %q, want %q", tt.minutes, got, tt.want)
+		if got != tt.want || !a.Rests[id].Left.Equal(left) {
+			t.Errorf("%d minutes after its rest: %q, remembered %v, want %q", tt.minutes, got, a.Rests, tt.want)
 		}
 	}
 }
@@ -364,7 +364,16 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 		"terminating in its group":               {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Terminating:Wait", LifecycleRead: roll.Yes}},
 		"bastion":                                {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" }), detail: roll.Detail{Bootstraps: roll.No}},
 		"user data unreadable":                   {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" }), detail: roll.Detail{Bootstraps: roll.Unreadable}},
-		"nothing asked yet":                      {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" })},
+		"bastion that has just started":          {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG, i.Launched = roll.OwnerNone, roll.GroupNone, "", now }), detail: roll.Detail{Bootstraps: roll.No}},
+		"control plane of Cluster API": {instance: change(func(i *roll.Instance) {
+			i.Owner, i.Group, i.ASG, i.ClusterAPIRole = roll.OwnerClusterAPI, roll.GroupNone, "", "control-plane"
+		})},
+		"entering standby":                     {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "EnteringStandby", LifecycleRead: roll.Yes}},
+		"detaching":                            {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Detaching", LifecycleRead: roll.Yes}},
+		"pending for long, for two clusters":   {instance: change(func(i *roll.Instance) { i.State, i.Ambiguous = roll.StatePending, true })},
+		"pending for long, of another cluster": {instance: change(func(i *roll.Instance) { i.State, i.OtherCluster = roll.StatePending, "other" })},
+		"pending for long, claimed by nothing": {instance: change(func(i *roll.Instance) { i.State, i.Unclaimed = roll.StatePending, true })},
+		"nothing asked yet":                    {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" })},
 	}
 	for name, tt := range tests {
 		s := snapshot([]roll.Instance{tt.instance}, tt.nodes)
@@ -397,6 +406,8 @@ func TestIntentIsShownBy(t *testing.T) {
 	bare.LaunchTemplate = ""
 	managed := worker(id, time.Hour)
 	managed.Owner, managed.Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	capi := bare
+	capi.Owner, capi.ClusterAPIRole = roll.OwnerClusterAPI, "node"
 	scaled := worker(id, time.Hour)
 	scaled.Scaled = true
 	stray := bare
@@ -448,6 +459,8 @@ func TestIntentIsShownBy(t *testing.T) {
 		{name: "its user data bootstraps another cluster's", instance: bare, detail: elsewhere, sibling: true, want: false},
 		{name: "a managed node group owns it", instance: managed, want: true},
 		{name: "a managed node group owns it, and it joins another cluster", instance: managed, detail: elsewhere, want: true}, // a finding that package plan holds
+		{name: "its launch template version bootstraps a node", instance: template, detail: roll.Detail{TemplateBootstraps: true}, want: true},
+		{name: "Cluster API created it as a node", instance: capi, want: true},
 		{name: "Karpenter owns it", instance: poolWorker(id, time.Hour), want: true},
 	}
 	for _, tt := range tests {

@@ -104,6 +104,9 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 	}{
 		{"nothing", func(*roll.Instance, *roll.Node, *roll.Snapshot) {}, ledger.State{}, "", assess.Count{Nodes: 1}},
 		{"silent", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Status = roll.ConditionUnknown }, ledger.State{}, "Unknown", assess.Count{Nodes: 1, Overdue: 1}},
+		{"silent, as at the last check", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Status = roll.ConditionUnknown }, ledger.State{Findings: map[roll.FindingKey]ledger.Finding{
+			key(roll.Unknown): {Instance: id, Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, Since: ago(47 * time.Hour)},
+		}}, "Unknown", assess.Count{Nodes: 1, Overdue: 1}},
 		{"silent, within its tolerance", func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}
 		}, ledger.State{}, "Unknown", assess.Count{Nodes: 1}},

@@ -53,6 +53,18 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	if !f.Since.Equal(ago(time.Minute)) || f.Stage != roll.Watching {
 		t.Errorf("ended by Rollcall: %+v", f)
 	}
+	for name, change := range map[string]func(*ledger.Action){
+		"another one was ended":  func(act *ledger.Action) { act.Instance = "i-0000000000000000b" },
+		"it was rebooted":        func(act *ledger.Action) { act.Do = "reboot" },
+		"the act has no outcome": func(act *ledger.Action) { act.Outcome = nil },
+		"the termination failed": func(act *ledger.Action) { act.Outcome = &ledger.Outcome{Result: ledger.Failed, At: act.At} },
+	} {
+		act := state.Actions[0]
+		change(&act)
+		if f := one(t, name, look(terminated, ledger.State{NotReady: state.NotReady, Checked: state.Checked, Actions: []ledger.Action{act}})); !f.Since.Equal(state.Checked) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
 	f = one(t, "of an earlier Node", look(terminated, known(roll.Ghost, ago(48*time.Hour+time.Second), ago(48*time.Hour+time.Second))))
 	if !f.Since.Equal(ago(time.Minute)) {
 		t.Errorf("of an earlier Node: %+v", f)
@@ -107,6 +119,16 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 		if want := tt.state.NotReady[id].Known; a.NotReady[id].Known != want {
 			t.Errorf("%s: known is %v, want %v", tt.name, !want, want)
 		}
+	}
+	s := unknownToEC2(roll.ConditionUnknown, time.Hour)
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key(roll.Ghost): {Instance: id, Kind: roll.Ghost, Group: "asg/w"}}}
+	if f := one(t, "its group is remembered", judge(s, state)); f.Group != "asg/w" || f.Selector.Group != "asg/w" {
+		t.Errorf("its group is remembered: %+v", f)
+	}
+	s.NotFound = nil
+	a := judge(s, ledger.State{NotReady: seen, Missing: missing(time.Hour)})
+	if f := one(t, "nobody looked it up", a); f.Kind != roll.Unknown || len(a.Missing) != 0 {
+		t.Errorf("nobody looked it up: %+v, missing %v", f, a.Missing)
 	}
 }
 

@@ -113,6 +113,14 @@ func TestAGapForgetsNothing(t *testing.T) {
 			t.Errorf("gap in scope %d: remembered %v of not ready, rests, missing, flips, pressures, want %v", scope, got, want)
 		}
 	}
+	a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+		elsewhere(n)
+		s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService"}
+		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail}, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive})
+	}, ledger.State{Rests: map[roll.InstanceID]ledger.Rest{id: {}}})
+	if !a.Rests[id].Left.Equal(now) {
+		t.Errorf("what was read is overwritten: %v", a.Rests)
+	}
 }
 
 // A failed condition that a silence of its node hides is not over.

@@ -107,6 +107,9 @@ func TestWhatIsGoneAttachedOrClaimedIsNotLeft(t *testing.T) {
 	if out := leftOf(readLeft([]roll.InstanceID{vol}), remembers(30*time.Hour, true)); len(out.Findings)+len(out.Kept) != 0 {
 		t.Errorf("a finding is not over: %+v, kept %v", out.Findings, out.Kept)
 	}
+	if out := leftOf(readLeft([]roll.InstanceID{vol}), remembers(24*time.Hour, false)); len(out.Findings)+len(out.Kept) != 0 {
+		t.Errorf("what nobody was told of is not forgotten after a day: %+v, kept %v", out.Findings, out.Kept)
+	}
 }
 
 func TestWhatCouldNotBeReadIsNeitherLeftNorOver(t *testing.T) {

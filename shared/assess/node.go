@@ -258,7 +258,7 @@ func (a *assessor) conditionFailed(m roll.Member) {
 	for i := range n.Conditions {
 		c := &n.Conditions[i]
 		tolerance, ok := policy.Tolerance(c.Type, string(c.Status))
-		if !ok || c.Type == "Ready" {
+		if !ok {
 			continue
 		}
 		b := a.firstKnown(c.Since, n.Created)

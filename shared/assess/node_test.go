@@ -576,6 +576,12 @@ func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 			t.Errorf("%s after its rest: %+v", tt.after, f)
 		}
 	}
+	// Its status changed with the end of the rest.
+	state.NotReady = map[roll.InstanceID]ledger.NotReady{id: {Since: now, Status: roll.ConditionUnknown, Transition: now, Known: true}}
+	n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: left}
+	if f := one(t, "another status", look(left.Add(time.Minute), serving)); f.Kind != roll.NotReady || !f.Since.Equal(left) {
+		t.Errorf("another status after its rest: %+v", f)
+	}
 }
 
 // A condition that latched days ago does not prevent the repair of an accelerator.

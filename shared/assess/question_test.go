@@ -37,6 +37,7 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 			i.State = roll.StateStopped
 			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances})
 		}, roll.Question{}},
+		{"its node vouches for it", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoNotify}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.Vouched = true }, roll.Question{Whole: true, AutoScaling: true}},
 		{"what was answered is not asked again", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			s.Details[id] = roll.Detail{LifecycleRead: roll.Unreadable}
 			s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}

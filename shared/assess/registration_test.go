@@ -157,16 +157,27 @@ func TestTheLatestLaunchThatWorks(t *testing.T) {
 		name   string
 		change func(*roll.Instance, *roll.Node)
 		good   bool
+		proven bool
 	}{
-		{"Ready", func(*roll.Instance, *roll.Node) {}, true},
-		{"not ready", func(_ *roll.Instance, n *roll.Node) { n.Ready.Status = roll.ConditionFalse }, false},
-		{"silent", func(_ *roll.Instance, n *roll.Node) { n.Ready.Status = roll.ConditionUnknown }, false},
+		{"Ready", func(*roll.Instance, *roll.Node) {}, true, false},
+		{"Ready for almost an hour", func(i *roll.Instance, n *roll.Node) {
+			i.Launched, n.Created, n.Ready.Since = ago(62*time.Minute), ago(61*time.Minute), ago(time.Hour-time.Second)
+		}, false, false},
+		{"Ready for an hour", func(i *roll.Instance, n *roll.Node) {
+			i.Launched, n.Created, n.Ready.Since = ago(62*time.Minute), ago(61*time.Minute), ago(time.Hour)
+		}, false, true},
+		{"Ready for an hour with a startup taint", func(i *roll.Instance, n *roll.Node) {
+			i.Launched, n.Created, n.Ready.Since = ago(62*time.Minute), ago(61*time.Minute), ago(time.Hour)
+			n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
+		}, false, false},
+		{"not ready", func(_ *roll.Instance, n *roll.Node) { n.Ready.Status = roll.ConditionFalse }, false, false},
+		{"silent", func(_ *roll.Instance, n *roll.Node) { n.Ready.Status = roll.ConditionUnknown }, false, false},
 		{"Ready with a startup taint", func(_ *roll.Instance, n *roll.Node) {
 			n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
-		}, false},
-		{"terminated", func(i *roll.Instance, _ *roll.Node) { i.State = roll.StateTerminated }, false},
-		{"started again", func(i *roll.Instance, n *roll.Node) { i.Launched = n.Created.Add(time.Second) }, false},
-		{"launched before the one that is known", func(i *roll.Instance, _ *roll.Node) { i.Launched = ago(time.Hour) }, false},
+		}, false, false},
+		{"terminated", func(i *roll.Instance, _ *roll.Node) { i.State = roll.StateTerminated }, false, false},
+		{"started again", func(i *roll.Instance, n *roll.Node) { i.Launched = n.Created.Add(time.Second) }, false, false},
+		{"launched before the one that is known", func(i *roll.Instance, _ *roll.Node) { i.Launched = ago(time.Hour) }, false, false},
 	}
 	for _, tt := range tests {
 		i, n := registered(1, 5*time.Minute, time.Minute)
@@ -174,8 +185,13 @@ func TestTheLatestLaunchThatWorks(t *testing.T) {
 		memory := ledger.GroupMemory{Counted: now, Good: ago(30 * time.Minute), Seconds: []int{3}}
 		a := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory}})
 		want := memory
-		want.Good = i.Launched
-		if got, changed := a.Groups["asg/w"]; changed != tt.good || changed && !cmp.Equal(got, want) {
+		if tt.good {
+			want.Good = i.Launched
+		}
+		if tt.proven {
+			want.Proven = i.Launched
+		}
+		if got, changed := a.Groups["asg/w"]; changed != (tt.good || tt.proven) || changed && !cmp.Equal(got, want) {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 	}

@@ -71,6 +71,21 @@ func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
 	if len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "ip-1" || !found[0].Since.Equal(ago(2*time.Hour)) {
 		t.Errorf("both: %+v", found)
 	}
+	s.Nodes[0].DeletedAt = ago(3 * time.Hour)
+	if found := stuck(judge(s, ledger.State{})); len(found) != 1 || !found[0].Since.Equal(ago(3*time.Hour)) {
+		t.Errorf("the Node was deleted first: %+v", found)
+	}
+	for name, change := range map[string]func(*roll.Instance){
+		"to be ignored": func(i *roll.Instance) { i.Ignore = true }, "of another cluster": func(i *roll.Instance) { i.OtherCluster = "other" },
+	} {
+		i := poolWorker(id, 48*time.Hour)
+		change(&i)
+		of := *s
+		of.Instances = []roll.Instance{i}
+		if found := stuck(judge(&of, ledger.State{})); len(found) != 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
 	// A finding that was reported about the Node alone continues as that.
 	key := roll.FindingKey{Instance: "node/ip-1", Kind: roll.Stuck}
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Node: "ip-1", Began: ago(90 * time.Minute)}}}

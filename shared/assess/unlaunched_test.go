@@ -71,7 +71,7 @@ func TestAnotherTryIsTheSameTrouble(t *testing.T) {
 		kept   bool
 	}{
 		"a launch succeeded":        {func(*roll.Snapshot) {}, false},
-		"Auto Scaling was not read": {func(s *roll.Snapshot) { s.ScalingRead = roll.Unreadable }, false},
+		"Auto Scaling was not read": {func(s *roll.Snapshot) { s.ScalingRead, s.NodeGroupsRead = roll.Unreadable, roll.Unreadable }, false},
 		"the claims were not read":  {func(s *roll.Snapshot) { s.ClaimsRead = roll.Unreadable }, true},
 		"nothing was asked":         {func(s *roll.Snapshot) { s.ClaimsRead = roll.NotAsked }, true},
 		"one instance is looked at": {func(s *roll.Snapshot) { s.Target = instanceID(1) }, true},
@@ -81,6 +81,22 @@ func TestAnotherTryIsTheSameTrouble(t *testing.T) {
 		tt.change(s)
 		if a := judge(s, state); len(a.Findings) != 0 || a.Kept[key] != tt.kept {
 			t.Errorf("%s: %+v, kept %v", name, a.Findings, a.Kept)
+		}
+	}
+}
+
+// A managed node group is known from Auto Scaling and from EKS.
+func TestTheFailureOfANodeGroupIsOverIfBothSourcesWereRead(t *testing.T) {
+	key := roll.FindingKey{Instance: "nodegroup/w", Kind: roll.Unlaunched}
+	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Group: "nodegroup/w"}}}
+	for _, tt := range []struct {
+		scaling, groups roll.Answer
+		kept            bool
+	}{{roll.Yes, roll.Yes, false}, {roll.Unreadable, roll.Yes, true}, {roll.Yes, roll.Unreadable, true}} {
+		s := failing(0)
+		s.Launches, s.ScalingRead, s.NodeGroupsRead = nil, tt.scaling, tt.groups
+		if a := judge(s, state); a.Kept[key] != tt.kept {
+			t.Errorf("%+v: kept %v", tt, a.Kept)
 		}
 	}
 }

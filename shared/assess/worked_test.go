@@ -156,6 +156,8 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 		lost   roll.InstanceID = "i-0000000000000000d"
 		ghost  roll.InstanceID = "i-0000000000000000e"
 		warm   roll.InstanceID = "i-0000000000000000f"
+		long   roll.InstanceID = "i-00000000000000010"
+		early  roll.InstanceID = "i-00000000000000011"
 	)
 	s := snapshot([]roll.Instance{worker(id, 48*time.Hour)}, []roll.Node{
 		node(id, roll.ConditionUnknown, time.Hour),
@@ -163,6 +165,7 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 		node(third, roll.ConditionTrue, time.Hour),
 		node(ghost, roll.ConditionUnknown, time.Hour),
 		node(warm, roll.ConditionUnknown, time.Hour),
+		node(long, roll.ConditionUnknown, time.Minute), // for long not ready, with another status
 	})
 	for i := range s.Nodes {
 		s.Nodes[i].Zone = "eu-west-1a"
@@ -170,23 +173,33 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 	s.Target = id
 	state := ledger.State{
 		Findings: map[roll.FindingKey]ledger.Finding{
-			{Instance: lost, Kind: roll.Unregistered}: {Instance: lost, Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue},
-			{Instance: ghost, Kind: roll.Ghost}:       {Instance: ghost, Kind: roll.Ghost, Group: "asg/w", Stage: roll.Overdue},
+			{Instance: lost, Kind: roll.Unregistered}:  {Instance: lost, Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Overdue},
+			{Instance: lost, Kind: roll.Impaired}:      {Instance: lost, Kind: roll.Impaired, Group: "asg/w", Stage: roll.Overdue},
+			{Instance: early, Kind: roll.Unregistered}: {Instance: early, Kind: roll.Unregistered, Group: "asg/w", Stage: roll.Warned},
+			{Instance: second, Kind: roll.Unknown}:     {Instance: second, Kind: roll.Unknown, Group: "asg/w", Stage: roll.Watching},
+			{Instance: third, Kind: roll.NotReady}:     {Instance: third, Kind: roll.NotReady, Group: "asg/w", Stage: roll.Overdue}, // it is Ready again
+			{Instance: ghost, Kind: roll.Ghost}:        {Instance: ghost, Kind: roll.Ghost, Group: "asg/w", Stage: roll.Overdue},
 		},
-		Rests: map[roll.InstanceID]ledger.Rest{warm: {}},
+		NotReady: map[roll.InstanceID]ledger.NotReady{long: {Since: ago(time.Hour)}},
+		Rests:    map[roll.InstanceID]ledger.Rest{warm: {}},
 	}
 	a := judge(s, state)
-	want := assess.ZoneCount{Nodes: 3, Ready: 1, Silent: 2, First: ago(time.Hour), Last: ago(2 * time.Minute)}
+	want := assess.ZoneCount{Nodes: 4, Ready: 1, Silent: 3, First: ago(time.Hour), Last: ago(time.Minute)}
 	if got := a.Zones["eu-west-1a"]; got != want {
 		t.Errorf("the zone: %+v, want %+v", got, want)
 	}
-	if len(a.Silent) != 2 {
+	if len(a.Silent) != 3 {
 		t.Errorf("silent since %v", a.Silent)
 	}
-	// The target, and the instance without a node; the node that has just gone silent still has
-	// time.
-	if got := a.Count[""]; got != (assess.Count{Nodes: 4, Overdue: 2}) {
+	// The target, the instance without a node, and the node that was not ready before its last
+	// transition; the node that has just gone silent still has time.
+	if got := a.Count[""]; got != (assess.Count{Nodes: 5, Overdue: 3}) {
 		t.Errorf("counted %+v", got)
+	}
+	// A finding counts in its group, also one about a node whose labels do not name it.
+	state.Findings[roll.FindingKey{Instance: second, Kind: roll.NotReady}] = ledger.Finding{Instance: second, Kind: roll.NotReady, Group: "asg/w", Stage: roll.Overdue}
+	if again := judge(s, state); again.Count[""] != (assess.Count{Nodes: 5, Overdue: 4}) || again.Count["asg/w"].Overdue != 3 {
+		t.Errorf("counted in its group %+v", again.Count)
 	}
 	for _, f := range a.Findings {
 		if f.Instance != id {
