@@ -67,7 +67,7 @@ func (p *planner) section(f roll.Finding, ladder []policy.Step, rung int, pol po
 // an earlier act of its section.
 func (p *planner) question(f roll.Finding, section []Action, act Action) (ledger.ApprovalRequest, bool) {
 	for _, first := range section {
-		if q, ok := p.State.Questions[p.orderID(f, first)]; ok && slices.Contains(q.Acts, string(act)) {
+		if q := p.State.Questions[p.orderID(f, first)]; slices.Contains(q.Acts, string(act)) {
 			return q, true
 		}
 	}
@@ -81,8 +81,8 @@ func (p *planner) ask(f roll.Finding, acts []Action, stands time.Duration) ledge
 		Order: p.orderID(f, acts[0]), Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind,
 		Why: f.Summary, At: p.Now, Until: p.Now.Add(stands),
 	}
-	for i, act := range acts {
-		if i == 0 || p.impossible(f, act) == "" {
+	for _, act := range acts {
+		if p.impossible(f, act) == "" {
 			q.Acts = append(q.Acts, string(act))
 		}
 	}
@@ -94,10 +94,9 @@ func (p *planner) ask(f roll.Finding, acts []Action, stands time.Duration) ledge
 
 // awaits returns what an act that is due later still asks for: nothing once its section is approved.
 func (p *planner) awaits(f roll.Finding, ladder []policy.Step, asks policy.Approve, act Action, pol policy.Policy) policy.Approve {
-	if q, asked := p.question(f, p.section(f, ladder, asks.Rung, pol), act); asked && asks.Needed() {
-		if _, ok := p.State.Approvals[q.Order]; ok {
-			return policy.Approve{}
-		}
+	q, _ := p.question(f, p.section(f, ladder, asks.Rung, pol), act)
+	if _, ok := p.State.Approvals[q.Order]; ok {
+		return policy.Approve{}
 	}
 	return asks
 }
@@ -106,8 +105,8 @@ func (p *planner) awaits(f roll.Finding, ladder []policy.Step, asks policy.Appro
 // ones may follow it after the question's time.
 func (p *planner) begunBy(f roll.Finding, q ledger.ApprovalRequest) bool {
 	return slices.ContainsFunc(q.Acts, func(act string) bool {
-		a, begun := p.State.Action(p.orderID(f, Action(act)))
-		return begun && a.Interrupted() && a.Approved != nil
+		a, _ := p.State.Action(p.orderID(f, Action(act)))
+		return a.Interrupted() && a.Approved != nil
 	})
 }
 
@@ -115,8 +114,8 @@ func (p *planner) begunBy(f roll.Finding, q ledger.ApprovalRequest) bool {
 func (p *planner) rememberQuestions() {
 	c := &p.out.Changes
 	for order, q := range p.State.Questions {
-		known, ok := p.State.Findings[roll.FindingKey{Instance: q.Instance, Kind: q.Kind}]
-		if !ok || len(q.Acts) == 0 || orderID(p.Snapshot.Cluster.ID, known.Key(), known.FirstSeen, Action(q.Acts[0])) != order {
+		known := p.State.Findings[roll.FindingKey{Instance: q.Instance, Kind: q.Kind}]
+		if len(q.Acts) == 0 || orderID(p.Snapshot.Cluster.ID, known.Key(), known.FirstSeen, Action(q.Acts[0])) != order {
 			c.Drop.Questions = append(c.Drop.Questions, order)
 		}
 	}

@@ -102,9 +102,6 @@ func sharesOf(findings []roll.Finding, why map[roll.FindingKey]roll.Diagnosis, i
 			s.prove(f, common{c.Code, c.Subject})
 		}
 	}
-	if len(codes) == 0 {
-		return s
-	}
 	for _, f := range findings {
 		if f.Stage.Past(roll.Watching) {
 			s.leaveOpen(f, why[f.Key()], codes, causes)
@@ -146,7 +143,7 @@ func (s shares) prove(f roll.Finding, c common) {
 func (s shares) leaveOpen(f roll.Finding, why roll.Diagnosis, codes map[string]bool, causes map[common]bool) {
 	for _, c := range why.Causes {
 		lies := common{c.Code, c.Subject}
-		if !c.Proven() && causes[lies] && !s.instances[lies][f.Instance] {
+		if causes[lies] && !s.instances[lies][f.Instance] {
 			has(s.perhaps, lies, f.Instance)
 		}
 	}
@@ -218,7 +215,7 @@ func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 // of them must have it for certain.
 func (s shares) shared(id roll.InstanceID, c common) *Refusal {
 	sure, perhaps := len(s.instances[c]), len(s.perhaps[c])
-	if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {
+	if sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {
 		return nil
 	}
 	have := "have"
