@@ -1,7 +1,6 @@
-// Package lambdas implements the handlers of inspect and remediate: which messages they take,
-// what they do with them, and which they ask to have redelivered. The mains below functions/
-// supply the AWS clients. The other two functions have packages of their own below it, since
-// they know no Kubernetes, whose client would be half of their code.
+// Package lambdas implements the handlers of inspect and remediate. The mains below functions/
+// supply the AWS clients. The handlers of the other functions are in separate packages below it,
+// without the Kubernetes client, which would be half of their code.
 //
 // Every source invokes a function at least once. A second delivery changes nothing. An
 // error, or a message that is reported as failed, requests a retry; handlers return one

@@ -116,9 +116,9 @@ type State struct {
 	// while its node was Ready. It is dropped when EC2 finds the instance again: only
 	// consecutive answers count.
 	Missing map[roll.InstanceID]time.Time
-	// Doubts is since when an instance without a Node may have had a fault, although checks after that
-	// found none: what they had to read to judge it was unreadable. It is dropped when the instance has
-	// a Node.
+	// Doubts is since when an instance without a Node may have had a fault that checks could not
+	// judge, because what they had to read was unreadable. It is dropped when the instance has a
+	// Node.
 	Doubts map[roll.InstanceID]time.Time
 	// Spot is when EC2 announced a Spot interruption or rebalance recommendation. It is kept
 	// for SpotRetention, to explain why an instance is gone.
@@ -130,7 +130,7 @@ type State struct {
 	Pressures map[roll.InstanceID]Pressure
 	// Groups is the memory of each group's nodes.
 	Groups map[roll.Group]GroupMemory
-	// Trouble is what lately kept Rollcall from acting in the whole cluster, or nil.
+	// Trouble is what recently kept Rollcall from acting in the whole cluster, or nil.
 	Trouble *Trouble
 	// Refusals are the refusals of orders that a notice reported. Every check gives the same
 	// order for a finding, and it may be refused each time for the same reason.
@@ -302,8 +302,8 @@ func (f Finding) Key() roll.FindingKey {
 }
 
 // Known returns the record of this same fault. The same kind with another launch or transition time
-// is a new fault: the first one ended unseen. A failed condition is seen anew after a silence of its
-// node: a reboot may have mended it, and what the node says may be from before that.
+// is a new fault: the first one ended unseen. After a silence of its node, a failed condition must
+// be seen again: a reboot may have fixed it, and the node's status may be from before that.
 func (s State) Known(f roll.Finding) (Finding, bool) {
 	k, ok := s.Findings[f.Key()]
 	_, silent := s.NotReady[f.Instance]

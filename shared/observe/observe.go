@@ -1,10 +1,10 @@
 // Package observe reads EC2, EKS, Auto Scaling, ARC and Kubernetes into a snapshot of one cluster.
 // The snapshot also says what could not be read, and why.
 //
-// Which instances there are is read before the nodes. A node that registers in between is then seen
-// together with its instance. In the other order its instance would appear never to have registered.
-// Small clusters are listed in full; of large ones the tags are, and instances are described only
-// where no node shows enough of them: see tagged.go.
+// Instances are listed before nodes, so that a node that registers in between is seen together with
+// its instance. In the other order its instance would appear not to have registered. Of large
+// clusters only the tags are listed, and an instance is described only if no healthy node shows
+// enough about it: see tagged.go.
 //
 // A failed call never becomes "no instances" or "no nodes". Every failure becomes a roll.Gap, and
 // what a gap covers gets no verdict.
@@ -66,9 +66,9 @@ type Options struct {
 	PageInterval time.Duration
 	// PageBurst is how many pages may be read at once before the interval applies. Zero means one.
 	PageBurst int
-	// RollFrom is the number of instances from which on a cluster is not listed in full: its
-	// instances are known by their tags, and only those in doubt are described. Zero means 1,001,
-	// what does not fit on one page; a negative number always lists in full.
+	// RollFrom is the number of instances from which a cluster is listed by tags instead of in
+	// full: see tagged.go. Zero means 1,001, more than fit on one page; with a negative number
+	// every cluster is listed in full.
 	RollFrom int
 	// WithoutUserData reports whether user data is left unread, since it may hold secrets. An
 	// instance that only its user data shows to be meant as a node is then not judged.

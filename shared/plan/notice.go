@@ -32,8 +32,9 @@ type Notice struct {
 	// Incident is the incident of this notice; Sent counts this one.
 	Incident ledger.Incident
 	// Said is what to record once the notice is sent. Replaces are the notices that this one
-	// continues; their records are dropped then. Left are the other incidents that its instances
-	// leave, without them: until it is sent, what was said of them is remembered there.
+	// continues; their records are dropped then. Left are the records of the other incidents that
+	// its instances leave, without these instances; until the notice is sent, the instances stay
+	// there.
 	Said     ledger.Notice
 	Replaces []ledger.NoticeKey
 	Left     map[ledger.NoticeKey]ledger.Notice
@@ -71,7 +72,7 @@ type Entry struct {
 	// Changed: the statement differs from the one in the ledger, whether a notice reported that or
 	// not.
 	Changed bool
-	// Wavers: the act alternates between held and ordered, as a notice said.
+	// Wavers: the act alternates between held and ordered, and a notice has reported that.
 	Wavers bool
 	// Left is what the owner does about the finding, and Until how long the owner has. They are ""
 	// and zero if it does nothing, or its time is over.

@@ -20,11 +20,9 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
-// The reasons, in the order in which they are checked: the outcome of the act, faults of the whole
-// check, and so on to the stop and the mode, and last an approval. So ModeObserve and ModeNotify mean
-// that only the mode holds the act, and Stopped that only the stop and perhaps the mode do, before any
-// question. A reason that several
-// steps may give, such as NotReadYet, is listed at one of them.
+// The reasons, in the order in which they are checked. The stop, the mode and an approval come
+// last. So ModeObserve and ModeNotify mean that nothing before the mode holds the act. A reason
+// that several checks give, such as NotReadYet, is listed once.
 const (
 	// Conflicting: the finding is contradicted, or a node has the name of one instance and the id of
 	// another.

@@ -48,7 +48,7 @@ func glob(pattern, name string) bool {
 // For returns the effective policy for a selector: an instance, a group, or the cluster as a whole
 // (zero value). cluster is the name of the EKS cluster. clusterTag is the value of its tag
 // rollcall:mode, "" if none. The tag lowers the mode and never raises it. A tag that is not a mode
-// means Observe: a person wrote something about this cluster, and it was not "go on".
+// means Observe, the safe one.
 func (d *Document) For(cluster, clusterTag string, of roll.Selector) Policy {
 	p, _ := d.effective(cluster, clusterTag, of)
 	return p

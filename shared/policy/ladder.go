@@ -57,11 +57,11 @@ type Step struct {
 
 // Approve is a rung of a ladder that asks a person to approve the acts up to the next such rung.
 type Approve struct {
-	// Rung counts the rungs that ask in a ladder, from 1. Acts with one number are approved together.
+	// Rung is the number of the rung among those of the ladder that ask, from 1. Acts with the same
+	// number are approved together.
 	Rung int
-	For  time.Duration // how long the question stands; always positive
-	// ThenGo: if nobody approves in time, the ladder continues as if it had not asked. Otherwise the
-	// acts are held.
+	For  time.Duration // the time to approve; always positive
+	// ThenGo: if nobody approves in time, the ladder continues. Otherwise the acts are held.
 	ThenGo bool
 }
 

@@ -105,8 +105,8 @@ type Limits struct {
 	// Unhealthy is the share of a cluster's and of a group's nodes that may be past their
 	// tolerance. Above it, acts are held.
 	Unhealthy Percent
-	// Zone is the share of silent nodes in an availability zone from which the zone, not the nodes,
-	// is considered faulty.
+	// Zone is the share of nodes in an availability zone that are not Ready from which the zone,
+	// not the nodes, is considered faulty.
 	Zone Percent
 	// MassSilence is the share of a cluster's nodes that turn Unknown within minutes of each other
 	// from which the fault is not considered to be in the nodes.

@@ -92,9 +92,8 @@ const leastStopped = "apiVersion: " + apiVersion + "\nmode: observe\nstop: true\
 
 // WithStop returns the text of a policy with stop: true. Everything else stays as written,
 // including comments. An empty text becomes the minimal document that stops; anew reports that. A
-// text that is not YAML gets the line too, if it looks like a document: no act follows under it,
-// and none will once it is corrected. It returns an error if the line cannot be added without
-// changing the rest.
+// text that is not YAML gets the line too, if it looks like a document, so that nothing is acted on
+// once it is corrected. It returns an error if the line cannot be added without changing the rest.
 func WithStop(text []byte) (with []byte, anew bool, err error) {
 	root, fault := load(text)
 	switch {

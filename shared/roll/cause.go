@@ -28,14 +28,14 @@ type Cause struct {
 	Subject string `json:"subject,omitempty"`
 	// Cure is what helps against the cause.
 	Cure Cure `json:"-"`
-	// Symptom: the cause only describes how the fault shows, which is normal for a while at the
-	// start of a node. It is no news within the finding's tolerance.
+	// Symptom: the cause only describes how the fault shows. Within the finding's tolerance it is
+	// not news, since a starting node shows it too.
 	Symptom bool `json:"-"`
-	// Shown: the evidence proves that the symptom is there, and yet it is only suggested as the
-	// cause, because something that explains it was found or could not be read.
+	// Shown: the evidence proves the symptom, but the symptom is only suggestive as a cause,
+	// because something that may explain it was found or could not be read.
 	Shown bool `json:"-"`
-	// Over: what was found had ended before the trouble began. It is told, and explains nothing unless
-	// it came back.
+	// Over: what was found had ended before the fault began. It is reported, and explains nothing
+	// unless it came back.
 	Over bool `json:"-"`
 	// NotChecked are the codes of causes that would explain this symptom but could not be checked.
 	// It is set only if nothing proven explains the symptom. The diagnosis has the reasons.

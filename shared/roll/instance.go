@@ -118,9 +118,8 @@ type Instance struct {
 	// CapacityBlock: it runs in capacity bought for a fixed time; after its termination there is no
 	// replacement.
 	CapacityBlock bool
-	// Vouched: a node that is in order showed its owner, group and zone, and that it is running.
-	// EC2 was asked for the tags that people set on it, of which it has none, and for nothing else:
-	// no other field is set.
+	// Vouched: owner, group, zone and state come from its healthy node. EC2 was read only for the
+	// tags that people set on it, and it has none of them; no other field is set.
 	Vouched bool
 }
 

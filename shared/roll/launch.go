@@ -10,8 +10,8 @@ type Launch struct {
 	Message string    // that failure, without secrets; "" if none was reported
 	Source  string    // its source, such as "NodeClaim" or "instance i-..."
 	Field   string    // the field of the source, such as "Launched" or "StatusMessage"
-	// Unready says that Karpenter does not try to launch, since it does not accept the node pool or
-	// its EC2NodeClass. Message then quotes the conditions that say so.
+	// Unready: Karpenter launches nothing, because the node pool or its EC2NodeClass is not ready.
+	// Message quotes the conditions.
 	Unready bool
 	// Status is that of a managed node group that EKS reports as failed or unhealthy, such as
 	// CREATE_FAILED; "" for other groups. EKS sets it only after a wait.

@@ -89,7 +89,7 @@ const (
 	PIDPressure    = "PIDPressure"
 )
 
-// Watch is what the policy wants to know of a node beside its readiness.
+// Watch selects what to read of a node for the policy, in addition to its readiness.
 type Watch struct {
 	Conditions map[ConditionKey]bool
 	Taints     []string // keys of additional startup taints

@@ -4,20 +4,20 @@ package roll
 // costs a call, so only suspects have questions.
 type Question struct {
 	Instance InstanceID
-	// Whole: the snapshot has only what a node shows of it.
+	// Whole: everything about the instance; the snapshot has only what its node shows.
 	Whole bool
-	// UserData: nothing else shows whether it should be a node.
+	// UserData: its user data, if nothing else shows whether it should be a node.
 	UserData bool
 	// AutoScaling: its state in its Auto Scaling group, and whether the group protects it from
 	// scale-in.
 	AutoScaling bool
-	// NodeClaim: it is Karpenter's; whether it has a NodeClaim.
+	// NodeClaim: whether Karpenter's instance has a NodeClaim.
 	NodeClaim bool
-	// Lease: no Node carries its id; whether its kubelet renews a lease.
+	// Lease: whether its kubelet renews a lease, if no Node carries its id.
 	Lease bool
-	// Group: what its group can do and does by itself; see GroupDetail.
+	// Group: what its group can do, and does itself; see GroupDetail.
 	Group bool
-	// Protection: it might be terminated; whether EC2's termination protection is on.
+	// Protection: whether EC2's termination protection is on, if it might be terminated.
 	Protection bool
 	// Pods is the name of its silent node, whose pods to read (see NodePods); "" for none.
 	Pods string

@@ -40,8 +40,8 @@ type Snapshot struct {
 	// nodes alone.
 	Target InstanceID
 	Gaps   []Gap
-	// Relisted is why the instances of a large cluster were listed in full, which is not the
-	// cheapest way; "" if they were not, or if nothing was wrong.
+	// Relisted is why the instances of a large cluster had to be listed in full instead of by tags;
+	// "" if they were not.
 	Relisted string
 	// Launches are the groups whose launches fail or stay pending. ClaimsRead reports whether those
 	// of node pools were read, ScalingRead those of Auto Scaling groups, NodeGroupsRead those of
@@ -200,8 +200,8 @@ const (
 
 // Detail is read for suspects only, since each one costs a call.
 type Detail struct {
-	// WholeRead: Yes if the instance was read in full after a finding about it, because a node had
-	// vouched for it.
+	// WholeRead: Yes if the instance was read in full after a finding about it, because until then
+	// it was only [Instance.Vouched].
 	WholeRead Answer
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer

@@ -55,7 +55,7 @@ func Map[T, V any](all []T, f func(T) V) []V {
 	return out
 }
 
-// Find returns the first value for which such returns true; false if there is none.
+// Find returns the first value for which such is true; false if there is none.
 func Find[T any](all []T, such func(T) bool) (found T, ok bool) {
 	if i := slices.IndexFunc(all, such); i >= 0 {
 		return all[i], true
@@ -81,7 +81,7 @@ func OneOf[S ~string](words []S) string {
 	return Few(words[:last], last) + " or " + string(words[last])
 }
 
-// Behind returns a text behind what introduces it, "" if there is none.
+// Behind returns the introduction followed by the text, or "" if the text is empty.
 func Behind(introduction, s string) string {
 	if s == "" {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"rollcall/shared/ledger"
 )
 
-// RuleApproval forbids an act behind a rung that asks for an approval, unless a person approved it in
-// time, or the rung lets it go and its time is over.
+// RuleApproval forbids an act behind an approve rung, unless a person approved it in time, or the
+// time is over and the rung says then: go.
 const RuleApproval Rule = "approval"
 
 // approvals is what the auditor remembers for this rule: what notices asked, and when people first

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RuleDeadline requires a complete check shortly after the minute in which the tolerance of a machine
-// ends that alone is in trouble, in calm, and that an earlier check found: only that check can order its
-// first step in time.
+// RuleDeadline requires, in calm, a complete check shortly after the minute in which the tolerance
+// of a machine ends, if no other has a fault and an earlier check found it. Only that check can
+// order the first step in time.
 const RuleDeadline Rule = "deadline"
 
 const (

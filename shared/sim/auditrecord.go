@@ -17,7 +17,7 @@ const (
 	RuleRecord Rule = "record"
 	// RuleFirst requires a notice before a machine is terminated or rebooted.
 	RuleFirst Rule = "told-first"
-	// RuleEnd requires a notice that an incident is over, and that it is then.
+	// RuleEnd requires a notice when an incident is over, and not before.
 	RuleEnd Rule = "end-told"
 	// RuleNoise limits the notices of an incident per day.
 	RuleNoise Rule = "noise"

@@ -41,7 +41,7 @@ type Watch struct {
 	Step func(at time.Time, clusters []Standing)
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus func(at time.Time, detailType, detail string, resources []string)
-	// Record, if not nil, is called with what each check that found something decided from.
+	// Record, if not nil, is called with the inputs of each check that found something.
 	Record func(replay.Recorded) error
 	// Metrics, if not nil, receives the metrics that the functions write.
 	Metrics io.Writer

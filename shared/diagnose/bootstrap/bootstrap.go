@@ -1,15 +1,14 @@
 // Package bootstrap looks for what keeps an instance from becoming a node by itself: its user
 // data, its AMI, and what its console shows about both.
 //
-// User data is evaluated as the instance holds it, which is complete. EKS merges its own part
-// into that of managed node groups without a custom AMI. Karpenter merges its part into that of
-// all AMI families except Custom.
+// The user data of an instance is complete: EKS has merged its own part into that of managed node
+// groups without a custom AMI, and Karpenter its part into that of all AMI families except Custom.
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
-// A node that registered has been through all of this. For it only taints, the flags that set
-// them, and the kubelet's version matter. User data with which an instance of the same launch
-// template version works proves nothing against another: such a cause is a hint at most.
+// For a node that registered, only taints, the flags that set them, and the kubelet's version
+// matter. While an instance of the same launch template version works, causes in user data are only
+// suggestive.
 //
 // The package is pure.
 package bootstrap

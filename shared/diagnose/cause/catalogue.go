@@ -155,9 +155,9 @@ func Known(c Code) bool { _, ok := rank[c]; return ok }
 // does, or nothing.
 var weak = []Code{AmiWithoutKubernetes, ArchitectureMismatch, ImdsHopLimit, LaunchTemplateDrift}
 
-// Spares reports whether the code speaks against terminating an instance and an answer of AWS
-// or Kubernetes proves it. While that answer is unreadable, it is unknown whether terminating
-// helps.
+// Spares reports whether a termination does not help against the code, and the code can be proven
+// by an answer of AWS or Kubernetes. While that answer is unreadable, it is unknown whether a
+// termination helps.
 func Spares(c Code) bool { return OutlastsEnd(c) && !slices.Contains(weak, c) }
 
 // OutlastsEnd reports whether terminating the instance does not help against the code: a
@@ -229,13 +229,13 @@ var explainedBy = map[Code][]Code{
 	DuplicateLaunch:    {UndeclaredStartupTaint, StartupTaintMissing, UserDataTaintConflict, UserDataMalformedFlags, KubeletRestartedDuringStartup, StartupTaintNotRemoved, CniNotReady},
 }
 
-// Symptom reports whether the code only says how trouble shows.
+// Symptom reports whether the code only describes how a fault shows.
 func Symptom(c Code) bool { return len(explainedBy[c]) > 0 }
 
 // AboutAccess reports whether the code says that the API server does not accept the kubelet.
 func AboutAccess(c Code) bool { return slices.Contains(notLetIn, c) }
 
-// Explains reports whether the root's trouble shows as the symptom.
+// Explains reports whether the root cause may show as the symptom.
 func Explains(root, symptom Code) bool { return slices.Contains(explainedBy[symptom], root) }
 
 // Before reports whether code a is reported before code b when both causes are decisive.
@@ -294,10 +294,10 @@ func explained(symptom Code, by []roll.Cause) bool {
 	})
 }
 
-// InDoubt reports whether a symptom of the diagnosis may be another cause's: no proven root
-// explains it, and what may is only suggested, is another symptom, or could not be read. Hints that
-// are never proven do not count, nor what was over before, nor unread roots that only the console or
-// events would show: these prove no absence.
+// InDoubt reports whether another cause may explain a symptom of the diagnosis: no proven root
+// cause does, and a possible one is only suggested, is another symptom, or could not be read. These
+// do not count: causes that are never proven, causes that were over before, and unread causes that
+// only the console or events would show, since those prove no absence.
 func InDoubt(symptom roll.Cause, d roll.Diagnosis) bool {
 	if explained(symptom.Code, d.Causes) {
 		return false

@@ -116,7 +116,7 @@ const (
 	NodeGroupUnhealthy      Code = "NodeGroupUnhealthy"
 )
 
-// Not in the published catalogue.
+// Further codes of these subjects.
 const (
 	// ClusterUnhealthy: eks:DescribeCluster reports health issues of the cluster itself,
 	// such as a cluster role that is gone or an STS endpoint that is off.

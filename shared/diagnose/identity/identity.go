@@ -8,10 +8,10 @@
 //
 // A node that reports its status is known to the cluster. So the codes are about instances that
 // never registered and nodes that went silent: the kubelet's token is refused as soon as its
-// mapping is gone. Only a Windows node may be known, and lack what its network needs. For a silent node a missing mapping is only suggestive while others of its
-// group are healthy, since they have the same role. The same holds while it is unknown whether
-// they are. For an instance that never registered it is suggestive only if such a node joined after
-// its launch.
+// mapping is gone. The exception is a Windows node, which may be known and still lack the group
+// that its network needs. For a silent node a missing mapping is only suggestive while others with
+// its role are healthy, or may be. For an instance that never registered it is suggestive only if
+// such a node joined after its launch.
 //
 // The package is pure.
 package identity

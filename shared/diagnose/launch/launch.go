@@ -125,8 +125,7 @@ func troubled(c *evidence.Case) bool {
 	return slices.ContainsFunc(c.Group().Members, func(m evidence.Member) bool { return m.Finding != "" })
 }
 
-// OfIssue returns the cause that the code of a node group's health issue names, and false if it
-// names none.
+// OfIssue returns the cause for the code of a node group's health issue; false if there is none.
 func OfIssue(code string) (cause.Code, bool) {
 	c, ok := issues[code]
 	return c, ok

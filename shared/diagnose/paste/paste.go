@@ -57,8 +57,8 @@ func Format(format string, values ...string) string {
 	return fmt.Sprintf(format, quoted...)
 }
 
-// Remark returns a text as a comment may have it: on one line, without what a shell expands that
-// knows no comments, as zsh does at its prompt.
+// Remark returns a text for a comment: on one line, and without characters that a shell expands if
+// it does not recognize comments, such as zsh at its prompt.
 func Remark(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -72,8 +72,8 @@ func Remark(text string) string {
 	return strings.ReplaceAll(text, "$(", "$ (")
 }
 
-// Plain replaces the characters that a shell may not read literally, for names that cannot have
-// them, in a text that cannot be quoted.
+// Plain replaces the characters that a shell may not read literally. It is for names that cannot
+// contain them, in places that cannot be quoted.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(plain, r) {

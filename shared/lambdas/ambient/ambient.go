@@ -1,4 +1,4 @@
-// Package ambient is what every function has around it: clock, log, metrics, call counts.
+// Package ambient holds what all handlers share: clock, log, metrics, call counts.
 package ambient
 
 import (

@@ -45,8 +45,8 @@ type PolicyParameterStore struct {
 // BuiltIn as the name of the parameter asks for the built-in policy: no parameter is read.
 const BuiltIn = "none"
 
-// ErrNoPolicy means that the parameter does not exist. It was deleted, and may have kept nodes from
-// acts; or it was never written, and its name may be misspelt.
+// ErrNoPolicy means that the parameter does not exist. It was deleted, and may have protected
+// nodes; or it was never written, and its name may be misspelt.
 var ErrNoPolicy = errors.New("there is no such SSM parameter: nothing is acted on without it; write it, with at least the lines \"apiVersion: rollcall/v1\" and \"mode: observe\": without a mode it does what the stack permits")
 
 // errNeverWritten is ErrNoPolicy of a parameter that no function has ever read.
@@ -60,9 +60,9 @@ func NewPolicyStore(api ssmAPI, s Settings) *PolicyParameterStore {
 	}
 }
 
-// Remembering distinguishes a deleted parameter from one that never existed. Under neither anything
-// is acted on. With the latter, reports follow the built-in policy, and a stack that does not act
-// needs none. Without a memory, a missing parameter counts as deleted.
+// Remembering distinguishes a deleted parameter from one that never existed. Neither permits acts.
+// If it never existed, reports follow the built-in policy, and a stack that does not act needs no
+// parameter. Without a memory, a missing parameter counts as deleted.
 func (p *PolicyParameterStore) Remembering(m policyMemory) *PolicyParameterStore {
 	p.memory = m
 	return p

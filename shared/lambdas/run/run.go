@@ -78,7 +78,7 @@ type Runner struct {
 	Why Why
 	// Plan makes the plan; nil is plan.Make. Tests of the guards replace it.
 	Plan func(plan.Input) plan.Plan
-	// Record, if not nil, is called with what each check that found something decided from.
+	// Record, if not nil, is called with the inputs of each check that found something.
 	Record func(context.Context, replay.Recorded) error
 	// Orders may be nil: then orders are only in the result.
 	Orders orders

@@ -57,11 +57,10 @@ type Handler struct {
 	VPCs []string
 }
 
-// Handle sends one message per cluster. The input has the time for which the schedule planned the sweep, by
-// which sweeps are counted: the clock may be seconds before the turn of an hour or interval at one sweep, and
-// past the next turn at the following one. Without it, as when a person invokes the function, the clock
-// decides. After an error Lambda retries; the queue drops
-// repeated messages by their content.
+// Handle sends one message per cluster. Sweeps are counted by the planned time in the input,
+// because the clock at the start of a sweep may be on either side of the turn of an hour or
+// interval. Without it, as when a person invokes the function, the clock counts. After an error
+// Lambda retries; the queue drops repeated messages by their content.
 func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 	defer h.Spent()
 	now := h.Clock().UTC()

@@ -27,9 +27,9 @@ func Answered(region string, by Interceptor) aws.Config {
 	return Intercept(aws.Config{Region: region, HTTPClient: answer(nil)}, by)
 }
 
-// Direct returns a method that does what a method of an SDK client of the configuration does. If
-// interceptors answer all calls, it asks them at once: the SDK prepares a request first, which takes
-// longer than to look up the answer.
+// Direct returns a method that behaves like the given method of an SDK client of the configuration.
+// If interceptors answer all calls, it calls them directly, because the SDK's preparation of a
+// request takes longer than their answer.
 func Direct[I, O, F any](cfg *aws.Config, method func(context.Context, *I, ...func(*F)) (*O, error)) func(context.Context, *I, ...func(*F)) (*O, error) {
 	ask, answered := cfg.HTTPClient.(answer)
 	if !answered {

@@ -14,8 +14,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Recorder records the answers that clients receive, for a bundle. It changes no question and no
-// answer, and is safe for concurrent use.
+// Recorder records the answers that clients receive, for a bundle. It changes neither requests nor
+// answers, and is safe for concurrent use.
 type Recorder struct {
 	mu sync.Mutex
 	c  *contents

@@ -21,22 +21,22 @@ import (
 // HostLogs say whether and how the logs of hosts are read, through the SSM agents on them. The zero
 // value reads none.
 //
-// Nothing waits for a host: a collection reads what an earlier command printed, and otherwise sends
-// one, whose output a later collection reads. A host that does not answer is why a node is acted on,
-// so its logs hold no act, however their reading fails.
+// By default, no collection waits for a host: it reads the output of an earlier command, or sends
+// one whose output a later collection reads. Missing logs hold no act, since a host that does not
+// answer needs one most.
 type HostLogs struct {
 	// Document is the name of the SSM document that prints the logs; "" reads none. Its output counts
 	// only if the command has the comment hostlog.Comment.
 	Document string
-	// Ask has a command sent to hosts without a known output. Otherwise only the output of commands
-	// that others sent is read.
+	// Ask sends a command to hosts without an output. Otherwise only the output of commands that
+	// others sent is read.
 	Ask bool
 	// Parameters are those of the document.
 	Parameters map[string][]string
 	// Only is the one instance whose logs are read; "" reads those of the sample that are past
 	// watching.
 	Only roll.InstanceID
-	// Wait is for how long the output of the commands sent is waited for, by the system's clock.
+	// Wait is how long to wait for the output of the commands sent, by the system's clock.
 	Wait time.Duration
 }
 

@@ -29,9 +29,9 @@ const (
 // Source is one document of a file.
 type Source struct {
 	Content Content
-	File    string // as a person named it
+	File    string // as the user named it
 	Name    string // metadata.name of an object
-	Data    []byte // of user data the text, of anything else JSON
+	Data    []byte // the text of user data, otherwise JSON
 	text    string // of the document in its file
 	line    int    // of its beginning in the file, from 1
 }

@@ -131,8 +131,8 @@ func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
 	return New(r.AWS(v.aws), dialer, o), dialer
 }
 
-// Before returns a view of the same account in which calls to AWS go through the interceptor first,
-// and what is asked about Kubernetes objects to the client. Nothing is sampled.
+// Before returns a view of the same account whose AWS calls go through the interceptor first, and
+// whose reads of Kubernetes objects go to the client. Nothing is sampled.
 func (v *View) Before(by apistats.Interceptor, first *kube.Client) *View {
 	o := v.options
 	o.Free = true

@@ -22,7 +22,7 @@ type Replayed struct {
 	Acts    []TakenAct
 	Holds   []Hold
 	Notices int
-	// Lost is the time of machines that were no healthy nodes, summed up over the machines.
+	// Lost is the total time in which machines were not healthy nodes.
 	Lost time.Duration
 }
 
@@ -93,11 +93,11 @@ func AsItRan(checks []Recorded) (Replayed, error) {
 // Play returns what would have happened in the recorded checks of one cluster, in the order of time,
 // if the policy had been in force from the first one on.
 //
-// Each check decides from what was read for it, and from its own memory of the checks before. What
+// Each check decides from its recorded observations, and from a ledger that Play keeps itself. What
 // was not read then is unread here too, so an act may come later than it would have.
 //
-// Where the policy decides as the recorded one did, the record says what came of it. Elsewhere it is
-// assumed that
+// Where the policy decides like the recorded one, the record has the outcome. Otherwise Play
+// assumes:
 //
 //   - an act that takes a machine away ends it at once, and its owner replaces it by a node that is
 //     Ready five minutes later; a machine without an owner is not replaced

@@ -1,9 +1,8 @@
-// Package replay answers what another policy would have done: it makes the plans of recorded
-// checks again.
+// Package replay shows what another policy would have done: it makes the plans of recorded checks
+// again.
 //
-// A record holds what each check decided from. Under the policy that a check ran with, the same
-// orders follow from it. Under another policy the past would have been another one. What that
-// changes is a small model: see Play.
+// A record holds the inputs of each check. Under the policy that a check ran with, the same orders
+// follow from them. For another policy, Play assumes how the past would have changed.
 package replay
 
 import (
@@ -23,7 +22,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Recorded is what one check decided from, and which orders it gave.
+// Recorded holds the inputs of one check, and the orders that it gave.
 type Recorded struct {
 	Now, SeenAt time.Time
 	// Policy is the policy in force, and Permitted the highest mode that the deployment permits.
